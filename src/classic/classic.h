@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of librxwire-classic use of one another, besides the public functions. Each part
- * calls only those before it in this list: base, security, core, xdr, watch.
+ * Functions between the parts of librxwire-classic, besides the public ones. Each part calls only the
+ * parts before it in this list: base, security, core, xdr, watch.
  */
 #ifndef RXWIRE_CLASSIC_H
 #define RXWIRE_CLASSIC_H
@@ -25,7 +25,7 @@ void classic_security_dots(struct rx_securityClass *klass, bool allow);
 /* -- core ----------------------------------------------------------------------------------------- */
 
 /*
- * What one call has used so far, or in all if it has ended. A client's call keeps it until the next
+ * The usage of one call so far, or in all if it has ended. A client's call keeps it until the next
  * call on its channel begins.
  */
 struct classic_usage {
@@ -48,7 +48,7 @@ void classic_each_endpoint(void (*fn)(rxw_endpoint *endpoint, void *arg), void *
  * first time. Any thread.
  */
 void classic_ignored(const char *setting, const char *why);
-/* How often so far. */
+/* The number of such changes so far. */
 unsigned classic_ignored_count(void);
 /* A line in the log of the library: standard error. */
 void classic_log(const char *format, ...) RXWIRE_CLASSIC_FORMAT(1, 2);

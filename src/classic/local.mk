@@ -25,7 +25,7 @@ classic_headers += \
 classic_sources += \
 	src/classic/core/calls.c src/classic/core/clients.c src/classic/core/connections.c src/classic/core/core.h \
 	src/classic/core/multi.c src/classic/core/services.c src/classic/core/start.c src/classic/core/streams.c \
-	src/classic/core/values.c
+	src/classic/core/specific.c
 
 # XDR coders with the interface of classic Rx; identities and opaque values.
 

@@ -20,13 +20,14 @@ static struct {
 	unsigned count;
 } resting = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &resting.first};
 
-static struct rx_call *obtain(void)
+static struct rx_call *obtain_call(void)
 {
 	struct rx_call *call = NULL;
 
 	pthread_mutex_lock(&resting.lock);
 	if (resting.count > REST) {
 		call = resting.first;
+		assert(call && call->next);
 		resting.first = call->next;
 		resting.count--;
 	}
@@ -39,7 +40,7 @@ static struct rx_call *obtain(void)
 	return call;
 }
 
-static void rest(struct rx_call *call)
+static void rest_ended_call(struct rx_call *call)
 {
 	call->next = NULL;
 	pthread_mutex_lock(&resting.lock);
@@ -50,7 +51,7 @@ static void rest(struct rx_call *call)
 }
 
 /* The code of a call that could not begin. */
-static afs_int32 why(struct rx_connection *connection, int rc)
+static afs_int32 code_of_failed_begin(struct rx_connection *connection, int rc)
 {
 	afs_int32 code = rc == -RXW_ECALL ? rx_ConnError(connection) : 0;
 
@@ -67,7 +68,7 @@ struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue
 		.arg = arg,
 		.events = queue ? RXW_EVENT_READ | RXW_EVENT_DONE : 0,
 	};
-	struct rx_call *call = obtain();
+	struct rx_call *call = obtain_call();
 	rxw_connection *used;
 	int rc;
 
@@ -87,7 +88,7 @@ struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue
 	}
 	if (rc) {
 		call->call = NULL;
-		call->error = why(connection, rc);
+		call->error = code_of_failed_begin(connection, rc);
 	}
 	return call;
 }
@@ -102,7 +103,7 @@ afs_int32 rx_EndCall(struct rx_call *call, afs_int32 code)
 	struct rx_connection *connection = call->connection;
 	rxw_call *library_call = call->call;
 
-	/* In a procedure of a service the call ends when that returns. */
+	/* The call of a service ends when its procedure returns. */
 	if (connection->server)
 		return code ? code : rx_Error(call);
 	if (!library_call) {
@@ -118,7 +119,7 @@ afs_int32 rx_EndCall(struct rx_call *call, afs_int32 code)
 		call->call = NULL;
 		call->error = code;
 	}
-	rest(call);
+	rest_ended_call(call);
 	classic_connection_unref(connection);
 	return ntoh_syserr_conv(code);
 }

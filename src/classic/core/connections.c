@@ -6,7 +6,7 @@
 
 static struct rx_connection *clients; /* classic_lock */
 
-static struct rx_connection *create(void)
+static struct rx_connection *create_connection(void)
 {
 	struct rx_connection *c = calloc(1, sizeof(*c));
 
@@ -23,7 +23,7 @@ void classic_connection_ref(struct rx_connection *c)
 }
 
 /* The program's destructors run here: no lock is held. */
-static void destroy(struct rx_connection *c)
+static void free_connection(struct rx_connection *c)
 {
 	pthread_mutex_lock(&classic_lock);
 	if (c->link) {
@@ -43,7 +43,7 @@ static void destroy(struct rx_connection *c)
 void classic_connection_unref(struct rx_connection *c)
 {
 	if (atomic_fetch_sub(&c->refs, 1) == 1)
-		destroy(c);
+		free_connection(c);
 }
 
 void rx_GetConnection(struct rx_connection *c)
@@ -58,24 +58,24 @@ void rx_DestroyConnection(struct rx_connection *c)
 
 /* -- Clients -------------------------------------------------------------------------------------- */
 
-static unsigned ms(int seconds)
+static unsigned timeout_ms(int seconds)
 {
 	return seconds > 0 ? (unsigned)seconds * MS : RXW_TIMEOUT_OFF;
 }
 
-static void apply_times(struct rx_connection *c)
+static void apply_timeouts(struct rx_connection *c)
 {
 	int dead = c->dead_s, hard = c->hard_s;
 
 	if (hard && hard < dead)
 		hard = dead;
 	if (c->connection)
-		(void)rxw_connection_set_timeouts(c->connection, (unsigned)dead * MS, ms(c->idle_s),
-						  ms(hard));
+		(void)rxw_connection_set_timeouts(c->connection, (unsigned)dead * MS,
+						  timeout_ms(c->idle_s), timeout_ms(hard));
 }
 
-/* Create the library's connection. classic_lock must be held. */
-static void connect_it(struct rx_connection *c)
+/* Create the library's connection. */
+static void connect_to_peer(struct rx_connection *c)
 {
 	struct classic_port *port = classic_main_port();
 	struct sockaddr_in peer = {
@@ -85,6 +85,7 @@ static void connect_it(struct rx_connection *c)
 	};
 	int rc = -RXW_ESTATE;
 
+	assert(mutex_is_held(&classic_lock));
 	if (port)
 		rc = rxw_connection_create(port->endpoint, (struct sockaddr *)&peer, sizeof(peer),
 					   c->service_id, classic_security(c->klass),
@@ -104,16 +105,16 @@ void classic_reconnect(struct rx_connection *c, rxw_connection *old)
 		/* Other threads may still use it: it is released 2^33 calls later. */
 		rxw_connection_release(c->used_up);
 		c->used_up = old;
-		connect_it(c);
+		connect_to_peer(c);
 	}
 	pthread_mutex_unlock(&classic_lock);
-	apply_times(c);
+	apply_timeouts(c);
 }
 
 struct rx_connection *rx_NewConnection(afs_uint32 host, u_short port, u_short service,
 				       struct rx_securityClass *klass, int index)
 {
-	struct rx_connection *c = create();
+	struct rx_connection *c = create_connection();
 
 	if (!c)
 		osi_Panic("rx_NewConnection: no memory\n");
@@ -124,19 +125,20 @@ struct rx_connection *rx_NewConnection(afs_uint32 host, u_short port, u_short se
 	c->klass = klass ? rxs_Ref(klass) : NULL;
 	c->dead_s = rx_connDeadTime < RX_MINDEADTIME ? RX_MINDEADTIME : rx_connDeadTime;
 	pthread_mutex_lock(&classic_lock);
-	connect_it(c);
+	connect_to_peer(c);
 	c->next = clients;
 	c->link = &clients;
 	if (clients)
 		clients->link = &c->next;
 	clients = c;
 	pthread_mutex_unlock(&classic_lock);
-	apply_times(c);
+	apply_timeouts(c);
 	return c;
 }
 
 void classic_connections_detach(void)
 {
+	assert(mutex_is_held(&classic_lock));
 	for (struct rx_connection *c = clients; c; c = c->next) {
 		rxw_connection *old = c->connection;
 
@@ -149,19 +151,19 @@ void classic_connections_detach(void)
 void rx_SetConnDeadTime(struct rx_connection *c, int seconds)
 {
 	c->dead_s = seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds;
-	apply_times(c);
+	apply_timeouts(c);
 }
 
 void rx_SetConnHardDeadTime(struct rx_connection *c, int seconds)
 {
 	c->hard_s = seconds;
-	apply_times(c);
+	apply_timeouts(c);
 }
 
 void rx_SetConnIdleDeadTime(struct rx_connection *c, int seconds)
 {
 	c->idle_s = seconds;
-	apply_times(c);
+	apply_timeouts(c);
 }
 
 int rx_GetConnDeadTime(struct rx_connection *c)
@@ -197,8 +199,8 @@ static struct {
 	struct rx_connection *connection[CACHE_MAX];
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool matches(const struct rx_connection *c, afs_uint32 host, u_short port, u_short service,
-		    const struct rx_securityClass *klass, int index)
+static bool is_reusable(const struct rx_connection *c, afs_uint32 host, u_short port,
+			u_short service, const struct rx_securityClass *klass, int index)
 {
 	return c && c->peer.host == host && c->peer.port == port && c->service_id == service &&
 	       c->klass == klass && c->index == index && c->in_use < RX_MAXCALLS &&
@@ -216,7 +218,7 @@ struct rx_connection *rx_GetCachedConnection(unsigned int host, unsigned short p
 	for (int i = 0; i < CACHE_MAX && !found; i++) {
 		struct rx_connection *c = cache.connection[i];
 
-		if (matches(c, host, port, service, klass, index))
+		if (is_reusable(c, host, port, service, klass, index))
 			found = c;
 		else if (!c && empty < 0)
 			empty = i;
@@ -256,8 +258,8 @@ void rx_ReleaseCachedConnection(struct rx_connection *c)
 
 /* -- Servers -------------------------------------------------------------------------------------- */
 
-/* The library has forgotten the connection, after all of its calls. */
-static void forgotten(void *data)
+/* Forget a connection that the library has forgotten, after all of its calls. */
+static void forget_connection(void *data)
 {
 	struct rx_connection *c = data;
 	void (*procedure)(struct rx_connection *) = c->service->destroy_connection;
@@ -268,9 +270,10 @@ static void forgotten(void *data)
 	classic_connection_unref(c);
 }
 
-static struct rx_connection *accept_it(rxw_connection *connection, struct classic_service *service)
+static struct rx_connection *accept_connection(rxw_connection *connection,
+					       struct classic_service *service)
 {
-	struct rx_connection *c = create();
+	struct rx_connection *c = create_connection();
 	struct sockaddr_storage peer;
 	socklen_t length = sizeof(peer);
 
@@ -286,9 +289,9 @@ static struct rx_connection *accept_it(rxw_connection *connection, struct classi
 		c->peer.host = ((struct sockaddr_in *)&peer)->sin_addr.s_addr;
 		c->peer.port = ((struct sockaddr_in *)&peer)->sin_port;
 	}
-	/* Before another call of the connection can find the object. */
+	/* The object is complete before another call of the connection can find it. */
 	c->connection = rxw_connection_ref(connection);
-	if (rxw_connection_set_data(connection, c, forgotten)) {
+	if (rxw_connection_set_data(connection, c, forget_connection)) {
 		rxw_connection_release(c->connection);
 		classic_values_free(&c->values);
 		free(c);
@@ -311,7 +314,7 @@ struct rx_connection *classic_server_connection(rxw_call *call, struct classic_s
 	pthread_mutex_lock(&lock);
 	c = rxw_connection_data(connection);
 	if (!c) {
-		c = accept_it(connection, service);
+		c = accept_connection(connection, service);
 		made = c;
 	}
 	pthread_mutex_unlock(&lock);

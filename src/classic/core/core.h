@@ -3,12 +3,14 @@
 #ifndef RXWIRE_CLASSIC_CORE_H
 #define RXWIRE_CLASSIC_CORE_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include <rx/rx.h>
 
 #include "../classic.h"
+#include "common/held.h"
 
 /*
  * The process has one engine. `classic_lock` covers the lists of ports, services and connections,
@@ -32,9 +34,9 @@ struct classic_values {
 	void **value;
 };
 
-/* What a program's struct rx_service stands for. */
+/* The service behind a program's struct rx_service. */
 struct classic_service {
-	struct rx_service handle;     /* what the program holds */
+	struct rx_service handle;     /* the program has a pointer to this */
 	struct classic_service *next; /* classic_lock */
 	struct classic_port *port;
 	rxw_service *service;
@@ -127,10 +129,12 @@ void classic_services_busy(void);
 struct rx_connection *classic_server_connection(rxw_call *call, struct classic_service *service);
 void classic_connection_ref(struct rx_connection *connection);
 void classic_connection_unref(struct rx_connection *connection);
+/* The call numbers of `old` are used up: another connection of the library takes its place. */
+void classic_reconnect(struct rx_connection *connection, rxw_connection *old);
 /* Detach all clients' connections from the library; their calls fail. classic_lock must be held. */
 void classic_connections_detach(void);
 
-/* values.c */
+/* specific.c */
 void classic_values_init(struct classic_values *values);
 void classic_values_set(struct classic_values *values, int key, void *value);
 void *classic_values_get(struct classic_values *values, int key);
@@ -140,8 +144,6 @@ void classic_values_free(struct classic_values *values);
 
 /* calls.c */
 /* Begin a call whose events a queue reports with `arg`; NULL: none. */
-/* The call numbers of `old` are used up: another connection of the library takes its place. */
-void classic_reconnect(struct rx_connection *connection, rxw_connection *old);
 struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue, void *arg);
 
 /* streams.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same call to many servers: the library's queue says which replies have come. */
+/* One call to many servers: the library's queue says which replies have come. */
 #include "core.h"
 
 /*
@@ -13,7 +13,7 @@ struct internal {
 	bool seen[];	  /* by index: among `index` */
 };
 
-static void ready(struct multi_handle *mh, int i)
+static void mark_ready(struct multi_handle *mh, int i)
 {
 	struct internal *in = mh->internal;
 
@@ -50,13 +50,13 @@ struct multi_handle *multi_Init(struct rx_connection **conns, int n)
 }
 
 /* Calls that could not begin, or that no queue reports, are not waited for. */
-static void ready_without_events(struct multi_handle *mh)
+static void mark_ready_without_events(struct multi_handle *mh)
 {
 	struct internal *in = mh->internal;
 
 	for (int i = 0; i < mh->nConns; i++)
 		if (mh->calls[i] && (!in->queue || !mh->calls[i]->call))
-			ready(mh, i);
+			mark_ready(mh, i);
 }
 
 int multi_Select(struct multi_handle *mh)
@@ -65,7 +65,7 @@ int multi_Select(struct multi_handle *mh)
 	struct rxw_queue_event events[16];
 	int n;
 
-	ready_without_events(mh);
+	mark_ready_without_events(mh);
 	while (mh->nextReady == mh->firstNotReady) {
 		if (in->count == mh->nConns)
 			return -1;
@@ -74,7 +74,7 @@ int multi_Select(struct multi_handle *mh)
 			return -1;
 		for (int i = 0; i < n; i++)
 			if (events[i].call)
-				ready(mh, (int)(intptr_t)events[i].arg);
+				mark_ready(mh, (int)(intptr_t)events[i].arg);
 	}
 	return in->index[mh->nextReady++ - mh->ready];
 }

@@ -13,6 +13,7 @@ static void set_threads(struct classic_port *port)
 	char text[16];
 	int sum = 0;
 
+	assert(mutex_is_held(&classic_lock));
 	for (struct classic_service *s = services; s; s = s->next)
 		if (s->port == port)
 			sum += s->max_procs;
@@ -21,7 +22,7 @@ static void set_threads(struct classic_port *port)
 }
 
 /* Serve one call on a thread of the library. The call object exists as long as the procedure. */
-static rxw_code serve(rxw_call *library_call, void *context)
+static rxw_code serve_classic_call(rxw_call *library_call, void *context)
 {
 	struct classic_service *s = context;
 	struct rx_call call;
@@ -45,7 +46,7 @@ static rxw_code serve(rxw_call *library_call, void *context)
 		after(&call, code);
 	if (call.reserved)
 		(void)rxw_call_commit(library_call, 0);
-	/* If the rest of the reply cannot be written, the call has failed and has its code. */
+	/* A call whose reply cannot be written to its end has failed, and has its code. */
 	if (!code && !classic_write_out(&call))
 		code = rxw_call_error(library_call, NULL);
 	if (post)
@@ -55,6 +56,7 @@ static rxw_code serve(rxw_call *library_call, void *context)
 
 void classic_services_start(void)
 {
+	assert(mutex_is_held(&classic_lock));
 	for (struct classic_service *s = services; s; s = s->next) {
 		if (!s->held)
 			continue;
@@ -63,12 +65,13 @@ void classic_services_start(void)
 	}
 }
 
-/* What the library refuses is told. classic_lock must be held. */
-static void set(struct classic_service *s, const char *name, enum rxw_service_setting setting,
-		int64_t value)
+/* Change a setting of a service, with a line in the log if the library refuses it. */
+static void set_service(struct classic_service *s, const char *name,
+			enum rxw_service_setting setting, int64_t value)
 {
 	int rc = rxw_service_set(s->service, setting, value);
 
+	assert(mutex_is_held(&classic_lock));
 	if (rc)
 		classic_log("cannot set the %s of service %u: %s", name, s->id, rxw_strerror(rc));
 }
@@ -83,9 +86,10 @@ void classic_services_busy(void)
 {
 	bool on = rx_BusyThreshold >= 0;
 
+	assert(mutex_is_held(&classic_lock));
 	for (struct classic_service *s = services; s; s = s->next) {
-		set(s, "busy code", RXW_SET_BUSY_CODE, on ? rx_BusyError : 0);
-		set(s, "busy threshold", RXW_SET_WAITING_MAX, waiting_max());
+		set_service(s, "busy code", RXW_SET_BUSY_CODE, on ? rx_BusyError : 0);
+		set_service(s, "busy threshold", RXW_SET_WAITING_MAX, waiting_max());
 	}
 }
 
@@ -93,6 +97,7 @@ void classic_services_forget(void)
 {
 	static struct classic_service *forgotten; /* so that leak checkers find them */
 
+	assert(mutex_is_held(&classic_lock));
 	while (services) {
 		struct classic_service *s = services;
 
@@ -103,14 +108,14 @@ void classic_services_forget(void)
 }
 
 /* Offer the service at the library. */
-static int offer(struct classic_service *s)
+static int offer_service(struct classic_service *s)
 {
 	rxw_security *classes[8];
 	struct rxw_service_options options = {
 		.size = sizeof(options),
 		.id = s->id,
 		.name = s->name,
-		.handler = serve,
+		.handler = serve_classic_call,
 		.context = s,
 		.flags = classic_serving() ? 0 : RXW_SERVICE_HELD,
 		.workers_max = (unsigned)s->max_procs,
@@ -130,14 +135,15 @@ static int offer(struct classic_service *s)
 	return rxw_service_add(s->port->endpoint, &options, &s->service);
 }
 
-/* Make a service. classic_lock must be held. */
-static struct classic_service *create(struct classic_port *port, u_short id, const char *name,
-				      struct rx_securityClass **classes, int count,
-				      afs_int32 (*procedure)(struct rx_call *))
+/* Make a service. */
+static struct classic_service *create_service(struct classic_port *port, u_short id,
+					      const char *name, struct rx_securityClass **classes,
+					      int count, afs_int32 (*procedure)(struct rx_call *))
 {
 	struct classic_service *s = calloc(1, sizeof(*s));
 	int rc = -RXW_ENOMEM;
 
+	assert(mutex_is_held(&classic_lock));
 	if (!s)
 		return NULL;
 	classic_values_init(&s->values);
@@ -154,7 +160,7 @@ static struct classic_service *create(struct classic_port *port, u_short id, con
 	services = s;
 	if (s->name) {
 		set_threads(port);
-		rc = offer(s);
+		rc = offer_service(s);
 	}
 	if (rc) {
 		classic_log("cannot offer service %u (%s): %s", id, name ? name : "",
@@ -189,7 +195,7 @@ struct rx_service *rx_NewServiceHost(afs_uint32 host, u_short number, u_short id
 		for (s = services; s && (s->port != port || s->id != id); s = s->next)
 			;
 		if (!s)
-			s = create(port, id, name, classes, count, procedure);
+			s = create_service(port, id, name, classes, count, procedure);
 	}
 	pthread_mutex_unlock(&classic_lock);
 	return s ? &s->handle : NULL;
@@ -232,7 +238,7 @@ void rxc_service_max_procs(struct rx_service *handle, int n)
 	pthread_mutex_lock(&classic_lock);
 	s->max_procs = n < 1 ? 1 : n;
 	set_threads(s->port);
-	set(s, "number of threads", RXW_SET_WORKERS_MAX, s->max_procs);
+	set_service(s, "number of threads", RXW_SET_WORKERS_MAX, s->max_procs);
 	pthread_mutex_unlock(&classic_lock);
 }
 
@@ -241,7 +247,7 @@ void rxc_service_reach(struct rx_service *handle, int on)
 	struct classic_service *s = handle->internal;
 
 	pthread_mutex_lock(&classic_lock);
-	set(s, "reachability check", RXW_SET_REACH, !!on);
+	set_service(s, "reachability check", RXW_SET_REACH, !!on);
 	pthread_mutex_unlock(&classic_lock);
 }
 
@@ -250,8 +256,8 @@ void rxc_service_idle(struct rx_service *handle, int seconds)
 	struct classic_service *s = handle->internal;
 
 	pthread_mutex_lock(&classic_lock);
-	set(s, "idle time", RXW_SET_IDLE_MS,
-	    seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
+	set_service(s, "idle time", RXW_SET_IDLE_MS,
+		    seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
 	pthread_mutex_unlock(&classic_lock);
 }
 
@@ -260,8 +266,8 @@ void rxc_service_dead(struct rx_service *handle, int seconds)
 	struct classic_service *s = handle->internal;
 
 	pthread_mutex_lock(&classic_lock);
-	set(s, "dead time", RXW_SET_DEAD_MS,
-	    (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
+	set_service(s, "dead time", RXW_SET_DEAD_MS,
+		    (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
 	pthread_mutex_unlock(&classic_lock);
 }
 

@@ -16,7 +16,7 @@ int rx_BusyThreshold = -1;
 int rx_BusyError = -1;
 int rx_tranquil;
 osi_socket rx_socket = OSI_NULLSOCKET;
-/* Without effect. */
+/* These variables have no effect. */
 int RX_IPUDP_SIZE = 28;
 int rx_extraPackets = 256, rx_extraQuota, rx_nPackets;
 int rx_stackSize = RX_DEFAULT_STACK_SIZE;
@@ -62,11 +62,12 @@ struct classic_port *classic_main_port(void)
 
 bool classic_serving(void)
 {
+	assert(mutex_is_held(&classic_lock));
 	return process.serving;
 }
 
-/* Programs write their own logs: only what goes wrong is told, on standard error. */
-static void log_line(void *arg, enum rxw_log_level level, const char *line)
+/* Programs write their own logs, so this one on standard error has failures only. */
+static void print_library_line(void *arg, enum rxw_log_level level, const char *line)
 {
 	(void)arg;
 	(void)level;
@@ -80,7 +81,7 @@ static rxw_engine *create_engine(void)
 	int rc;
 
 	rxw_config_init(&config, sizeof(config));
-	config.log = log_line;
+	config.log = print_library_line;
 	config.log_level = RXW_LOG_WARNING;
 	config.debug_access = RXW_DEBUG_ANY; /* administrators watch classic Rx from anywhere */
 	if (rx_UdpBufSize > rx_GetMinUdpBufSize())
@@ -93,8 +94,8 @@ static rxw_engine *create_engine(void)
 	return engine;
 }
 
-/* Set a number of one endpoint; what it refuses is told. */
-static void set(rxw_endpoint *endpoint, const char *name, int value)
+/* Set a number of one endpoint, with a line in the log if the endpoint refuses it. */
+static void set_endpoint_number(rxw_endpoint *endpoint, const char *name, int value)
 {
 	char text[16];
 	int rc;
@@ -105,7 +106,7 @@ static void set(rxw_endpoint *endpoint, const char *name, int value)
 		classic_log("cannot set %s to %d: %s", name, value, rxw_strerror(rc));
 }
 
-static int window(void)
+static int window_of_process(void)
 {
 	int larger = process.receive_window > process.send_window ? process.receive_window
 								  : process.send_window;
@@ -113,12 +114,13 @@ static int window(void)
 	return larger > WINDOW_MAX ? WINDOW_MAX : larger;
 }
 
-static void apply(rxw_endpoint *endpoint)
+static void apply_settings(rxw_endpoint *endpoint)
 {
-	if (window())
-		set(endpoint, "window", window());
+	assert(mutex_is_held(&classic_lock));
+	if (window_of_process())
+		set_endpoint_number(endpoint, "window", window_of_process());
 	if (process.mtu)
-		set(endpoint, "mtu", process.mtu);
+		set_endpoint_number(endpoint, "mtu", process.mtu);
 }
 
 /* Open a port; its result in *rc. */
@@ -148,7 +150,7 @@ static struct classic_port *open_port(afs_uint32 host, u_short number, bool serv
 	rxw_endpoint_address(port->endpoint, &bound, &length);
 	port->host = host;
 	port->port = ((struct sockaddr_in *)&bound)->sin_port;
-	apply(port->endpoint);
+	apply_settings(port->endpoint);
 	port->next = process.ports;
 	process.ports = port;
 	return port;
@@ -160,6 +162,7 @@ struct classic_port *classic_open(afs_uint32 host, u_short number)
 	struct classic_port *port;
 	int rc;
 
+	assert(mutex_is_held(&classic_lock));
 	if (!main || !number ||
 	    (number == main->port && (!host || !main->host || host == main->host)))
 		return main;
@@ -186,10 +189,11 @@ void classic_each_endpoint(void (*fn)(rxw_endpoint *endpoint, void *arg), void *
 
 /* -- Start and end -------------------------------------------------------------------------------- */
 
-static int init(afs_uint32 host, u_short number)
+static int init_process(afs_uint32 host, u_short number)
 {
 	int rc;
 
+	assert(mutex_is_held(&classic_lock));
 	if (process.main)
 		return 0;
 	rx_connDeadTime = RX_DEFAULT_DEAD_TIME;
@@ -209,7 +213,7 @@ int rx_InitHost(u_int host, u_int port)
 	int rc;
 
 	pthread_mutex_lock(&classic_lock);
-	rc = init(host, (u_short)port);
+	rc = init_process(host, (u_short)port);
 	pthread_mutex_unlock(&classic_lock);
 	return rc;
 }
@@ -219,8 +223,8 @@ int rx_Init(u_int port)
 	return rx_InitHost(htonl(INADDR_ANY), port);
 }
 
-/* What a program has changed although nothing comes of it. */
-static void tell_ignored(void)
+/* Log the settings that a program has changed without effect. */
+static void log_ignored_settings(void)
 {
 	static const char packets[] = "packet memory is limited in bytes";
 	static const char aborts[] = "ABORTs are limited by the library's own rule";
@@ -248,7 +252,7 @@ static void start_serving(void)
 {
 	pthread_mutex_lock(&classic_lock);
 	process.serving = true;
-	tell_ignored();
+	log_ignored_settings();
 	classic_services_start();
 	pthread_mutex_unlock(&classic_lock);
 }
@@ -313,38 +317,38 @@ void rx_Finalize(void)
 
 /* -- Settings ------------------------------------------------------------------------------------- */
 
-static void apply_to_all(void)
+static void apply_settings_to_all(void)
 {
 	for (struct classic_port *p = process.ports; p; p = p->next)
-		apply(p->endpoint);
+		apply_settings(p->endpoint);
 }
 
-static void set_window(int *which, int packets)
+static void set_packet_window(int *which, int packets)
 {
 	pthread_mutex_lock(&classic_lock);
 	*which = packets < 1 ? 1 : packets;
-	apply_to_all();
+	apply_settings_to_all();
 	pthread_mutex_unlock(&classic_lock);
 }
 
 void rx_SetMaxReceiveWindow(int packets)
 {
-	set_window(&process.receive_window, packets);
+	set_packet_window(&process.receive_window, packets);
 }
 
 void rx_SetMaxSendWindow(int packets)
 {
-	set_window(&process.send_window, packets);
+	set_packet_window(&process.send_window, packets);
 }
 
 int rx_GetMaxReceiveWindow(void)
 {
-	int set;
+	int packets;
 
 	pthread_mutex_lock(&classic_lock);
-	set = window();
+	packets = window_of_process();
 	pthread_mutex_unlock(&classic_lock);
-	return set ? set : WINDOW_MAX;
+	return packets ? packets : WINDOW_MAX;
 }
 
 int rx_GetMaxSendWindow(void)
@@ -358,7 +362,7 @@ int rx_SetMaxMTU(int mtu)
 		return EINVAL;
 	pthread_mutex_lock(&classic_lock);
 	process.mtu = mtu;
-	apply_to_all();
+	apply_settings_to_all();
 	pthread_mutex_unlock(&classic_lock);
 	return 0;
 }

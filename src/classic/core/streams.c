@@ -9,14 +9,14 @@
 
 #include "core.h"
 
-/* From this size on a read or write goes past the gathered bytes. */
+/* Reads and writes of this size or more go past the gathered bytes. */
 #define LARGE CLASSIC_WRITES
 
 /*
  * The beginning of a reply ends its request. That is not an error: the server has read as much as
  * it needs.
  */
-static bool answered(rxw_call *call)
+static bool is_request_answered(rxw_call *call)
 {
 	return !rxw_call_error(call, NULL) &&
 	       rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
@@ -28,19 +28,20 @@ static bool write_now(struct rx_call *call, const void *data, size_t length)
 
 	call->sent_s = (int)time(NULL);
 	return n == (ssize_t)length ||
-	       (n == -RXW_ECALL && !call->connection->server && answered(call->call));
+	       (n == -RXW_ECALL && !call->connection->server && is_request_answered(call->call));
 }
 
 bool classic_write_out(struct rx_call *call)
 {
 	size_t filled = call->filled;
 
+	assert(filled <= sizeof(call->writes));
 	call->filled = 0;
 	return !filled || (call->call && write_now(call, call->writes, filled));
 }
 
 /* Drop the room of an rx_WritevAlloc() that was not used. */
-static void lapse(struct rx_call *call)
+static void drop_reserved_room(struct rx_call *call)
 {
 	call->reserved = false;
 	(void)rxw_call_commit(call->call, 0);
@@ -48,13 +49,13 @@ static void lapse(struct rx_call *call)
 
 /* -- Write ---------------------------------------------------------------------------------------- */
 
-/* False: the call cannot be written to. */
-static bool may_write(struct rx_call *call)
+/* Prepare the call for a write. False: it cannot be written to. */
+static bool prepare_write(struct rx_call *call)
 {
 	if (!call->call || (!call->connection->server && call->reading))
 		return false;
 	if (call->reserved)
-		lapse(call);
+		drop_reserved_room(call);
 	return true;
 }
 
@@ -62,13 +63,14 @@ int rx_WriteProc(struct rx_call *call, char *buffer, int n)
 {
 	size_t length = n > 0 ? (size_t)n : 0;
 
-	if (!may_write(call))
+	if (!prepare_write(call))
 		return 0;
 	if (length > sizeof(call->writes) - call->filled && !classic_write_out(call))
 		return 0;
 	call->sent += length;
 	if (length >= LARGE)
 		return write_now(call, buffer, length) ? n : 0;
+	assert(length <= sizeof(call->writes) - call->filled);
 	memcpy(call->writes + call->filled, buffer, length);
 	call->filled += length;
 	return (int)length;
@@ -92,7 +94,7 @@ int rx_WritevAlloc(struct rx_call *call, struct iovec *iov, int *count, int most
 	ssize_t room;
 
 	*count = 0;
-	if (!used || n < 1 || !may_write(call) || !classic_write_out(call))
+	if (!used || n < 1 || !prepare_write(call) || !classic_write_out(call))
 		return 0;
 	room = rxw_call_reserve(call->call, (size_t)n, iov, &used);
 	if (room <= 0)
@@ -102,7 +104,7 @@ int rx_WritevAlloc(struct rx_call *call, struct iovec *iov, int *count, int most
 	return (int)room;
 }
 
-/* Slices that are not those of rx_WritevAlloc() are copied. */
+/* Copy slices that are not from rx_WritevAlloc(). */
 static int write_slices(struct rx_call *call, const struct iovec *iov, int count, int n)
 {
 	int done = 0;
@@ -130,13 +132,13 @@ int rx_WritevProc(struct rx_call *call, struct iovec *iov, int count, int n)
 }
 
 /*
- * It ends a request, as in classic Rx: servers that take a request only when it is complete, as the
- * kernel's client does with callbacks, would otherwise wait for the read of multi_Rx(), which waits
- * for them.
+ * A flush ends a request, as in classic Rx: servers that take a request only when it is complete, as
+ * the kernel's client does with callbacks, would otherwise wait for the read of multi_Rx(), which
+ * waits for them.
  */
 void rx_FlushWrite(struct rx_call *call)
 {
-	if (!may_write(call) || !classic_write_out(call))
+	if (!prepare_write(call) || !classic_write_out(call))
 		return;
 	if (call->connection->server) {
 		(void)rxw_call_flush(call->call);
@@ -148,20 +150,20 @@ void rx_FlushWrite(struct rx_call *call)
 
 /* -- Read ----------------------------------------------------------------------------------------- */
 
-/* What was gathered for the request leaves before its reply is read. False: the call has failed. */
-static bool may_read(struct rx_call *call)
+/* Send the gathered bytes of the request before its reply is read. False: the call has failed. */
+static bool prepare_read(struct rx_call *call)
 {
 	if (!call->call)
 		return false;
 	if (call->reserved)
-		lapse(call);
+		drop_reserved_room(call);
 	if (call->filled && !classic_write_out(call))
 		return false;
 	call->reading = true;
 	return true;
 }
 
-static size_t from_lent(struct rx_call *call, void *buffer, size_t length)
+static size_t copy_lent_bytes(struct rx_call *call, void *buffer, size_t length)
 {
 	if (length > call->left)
 		length = call->left;
@@ -174,7 +176,7 @@ static size_t from_lent(struct rx_call *call, void *buffer, size_t length)
 }
 
 /* Have the library lend the next bytes. False: the end of the stream, or the call has failed. */
-static bool borrow(struct rx_call *call)
+static bool borrow_bytes(struct rx_call *call)
 {
 	struct iovec slice;
 	unsigned count = 1;
@@ -193,9 +195,9 @@ int rx_ReadProc(struct rx_call *call, char *buffer, int n)
 {
 	size_t length = n > 0 ? (size_t)n : 0, done;
 
-	if (!may_read(call))
+	if (!prepare_read(call))
 		return 0;
-	done = from_lent(call, buffer, length);
+	done = copy_lent_bytes(call, buffer, length);
 	while (done < length) {
 		if (length - done >= LARGE) {
 			ssize_t more = rxw_call_read(call->call, buffer + done, length - done);
@@ -207,9 +209,9 @@ int rx_ReadProc(struct rx_call *call, char *buffer, int n)
 			}
 			return (int)done;
 		}
-		if (!borrow(call))
+		if (!borrow_bytes(call))
 			break;
-		done += from_lent(call, buffer + done, length - done);
+		done += copy_lent_bytes(call, buffer + done, length - done);
 	}
 	return (int)done;
 }
@@ -231,7 +233,7 @@ int rx_ReadvProc(struct rx_call *call, struct iovec *iov, int *count, int most, 
 	ssize_t got;
 
 	*count = 0;
-	if (!used || n < 1 || !may_read(call))
+	if (!used || n < 1 || !prepare_read(call))
 		return 0;
 	if (call->left) {
 		iov->iov_base = (void *)(uintptr_t)call->at;

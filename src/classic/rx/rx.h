@@ -96,7 +96,7 @@ typedef enum {
 	RX_SECIDX_K5 = 5    /* unused */
 } rx_securityIndex;
 
-/* What rx_SetSecurityConfiguration() sets. */
+/* The settings of rx_SetSecurityConfiguration(). */
 typedef enum {
 	RXS_CONFIG_FLAGS /* bits, in the pointer itself */
 } rx_securityConfigVariables;

@@ -144,7 +144,7 @@ struct rx_debugIn {
 #define RX_DEBUGI_VERSION_W_WAITED	   ('R')
 #define RX_DEBUGI_VERSION_W_PACKETS	   ('S')
 
-/* What a server supports, by the version of its answers. */
+/* The features of a server, by the version of its answers. */
 #define RX_SERVER_DEBUG_SEC_STATS    0x1
 #define RX_SERVER_DEBUG_ALL_CONN     0x2
 #define RX_SERVER_DEBUG_RX_STATS     0x4
@@ -259,7 +259,7 @@ struct rx_debugPeer {
 
 /* -- Statistics of procedure calls ---------------------------------------------------------------- */
 
-/* What rx_clearProcessRPCStats() and rx_clearPeerRPCStats() set back. */
+/* The counters that rx_clearProcessRPCStats() and rx_clearPeerRPCStats() set back. */
 #define AFS_RX_STATS_CLEAR_ALL		     0xffffffff
 #define AFS_RX_STATS_CLEAR_INVOCATIONS	     0x1
 #define AFS_RX_STATS_CLEAR_BYTES_SENT	     0x2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same call to many servers at once. */
+/* One call to many servers at once. */
 #ifndef RXWIRE_CLASSIC_MULTI_H
 #define RXWIRE_CLASSIC_MULTI_H
 

@@ -33,14 +33,14 @@ extern void rx_SetNoJumbo(void);
  * to 9000.
  */
 extern int rx_SetMaxMTU(int mtu);
-/* Without effect: interfaces are read when they are asked for. */
+/* This has no effect: interfaces are read when they are asked for. */
 extern void rx_GetIFInfo(void);
 /* Packets, 1 to 255. One value serves both directions: the larger one. Later connections. */
 extern void rx_SetMaxReceiveWindow(int packets);
 extern void rx_SetMaxSendWindow(int packets);
 extern int rx_GetMaxReceiveWindow(void);
 extern int rx_GetMaxSendWindow(void);
-/* Without effect: retransmission times follow RFC 6298. */
+/* This has no effect: retransmission times follow RFC 6298. */
 extern void rx_SetMinPeerTimeout(int ms);
 extern int rx_GetMinPeerTimeout(void);
 extern void rx_StatsOnOff(int on);

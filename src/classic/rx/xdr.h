@@ -81,7 +81,7 @@ typedef struct __afs_xdr {
 	int x_handy;
 } XDR;
 
-/* What a kind of stream does. FALSE: the data ended, there is no room, or it cannot. */
+/* The operations of a kind of stream. FALSE: the data ended, there is no room, or it cannot. */
 struct xdr_ops {
 	bool_t (*x_getint32)(XDR *xdrs, afs_int32 *value); /* host order */
 	bool_t (*x_putint32)(XDR *xdrs, afs_int32 *value);

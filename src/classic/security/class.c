@@ -5,8 +5,8 @@
 static const struct classic_security_ops ops = {.close = rxs_Release};
 
 /*
- * There is one null class, which stays: programs often do not release theirs, since that of classic
- * Rx need not be.
+ * There is one null class, which stays: programs often do not release theirs, because classic Rx
+ * does not need it.
  */
 static struct rx_securityClass null_class = {.ops = &ops};
 

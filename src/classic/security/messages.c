@@ -15,7 +15,7 @@ struct et_list {
 	const struct error_table *table;
 };
 
-/* Only programs with com_err have it. */
+/* Programs without com_err do not have this function. */
 extern void afs_add_to_error_table(struct et_list *list) __attribute__((weak));
 
 #define MESSAGES 13
@@ -38,7 +38,7 @@ static const char *const messages[MESSAGES + 1] = {
 
 static const struct error_table table = {messages, ERROR_TABLE_BASE_RXK, MESSAGES};
 
-static void add(void)
+static void register_messages(void)
 {
 	static struct et_list link = {NULL, &table};
 
@@ -50,5 +50,5 @@ void initialize_RXK_error_table(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, add);
+	pthread_once(&once, register_messages);
 }

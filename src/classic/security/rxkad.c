@@ -14,8 +14,8 @@ struct finder {
 	rxkad_get_key_enctype_func get_key_enctype;
 };
 
-static int find_key(void *context, int32_t kvno, int32_t enctype, void *key, size_t room,
-		    size_t *length)
+static int find_service_key(void *context, int32_t kvno, int32_t enctype, void *key, size_t room,
+			    size_t *length)
 {
 	const struct finder *finder = context;
 
@@ -40,7 +40,7 @@ rxkad_NewKrb5ServerSecurityObject(rxkad_level level, void *rock,
 	struct rxw_rxkad_server_options options = {
 		.size = sizeof(options),
 		.level_min = (uint8_t)level,
-		.find_key = find_key,
+		.find_key = find_service_key,
 		.find_destroy = free,
 	};
 	struct rx_securityClass *klass;

@@ -8,7 +8,7 @@
 
 #include <rx/rxkad.h>
 
-static int code_of(int result)
+static int ticket_code_of(int result)
 {
 	switch (result) {
 	case 0:
@@ -26,8 +26,8 @@ static int code_of(int result)
  * "name/instance@cell" in `to`, or NULL for the service itself. Returns 0, or RXKADBADTICKET: a
  * part is too long or would be taken for two.
  */
-static int join(const char *name, const char *instance, const char *cell,
-		char to[MAXKTCNAMELEN * 2 + MAXKTCREALMLEN], const char **joined)
+static int join_principal(const char *name, const char *instance, const char *cell,
+			  char to[MAXKTCNAMELEN * 2 + MAXKTCREALMLEN], const char **joined)
 {
 	*joined = to;
 	if (strlen(name) >= MAXKTCNAMELEN || strlen(instance) >= MAXKTCNAMELEN ||
@@ -56,19 +56,23 @@ int tkt_MakeTicket5(char *ticket, int *length, int enctype, int *kvno, void *key
 		.expires = end,
 	};
 	struct rxw_rxkad_token token = {.size = sizeof(token)};
-	int code = join(name, instance, cell, joined, &options.name);
+	int code = join_principal(name, instance, cell, joined, &options.name);
 
 	(void)server;
 	(void)server_instance;
-	if (!code)
-		code = code_of(rxw_rxkad_print_token(NULL, &options, &token));
-	if (!code && (*length < 0 || token.ticket_length > (size_t)*length))
+	if (code)
+		return code;
+	code = ticket_code_of(rxw_rxkad_print_token(NULL, &options, &token));
+	if (code)
+		goto out;
+	if (*length < 0 || token.ticket_length > (size_t)*length) {
 		code = RXKADTICKETLEN;
-	if (!code) {
-		memcpy(ticket, token.ticket, token.ticket_length);
-		*length = (int)token.ticket_length;
-		*kvno = token.kvno;
+		goto out;
 	}
+	memcpy(ticket, token.ticket, token.ticket_length);
+	*length = (int)token.ticket_length;
+	*kvno = token.kvno;
+out:
 	rxw_rxkad_token_free(&token);
 	return code;
 }
@@ -127,7 +131,7 @@ int tkt_CheckTimes(afs_uint32 start, afs_uint32 end, afs_uint32 now)
 #define GROWN_FROM   38400.0
 #define GROWTH	     1.069144897992863 /* 67.5 to the power of 1/63 */
 
-static afs_uint32 seconds_of(unsigned life)
+static afs_uint32 seconds_of_life(unsigned life)
 {
 	double seconds = GROWN_FROM;
 
@@ -142,7 +146,7 @@ static afs_uint32 seconds_of(unsigned life)
 
 afs_uint32 life_to_time(afs_uint32 start, unsigned char life)
 {
-	return life == LIFE_FOREVER ? NEVERDATE : start + seconds_of(life);
+	return life == LIFE_FOREVER ? NEVERDATE : start + seconds_of_life(life);
 }
 
 unsigned char time_to_life(afs_uint32 start, afs_uint32 end)
@@ -153,7 +157,7 @@ unsigned char time_to_life(afs_uint32 start, afs_uint32 end)
 		return LIFE_FOREVER;
 	if (end <= start || end - start > MAXKTCTICKETLIFETIME)
 		return 0;
-	while (seconds_of(life) < end - start)
+	while (seconds_of_life(life) < end - start)
 		life++;
 	return (unsigned char)life;
 }

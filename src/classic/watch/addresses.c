@@ -11,7 +11,7 @@
 
 #define MTU_UNKNOWN 1500u
 
-static bool is_listed(const struct ifaddrs *interface, afs_uint32 *address)
+static bool take_ipv4_address(const struct ifaddrs *interface, afs_uint32 *address)
 {
 	if (!interface->ifa_addr || interface->ifa_addr->sa_family != AF_INET)
 		return false;
@@ -46,7 +46,7 @@ int rx_getAllAddr(afs_uint32 *addresses, int most)
 	if (getifaddrs(&all) < 0)
 		return -1;
 	for (const struct ifaddrs *i = all; i && count < most; i = i->ifa_next)
-		if (is_listed(i, &addresses[count]))
+		if (take_ipv4_address(i, &addresses[count]))
 			count++;
 	freeifaddrs(all);
 	return count;
@@ -61,7 +61,7 @@ int rx_getAllAddrMaskMtu(afs_uint32 addresses[], afs_uint32 masks[], afs_uint32 
 		return -1;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	for (const struct ifaddrs *i = all; i && count < most; i = i->ifa_next) {
-		if (!is_listed(i, &addresses[count]))
+		if (!take_ipv4_address(i, &addresses[count]))
 			continue;
 		masks[count] = mask_of(i);
 		mtus[count++] = mtu_of(fd, i);

@@ -26,19 +26,19 @@ enum {
 #define CLIENT_INITIATED 1
 #define LAST_PACKET	 4
 
-static void put_word(unsigned char *at, uint32_t word)
+static void store_word(unsigned char *at, uint32_t word)
 {
 	word = htonl(word);
 	memcpy(at, &word, sizeof(word));
 }
 
-static bool has_word(const unsigned char *at, uint32_t word)
+static bool equals_word(const unsigned char *at, uint32_t word)
 {
 	word = htonl(word);
 	return memcmp(at, &word, sizeof(word)) == 0;
 }
 
-static bool is_from(const struct sockaddr_in *from, const struct watch_server *server)
+static bool is_from_server(const struct sockaddr_in *from, const struct watch_server *server)
 {
 	return from->sin_family == AF_INET && from->sin_addr.s_addr == server->host &&
 	       from->sin_port == server->port;
@@ -47,7 +47,7 @@ static bool is_from(const struct sockaddr_in *from, const struct watch_server *s
 static bool is_answer(const unsigned char *packet, unsigned char type, uint32_t number)
 {
 	return packet[AT_TYPE] == type && !(packet[AT_FLAGS] & CLIENT_INITIATED) &&
-	       has_word(packet + AT_EPOCH, EPOCH) && has_word(packet + AT_CALL, number);
+	       equals_word(packet + AT_EPOCH, EPOCH) && equals_word(packet + AT_CALL, number);
 }
 
 static bool is_unusable(int error)
@@ -56,8 +56,8 @@ static bool is_unusable(int error)
 }
 
 /* The size of the answer; 0: it did not come in time; -1: the socket cannot be used. */
-static ssize_t await(const struct watch_server *server, unsigned char type, uint32_t number,
-		     unsigned char packet[ROOM], int pause_ms)
+static ssize_t await_watch_answer(const struct watch_server *server, unsigned char type,
+				  uint32_t number, unsigned char packet[ROOM], int pause_ms)
 {
 	uint64_t end = monotonic_ns() + (uint64_t)pause_ms * NS_PER_MS, now;
 
@@ -71,7 +71,7 @@ static ssize_t await(const struct watch_server *server, unsigned char type, uint
 			return -1;
 		n = recvfrom(server->socket, packet, ROOM, MSG_DONTWAIT, (struct sockaddr *)&from,
 			     &from_size);
-		if (n >= RX_HEADER_SIZE && is_from(&from, server) &&
+		if (n >= RX_HEADER_SIZE && is_from_server(&from, server) &&
 		    is_answer(packet, type, number))
 			return n;
 		if (n < 0 && is_unusable(errno))
@@ -88,23 +88,23 @@ int classic_ask(const struct watch_server *server, unsigned char type, const voi
 	unsigned char out[RX_HEADER_SIZE + 8] = {0}, packet[ROOM];
 	uint32_t number;
 
-	/* Nobody who does not see the question can guess the number. */
+	/* A host that does not see the question cannot guess the number. */
 	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		return -1;
-	put_word(out + AT_EPOCH, EPOCH);
-	put_word(out + AT_CALL, number);
+	store_word(out + AT_EPOCH, EPOCH);
+	store_word(out + AT_CALL, number);
 	out[AT_TYPE] = type;
 	out[AT_FLAGS] = CLIENT_INITIATED | LAST_PACKET;
 	memcpy(out + RX_HEADER_SIZE, question, size);
 	for (int try = 0; try < TRIES; try++) {
 		ssize_t n;
 
-		/* Other failures may be temporary, like that of a lost route. */
+		/* Other failures may be temporary, for example a lost route. */
 		if (sendto(server->socket, out, RX_HEADER_SIZE + size, 0,
 			   (const struct sockaddr *)&to, sizeof(to)) < 0 &&
 		    is_unusable(errno))
 			return -1;
-		n = await(server, type, number, packet, PAUSE_MS << try);
+		n = await_watch_answer(server, type, number, packet, PAUSE_MS << try);
 		if (n < 0)
 			return -1;
 		if (n > 0) {

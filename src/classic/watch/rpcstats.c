@@ -11,26 +11,26 @@
 #include "../classic.h"
 
 static _Atomic(int (*)(struct rx_call *)) user_ok;
-/* From the first use to the end of the process; NULL without memory. */
+/* The table exists from the first use to the end of the process; NULL without memory. */
 static rxw_rpcstats *table_of_process;
 
-static void make_table(void)
+static void create_statistics_table(void)
 {
 	if (rxw_rpcstats_create(NULL, &table_of_process))
 		classic_log("cannot count procedure calls: no memory");
 }
 
-static rxw_rpcstats *table(void)
+static rxw_rpcstats *statistics_table(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, make_table);
+	pthread_once(&once, create_statistics_table);
 	return table_of_process;
 }
 
-static bool is_on(enum rxw_rpcstats_kind kind)
+static bool is_kind_enabled(enum rxw_rpcstats_kind kind)
 {
-	return rxw_rpcstats_enabled(table(), kind);
+	return rxw_rpcstats_enabled(statistics_table(), kind);
 }
 
 void rx_RecordCallStatistics(struct rx_call *call, unsigned int interface_id, unsigned int function,
@@ -48,7 +48,7 @@ void rx_RecordCallStatistics(struct rx_call *call, unsigned int interface_id, un
 	};
 	struct classic_usage usage;
 
-	if (!is_on(RXW_RPCSTATS_PROCESS) && !is_on(RXW_RPCSTATS_PEERS))
+	if (!is_kind_enabled(RXW_RPCSTATS_PROCESS) && !is_kind_enabled(RXW_RPCSTATS_PEERS))
 		return;
 	classic_usage(call, &usage);
 	peer.sin_addr.s_addr = usage.host;
@@ -57,22 +57,23 @@ void rx_RecordCallStatistics(struct rx_call *call, unsigned int interface_id, un
 	of.bytes_received = usage.received;
 	of.queue_ns = usage.queue_ns;
 	of.run_ns = usage.run_ns;
-	/* What cannot be counted is left out: there is nobody to tell. */
-	(void)rxw_rpcstats_record(table(), &of);
+	/* A failure has no reader: the call is not counted then. */
+	(void)rxw_rpcstats_record(statistics_table(), &of);
 }
 
 /* -- Reading -------------------------------------------------------------------------------------- */
 
-static int retrieve(enum rxw_rpcstats_kind kind, afs_uint32 caller_version, afs_uint32 *version,
-		    struct clock *now, size_t *size, afs_uint32 *count, afs_uint32 **statistics)
+static int retrieve_statistics(enum rxw_rpcstats_kind kind, afs_uint32 caller_version,
+			       afs_uint32 *version, struct clock *now, size_t *size,
+			       afs_uint32 *count, afs_uint32 **statistics)
 {
 	int functions = 0;
 
 	clock_GetTime(now);
 	*version = RX_STATS_RETRIEVAL_VERSION;
 	*statistics = NULL;
-	if (is_on(kind) && caller_version >= RX_STATS_RETRIEVAL_FIRST_EDITION)
-		functions = rxw_rpcstats_entries(table(), kind, statistics);
+	if (is_kind_enabled(kind) && caller_version >= RX_STATS_RETRIEVAL_FIRST_EDITION)
+		functions = rxw_rpcstats_entries(statistics_table(), kind, statistics);
 	*count = functions > 0 ? (afs_uint32)functions : 0;
 	*size = *count * RXW_RPCSTATS_WORDS * sizeof(afs_uint32);
 	return functions < 0 ? ENOMEM : 0;
@@ -83,8 +84,8 @@ int rx_RetrieveProcessRPCStats(afs_uint32 caller_version, afs_uint32 *version, a
 			       afs_uint32 **statistics)
 {
 	struct clock now;
-	int rc = retrieve(RXW_RPCSTATS_PROCESS, caller_version, version, &now, size, count,
-			  statistics);
+	int rc = retrieve_statistics(RXW_RPCSTATS_PROCESS, caller_version, version, &now, size,
+				     count, statistics);
 
 	*seconds = (afs_uint32)now.sec;
 	*microseconds = (afs_uint32)now.usec;
@@ -96,8 +97,8 @@ int rx_RetrievePeerRPCStats(afs_uint32 caller_version, afs_uint32 *version, afs_
 			    afs_uint32 **statistics)
 {
 	struct clock now;
-	int rc = retrieve(RXW_RPCSTATS_PEERS, caller_version, version, &now, size, count,
-			  statistics);
+	int rc = retrieve_statistics(RXW_RPCSTATS_PEERS, caller_version, version, &now, size, count,
+				     statistics);
 
 	*seconds = (afs_uint32)now.sec;
 	*microseconds = (afs_uint32)now.usec;
@@ -119,53 +120,54 @@ _Static_assert(RXW_RPCSTATS_WORDS == sizeof(rx_function_entry_v1_t) / sizeof(afs
 
 int rx_queryProcessRPCStats(void)
 {
-	return is_on(RXW_RPCSTATS_PROCESS);
+	return is_kind_enabled(RXW_RPCSTATS_PROCESS);
 }
 
 int rx_queryPeerRPCStats(void)
 {
-	return is_on(RXW_RPCSTATS_PEERS);
+	return is_kind_enabled(RXW_RPCSTATS_PEERS);
 }
 
-static void enable(enum rxw_rpcstats_kind kind, bool on)
+static void enable_statistics(enum rxw_rpcstats_kind kind, bool on)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 	/* The variable fits the table, also when several threads change it. */
 	pthread_mutex_lock(&lock);
-	(void)rxw_rpcstats_enable(table(), kind, on);
-	rx_enable_stats = is_on(RXW_RPCSTATS_PROCESS) || is_on(RXW_RPCSTATS_PEERS);
+	(void)rxw_rpcstats_enable(statistics_table(), kind, on);
+	rx_enable_stats =
+		is_kind_enabled(RXW_RPCSTATS_PROCESS) || is_kind_enabled(RXW_RPCSTATS_PEERS);
 	pthread_mutex_unlock(&lock);
 }
 
 void rx_enableProcessRPCStats(void)
 {
-	enable(RXW_RPCSTATS_PROCESS, true);
+	enable_statistics(RXW_RPCSTATS_PROCESS, true);
 }
 
 void rx_enablePeerRPCStats(void)
 {
-	enable(RXW_RPCSTATS_PEERS, true);
+	enable_statistics(RXW_RPCSTATS_PEERS, true);
 }
 
 void rx_disableProcessRPCStats(void)
 {
-	enable(RXW_RPCSTATS_PROCESS, false);
+	enable_statistics(RXW_RPCSTATS_PROCESS, false);
 }
 
 void rx_disablePeerRPCStats(void)
 {
-	enable(RXW_RPCSTATS_PEERS, false);
+	enable_statistics(RXW_RPCSTATS_PEERS, false);
 }
 
 void rx_clearProcessRPCStats(afs_uint32 what)
 {
-	(void)rxw_rpcstats_clear(table(), RXW_RPCSTATS_PROCESS, what);
+	(void)rxw_rpcstats_clear(statistics_table(), RXW_RPCSTATS_PROCESS, what);
 }
 
 void rx_clearPeerRPCStats(afs_uint32 what)
 {
-	(void)rxw_rpcstats_clear(table(), RXW_RPCSTATS_PEERS, what);
+	(void)rxw_rpcstats_clear(statistics_table(), RXW_RPCSTATS_PEERS, what);
 }
 
 /* -- Permission ----------------------------------------------------------------------------------- */

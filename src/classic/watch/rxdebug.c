@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rxdebug asks of a server. Answers of older servers are shorter, or have another layout;
- * members that they lack become 0.
+ * The queries of rxdebug. Answers of older servers are shorter, or have another layout. Members that
+ * they lack become 0.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ _Static_assert(RX_DEBUG_CHANNELS == RX_MAXCALLS, "channels of a connection");
 #define AS_HOST(member)	      ((member) = (__typeof__(member))ntohl((uint32_t)(member)))
 #define AS_HOST_SHORT(member) ((member) = (__typeof__(member))ntohs((uint16_t)(member)))
 
-static bool is_refusal(const void *answer, int size)
+static bool is_debug_refusal(const void *answer, int size)
 {
 	struct rx_debugIn refused;
 
@@ -35,11 +35,11 @@ static bool is_refusal(const void *answer, int size)
 }
 
 /*
- * Ask a DEBUG question; *answer is filled up with zeros. Returns its size, at least `least` or that
- * of a refusal; or -1 with errno set: that of classic_ask(), or EBADMSG.
+ * Ask a DEBUG question. *answer is filled up with zeros. Returns its size, at least `least` unless it
+ * is a refusal; or -1 with errno set, by classic_ask() or to EBADMSG.
  */
-static int ask(const struct watch_server *server, afs_int32 type, afs_int32 index, void *answer,
-	       size_t least, size_t room)
+static int ask_debug(const struct watch_server *server, afs_int32 type, afs_int32 index,
+		     void *answer, size_t least, size_t room)
 {
 	struct rx_debugIn question = {.type = (afs_int32)htonl((uint32_t)type),
 				      .index = (afs_int32)htonl((uint32_t)index)};
@@ -47,7 +47,7 @@ static int ask(const struct watch_server *server, afs_int32 type, afs_int32 inde
 
 	memset(answer, 0, room);
 	n = classic_ask(server, RX_PACKET_TYPE_DEBUG, &question, sizeof(question), answer, room);
-	if (n >= 0 && (size_t)n < least && !is_refusal(answer, n)) {
+	if (n >= 0 && (size_t)n < least && !is_debug_refusal(answer, n)) {
 		errno = EBADMSG;
 		return -1;
 	}
@@ -90,11 +90,11 @@ afs_int32 rx_GetServerDebug(osi_socket socket, afs_uint32 host, afs_uint16 port,
 	int n;
 
 	*supported = 0;
-	n = ask(&server, RX_DEBUGI_GETSTATS, 0, statistics,
-		offsetof(struct rx_debugStats, nWaiting), sizeof(*statistics));
+	n = ask_debug(&server, RX_DEBUGI_GETSTATS, 0, statistics,
+		      offsetof(struct rx_debugStats, nWaiting), sizeof(*statistics));
 	if (n < 0)
 		return n;
-	if (is_refusal(statistics, n))
+	if (is_debug_refusal(statistics, n))
 		return RX_DEBUGI_BADTYPE;
 	AS_HOST(statistics->nFreePackets);
 	AS_HOST(statistics->packetReclaims);
@@ -128,7 +128,8 @@ afs_int32 rx_GetServerStats(osi_socket socket, afs_uint32 host, afs_uint16 port,
 	int n;
 
 	*supported = 0;
-	n = ask(&server, RX_DEBUGI_RXSTATS, 0, words, sizeof(struct rx_debugIn), sizeof(words));
+	n = ask_debug(&server, RX_DEBUGI_RXSTATS, 0, words, sizeof(struct rx_debugIn),
+		      sizeof(words));
 	if (n < 0)
 		return n;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -139,8 +140,8 @@ afs_int32 rx_GetServerStats(osi_socket socket, afs_uint32 host, afs_uint16 port,
 
 /* -- Connections ---------------------------------------------------------------------------------- */
 
-/* Move what lies elsewhere in the format without padding. */
-static void align(struct rx_debugConn *connection)
+/* Move the members that lie elsewhere in the format without padding. */
+static void align_connection(struct rx_debugConn *connection)
 {
 	struct rx_debugConn_vL old;
 
@@ -182,19 +183,19 @@ afs_int32 rx_GetServerConnections(osi_socket socket, afs_uint32 host, afs_uint16
 
 	*supported = 0;
 	if (all)
-		n = ask(&server, RX_DEBUGI_GETALLCONN, *next, connection, LEAST_CONN,
-			sizeof(*connection));
+		n = ask_debug(&server, RX_DEBUGI_GETALLCONN, *next, connection, LEAST_CONN,
+			      sizeof(*connection));
 	/* A server that cannot list all of them lists those with calls in progress. */
-	if (!all || is_refusal(connection, n))
-		n = ask(&server, RX_DEBUGI_GETCONN, *next, connection, LEAST_CONN,
-			sizeof(*connection));
+	if (!all || is_debug_refusal(connection, n))
+		n = ask_debug(&server, RX_DEBUGI_GETCONN, *next, connection, LEAST_CONN,
+			      sizeof(*connection));
 	if (n < 0)
 		return n;
-	if (is_refusal(connection, n))
+	if (is_debug_refusal(connection, n))
 		return RX_DEBUGI_BADTYPE;
 	++*next;
 	if (known & RX_SERVER_DEBUG_OLD_CONN)
-		align(connection);
+		align_connection(connection);
 	connection_as_host(connection);
 	return n;
 }
@@ -247,11 +248,11 @@ afs_int32 rx_GetServerPeers(osi_socket socket, afs_uint32 host, afs_uint16 port,
 
 	(void)known;
 	*supported = 0;
-	n = ask(&server, RX_DEBUGI_GETPEER, *next, peer, offsetof(struct rx_debugPeer, sparel),
-		sizeof(*peer));
+	n = ask_debug(&server, RX_DEBUGI_GETPEER, *next, peer,
+		      offsetof(struct rx_debugPeer, sparel), sizeof(*peer));
 	if (n < 0)
 		return n;
-	if (is_refusal(peer, n))
+	if (is_debug_refusal(peer, n))
 		return RX_DEBUGI_BADTYPE;
 	++*next;
 	peer_as_host(peer);

@@ -9,7 +9,7 @@
 
 #include "room.h"
 
-static bool_t padding(XDR *xdrs, u_int count)
+static bool_t code_padding(XDR *xdrs, u_int count)
 {
 	char zeros[BYTES_PER_XDR_UNIT] = {0};
 	u_int rest = -count % BYTES_PER_XDR_UNIT;
@@ -25,9 +25,9 @@ bool_t xdr_opaque(XDR *xdrs, caddr_t bytes, u_int count)
 {
 	switch (xdrs->x_op) {
 	case XDR_ENCODE:
-		return !count || (xdr_putbytes(xdrs, bytes, count) && padding(xdrs, count));
+		return !count || (xdr_putbytes(xdrs, bytes, count) && code_padding(xdrs, count));
 	case XDR_DECODE:
-		return !count || (xdr_getbytes(xdrs, bytes, count) && padding(xdrs, count));
+		return !count || (xdr_getbytes(xdrs, bytes, count) && code_padding(xdrs, count));
 	case XDR_FREE:
 		return TRUE;
 	}
@@ -35,7 +35,7 @@ bool_t xdr_opaque(XDR *xdrs, caddr_t bytes, u_int count)
 }
 
 /* Decode `count` bytes and `extra` zeros into allocated memory; NULL on failure. */
-static char *get_bytes(XDR *xdrs, u_int count, u_int extra)
+static char *get_new_bytes(XDR *xdrs, u_int count, u_int extra)
 {
 	size_t size = (size_t)count + extra, room = 0, at = 0;
 	char *bytes = NULL;
@@ -51,7 +51,7 @@ static char *get_bytes(XDR *xdrs, u_int count, u_int extra)
 			goto failed;
 		at = end;
 	}
-	if (padding(xdrs, count))
+	if (code_padding(xdrs, count))
 		return bytes;
 failed:
 	free(bytes);
@@ -68,7 +68,7 @@ static bool_t decode_bytes(XDR *xdrs, char **bytes, u_int *count, u_int most)
 		if (coming > *count || !xdr_opaque(xdrs, *bytes, coming))
 			return FALSE;
 	} else {
-		*bytes = get_bytes(xdrs, coming, coming == 0);
+		*bytes = get_new_bytes(xdrs, coming, coming == 0);
 		if (!*bytes)
 			return FALSE;
 	}
@@ -98,12 +98,12 @@ static bool_t decode_string(XDR *xdrs, char **text, u_int most)
 	u_int length;
 	char *got;
 
-	/* Its room is not known. */
+	/* The room of a given text is not known. */
 	if (*text)
 		return FALSE;
 	if (!xdr_u_int(xdrs, &length) || length > most || length >= INT_MAX)
 		return FALSE;
-	got = get_bytes(xdrs, length, 1);
+	got = get_new_bytes(xdrs, length, 1);
 	if (!got)
 		return FALSE;
 	if (memchr(got, '\0', length)) {

@@ -5,52 +5,54 @@
 #include <rx/rx.h>
 #include <rx/xdr.h>
 
-static struct rx_call *call_of(XDR *xdrs)
+static struct rx_call *call_of_stream(XDR *xdrs)
 {
 	return (struct rx_call *)(void *)xdrs->x_private;
 }
 
-static bool_t get_int32(XDR *xdrs, afs_int32 *value)
+static bool_t read_call_int32(XDR *xdrs, afs_int32 *value)
 {
 	afs_int32 word;
 
-	if (rx_ReadProc32(call_of(xdrs), &word) != sizeof(word))
+	if (rx_ReadProc32(call_of_stream(xdrs), &word) != sizeof(word))
 		return FALSE;
 	*value = (afs_int32)ntohl((afs_uint32)word);
 	return TRUE;
 }
 
-static bool_t put_int32(XDR *xdrs, afs_int32 *value)
+static bool_t write_call_int32(XDR *xdrs, afs_int32 *value)
 {
 	afs_int32 word = (afs_int32)htonl((afs_uint32)*value);
 
-	return rx_WriteProc32(call_of(xdrs), &word) == sizeof(word);
+	return rx_WriteProc32(call_of_stream(xdrs), &word) == sizeof(word);
 }
 
-static bool_t get_bytes(XDR *xdrs, caddr_t bytes, u_int count)
+static bool_t read_call_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 {
-	return count <= INT_MAX && rx_ReadProc(call_of(xdrs), bytes, (int)count) == (int)count;
+	return count <= INT_MAX &&
+	       rx_ReadProc(call_of_stream(xdrs), bytes, (int)count) == (int)count;
 }
 
-static bool_t put_bytes(XDR *xdrs, caddr_t bytes, u_int count)
+static bool_t write_call_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 {
-	return count <= INT_MAX && rx_WriteProc(call_of(xdrs), bytes, (int)count) == (int)count;
+	return count <= INT_MAX &&
+	       rx_WriteProc(call_of_stream(xdrs), bytes, (int)count) == (int)count;
 }
 
-static u_int get_position(XDR *xdrs)
+static u_int get_call_position(XDR *xdrs)
 {
 	(void)xdrs;
 	return 0;
 }
 
-static bool_t no_position(XDR *xdrs, u_int position)
+static bool_t refuse_call_position(XDR *xdrs, u_int position)
 {
 	(void)xdrs;
 	(void)position;
 	return FALSE;
 }
 
-static afs_int32 *not_in_place(XDR *xdrs, u_int count)
+static afs_int32 *refuse_call_inline(XDR *xdrs, u_int count)
 {
 	(void)xdrs;
 	(void)count;
@@ -58,13 +60,13 @@ static afs_int32 *not_in_place(XDR *xdrs, u_int count)
 }
 
 static struct xdr_ops call_ops = {
-	.x_getint32 = get_int32,
-	.x_putint32 = put_int32,
-	.x_getbytes = get_bytes,
-	.x_putbytes = put_bytes,
-	.x_getpostn = get_position,
-	.x_setpostn = no_position,
-	.x_inline = not_in_place,
+	.x_getint32 = read_call_int32,
+	.x_putint32 = write_call_int32,
+	.x_getbytes = read_call_bytes,
+	.x_putbytes = write_call_bytes,
+	.x_getpostn = get_call_position,
+	.x_setpostn = refuse_call_position,
+	.x_inline = refuse_call_inline,
 };
 
 void xdrrx_create(XDR *xdrs, struct rx_call *call, enum xdr_op op)

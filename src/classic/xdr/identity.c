@@ -5,7 +5,7 @@
 #include <rx/rx_identity.h>
 #include <rx/rx_prototypes.h>
 
-static char *copy_name(const char *name)
+static char *copy_display_name(const char *name)
 {
 	char *copy = strdup(name);
 
@@ -20,7 +20,7 @@ void rx_identity_populate(struct rx_identity *identity, rx_identity_kind kind, c
 	memset(identity, 0, sizeof(*identity));
 	identity->kind = kind;
 	if (displayName)
-		identity->displayName = copy_name(displayName);
+		identity->displayName = copy_display_name(displayName);
 	if (rx_opaque_populate(&identity->exportedName, name, length))
 		osi_Panic("rx_identity_populate: out of memory\n");
 }

@@ -4,7 +4,7 @@
 
 #include <rx/xdr.h>
 
-static bool_t add(XDR *xdrs, u_int count)
+static bool_t add_length(XDR *xdrs, u_int count)
 {
 	if (count > (u_int)(INT_MAX - xdrs->x_handy))
 		return FALSE;
@@ -12,19 +12,19 @@ static bool_t add(XDR *xdrs, u_int count)
 	return TRUE;
 }
 
-static bool_t no_int32(XDR *xdrs, afs_int32 *value)
+static bool_t refuse_length_int32(XDR *xdrs, afs_int32 *value)
 {
 	(void)xdrs;
 	(void)value;
 	return FALSE;
 }
 
-static bool_t add_int32(XDR *xdrs, afs_int32 *value)
+static bool_t add_int32_length(XDR *xdrs, afs_int32 *value)
 {
-	return add(xdrs, sizeof(*value));
+	return add_length(xdrs, sizeof(*value));
 }
 
-static bool_t no_bytes(XDR *xdrs, caddr_t bytes, u_int count)
+static bool_t refuse_length_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 {
 	(void)xdrs;
 	(void)bytes;
@@ -32,25 +32,25 @@ static bool_t no_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 	return FALSE;
 }
 
-static bool_t add_bytes(XDR *xdrs, caddr_t bytes, u_int count)
+static bool_t add_bytes_length(XDR *xdrs, caddr_t bytes, u_int count)
 {
 	(void)bytes;
-	return add(xdrs, count);
+	return add_length(xdrs, count);
 }
 
-static u_int get_position(XDR *xdrs)
+static u_int get_length_position(XDR *xdrs)
 {
 	return (u_int)xdrs->x_handy;
 }
 
-static bool_t no_position(XDR *xdrs, u_int position)
+static bool_t refuse_length_position(XDR *xdrs, u_int position)
 {
 	(void)xdrs;
 	(void)position;
 	return FALSE;
 }
 
-static afs_int32 *not_in_place(XDR *xdrs, u_int count)
+static afs_int32 *refuse_length_inline(XDR *xdrs, u_int count)
 {
 	(void)xdrs;
 	(void)count;
@@ -58,13 +58,13 @@ static afs_int32 *not_in_place(XDR *xdrs, u_int count)
 }
 
 static struct xdr_ops length_ops = {
-	.x_getint32 = no_int32,
-	.x_putint32 = add_int32,
-	.x_getbytes = no_bytes,
-	.x_putbytes = add_bytes,
-	.x_getpostn = get_position,
-	.x_setpostn = no_position,
-	.x_inline = not_in_place,
+	.x_getint32 = refuse_length_int32,
+	.x_putint32 = add_int32_length,
+	.x_getbytes = refuse_length_bytes,
+	.x_putbytes = add_bytes_length,
+	.x_getpostn = get_length_position,
+	.x_setpostn = refuse_length_position,
+	.x_inline = refuse_length_inline,
 };
 
 void xdrlen_create(XDR *xdrs)

@@ -7,7 +7,7 @@
 #include <rx/xdr.h>
 
 /* The next `count` bytes; NULL: there are fewer. */
-static caddr_t take(XDR *xdrs, u_int count)
+static caddr_t take_memory(XDR *xdrs, u_int count)
 {
 	caddr_t at = xdrs->x_private;
 
@@ -18,9 +18,9 @@ static caddr_t take(XDR *xdrs, u_int count)
 	return at;
 }
 
-static bool_t get_int32(XDR *xdrs, afs_int32 *value)
+static bool_t get_memory_int32(XDR *xdrs, afs_int32 *value)
 {
-	caddr_t at = take(xdrs, sizeof(*value));
+	caddr_t at = take_memory(xdrs, sizeof(*value));
 	afs_uint32 word;
 
 	if (!at)
@@ -30,9 +30,9 @@ static bool_t get_int32(XDR *xdrs, afs_int32 *value)
 	return TRUE;
 }
 
-static bool_t put_int32(XDR *xdrs, afs_int32 *value)
+static bool_t put_memory_int32(XDR *xdrs, afs_int32 *value)
 {
-	caddr_t at = take(xdrs, sizeof(*value));
+	caddr_t at = take_memory(xdrs, sizeof(*value));
 	afs_uint32 word = htonl((afs_uint32)*value);
 
 	if (!at)
@@ -41,9 +41,9 @@ static bool_t put_int32(XDR *xdrs, afs_int32 *value)
 	return TRUE;
 }
 
-static bool_t get_bytes(XDR *xdrs, caddr_t bytes, u_int count)
+static bool_t get_memory_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 {
-	caddr_t at = take(xdrs, count);
+	caddr_t at = take_memory(xdrs, count);
 
 	if (!at)
 		return FALSE;
@@ -51,9 +51,9 @@ static bool_t get_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 	return TRUE;
 }
 
-static bool_t put_bytes(XDR *xdrs, caddr_t bytes, u_int count)
+static bool_t put_memory_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 {
-	caddr_t at = take(xdrs, count);
+	caddr_t at = take_memory(xdrs, count);
 
 	if (!at)
 		return FALSE;
@@ -61,14 +61,14 @@ static bool_t put_bytes(XDR *xdrs, caddr_t bytes, u_int count)
 	return TRUE;
 }
 
-static u_int get_position(XDR *xdrs)
+static u_int get_memory_position(XDR *xdrs)
 {
 	return (u_int)(xdrs->x_private - xdrs->x_base);
 }
 
-static bool_t set_position(XDR *xdrs, u_int position)
+static bool_t set_memory_position(XDR *xdrs, u_int position)
 {
-	u_int size = get_position(xdrs) + (u_int)xdrs->x_handy;
+	u_int size = get_memory_position(xdrs) + (u_int)xdrs->x_handy;
 
 	if (position > size)
 		return FALSE;
@@ -77,21 +77,21 @@ static bool_t set_position(XDR *xdrs, u_int position)
 	return TRUE;
 }
 
-static afs_int32 *in_place(XDR *xdrs, u_int count)
+static afs_int32 *take_memory_inline(XDR *xdrs, u_int count)
 {
 	if ((uintptr_t)xdrs->x_private % _Alignof(afs_int32))
 		return NULL;
-	return (afs_int32 *)(void *)take(xdrs, count);
+	return (afs_int32 *)(void *)take_memory(xdrs, count);
 }
 
 static struct xdr_ops memory_ops = {
-	.x_getint32 = get_int32,
-	.x_putint32 = put_int32,
-	.x_getbytes = get_bytes,
-	.x_putbytes = put_bytes,
-	.x_getpostn = get_position,
-	.x_setpostn = set_position,
-	.x_inline = in_place,
+	.x_getint32 = get_memory_int32,
+	.x_putint32 = put_memory_int32,
+	.x_getbytes = get_memory_bytes,
+	.x_putbytes = put_memory_bytes,
+	.x_getpostn = get_memory_position,
+	.x_setpostn = set_memory_position,
+	.x_inline = take_memory_inline,
 };
 
 void xdrmem_create(XDR *xdrs, caddr_t memory, u_int size, enum xdr_op op)

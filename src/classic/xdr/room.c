@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,10 @@
 
 void *classic_xdr_grow(void *array, size_t *room, size_t count, size_t size)
 {
-	size_t step = STEP_BYTES / size, wanted;
+	size_t step = STEP_BYTES / size, wanted; /* an element has at least one byte */
 	char *grown;
 
+	assert(*room < count);
 	if (step < *room)
 		step = *room;
 	if (!step)

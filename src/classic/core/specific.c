@@ -36,11 +36,12 @@ static bool is_key(int key)
 }
 
 /* The program's destructors may use values and connections: no lock is held. */
-static void destroy(int key, void *value)
+static void destroy_value(int key, void *value)
 {
 	rx_destructor_t function;
 
 	pthread_mutex_lock(&keys.lock);
+	assert(key >= 0 && key < keys.count);
 	function = keys.destroy[key];
 	pthread_mutex_unlock(&keys.lock);
 	if (value && function)
@@ -54,11 +55,12 @@ void classic_values_init(struct classic_values *v)
 	v->value = NULL;
 }
 
-/* Room for a key. The lock must be held. */
-static bool grow(struct classic_values *v, int key)
+/* Make room for a key. False: no memory. */
+static bool grow_values(struct classic_values *v, int key)
 {
 	void **larger;
 
+	assert(mutex_is_held(&v->lock));
 	if (key < v->room)
 		return true;
 	larger = realloc(v->value, (size_t)(key + 1) * sizeof(*larger));
@@ -78,7 +80,7 @@ void classic_values_set(struct classic_values *v, int key, void *value)
 	if (!is_key(key))
 		osi_Panic("rx_SetSpecific: %d is not a key of rx_KeyCreate()\n", key);
 	pthread_mutex_lock(&v->lock);
-	room = grow(v, key);
+	room = grow_values(v, key);
 	if (room) {
 		old = v->value[key];
 		v->value[key] = value;
@@ -87,7 +89,7 @@ void classic_values_set(struct classic_values *v, int key, void *value)
 	if (!room)
 		osi_Panic("rx_SetSpecific: no memory\n");
 	if (old != value)
-		destroy(key, old);
+		destroy_value(key, old);
 }
 
 void *classic_values_get(struct classic_values *v, int key)
@@ -112,7 +114,7 @@ void classic_values_clear(struct classic_values *v)
 	v->value = NULL;
 	pthread_mutex_unlock(&v->lock);
 	for (int key = 0; key < room; key++)
-		destroy(key, value[key]);
+		destroy_value(key, value[key]);
 	free(value);
 }
 
