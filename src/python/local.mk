@@ -3,7 +3,7 @@
 
 python_files = \
 	src/python/rxwire/__init__.py src/python/rxwire/__init__.pyi \
-	src/python/rxwire/_abi.py \
+	src/python/rxwire/_abi.py src/python/rxwire/_metrics.py \
 	src/python/rxwire/aio.py src/python/rxwire/aio.pyi \
 	src/python/rxwire/core.py src/python/rxwire/core.pyi \
 	src/python/rxwire/errors.py src/python/rxwire/errors.pyi \

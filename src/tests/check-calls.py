@@ -50,11 +50,12 @@ LAYERS = [
     ["src/volume/store/op"],
     ["src/volume/store"],
     ["src/admin"],
+    ["src/observe"],
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
 ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/volume", "src/admin",
-         "src/tools", "src/fileserver"]
+         "src/observe", "src/tools", "src/fileserver"]
 
 
 def layer_of(module):

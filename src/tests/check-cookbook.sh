@@ -86,7 +86,8 @@ done
 
 [ $status -eq 0 ] || exit $status
 # shellcheck disable=SC2086
-"$build/libtool" --silent --tag=CC --mode=link $CC $san -o "$dir/run/cookbook" "$dir"/run/*.o "$build/src/rx/librxwire.la" -lpthread \
+"$build/libtool" --silent --tag=CC --mode=link $CC $san -o "$dir/run/cookbook" "$dir"/run/*.o \
+	"$build/src/observe/librxwire-observe.a" "$build/src/rx/librxwire.la" -lpthread \
 	> "$dir/log" 2>&1 || { cat "$dir/log"; fail "the recipes do not link"; exit $status; }
 mkdir "$dir/files"
 "$dir/run/cookbook" "$dir/files" > "$dir/log" 2>&1 || { cat "$dir/log"; fail "the recipes do not run"; }

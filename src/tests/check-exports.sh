@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 status=0
 
 # Functions declared by the headers: a name before "(" outside comments, macros and the bodies of inline functions.
-for h in "$top"/src/rx/rxwire/*.h; do
+list_functions() {
 	awk '
 		{ text = text $0 "\n" }
 		END {
@@ -40,7 +40,10 @@ for h in "$top"/src/rx/rxwire/*.h; do
 				print name
 				code = substr(code, RSTART + RLENGTH)
 			}
-		}' "$h"
+		}' "$1"
+}
+for h in "$top"/src/rx/rxwire/*.h; do
+	[ "${h##*/}" = observe.h ] || list_functions "$h"
 done | LC_ALL=C sort -u > "$dir/declared"
 [ -s "$dir/declared" ] || { echo "no declaration found in src/rx/rxwire"; exit 1; }
 
@@ -73,6 +76,21 @@ if [ -f "$archive" ]; then
 		status=1
 	fi
 	what=static
+fi
+
+# librxwire-observe is static only. Its functions are those of its header, and a few that its files share.
+list_functions "$top/src/rx/rxwire/observe.h" | LC_ALL=C sort -u > "$dir/observed"
+archive=$build/src/observe/librxwire-observe.a
+if [ -f "$archive" ]; then
+	$NM -g --defined-only "$archive" 2> /dev/null |
+		awk 'NF == 3 && $3 !~ /^(__asan|__odr_asan|__tsan|__ubsan|__start_|__stop_|DW\.ref|__x86\.get_pc_thunk)/ { print $3 }' |
+		LC_ALL=C sort -u > "$dir/archived"
+	differ "$dir/observed" "$dir/archived" "declared in observe.h, not in librxwire-observe.a"
+	grep -v '^rxw_' "$dir/archived" > "$dir/foreign"
+	if [ -s "$dir/foreign" ]; then
+		sed 's|^|librxwire-observe.a defines a name without our prefix: |' "$dir/foreign"
+		status=1
+	fi
 fi
 
 library=$build/src/rx/.libs/librxwire.so

@@ -140,6 +140,7 @@ may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|test
 may_include src/protection "$config|common/(clock|held)[.]h|protection/(protection|private)[.]h"
 may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
+may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
 may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"
@@ -217,6 +218,8 @@ may_not_api=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/a
 	src/rx/rpc/*.[ch] 2>/dev/null)
 [ -z "$may_not_api" ] || echo "$may_not_api: the public layer does not know the layout of packets" >> "$bad"
 
+must_not src/observe "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
+	'the library never prints'
 # The library never prints.
 for floor in base proto io engine api rpc rpcstats keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
@@ -232,15 +235,15 @@ for part in base security core xdr; do
 done
 
 # The library runs in programs of any locale: its input and output must not depend on the locale.
-for floor in rx/base rx/proto rx/io rx/engine rx/api rx/rpc rx/rpcstats rx/keys rx/rxkad rx/rxgk rx/token classic; do
+for floor in rx/base rx/proto rx/io rx/engine rx/api rx/rpc rx/rpcstats rx/keys rx/rxkad rx/rxgk rx/token classic observe; do
 	must_not src/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
 		'depends on the locale: base/ascii.h'
 	must_not src/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \
 		'depends on the locale: base/ascii.h'
 done
-grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' $(find src/rx -name '*.c') | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
+grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' $(find src/rx src/observe -name '*.c') | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
 # Programs stay in the C locale, because other programs read their output.
-grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/rxgen src/afs src/tools src/fileserver -name '*.[ch]') |
+grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/observe src/rxgen src/afs src/tools src/fileserver -name '*.[ch]') |
 	sed 's/$/: programs stay in the C locale/' >> "$bad"
 
 # Each file has a licence line first, and at most 1,200 lines.

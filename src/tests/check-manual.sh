@@ -20,7 +20,8 @@ names() {
 for page in "$top"/doc/man/rxw*.3; do
 	names "$page"
 done | sort -u > "$dir/named"
-functions=$(sed -n 's/^[[:space:]]*\(rxw_[a-z0-9_]*\);.*/\1/p' "$top/src/rx/librxwire.map")
+functions=$(sed -n 's/^[[:space:]]*\(rxw_[a-z0-9_]*\);.*/\1/p' "$top/src/rx/librxwire.map"
+	sed -n 's/^\(RXW_MUST_USE int\|void\) \(rxw_[a-z0-9_]*\)(.*/\2/p' "$top/src/rx/rxwire/observe.h")
 for f in $functions; do
 	if ! grep -qx "$f" "$dir/named"; then
 		echo "FAIL: no man page in doc/man names $f"
@@ -74,7 +75,7 @@ done
 
 # A .BI line is words in alternating fonts, joined without blanks; quotes keep blanks inside a word.
 {
-	echo '#include <rxwire/rxwire.h>'
+	printf '#include <rxwire/rxwire.h>\n#include <rxwire/observe.h>\n'
 	for page in "$top"/doc/man/rxw*.3; do
 		awk '
 			/^\.SH SYNOPSIS/ { on = 1; next }

@@ -10,7 +10,7 @@
 check_tests =
 check_scripts =
 
-LDADD = src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+LDADD = src/observe/librxwire-observe.a src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
 AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
@@ -32,6 +32,7 @@ include src/tests/common/local.mk
 include src/tests/link/local.mk
 include src/tests/system/local.mk
 include src/tests/rx/local.mk
+include src/tests/observe/local.mk
 include src/tests/lines/local.mk
 include src/tests/classic/local.mk
 include src/tests/afs/local.mk

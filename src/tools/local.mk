@@ -19,7 +19,7 @@ tools_common_sources = \
 	src/tools/common/trace.c src/tools/common/trace.h
 
 noinst_LTLIBRARIES += src/tools/libtools.la
-src_tools_libtools_la_SOURCES = $(tools_common_sources)
+src_tools_libtools_la_SOURCES = $(tools_common_sources) $(observe_sources)
 src_tools_libtools_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tools_libtools_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS)
 src_tools_libtools_la_LIBADD = src/rx/librxwire.la $(JANSSON_LIBS) $(INIH_LIBS)

@@ -75,6 +75,9 @@ RXW_TOKEN_CACHE = 0
 RXW_TOKEN_KEYTAB = 1
 RXW_TOKEN_LOCAL = 2
 
+RXW_COUNTER_TOTAL = 0
+RXW_DURATIONS = 24
+
 RXW_RXKAD_INDEX = 2
 RXW_RXGK_INDEX = 4
 RXW_RXGK_INDEX_YFS = 6
@@ -253,6 +256,98 @@ class rxw_rxgk_server_options(C.Structure):
     ]
 
 
+class rxw_counter(C.Structure):
+    _fields_ = [
+        ("name", C.c_char_p),
+        ("help", C.c_char_p),
+        ("kind", C.c_uint),
+        ("label", C.c_char_p * 2),
+    ]
+
+
+class rxw_effective(C.Structure):
+    _fields_ = [
+        ("size", C.c_size_t),
+        ("listeners", C.c_uint),
+        ("batch", C.c_uint),
+        ("window", C.c_uint),
+        ("mtu", C.c_uint),
+        ("gso", C.c_int),
+        ("gro", C.c_int),
+        ("steered", C.c_int),
+        ("io", C.c_char_p),
+        ("rcvbuf", C.c_size_t),
+        ("sndbuf", C.c_size_t),
+    ]
+
+
+class rxw_durations(C.Structure):
+    _fields_ = [
+        ("size", C.c_size_t),
+        ("served", C.c_uint64 * RXW_DURATIONS),
+        ("made", C.c_uint64 * RXW_DURATIONS),
+        ("served_ns", C.c_uint64),
+        ("made_ns", C.c_uint64),
+    ]
+
+
+class rxw_call_statistics(C.Structure):
+    _fields_ = [
+        ("size", C.c_size_t),
+        ("bytes_sent", C.c_uint64),
+        ("bytes_received", C.c_uint64),
+        ("packets_sent", C.c_uint64),
+        ("packets_received", C.c_uint64),
+        ("retransmitted", C.c_uint64),
+        ("duplicates", C.c_uint64),
+        ("acks_sent", C.c_uint64),
+        ("acks_received", C.c_uint64),
+        ("windows_by_writer", C.c_uint64),
+        ("windows_by_receiver", C.c_uint64),
+        ("rtt_ns", C.c_uint64),
+        ("cwnd", C.c_uint32),
+        ("peer_window", C.c_uint32),
+        ("started_ns", C.c_uint64),
+        ("ended_ns", C.c_uint64),
+        ("security", C.c_uint8),
+        ("level", C.c_uint8),
+        ("pacing_rate", C.c_uint64),
+        ("rtt_min_ns", C.c_uint64),
+        ("lost", C.c_uint64),
+        ("loss_events", C.c_uint64),
+        ("spurious", C.c_uint64),
+        ("timeouts", C.c_uint64),
+        ("in_flight", C.c_uint32),
+        ("ssthresh", C.c_uint32),
+        ("controller", C.c_char_p),
+        ("phase", C.c_char_p),
+        ("marks_sent", C.c_uint64),
+        ("marks_seen", C.c_uint64),
+        ("mark_events", C.c_uint64),
+        ("marks_received", C.c_uint64),
+        ("ecn", C.c_char_p),
+    ]
+
+
+class rxw_call_view(C.Structure):
+    _fields_ = [
+        ("peer", C.c_void_p),
+        ("client", C.c_int),
+        ("sending", C.c_int),
+        ("service", C.c_uint16),
+        ("epoch", C.c_uint32),
+        ("cid", C.c_uint32),
+        ("number", C.c_uint32),
+        ("age_ns", C.c_uint64),
+        ("queued", C.c_uint32),
+        ("receive_window", C.c_uint32),
+        ("statistics", C.POINTER(rxw_call_statistics)),
+    ]
+
+
+see_call_fn = C.CFUNCTYPE(None, C.c_void_p, C.POINTER(rxw_call_view))
+
+
 STRUCTURES = (
     rxw_config,
     rxw_endpoint_options,
@@ -264,6 +359,11 @@ STRUCTURES = (
     rxw_token_details,
     rxw_rxkad_server_options,
     rxw_rxgk_server_options,
+    rxw_counter,
+    rxw_effective,
+    rxw_durations,
+    rxw_call_statistics,
+    rxw_call_view,
 )
 
 # Functions: result and arguments.
@@ -286,7 +386,11 @@ FUNCTIONS = {
     "rxw_endpoint_address": (C.c_int, (handle, C.c_void_p, _length)),
     "rxw_endpoint_stop": (C.c_int, (handle, C.c_uint)),
     "rxw_endpoint_destroy": (C.c_int, (handle,)),
-    "rxw_metrics_text": (C.c_int, (_out, C.c_size_t, C.POINTER(C.c_void_p))),
+    "rxw_endpoint_counters": (C.c_int, (handle, C.POINTER(C.c_uint64), C.c_size_t)),
+    "rxw_endpoint_effective": (C.c_int, (handle, C.POINTER(rxw_effective))),
+    "rxw_endpoint_durations": (C.c_int, (handle, C.POINTER(rxw_durations))),
+    "rxw_endpoint_calls": (C.c_int, (handle, C.c_void_p, C.c_void_p)),
+    "rxw_counter_at": (C.POINTER(rxw_counter), (C.c_size_t,)),
     "rxw_connection_create": (C.c_int, (handle, C.c_char_p, C.c_uint32, C.c_uint16, handle, _out)),
     "rxw_connection_release": (None, (handle,)),
     "rxw_connection_abort": (C.c_int, (handle, C.c_int32)),
@@ -376,10 +480,6 @@ for _name, (_result, _arguments) in FUNCTIONS.items():
     _function = getattr(lib, _name)
     _function.restype = _result
     _function.argtypes = _arguments if _name in _PLAIN else tuple(_checked(kind) for kind in _arguments)
-
-free = C.CDLL(None).free  # for memory that the library passes to the caller
-free.restype, free.argtypes = None, (C.c_void_p,)
-
 
 _fields = {}  # of the structures, by name
 

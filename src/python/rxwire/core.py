@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 
-from rxwire import _abi
+from rxwire import _abi, _metrics
 from rxwire._abi import lib
 from rxwire.errors import RxAbort, RxError, check
 
@@ -373,12 +373,7 @@ class Endpoint(_EngineObject):
 
     def metrics(self):
         """Statistics as text for Prometheus: rxw_metrics(3)."""
-        made = C.c_void_p()
-        handles = (_abi.handle * 1)(self.handle)
-        length = check(lib.rxw_metrics_text(handles, 1, C.byref(made)), "metrics")
-        text = C.string_at(made.value, length).decode()
-        _abi.free(made)
-        return text
+        return _metrics.text(self.handle, self.address)
 
     def stop(self, limit=0):
         """Refuse new calls and wait for those in progress; abort them after `limit` seconds. False: some were."""

@@ -44,6 +44,8 @@ const struct rxw_family rxw_families[] = {
 	CURRENT(workers_idle, "Idle workers."),
 	CURRENT(workers_parked, "Workers blocked on their clients."),
 	CURRENT(pinned_bytes, "Receive buffers held by queues."),
+	CURRENT(memory_bytes, "Packet memory in use by the engine of the endpoint."),
+	CURRENT(memory_limit_bytes, "Limit of the packet memory of that engine."),
 	BY(datagrams, "UDP datagrams.", "direction", ways),
 	BY(bytes, "Bytes of UDP payload.", "direction", ways),
 	{"packets",
@@ -116,7 +118,8 @@ static void make_names(void)
 			for (unsigned i = 0; i < 2 && f->label[i].count; i++)
 				n += snprintf(names[at] + n, NAME_ROOM - (size_t)n, ".%s",
 					      rxw_family_label(f, i, k));
-			counters[at] = (struct rxw_counter){names[at], f->help, f->kind};
+			counters[at] = (struct rxw_counter){
+				names[at], f->help, f->kind, {f->label[0].name, f->label[1].name}};
 			words[at] = f->first + k;
 		}
 }

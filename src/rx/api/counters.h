@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The counters of an endpoint: a structure with the sums over its shards, and the one table that
- * names its members, for the iterator and for the metrics.
+ * names its members.
  */
 #ifndef API_COUNTERS_H
 #define API_COUNTERS_H
@@ -44,6 +44,7 @@ struct rxw_sums {
 	uint64_t connections_client, connections_server, calls_active, calls_waiting, peers;
 	uint64_t workers, workers_idle, workers_parked;
 	uint64_t pinned_bytes;
+	uint64_t memory_bytes, memory_limit_bytes; /* of the engine */
 };
 #define RXW_COUNTERS (sizeof(struct rxw_sums) / sizeof(uint64_t))
 
@@ -69,13 +70,6 @@ static inline size_t rxw_family_size(const struct rxw_family *f)
 {
 	return (size_t)(f->label[0].count ? f->label[0].count : 1) *
 	       (f->label[1].count ? f->label[1].count : 1);
-}
-
-/* Value `k` of a family, 0..rxw_family_size() - 1: the second label changes first. */
-static inline uint64_t rxw_family_value(const struct rxw_family *f, const struct rxw_sums *sums,
-					size_t k)
-{
-	return ((const uint64_t *)sums)[f->first + k];
 }
 
 /* The text of label `i` of counter `k`. */

@@ -10,7 +10,6 @@ rx_sources += \
 	src/rx/api/engine.c \
 	src/rx/api/transfer.c \
 	src/rx/api/flows.c src/rx/api/flows.h \
-	src/rx/api/metrics.c \
 	src/rx/api/observer.c src/rx/api/observer.h \
 	src/rx/api/connpool.c \
 	src/rx/api/queue.c \
@@ -18,7 +17,6 @@ rx_sources += \
 	src/rx/api/service.c \
 	src/rx/api/settings.c src/rx/api/settings.h \
 	src/rx/api/stats.c \
-	src/rx/api/text.c src/rx/api/text.h \
 	src/rx/api/trace.c
 
 rx_public_headers += \
@@ -29,7 +27,7 @@ rx_public_headers += \
 	src/rx/rxwire/engine.h \
 	src/rx/rxwire/error.h \
 	src/rx/rxwire/file.h \
-	src/rx/rxwire/metrics.h \
+	src/rx/rxwire/observe.h \
 	src/rx/rxwire/connpool.h \
 	src/rx/rxwire/queue.h \
 	src/rx/rxwire/rpc.h \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistics: sums of the counters of shards and sockets, and the effective configuration. */
+#include <assert.h>
 #include <string.h>
 
 #include <rxwire/error.h>
@@ -128,6 +129,14 @@ static bool add_slots(struct rxw_sums *to, struct rxw_shard *s, unsigned from)
 	return more;
 }
 
+static void add_memory(struct rxw_sums *to, const struct rxw_budget *memory)
+{
+	int64_t used = atomic_load_explicit(&memory->used, memory_order_relaxed);
+
+	to->memory_bytes = used > 0 ? (uint64_t)used : 0;
+	to->memory_limit_bytes = (uint64_t)memory->limit;
+}
+
 void rxw_sums_read(rxw_endpoint *endpoint, struct rxw_sums *sums)
 {
 	struct rxw_workers *w = &endpoint->workers;
@@ -151,6 +160,7 @@ void rxw_sums_read(rxw_endpoint *endpoint, struct rxw_sums *sums)
 	rxw_peers_lock(endpoint);
 	sums->peers = rxw_peer_count(endpoint->peers);
 	rxw_peers_unlock(endpoint);
+	add_memory(sums, &endpoint->engine->memory);
 }
 
 static void read_shard(struct rxw_shard *s, struct rxw_sums *sums)
@@ -203,6 +213,32 @@ int rxw_endpoint_counter(rxw_endpoint *endpoint, const char *name, uint64_t *val
 		return -RXW_ESTATE;
 	rxw_endpoint_counters(endpoint, values, RXW_COUNTERS);
 	*value = values[index];
+	return 0;
+}
+
+static_assert(RXW_DURATIONS == RXW_LATENCY_SLOTS, "slots of durations");
+
+static void copy_latency(uint64_t *slot, uint64_t *sum, const struct rxw_latency *from)
+{
+	memcpy(slot, from->slot, sizeof(from->slot));
+	*sum = from->sum;
+}
+
+int rxw_endpoint_durations(rxw_endpoint *endpoint, struct rxw_durations *durations)
+{
+	struct rxw_durations d = {.size = sizeof(d)};
+	struct rxw_latency latency[2] = {0}; /* served, made */
+
+	if (!endpoint || !sized_valid(durations))
+		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
+	for (unsigned i = 0; i < endpoint->shard_count; i++)
+		for (unsigned k = 0; k < 2; k++)
+			rxw_latency_fold(&latency[k], &endpoint->shard[i].stats.latency[k]);
+	copy_latency(d.served, &d.served_ns, &latency[0]);
+	copy_latency(d.made, &d.made_ns, &latency[1]);
+	sized_write(durations, &d, sizeof(d));
 	return 0;
 }
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions of traces: starting, stopping, writing. */
-#include <errno.h>
-#include <fcntl.h>
+/* The public functions of traces: starting, stopping, reading. */
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/cancel.h"
@@ -24,39 +22,34 @@
  */
 #define RECORDS_MIN 4
 
-static struct rxw_trace *trace_of(rxw_endpoint *ep)
+static struct rxw_trace *find_trace(rxw_endpoint *ep)
 {
 	return ep ? atomic_load_explicit(&ep->trace, memory_order_acquire) : NULL;
 }
 
-static struct rxw_trace *create(struct rxw_endpoint *ep)
+static struct rxw_trace *create_trace(struct rxw_endpoint *ep)
 {
 	struct rxw_trace *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	if (rxw_cond_init(&t->died)) {
-		free(t);
-		return NULL;
-	}
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_mutex_init(&t->control, NULL);
 	t->tracer.note = rxw_trace_note;
 	t->ep = ep;
 	t->bound = ep->io.bound;
-	t->dir = -1;
 	return t;
 }
 
 /* The endpoint's trace. It is created on first use and lives as long as the endpoint. */
-static struct rxw_trace *trace_made(struct rxw_endpoint *ep)
+static struct rxw_trace *make_trace(struct rxw_endpoint *ep)
 {
 	struct rxw_trace *t;
 
 	pthread_mutex_lock(&ep->lock);
-	t = trace_of(ep);
+	t = find_trace(ep);
 	if (!t) {
-		t = create(ep);
+		t = create_trace(ep);
 		atomic_store_explicit(&ep->trace, t, memory_order_release);
 	}
 	pthread_mutex_unlock(&ep->lock);
@@ -78,7 +71,21 @@ static void stop_tracing(struct rxw_trace *t)
 		return;
 	set_tracer(t, NULL);
 	t->on = false;
-	rxw_trace_dead_stop(t);
+	pthread_mutex_lock(&t->lock);
+	t->failed = NULL;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* `control` held. */
+static void begin_tracing(struct rxw_trace *t, const struct rxw_trace_options *options)
+{
+	assert(!t->on && t->ring);
+	pthread_mutex_lock(&t->lock);
+	t->failed = options->failed;
+	t->arg = options->arg;
+	pthread_mutex_unlock(&t->lock);
+	t->on = true;
+	set_tracer(t, &t->tracer);
 }
 
 /* `control` held: replace the ring by an empty one of that size. */
@@ -129,25 +136,21 @@ int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *opti
 	memory = (memory + page - 1) / page * page;
 	if (snap > memory / RECORDS_MIN)
 		snap = (unsigned)(memory / RECORDS_MIN);
-	t = trace_made(endpoint);
+	t = make_trace(endpoint);
 	if (!t)
 		return -RXW_ENOMEM;
 	pthread_mutex_lock(&t->control);
 	stop_tracing(t);
 	rc = reset_ring(t, memory, snap);
 	if (!rc)
-		rc = rxw_trace_dead_start(t, options ? &o : NULL);
-	if (!rc) {
-		t->on = true;
-		set_tracer(t, &t->tracer);
-	}
+		begin_tracing(t, &o);
 	pthread_mutex_unlock(&t->control);
 	return rc;
 }
 
 int rxw_trace_stop(rxw_endpoint *endpoint)
 {
-	struct rxw_trace *t = trace_of(endpoint);
+	struct rxw_trace *t = find_trace(endpoint);
 	int rc = -RXW_ESTATE;
 	NOT_CANCELLED;
 
@@ -166,85 +169,38 @@ int rxw_trace_stop(rxw_endpoint *endpoint)
 	return rc;
 }
 
-/* Returns the trace, if one was ever started. */
-static int started_trace(rxw_endpoint *endpoint, struct rxw_trace **trace)
+__attribute__((cold)) int
+rxw_trace_read(rxw_endpoint *endpoint, int (*see)(void *arg, const struct rxw_trace_record *record),
+	       void *arg)
 {
-	bool any = false;
-
-	*trace = trace_of(endpoint);
-	if (*trace) {
-		pthread_mutex_lock(&(*trace)->lock);
-		any = (*trace)->ring != NULL;
-		pthread_mutex_unlock(&(*trace)->lock);
-	}
-	return any ? 0 : -RXW_ESTATE;
-}
-
-__attribute__((cold))
-int rxw_trace_write(rxw_endpoint *endpoint, int fd)
-{
-	struct rxw_trace *t;
+	struct rxw_trace *t = find_trace(endpoint);
+	struct rxw_snapshot snapshot;
+	uint8_t *copy;
+	size_t room;
+	bool started;
 	int rc;
 	NOT_CANCELLED;
 
-	if (!endpoint)
+	if (!endpoint || !see)
 		return -RXW_EINVAL;
-	if (rxw_endpoint_inherited(endpoint))
+	if (rxw_endpoint_inherited(endpoint) || !t)
 		return -RXW_ESTATE;
-	rc = started_trace(endpoint, &t);
-	return rc ? rc : rxw_trace_put(t, fd);
-}
-
-/* Opens the parent directory of a path. -1 with errno. */
-static int open_parent(const char *path, const char **name)
-{
-	const char *slash = strrchr(path, '/');
-	char *parent;
-	int fd, why;
-
-	*name = slash ? slash + 1 : path;
-	if (!**name) {
-		errno = EISDIR;
-		return -1;
-	}
-	parent = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-	if (!parent)
-		return -1;
-	fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	why = errno;
-	free(parent);
-	errno = why;
-	return fd;
-}
-
-__attribute__((cold))
-int rxw_trace_save(rxw_endpoint *endpoint, const char *path)
-{
-	struct rxw_trace *t;
-	const char *name;
-	int dir, rc, why;
-	NOT_CANCELLED;
-
-	if (!endpoint || !path)
-		return -RXW_EINVAL;
-	if (rxw_endpoint_inherited(endpoint))
+	pthread_mutex_lock(&t->lock);
+	started = t->ring != NULL;
+	pthread_mutex_unlock(&t->lock);
+	if (!started)
 		return -RXW_ESTATE;
-	rc = started_trace(endpoint, &t);
-	if (rc)
-		return rc;
-	dir = open_parent(path, &name);
-	if (dir < 0)
-		return -RXW_ESYS;
-	rc = rxw_trace_put_at(t, dir, name);
-	why = errno;
-	close(dir);
-	errno = why;
+	copy = rxw_trace_copy(t, &snapshot, &room);
+	if (!copy)
+		return -RXW_ENOMEM;
+	rc = rxw_snapshot_show(&snapshot, see, arg);
+	rxw_trace_unmap(copy, room);
 	return rc;
 }
 
 int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
 {
-	struct rxw_trace *t = trace_of(endpoint);
+	struct rxw_trace *t = find_trace(endpoint);
 	struct rxw_trace_counts all = {.size = sizeof(all)};
 
 	if (!endpoint || !sized_valid(counts))
@@ -255,12 +211,11 @@ int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
 		pthread_mutex_lock(&t->control);
 		all.on = t->on;
 		pthread_mutex_lock(&t->lock);
+		all.snap = t->snap;
 		all.packets = t->packets;
 		all.events = t->events;
 		all.overwritten = t->overwritten;
 		all.deaths = t->deaths;
-		all.dead_files = t->dead_files;
-		all.failed = t->failed;
 		pthread_mutex_unlock(&t->lock);
 		pthread_mutex_unlock(&t->control);
 	}
@@ -270,14 +225,13 @@ int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
 
 void rxw_trace_free(struct rxw_endpoint *ep)
 {
-	struct rxw_trace *t = trace_of(ep);
+	struct rxw_trace *t = find_trace(ep);
 
 	if (!t)
 		return;
 	stop_tracing(t);
 	rxw_trace_unmap(t->ring, t->size);
 	rxw_budget_give(&ep->engine->memory, (int64_t)t->size);
-	pthread_cond_destroy(&t->died);
 	pthread_mutex_destroy(&t->control);
 	pthread_mutex_destroy(&t->lock);
 	free(t);

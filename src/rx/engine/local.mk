@@ -11,8 +11,7 @@ rx_sources += \
 	src/rx/engine/core/sleepers.c \
 	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
 	src/rx/engine/files/files.c src/rx/engine/files/files.h \
-	src/rx/engine/trace/dump.c \
-	src/rx/engine/trace/pcapng.c src/rx/engine/trace/pcapng.h \
+	src/rx/engine/trace/records.c src/rx/engine/trace/records.h \
 	src/rx/engine/trace/ring.c src/rx/engine/trace/ring.h src/rx/engine/trace/trace.h \
 	src/rx/engine/timer/wheel.c src/rx/engine/timer/timer.h \
 	src/rx/engine/sched/deferral.c \

@@ -12,7 +12,6 @@
 #include <rxwire/error.h>
 #include <rxwire/file.h>
 #include <rxwire/keys.h>
-#include <rxwire/metrics.h>
 #include <rxwire/queue.h>
 #include <rxwire/rpc.h>
 #include <rxwire/rpcstats.h>

@@ -3,6 +3,8 @@
 #ifndef RXWIRE_STATS_H
 #define RXWIRE_STATS_H
 
+#include <sys/socket.h>
+
 #include <rxwire/config.h>
 
 #ifdef __cplusplus
@@ -22,6 +24,8 @@ struct rxw_counter {
 	const char *name; /* "calls_started", "drops.verify", "packets.sent.data" */
 	const char *help; /* a sentence */
 	enum rxw_counter_kind kind;
+	/* labels whose values follow the first dot of the name, one after each dot; NULL: none */
+	const char *label[2]; /* "direction", "type" */
 };
 
 /*
@@ -50,6 +54,43 @@ int rxw_shard_counters(rxw_endpoint *endpoint, unsigned shard, uint64_t *values,
  * costs as much as reading all of them. Any thread.
  */
 int rxw_endpoint_counter(rxw_endpoint *endpoint, const char *name, uint64_t *value);
+
+/* Numbers of successful calls by their duration, since the creation of the endpoint. */
+#define RXW_DURATIONS 24
+struct rxw_durations {
+	size_t size; /* set by the caller */
+	/*
+	 * Calls served, from their first packet to the end of the handler, and calls made, from their
+	 * beginning until the application ended them: the first number has those below 16,384 ns, each
+	 * further one those up to twice that, the last one all longer ones.
+	 */
+	uint64_t served[RXW_DURATIONS], made[RXW_DURATIONS];
+	uint64_t served_ns, made_ns; /* sums of their durations */
+};
+/* 0 or -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
+int rxw_endpoint_durations(rxw_endpoint *endpoint, struct rxw_durations *durations);
+
+/* A call in progress. Memory of the library. New members may follow. */
+struct rxw_call_view {
+	const struct sockaddr *peer; /* struct sockaddr_in or sockaddr_in6 */
+	int client;		     /* 1: made by this side; 0: served by it */
+	int sending;		     /* 1: its stream goes out from this side */
+	uint16_t service;
+	uint32_t epoch, cid /* with the channel */, number;
+	uint64_t age_ns;
+	uint32_t queued;	 /* packets to send that are not acknowledged */
+	uint32_t receive_window; /* packets; advertised by this side */
+	const struct rxw_call_statistics *statistics;
+};
+
+/*
+ * Show the calls in progress of an endpoint to `see`, which may call functions of the library. A call
+ * may be missing, or be shown twice, if connections are made or removed meanwhile. Takes the locks of
+ * connection tables in steps, and of each connection: call it about once a second at most. 0;
+ * -RXW_EINVAL: an argument other than `arg` is NULL; -RXW_ENOMEM. Any thread.
+ */
+int rxw_endpoint_calls(rxw_endpoint *endpoint,
+		       void (*see)(void *arg, const struct rxw_call_view *call), void *arg);
 
 /* Settings in effect. */
 struct rxw_effective {

@@ -32,7 +32,7 @@ def constants():
 def program():
     """A C program that prints values, sizes and offsets, one a line."""
     lines = ["#include <stddef.h>", "#include <stdio.h>"]
-    lines += [f"#include <rxwire/{name}.h>" for name in ("rxwire", "token", "keys", "rxkad", "rxgk", "metrics")]
+    lines += [f"#include <rxwire/{name}.h>" for name in ("rxwire", "token", "keys", "rxkad", "rxgk")]
     lines += ["#define SHOW(x) printf(\"%s %lld\\n\", #x, (long long)(x))", "int main(void)", "{"]
     lines += [f"\tSHOW({name});" for name in constants()]
     for structure in _abi.STRUCTURES:
@@ -96,6 +96,7 @@ def prototypes(top):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
         text = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.M | re.S)
+        text = re.sub(r"\(\*\w+\)\([^()]*\)", "*", text)  # parameters that are functions
         for statement in re.split("[;{}]", text):
             match = re.match(r"\s*([\w\s]+?[\s*]+)(rxw_\w+)\(([^()]*)\)", statement)
             if match:

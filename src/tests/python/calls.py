@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import re
 import signal
 import socket
 import struct
@@ -351,7 +352,13 @@ class PythonTest(unittest.TestCase):
                 call.write(request)
                 call.read()
             self.assertEqual(caught.exception.code, code)
-        self.assertIn("rxwire_", self.server.metrics())
+        metrics = self.server.metrics()
+        labels = f'{{endpoint="{LOOPBACK}:{self.server.address[1]}"'
+        self.assertIn(f"\nrxwire_calls_started_total{labels}}} 3\n", metrics)
+        self.assertIn(f'\nrxwire_packets_total{labels},direction="sent",type="data"}} 1\n', metrics)
+        self.assertIn(f'\nrxwire_call_duration_seconds_count{labels},role="server"}} ', metrics)
+        self.assertIn(f'\nrxwire_senders{labels},controller="reno",phase="slow-start"}} 0\n', metrics)
+        self.assertEqual(len(re.findall("^# HELP", metrics, re.M)), len(set(re.findall("^# HELP (\\S+)", metrics, re.M))))
 
     def test_closed(self):
         self.server.add_service(AT, Service())

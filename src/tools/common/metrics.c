@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include <rxwire/error.h>
-#include <rxwire/metrics.h>
+#include <rxwire/observe.h>
 
 #include "common/clock.h"
 #include "common/sigmask.h"

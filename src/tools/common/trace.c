@@ -10,7 +10,7 @@
 
 #include <rxwire/endpoint.h>
 #include <rxwire/error.h>
-#include <rxwire/trace.h>
+#include <rxwire/observe.h>
 
 #include "tools/common/message.h"
 #include "tools/common/trace.h"
@@ -18,20 +18,21 @@
 struct tools_trace {
 	struct tools_trace_options options;
 	rxw_endpoint **endpoints;
-	uint64_t *before; /* packets that each endpoint had seen at the start */
+	rxw_trace_watch **watches; /* of the endpoints, while it is on */
+	uint64_t *before;	   /* packets that each endpoint had seen at the start */
 	size_t count;
 	bool on;
 	unsigned number; /* of this program's traces */
 };
 
-static const char *explain_trace_error(int rc)
+static const char *explain_failure(int rc)
 {
 	return rc != -RXW_ESYS	? rxw_strerror(rc)
 	       : errno == EPERM ? "other users can write to it or own it"
 				: strerror(errno);
 }
 
-static uint64_t count_traced_packets(rxw_endpoint *endpoint)
+static uint64_t count_packets(rxw_endpoint *endpoint)
 {
 	struct rxw_trace_counts c = {.size = sizeof(c)};
 
@@ -39,7 +40,7 @@ static uint64_t count_traced_packets(rxw_endpoint *endpoint)
 	return c.packets;
 }
 
-static unsigned port_of_endpoint(rxw_endpoint *endpoint)
+static unsigned read_port(rxw_endpoint *endpoint)
 {
 	struct sockaddr_storage sa;
 	socklen_t length = sizeof(sa);
@@ -50,24 +51,49 @@ static unsigned port_of_endpoint(rxw_endpoint *endpoint)
 					      : ((struct sockaddr_in *)(void *)&sa)->sin_port);
 }
 
-/* Start the traces of all endpoints, or of none. */
-static int start_traces(struct tools_trace *t)
+/* On the thread of the watch. */
+static void report_file(void *arg, const char *name, int result)
 {
-	struct rxw_trace_options o = {.size = sizeof(o),
-				      .memory = (size_t)t->options.memory,
-				      .snap = (unsigned)t->options.snap,
-				      .dead_dir = t->options.dir};
+	struct tools_trace *t = arg;
+	char line[512];
+
+	if (result < 0) {
+		tools_error("cannot write the trace of a call that died: %s: %s", name,
+			    explain_failure(result));
+		return;
+	}
+	snprintf(line, sizeof(line), "the trace of a call that died was written: %s", name);
+	if (t->options.say)
+		t->options.say(line);
+}
+
+static void stop_watches(struct tools_trace *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		rxw_trace_watch_stop(t->watches[i]);
+		t->watches[i] = NULL;
+	}
+	t->on = false;
+}
+
+/* All of them or none. */
+static int begin_traces(struct tools_trace *t)
+{
+	const struct rxw_trace_options o = {.size = sizeof(o),
+					    .memory = (size_t)t->options.memory,
+					    .snap = (unsigned)t->options.snap};
+	const struct rxw_trace_files files = {
+		.size = sizeof(files), .dir = t->options.dir, .report = report_file, .arg = t};
 
 	for (size_t i = 0; i < t->count; i++) {
 		int rc, why;
 
-		t->before[i] = count_traced_packets(t->endpoints[i]);
-		rc = rxw_trace_start(t->endpoints[i], &o);
+		t->before[i] = count_packets(t->endpoints[i]);
+		rc = rxw_trace_watch_start(t->endpoints[i], &o, &files, &t->watches[i]);
 		if (!rc)
 			continue;
 		why = errno;
-		while (i-- > 0)
-			rxw_trace_stop(t->endpoints[i]);
+		stop_watches(t);
 		errno = why;
 		return rc;
 	}
@@ -76,41 +102,39 @@ static int start_traces(struct tools_trace *t)
 	return 0;
 }
 
-static void save_trace(struct tools_trace *t, size_t i, const char *when)
+static void write_trace(struct tools_trace *t, size_t i, const char *when)
 {
-	uint64_t seen = count_traced_packets(t->endpoints[i]) - t->before[i];
+	uint64_t seen = count_packets(t->endpoints[i]) - t->before[i];
 	char *name = NULL, line[512];
 	int rc;
 
 	if (!seen)
 		return;
-	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir,
-		     port_of_endpoint(t->endpoints[i]), when, t->number) < 0) {
+	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir, read_port(t->endpoints[i]),
+		     when, t->number) < 0) {
 		tools_error("--trace-dir: memory is exhausted");
 		return;
 	}
 	rc = rxw_trace_save(t->endpoints[i], name);
 	if (rc < 0)
-		tools_error("--trace-dir: %s: %s", name, explain_trace_error(rc));
+		tools_error("--trace-dir: %s: %s", name, explain_failure(rc));
 	snprintf(line, sizeof(line), "trace of %llu packets: %s", (unsigned long long)seen, name);
 	if (!rc && t->options.say)
 		t->options.say(line);
 	free(name);
 }
 
-static void stop_traces(struct tools_trace *t)
+static void end_traces(struct tools_trace *t)
 {
 	time_t now = time(NULL);
 	char when[32];
 	struct tm tm;
 
-	for (size_t i = 0; i < t->count; i++)
-		rxw_trace_stop(t->endpoints[i]);
-	t->on = false;
+	stop_watches(t);
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
 	for (size_t i = 0; i < t->count; i++)
-		save_trace(t, i, when);
+		write_trace(t, i, when);
 }
 
 int tools_trace_check(const struct tools_trace_options *options, char *message, size_t size)
@@ -135,22 +159,6 @@ int tools_trace_check(const struct tools_trace_options *options, char *message, 
 	return -1;
 }
 
-/* NULL: no memory. */
-static struct tools_trace *new_trace(const struct tools_trace_options *options, size_t count)
-{
-	struct tools_trace *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return NULL;
-	t->options = *options;
-	t->endpoints = calloc(count + 1, sizeof(*t->endpoints));
-	t->before = calloc(count + 1, sizeof(*t->before));
-	if (t->endpoints && t->before)
-		return t;
-	tools_trace_close(t);
-	return NULL;
-}
-
 int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *const *endpoints,
 		     size_t count, struct tools_trace **trace, char *message, size_t size)
 {
@@ -160,18 +168,24 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 	*trace = NULL;
 	if (!options->dir)
 		return 0;
-	t = new_trace(options, count);
-	if (!t) {
+	t = calloc(1, sizeof(*t));
+	if (t) {
+		t->options = *options;
+		t->endpoints = calloc(count + 1, sizeof(*t->endpoints));
+		t->watches = calloc(count + 1, sizeof(*t->watches));
+		t->before = calloc(count + 1, sizeof(*t->before));
+	}
+	if (!t || !t->endpoints || !t->watches || !t->before) {
 		snprintf(message, size, "no memory");
+		*trace = t;
+		tools_trace_close(*trace);
+		*trace = NULL;
 		return -1;
 	}
 	memcpy(t->endpoints, endpoints, count * sizeof(*t->endpoints));
 	t->count = count;
-	/*
-	 * Traces that are to start later start here too, so that a wrong directory is reported at
-	 * once.
-	 */
-	rc = start_traces(t);
+	/* Also if tracing starts later: a wrong directory is reported at once. */
+	rc = begin_traces(t);
 	if (rc < 0) {
 		if (rc == -RXW_ENOMEM)
 			snprintf(message, size,
@@ -180,16 +194,14 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 				 count, (unsigned long long)(options->memory + (1 << 20) - 1) >> 20);
 		else
 			snprintf(message, size, "--trace-dir %s: %s", options->dir,
-				 explain_trace_error(rc));
+				 explain_failure(rc));
 		tools_trace_close(t);
 		return -1;
 	}
 	*trace = t;
 	if (options->start)
 		return 0;
-	for (size_t i = 0; i < count; i++)
-		rxw_trace_stop(endpoints[i]);
-	t->on = false;
+	stop_watches(t);
 	t->number = 0;
 	return 0;
 }
@@ -203,12 +215,12 @@ void tools_trace_switch(struct tools_trace *t)
 		return;
 	}
 	if (t->on) {
-		stop_traces(t);
+		end_traces(t);
 		return;
 	}
-	rc = start_traces(t);
+	rc = begin_traces(t);
 	if (rc < 0)
-		tools_error("--trace-dir %s: %s", t->options.dir, explain_trace_error(rc));
+		tools_error("--trace-dir %s: %s", t->options.dir, explain_failure(rc));
 	else if (t->options.say)
 		t->options.say("trace started; SIGUSR2 ends and writes it");
 }
@@ -218,8 +230,9 @@ void tools_trace_close(struct tools_trace *t)
 	if (!t)
 		return;
 	if (t->on)
-		stop_traces(t);
+		end_traces(t);
 	free(t->endpoints);
+	free(t->watches);
 	free(t->before);
 	free(t);
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packet traces: recording datagrams and events in the ring, and copying it. */
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/ecn.h"
+#include "common/clock.h"
+#include "common/held.h"
 #include "engine/trace/ring.h"
 
 static void copy_in(struct rxw_trace *t, const void *data, size_t size)
 {
 	size_t at = t->next % t->size, n = t->size - at < size ? t->size - at : size;
 
+	assert(t->next + size - t->first <= t->size);
 	memcpy(t->ring + at, data, n);
 	memcpy(t->ring, (const uint8_t *)data + n, size - n);
 	t->next += size;
@@ -19,19 +23,22 @@ static void copy_out(const struct rxw_trace *t, uint64_t from, void *data, size_
 {
 	size_t at = from % t->size, n = t->size - at < size ? t->size - at : size;
 
+	assert(from >= t->first && from + size <= t->next);
 	memcpy(data, t->ring + at, n);
 	memcpy((uint8_t *)data + n, t->ring, size - n);
 }
 
-static uint32_t padded(size_t size)
+static uint32_t pad_size(size_t size)
 {
-	return (uint32_t)((size + 7) & ~(size_t)7);
+	return (uint32_t)((size + RXW_RECORD_ALIGN - 1) & ~(size_t)(RXW_RECORD_ALIGN - 1));
 }
 
 /* Trace's lock held: begin a record with a body of `body` bytes; overwrites the oldest ones. */
 static void begin_record(struct rxw_trace *t, struct rxw_record *r, size_t body)
 {
-	r->size = padded(sizeof(*r) + body);
+	r->size = pad_size(sizeof(*r) + body);
+	assert(mutex_is_held(&t->lock));
+	assert(r->size <= t->size && t->next % RXW_RECORD_ALIGN == 0);
 	while (t->next + r->size - t->first > t->size) {
 		struct rxw_record oldest;
 
@@ -45,19 +52,22 @@ static void begin_record(struct rxw_trace *t, struct rxw_record *r, size_t body)
 /* Trace's lock held: end the record by padding it. */
 static void end_record(struct rxw_trace *t)
 {
-	static const uint8_t zeros[8];
+	static const uint8_t zeros[RXW_RECORD_ALIGN];
 
-	copy_in(t, zeros, (size_t)(-t->next % 8));
+	copy_in(t, zeros, (size_t)(-t->next % RXW_RECORD_ALIGN));
 }
 
 /*
  * Trace's lock held: the time of a record. The clock is read under the lock, so that times do not
  * decrease.
  */
-static uint64_t record_time(struct rxw_trace *t)
+static uint64_t read_record_time(struct rxw_trace *t)
 {
-	t->last = rxw_now();
-	return t->last;
+	uint64_t now = rxw_now();
+
+	assert(now >= t->last);
+	t->last = now;
+	return now;
 }
 
 /*
@@ -110,7 +120,7 @@ void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, u
 	uint64_t at;
 
 	pthread_mutex_lock(&t->lock);
-	at = record_time(t);
+	at = read_record_time(t);
 	for (unsigned i = 0; i < count; i++) {
 		const struct iovec iov = {.iov_base = rx[i].buf->data, .iov_len = rx[i].length};
 		uint32_t step = rx[i].segment ? rx[i].segment : rx[i].length, from = 0;
@@ -132,7 +142,7 @@ void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, u
 /* Trace's lock held: record each datagram of the messages, as the kernel will split them. */
 static void record_sent(struct rxw_trace *t, const struct rxw_io_tx *tx, unsigned count)
 {
-	uint64_t at = record_time(t);
+	uint64_t at = read_record_time(t);
 
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t step = tx[i].segment ? tx[i].segment : tx[i].length, from = 0;
@@ -195,23 +205,40 @@ unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 	return good;
 }
 
+/* Did the call die, rather than being ended by one side? */
+static bool ends_dead_call(const struct rxw_trace_event *seen)
+{
+	if (seen->kind != RXW_TRACE_CALL_END || seen->c != RXW_ORIGIN_LOCAL)
+		return false;
+	switch ((int32_t)seen->a) {
+	case RXW_CALL_DEAD:
+	case RXW_CALL_TIMEOUT:
+	case RXW_PROTOCOL_ERROR:
+	case RXW_CALL_MSGSIZE:
+	case RXW_NETWORK_RESET:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* A connection's or a table's lock may be held. */
 void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_trace_event *seen)
 {
 	struct rxw_trace *t = (struct rxw_trace *)tracer;
 	struct rxw_record r = {.kind = RXW_RECORD_EVENT};
-	bool dead = rxw_trace_dead(seen);
+	bool dead = ends_dead_call(seen);
 
 	pthread_mutex_lock(&t->lock);
-	r.at = record_time(t);
+	r.at = read_record_time(t);
 	begin_record(t, &r, sizeof(*seen));
 	copy_in(t, seen, sizeof(*seen));
 	end_record(t);
 	t->events++;
 	t->deaths += dead;
+	if (dead && t->failed)
+		t->failed(t->arg);
 	pthread_mutex_unlock(&t->lock);
-	if (dead)
-		pthread_cond_signal(&t->died);
 }
 
 void *rxw_trace_map(size_t size)
@@ -289,9 +316,6 @@ uint8_t *rxw_trace_copy(struct rxw_trace *t, struct rxw_snapshot *snapshot, size
 		pthread_mutex_lock(&t->lock);
 		/* Not if a trace with a larger ring was started meanwhile. */
 		done = t->size <= c.room && copy_ring(t, &c);
-		snapshot->snap = t->snap;
-		snapshot->packets = t->packets;
-		snapshot->overwritten = t->overwritten;
 		pthread_mutex_unlock(&t->lock);
 		if (!done && try + 1 < TRIES) {
 			rxw_trace_unmap(c.to, c.room);
@@ -300,6 +324,7 @@ uint8_t *rxw_trace_copy(struct rxw_trace *t, struct rxw_snapshot *snapshot, size
 		snapshot->size = done && c.first < c.end ? (size_t)(c.end - c.first) : 0;
 		snapshot->records = c.to + c.room - snapshot->size;
 		snapshot->bound = t->bound;
+		snapshot->wall = wall_ns() - (int64_t)rxw_now();
 		*room = c.room;
 		return c.to;
 	}

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "api/counters.h"
+#include <rxwire/observe.h>
+
 #include "harness.h"
 #include "tests/main.h"
 
@@ -30,6 +32,15 @@ START_TEST(every_counter_once)
 }
 END_TEST
 
+static unsigned count_dots(const char *name)
+{
+	unsigned n = 0;
+
+	for (; *name; name++)
+		n += *name == '.';
+	return n;
+}
+
 /* The iterator has as many counters. Names are unique, in lower case, and found. */
 START_TEST(names)
 {
@@ -43,6 +54,7 @@ START_TEST(names)
 		ck_assert_int_eq(c->help[strlen(c->help) - 1], '.');
 		ck_assert(c->kind == RXW_COUNTER_TOTAL || c->kind == RXW_COUNTER_CURRENT);
 		ck_assert_int_eq(rxw_counter_find(c->name), (int)n);
+		ck_assert_uint_eq(count_dots(c->name), !!c->label[0] + !!c->label[1]);
 	}
 	ck_assert_uint_eq(n, RXW_COUNTERS);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <rxwire/connpool.h>
-#include <rxwire/metrics.h>
+#include <rxwire/observe.h>
 #include <rxwire/rpc.h>
 #include <rxwire/trace.h>
 
@@ -228,12 +228,26 @@ static void take_nothing(const struct rxw_queue_event *event)
 	(void)event;
 }
 
+static int see_record(void *arg, const struct rxw_trace_record *record)
+{
+	(void)arg;
+	(void)record;
+	return 0;
+}
+
+static void see_call(void *arg, const struct rxw_call_view *view)
+{
+	(void)arg;
+	(void)view;
+}
+
 static void refuse_endpoints(const struct objects *o)
 {
 	struct rxw_service_options service = {
 		.size = sizeof(service), .id = 132, .name = "y", .handler = never};
 	struct rxw_effective effective = {.size = sizeof(effective)};
 	struct rxw_trace_counts counts = {.size = sizeof(counts)};
+	struct rxw_durations durations = {.size = sizeof(durations)};
 	struct rxw_queue_event event;
 	rxw_endpoint *ep = bed.client, *none;
 	rxw_connpool *pool;
@@ -261,10 +275,13 @@ static void refuse_endpoints(const struct objects *o)
 	REQUIRE(rxw_endpoint_counters(ep, &value, 1) == -RXW_ESTATE);
 	REQUIRE(rxw_shard_counters(ep, 0, &value, 1) == -RXW_ESTATE);
 	REQUIRE(rxw_endpoint_counter(ep, "calls_started", &value) < 0);
+	REQUIRE(rxw_endpoint_durations(ep, &durations) == -RXW_ESTATE);
+	REQUIRE(rxw_endpoint_calls(ep, see_call, NULL) == -RXW_ESTATE);
 	REQUIRE(rxw_metrics_text(&ep, 1, &text) == -RXW_ESTATE);
 	REQUIRE(rxw_metrics_calls(&ep, 1, 1, &text) == -RXW_ESTATE);
 	REQUIRE(rxw_trace_start(ep, NULL) == -RXW_ESTATE);
 	REQUIRE(rxw_trace_stop(ep) == -RXW_ESTATE);
+	REQUIRE(rxw_trace_read(ep, see_record, NULL) == -RXW_ESTATE);
 	REQUIRE(rxw_trace_write(ep, 2) == -RXW_ESTATE);
 	REQUIRE(rxw_trace_save(ep, "/nonexistent/x") == -RXW_ESTATE);
 	REQUIRE(rxw_trace_count(ep, &counts) == -RXW_ESTATE);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rxwire/observe.h>
+
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 
@@ -204,6 +206,19 @@ START_TEST(connections)
 }
 END_TEST
 
+static int see_record(void *arg, const struct rxw_trace_record *record)
+{
+	(void)arg;
+	(void)record;
+	return 0;
+}
+
+static void see_call(void *arg, const struct rxw_call_view *view)
+{
+	(void)arg;
+	(void)view;
+}
+
 START_TEST(endpoints)
 {
 	uint64_t value;
@@ -211,6 +226,7 @@ START_TEST(endpoints)
 	struct rxw_service_options o = {.size = sizeof(o), .id = 9};
 	struct rxw_trace_options trace = {.size = sizeof(trace)};
 	struct rxw_trace_counts counts = {.size = sizeof(counts)};
+	struct rxw_durations durations = {.size = sizeof(durations)};
 	rxw_endpoint *endpoint, *one[1] = {NULL};
 	char *metrics;
 
@@ -246,6 +262,10 @@ START_TEST(endpoints)
 	REFUSES(rxw_counter_find(NULL));
 	REFUSES(rxw_endpoint_effective(NULL, &effective));
 	REFUSES(rxw_endpoint_effective(bed.client, NULL));
+	REFUSES(rxw_endpoint_durations(NULL, &durations));
+	REFUSES(rxw_endpoint_durations(bed.client, NULL));
+	REFUSES(rxw_endpoint_calls(NULL, see_call, NULL));
+	REFUSES(rxw_endpoint_calls(bed.client, NULL, NULL));
 	REFUSES(rxw_metrics_text(NULL, 1, &metrics));
 	REFUSES(rxw_metrics_text(one, 1, &metrics));
 	REFUSES(rxw_metrics_text(one, 0, NULL));
@@ -261,6 +281,8 @@ START_TEST(endpoints)
 	REFUSES(rxw_service_remove(NULL, 0));
 	REFUSES(rxw_trace_start(NULL, &trace));
 	REFUSES(rxw_trace_stop(NULL));
+	REFUSES(rxw_trace_read(NULL, see_record, NULL));
+	REFUSES(rxw_trace_read(bed.client, NULL, NULL));
 	REFUSES(rxw_trace_write(NULL, 1));
 	REFUSES(rxw_trace_save(NULL, "/nowhere"));
 	REFUSES(rxw_trace_save(bed.client, NULL));

@@ -275,6 +275,11 @@ static int fill_identity(void *p)
 	return rxw_connection_identity(connection, p);
 }
 
+static int fill_durations(void *p)
+{
+	return rxw_endpoint_durations(bed.client, p);
+}
+
 static int fill_counts(void *p)
 {
 	return rxw_trace_count(bed.client, p);
@@ -307,10 +312,14 @@ static const struct {
 	int (*use)(void *p);
 	size_t size;
 } filled[] = {
-	OUT(fill_effective, rxw_effective), OUT(fill_call_stats, rxw_call_statistics),
-	OUT(fill_identity, rxw_identity),   OUT(fill_counts, rxw_trace_counts),
-	OUT(fill_key, rxw_key_info),	    OUT(fill_token_info, rxw_token_details),
+	OUT(fill_effective, rxw_effective),
+	OUT(fill_call_stats, rxw_call_statistics),
+	OUT(fill_identity, rxw_identity),
+	OUT(fill_counts, rxw_trace_counts),
+	OUT(fill_key, rxw_key_info),
+	OUT(fill_token_info, rxw_token_details),
 	OUT(fill_counters, rxw_rpcstats_counters),
+	OUT(fill_durations, rxw_durations),
 };
 #define FILLED (sizeof(filled) / sizeof(filled[0]))
 

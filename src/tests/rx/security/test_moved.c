@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <rxwire/metrics.h>
+#include <rxwire/observe.h>
 
 #include "tests/support/counters.h"
 

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <rxwire/observe.h>
+
 #include "base/wire.h"
 #include "reader.h"
 #include "tests/rx/api/harness.h"
@@ -305,11 +307,20 @@ END_TEST
 
 /* ---- dead calls ---- */
 
-static unsigned written;
+static unsigned written; /* that the test waits for */
+static atomic_uint reported, unreported;
+
+static void count_file(void *arg, const char *name, int result)
+{
+	ck_assert_ptr_eq(arg, &reported);
+	ck_assert_ptr_nonnull(strstr(name, "-dead-"));
+	atomic_fetch_add(result ? &unreported : &reported, 1);
+}
 
 static bool is_written(void *arg)
 {
-	return count(arg).dead_files == written;
+	(void)arg;
+	return atomic_load(&reported) == written;
 }
 
 /* A silent socket. */
@@ -328,8 +339,13 @@ static int silent(struct sockaddr_in *sin)
 
 START_TEST(dead_calls_leave_files)
 {
-	struct rxw_trace_options o = {
-		.size = sizeof(o), .dead_dir = folder, .dead_files = 2, .dead_pause_ms = 1};
+	struct rxw_trace_files files = {.size = sizeof(files),
+					.dir = folder,
+					.most = 2,
+					.pause_ms = 1,
+					.report = count_file,
+					.arg = &reported};
+	rxw_trace_watch *watch;
 	rxw_connection *connection;
 	struct sockaddr_in sin;
 	struct reader r;
@@ -337,7 +353,7 @@ START_TEST(dead_calls_leave_files)
 
 	begin_test();
 	h_open(&bed, NULL);
-	ck_assert_int_eq(rxw_trace_start(bed.client, &o), 0);
+	ck_assert_int_eq(rxw_trace_watch_start(bed.client, NULL, &files, &watch), 0);
 	connection = h_connect(&bed, H_SERVICE);
 	ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_ABORT, .code = -6}), -6);
 	rxw_connection_release(connection);
@@ -349,12 +365,12 @@ START_TEST(dead_calls_leave_files)
 		ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){.op = H_PING}),
 				 RXW_CALL_TIMEOUT);
 		if (written == 3) /* pending files are written before it ends */
-			ck_assert_int_eq(rxw_trace_stop(bed.client), 0);
+			rxw_trace_watch_stop(watch);
 		h_wait_for(is_written, bed.client, "the file");
 		ck_assert_uint_eq(entries(folder, false), written < 2 ? 1 : 2);
 	}
 	ck_assert_uint_eq(count(bed.client).deaths, 3);
-	ck_assert_uint_eq(count(bed.client).failed, 0);
+	ck_assert_uint_eq(atomic_load(&unreported), 0);
 	rxw_connection_release(connection);
 	for (unsigned i = 0; i < 2; i++) {
 		struct stat st;
@@ -374,26 +390,34 @@ START_TEST(dead_calls_leave_files)
 }
 END_TEST
 
+static int try_folder(const char *name)
+{
+	struct rxw_trace_files files = {.size = sizeof(files), .dir = name};
+	rxw_trace_watch *watch = NULL;
+	int rc = rxw_trace_watch_start(bed.server, NULL, &files, &watch), why = errno;
+
+	ck_assert_int_eq(count(bed.server).on, !rc);
+	rxw_trace_watch_stop(watch);
+	ck_assert_int_eq(count(bed.server).on, 0);
+	errno = why;
+	return rc;
+}
+
 START_TEST(shared_folders_refused)
 {
-	struct rxw_trace_options o = {.size = sizeof(o), .dead_dir = folder};
-
 	begin_test();
 	h_open(&bed, NULL);
 	ck_assert_int_eq(chmod(folder, 0777), 0);
-	ck_assert_int_eq(rxw_trace_start(bed.server, &o), -RXW_ESYS);
+	ck_assert_int_eq(try_folder(folder), -RXW_ESYS);
 	ck_assert_int_eq(errno, EPERM);
 	ck_assert_int_eq(chmod(folder, 0720), 0);
-	ck_assert_int_eq(rxw_trace_start(bed.server, &o), -RXW_ESYS);
+	ck_assert_int_eq(try_folder(folder), -RXW_ESYS);
 	ck_assert_int_eq(errno, EPERM);
 	ck_assert_int_eq(chmod(folder, 0755), 0);
-	ck_assert_int_eq(rxw_trace_start(bed.server, &o), 0);
-	o.dead_dir = path;
-	ck_assert_int_eq(rxw_trace_start(bed.server, &o), -RXW_ESYS);
+	ck_assert_int_eq(try_folder(folder), 0);
+	ck_assert_int_eq(try_folder(path), -RXW_ESYS);
 	ck_assert_int_eq(errno, ENOENT);
-	ck_assert_int_eq(count(bed.server).on, 0);
-	o.dead_dir = "/dev/null";
-	ck_assert_int_eq(rxw_trace_start(bed.server, &o), -RXW_ESYS);
+	ck_assert_int_eq(try_folder("/dev/null"), -RXW_ESYS);
 	ck_assert_int_eq(errno, ENOTDIR);
 	h_close(&bed);
 	end_test();
@@ -447,6 +471,34 @@ START_TEST(files_that_fail)
 }
 END_TEST
 
+static void note_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void refuse_files(void)
+{
+	struct rxw_trace_files files = {.size = sizeof(files), .dir = folder};
+	struct rxw_trace_options o = {.size = sizeof(o)};
+	rxw_trace_watch *watch;
+
+	ck_assert_int_eq(rxw_trace_watch_start(NULL, NULL, &files, &watch), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_trace_watch_start(bed.server, NULL, NULL, &watch), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_trace_watch_start(bed.server, NULL, &files, NULL), -RXW_EINVAL);
+	files.most = 1001;
+	ck_assert_int_eq(rxw_trace_watch_start(bed.server, NULL, &files, &watch), -RXW_EINVAL);
+	files.most = 0;
+	o.memory = 1000;
+	ck_assert_int_eq(rxw_trace_watch_start(bed.server, &o, &files, &watch), -RXW_EINVAL);
+	o.memory = 0;
+	o.failed = note_nothing;
+	ck_assert_int_eq(rxw_trace_watch_start(bed.server, &o, &files, &watch), -RXW_EINVAL);
+	files.dir = NULL;
+	ck_assert_int_eq(rxw_trace_watch_start(bed.server, NULL, &files, &watch), -RXW_EINVAL);
+	ck_assert_int_eq(count(bed.server).on, 0);
+	rxw_trace_watch_stop(NULL);
+}
+
 START_TEST(arguments)
 {
 	struct rxw_trace_options o = {.size = sizeof(o)};
@@ -474,11 +526,9 @@ START_TEST(arguments)
 	o.snap = 65536;
 	ck_assert_int_eq(rxw_trace_start(bed.server, &o), -RXW_EINVAL);
 	o.snap = 0;
-	o.dead_dir = folder;
-	o.dead_files = 1001;
+	o.size = 1;
 	ck_assert_int_eq(rxw_trace_start(bed.server, &o), -RXW_EINVAL);
-	o.size = sizeof(o) - 1;
-	ck_assert_int_eq(rxw_trace_start(bed.server, &o), -RXW_EINVAL);
+	refuse_files();
 	ck_assert_int_eq(rxw_trace_start(bed.server, NULL), 0);
 	ck_assert_int_eq(rxw_trace_stop(bed.server), 0);
 	ck_assert_int_eq(rxw_trace_stop(bed.server), -RXW_ESTATE);

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rxwire/observe.h>
+
 #include "base/wire.h"
 #include "reader.h"
 #include "tests/rx/api/harness.h"

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness.h"
+#include <rxwire/observe.h>
+
+#include "tests/rx/api/harness.h"
 #include "tests/main.h"
 
 static struct h_bed bed;
@@ -104,7 +106,9 @@ END_TEST
  */
 START_TEST(duration_of_inline_calls)
 {
-	enum { CALLS = 50 };
+	enum {
+		CALLS = 50
+	};
 	rxw_connection *connection;
 	double sum, before;
 	char *text;
@@ -118,7 +122,8 @@ START_TEST(duration_of_inline_calls)
 	sum = of_server(text, "rxwire_call_duration_seconds_sum", "role=\"server\"");
 	ck_assert(sum > 0);
 	ck_assert(sum < seconds() - before);
-	ck_assert(of_server(text, "rxwire_call_duration_seconds_count", "role=\"server\"") == CALLS);
+	ck_assert(of_server(text, "rxwire_call_duration_seconds_count", "role=\"server\"") ==
+		  CALLS);
 	rxw_connection_release(connection);
 	free(text);
 	h_close(&bed);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records of a trace, and writing them as a section of a pcapng file. */
-#ifndef RXW_ENGINE_TRACEFILE_H
-#define RXW_ENGINE_TRACEFILE_H
+/* Records of a trace as the ring has them, and showing a copy of them to the application. */
+#ifndef RXW_ENGINE_TRACE_RECORDS_H
+#define RXW_ENGINE_TRACE_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include <rxwire/trace.h>
 
 #include "base/addr.h"
 #include "proto/event/event.h"
@@ -22,8 +24,9 @@ enum rxw_record_flag {
 	RXW_RECORD_ECN = 0x30	/* the ECN bits of its IP header */
 };
 #define RXW_RECORD_ECN_SHIFT 4
+#define RXW_RECORD_ALIGN     8u
 
-/* Header of a record. Records are aligned to 8 bytes, and their size is a multiple of 8. */
+/* Header of a record. Records are aligned to RXW_RECORD_ALIGN, and their size is a multiple of it. */
 struct rxw_record {
 	uint32_t size; /* of the whole record */
 	uint8_t kind, flags;
@@ -45,15 +48,12 @@ struct rxw_record_packet {
 struct rxw_snapshot {
 	const uint8_t *records;
 	size_t size;
-	unsigned snap;
-	struct rxw_addr bound;	       /* of the endpoint */
-	uint64_t packets, overwritten; /* packets recorded; of these, packets overwritten */
-	int64_t wall;		       /* ns from the monotonic clock to the time of day */
+	struct rxw_addr bound; /* of the endpoint */
+	int64_t wall;	       /* ns from the monotonic clock to the time of day */
 };
 
-/* 0, -RXW_ENOMEM, or -RXW_ESYS (errno). */
-int rxw_tracefile_write(int fd, const struct rxw_snapshot *snapshot);
-/* The comment that describes an event. */
-void rxw_tracefile_text(const struct rxw_trace_event *seen, char *text, size_t size);
+/* Shows each record to `see`. 0, or the result of `see` that ended it. */
+int rxw_snapshot_show(const struct rxw_snapshot *snapshot,
+		      int (*see)(void *arg, const struct rxw_trace_record *record), void *arg);
 
 #endif
