@@ -20,7 +20,6 @@ static const struct {
 	const char *controller, *phase[PHASES_MOST + 1];
 } controllers[] = {
 	{"reno", {"slow-start", "avoidance", "recovery"}},
-	{"cubic", {"slow-start", "avoidance", "recovery"}},
 	{"rate", {"startup", "drain", "down", "cruise", "refill", "up", "shrink"}},
 };
 #define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))

@@ -11,7 +11,6 @@ from rxwire.errors import check
 SHORTEST = 1 << 14  # ns: upper bound of the first number of struct rxw_durations
 PHASES = {
     "reno": ("slow-start", "avoidance", "recovery"),
-    "cubic": ("slow-start", "avoidance", "recovery"),
     "rate": ("startup", "drain", "down", "cruise", "refill", "up", "shrink"),
 }
 

@@ -87,8 +87,8 @@ struct field {
 	  NULL, 0, "send buffer of each socket")                                                   \
 	X("affinity", "CPUS|auto", "", "engine", 0, CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,        \
 	  "processors for the library's threads, 0-3,8; auto: one per listener; empty = all")      \
-	X("congestion", "auto|reno|cubic|rate", "", "endpoint", 0, CHOICE, congestion, 0, 3,       \
-	  ZERO_NO, "auto|reno|cubic|rate", RXW_CONGESTION_AUTO,                                    \
+	X("congestion", "auto|reno|rate", "", "endpoint", 0, CHOICE, congestion, 0, 2, ZERO_NO,    \
+	  "auto|reno|rate", RXW_CONGESTION_AUTO,                                                   \
 	  "congestion control; auto = reno, or rate for wide windows")                             \
 	X("path-mtu", "on|off|auto", "", "endpoint", 0, CHOICE, path_mtu, 0, 2, ZERO_NO,           \
 	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = not on this host")   \

@@ -11,7 +11,6 @@
 
 static const struct rxw_cc_ops *const controllers[] = {
 	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
-	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
 	[RXW_CONGESTION_RATE] = &rxw_cc_rate,
 };
 

@@ -18,8 +18,6 @@ static void keep_for_undo(struct rxw_cc *cc)
 {
 	cc->undo_cwnd = cc->cwnd;
 	cc->undo_ssthresh = cc->ssthresh;
-	if (cc->ops->keep)
-		cc->ops->keep(cc);
 }
 
 static void bound_window(struct rxw_cc *cc)
@@ -115,18 +113,12 @@ bool rxw_cc_learnt(const struct rxw_cc *cc, uint64_t rtt_min, uint64_t srtt,
 	return true;
 }
 
-void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
+void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited)
 {
 	if (!acked || !cc->ops->acked)
 		return;
-	cc->ops->acked(cc, acked, limited, srtt, now);
+	cc->ops->acked(cc, acked, limited);
 	bound_window(cc);
-}
-
-void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round)
-{
-	if (cc->ops->rtt)
-		cc->ops->rtt(cc, rtt, round);
 }
 
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
@@ -136,12 +128,12 @@ void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	bound_window(cc);
 }
 
-void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight)
 {
 	if (!cc->ops->lost)
 		return;
 	keep_for_undo(cc);
-	cc->ops->lost(cc, flight, now);
+	cc->ops->lost(cc, flight);
 	retreat_from_jump(cc);
 	bound_window(cc);
 }
@@ -156,12 +148,12 @@ void rxw_cc_marked(struct rxw_cc *cc, uint32_t flight)
 	bound_window(cc);
 }
 
-void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight)
 {
 	/* Of several successive timeouts, only the first saw the original window. */
 	if (cc->cwnd > 1 || !cc->undo_cwnd)
 		keep_for_undo(cc);
-	cc->ops->timeout(cc, flight, now);
+	cc->ops->timeout(cc, flight);
 	retreat_from_jump(cc);
 	bound_window(cc);
 }

@@ -47,24 +47,21 @@ struct rxw_cc_ops {
 	 * `acked` packets were newly acknowledged; `limited`: the window had been full before. This
 	 * and lost() may be NULL if sample() is not.
 	 */
-	void (*acked)(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
+	void (*acked)(struct rxw_cc *cc, uint32_t acked, bool limited);
 	/*
 	 * Loss detected; recovery calls this at most once per round trip. `flight`: packets in
 	 * flight before it.
 	 */
-	void (*lost)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
-	void (*timeout)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
+	void (*lost)(struct rxw_cc *cc, uint32_t flight);
+	void (*timeout)(struct rxw_cc *cc, uint32_t flight);
 	/* Packets were marked (RFC 8511), as lost(). May be NULL if sample() is not. */
 	void (*marked)(struct rxw_cc *cc, uint32_t flight);
-	/* Save the state before a reaction; undo the reaction. Both may be NULL. */
-	void (*keep)(struct rxw_cc *cc);
+	/* Undo a reaction, beside the window and the threshold. May be NULL. */
 	void (*undo)(struct rxw_cc *cc);
 	/* After the functions above. May be NULL: the controller has no model of the path. */
 	void (*sample)(struct rxw_cc *cc, const struct rxw_cc_sample *s);
 	/* Nothing was sent for a while, so that time must not count. May be NULL. */
 	void (*idle)(struct rxw_cc *cc);
-	/* For slow start that ends by the delay: see rxw_cc_rtt(). May be NULL. */
-	void (*rtt)(struct rxw_cc *cc, uint64_t rtt, bool round);
 	/* The measurements of the path; false: none yet. NULL: a window per round trip. */
 	bool (*learnt)(const struct rxw_cc *cc, struct rxw_cc_path *path);
 	/* `from` packets are as large as `to` packets are from now on. May be NULL. */
@@ -89,8 +86,6 @@ struct rxw_cc {
 };
 
 extern const struct rxw_cc_ops rxw_cc_reno;
-/* RFC 9438 in integers; windows grow to 2^20 packets. */
-extern const struct rxw_cc_ops rxw_cc_cubic;
 /* By a model of the path, of the kind of BBR; tolerates losses of 2 %. */
 extern const struct rxw_cc_ops rxw_cc_rate;
 
@@ -115,13 +110,13 @@ void rxw_cc_prove(struct rxw_cc *cc, uint32_t acked);
 bool rxw_cc_learnt(const struct rxw_cc *cc, uint64_t rtt_min, uint64_t srtt,
 		   struct rxw_cc_path *path);
 /* Not for packets acknowledged in recovery, where proportional rate reduction applies. */
-void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
+void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited);
 /* Only of a controller with sample(). */
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s);
-void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now);
+void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight);
 /* Packets were marked with CE; at most once per round trip. Not undone. */
 void rxw_cc_marked(struct rxw_cc *cc, uint32_t flight);
-void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
+void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight);
 /*
  * Undo the last reaction because the loss was spurious. Undoes all of several successive timeouts.
  */
@@ -130,8 +125,6 @@ void rxw_cc_undo(struct rxw_cc *cc);
 void rxw_cc_forget_undo(struct rxw_cc *cc);
 /* Packets had `before` bytes, and have `now` bytes: the same window in bytes. */
 void rxw_cc_resize(struct rxw_cc *cc, uint32_t before, uint32_t now);
-/* A round trip was measured, 0 = none; `round`: one has ended. */
-void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round);
 /*
  * After `idle` ns without sending: halve per RTO, not below 4. With a model of the path: begin
  * again after one RTO, as a flow that knows what it has measured.

@@ -658,10 +658,9 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	set_window(cc, s);
 }
 
-static void rate_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+static void rate_timeout(struct rxw_cc *cc, uint32_t flight)
 {
 	(void)flight;
-	(void)now;
 	cc->cwnd = 1;
 }
 

@@ -3,10 +3,8 @@
 
 #include "base/cc.h"
 
-static void reno_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
+static void reno_acked(struct rxw_cc *cc, uint32_t acked, bool limited)
 {
-	(void)srtt;
-	(void)now;
 	/* The window was not full, so there is no evidence for a larger one. */
 	if (!limited)
 		return;
@@ -25,9 +23,8 @@ static void reno_halve(struct rxw_cc *cc, uint32_t flight)
 	cc->acc = 0;
 }
 
-static void reno_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+static void reno_lost(struct rxw_cc *cc, uint32_t flight)
 {
-	(void)now;
 	reno_halve(cc, flight);
 	cc->cwnd = cc->ssthresh;
 }
@@ -42,9 +39,8 @@ static void reno_marked(struct rxw_cc *cc, uint32_t flight)
 	cc->acc = 0;
 }
 
-static void reno_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+static void reno_timeout(struct rxw_cc *cc, uint32_t flight)
 {
-	(void)now;
 	reno_halve(cc, flight);
 	cc->cwnd = 1;
 }

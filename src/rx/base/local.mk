@@ -6,7 +6,7 @@ rx_base_sources = \
 	src/rx/base/ascii.h \
 	src/rx/base/bitmap.c src/rx/base/bitmap.h \
 	src/rx/base/buf.c src/rx/base/buf.h src/rx/base/poison.h src/rx/base/slots.c src/rx/base/slots.h \
-	src/rx/base/cc.c src/rx/base/cc.h src/rx/base/cc_cubic.c src/rx/base/cc_rate.c src/rx/base/cc_reno.c \
+	src/rx/base/cc.c src/rx/base/cc.h src/rx/base/cc_rate.c src/rx/base/cc_reno.c \
 	src/rx/base/debugfmt.c src/rx/base/debugfmt.h \
 	src/rx/base/ecn.c src/rx/base/ecn.h \
 	src/rx/base/error.c src/rx/base/error_uae.h \

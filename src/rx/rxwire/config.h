@@ -20,10 +20,9 @@ enum rxw_io_kind {
 	RXW_IO_MSG = 2	 /* one message per system call */
 };
 enum rxw_congestion {
-	RXW_CONGESTION_AUTO = 0,  /* reno, or rate for wide windows */
-	RXW_CONGESTION_RENO = 1,  /* RFC 5681 */
-	RXW_CONGESTION_CUBIC = 2, /* RFC 9438 */
-	RXW_CONGESTION_RATE = 3	  /* by a model of the path, like BBR */
+	RXW_CONGESTION_AUTO = 0, /* reno, or rate for wide windows */
+	RXW_CONGESTION_RENO = 1, /* RFC 5681 */
+	RXW_CONGESTION_RATE = 2	 /* by a model of the path, like BBR */
 };
 enum rxw_debug_access {
 	RXW_DEBUG_LOCAL = 0, /* this host */

@@ -16,7 +16,7 @@ check() {
 }
 
 check marked RXW_FAR4 discipline=codel,ecn=yes
-check marked RXW_FAR4 discipline=codel,ecn=yes --congestion cubic
+check marked RXW_FAR4 discipline=codel,ecn=yes --congestion reno
 check marked RXW_FAR6 discipline=step,step=5ms
 check bleached RXW_FAR4 down-ecn-bits=cleared
 check bleached RXW_FAR6 down-ecn-bits=ect1

@@ -269,7 +269,7 @@ START_TEST(calls_are_listed)
 	char peer[64], *text;
 	double senders = 0;
 
-	h_open(&bed, &(struct h_options){.server = "listeners=2", .both = "congestion=cubic"});
+	h_open(&bed, &(struct h_options){.server = "listeners=2", .both = "congestion=reno"});
 	for (int i = 0; i < LISTED; i++) {
 		connection[i] = h_connect(&bed, H_SERVICE);
 		if (i) {
@@ -288,7 +288,7 @@ START_TEST(calls_are_listed)
 	snprintf(peer, sizeof(peer), "\"peer\":\"127.0.0.1:%u\"", ntohs(sin->sin_port));
 	ck_assert_uint_eq(count_of(text, peer), LISTED);
 	ck_assert_uint_eq(count_of(text, "\"role\":\"client\""), LISTED);
-	ck_assert_uint_eq(count_of(text, "\"controller\":\"cubic\""), LISTED);
+	ck_assert_uint_eq(count_of(text, "\"controller\":\"reno\""), LISTED);
 	ck_assert(member(text, "number") == 1);
 	ck_assert(member(text, "service") == H_SERVICE);
 	ck_assert(member(text, "cwnd") > 0);
@@ -316,7 +316,7 @@ START_TEST(calls_are_listed)
 	text = text_of(&bed.client, 1);
 	for (const char *at = text; (at = strstr(at, "\nrxwire_senders{")); at++) {
 		ck_assert_ptr_nonnull(strstr(at, "controller=\""));
-		if (strstr(at, "controller=\"cubic\"") == strstr(at, "controller=\""))
+		if (strstr(at, "controller=\"reno\"") == strstr(at, "controller=\""))
 			senders += strtod(strstr(at, "} ") + 2, NULL);
 	}
 	ck_assert(senders >= 1);

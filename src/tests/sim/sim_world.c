@@ -465,7 +465,7 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 	uint64_t r = seed * 0x9e3779b97f4a7c15ull + 1;
 
 	sim_default(s);
-	s->client.cc = s->server.cc = seed % 2 ? &rxw_cc_reno : &rxw_cc_cubic;
+	s->client.cc = s->server.cc = seed % 2 ? &rxw_cc_reno : &rxw_cc_rate;
 	random_link(&s->up, &r);
 	random_link(&s->down, &r);
 	s->client.window = (uint16_t)pick(&r, windows, 12);

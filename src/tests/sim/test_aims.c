@@ -53,12 +53,6 @@ static double from(uint64_t seed, unsigned which, double low, double high)
 	return low + (high - low) * (double)(rxw_prng(&state) >> 11) / 9007199254740992.0;
 }
 
-/* Both congestion controllers have their seeds. */
-static void controller(struct sim_setup *s, uint64_t seed)
-{
-	s->client.cc = s->server.cc = seed % 2 ? &rxw_cc_reno : &rxw_cc_cubic;
-}
-
 static bool run(const struct sim_setup *s, uint64_t seed)
 {
 	sim_run(&sim, s, seed);
@@ -89,7 +83,6 @@ static double clean_10ms(uint64_t seed)
 	struct sim_setup s;
 
 	path(&s, LINE_RATE, 10, from(seed, 0, 1, 2), 2);
-	controller(&s, seed);
 	return goodput(&s, seed);
 }
 
@@ -98,7 +91,6 @@ static double clean_20ms(uint64_t seed)
 	struct sim_setup s;
 
 	path(&s, LINE_RATE, 20, from(seed, 0, 1, 2), 3);
-	controller(&s, seed);
 	return goodput(&s, seed);
 }
 
@@ -141,7 +133,6 @@ static double beside_reference(uint64_t seed)
 	double ours;
 
 	path(&s, LINE_RATE, 10, 1, 5);
-	controller(&s, seed);
 	s.down.loss = 0.01;
 	ours = goodput(&s, seed);
 	return ours / reference(&s, seed);
@@ -154,7 +145,6 @@ static double beside_reference_bursts(uint64_t seed)
 	double ours;
 
 	path(&s, LINE_RATE, 10, 1, 5);
-	controller(&s, seed);
 	s.down.to_bad = 0.004;
 	s.down.to_good = 0.2;
 	s.down.bad_loss = 0.5;
@@ -169,7 +159,6 @@ static double window_255(uint64_t seed)
 	double share = -1;
 
 	path(&s, 125e6, 50, 1, 6);
-	controller(&s, seed);
 	sim_plan(&s, 2000, SIM_MARK, 0, 0);
 	if (run(&s, seed))
 		share = (double)(sim.call_bytes[0] - sim.call_marks[0]) / 4 / (255 * PACKET / 0.05);
@@ -217,7 +206,6 @@ static double pacing(uint64_t seed)
 	bool good;
 
 	path(&s, 1e9, rtt, 4, 2.5);
-	controller(&s, seed);
 	s.client.window = s.server.window = (uint16_t)window;
 	s.tap = paced_tap;
 	memset(&paced, 0, sizeof(paced));
@@ -242,7 +230,6 @@ static double spurious(uint64_t seed)
 	bool line = seed % 8 < 4;
 
 	path(&s, line ? LINE_RATE : 125e6, 1, 5, line ? 2 : 0.4);
-	controller(&s, seed / 8);
 	s.up.reorder = s.down.reorder = late[seed % 4];
 	s.up.jitter = s.down.jitter = 5 * RXW_MS;
 	s.down.queue = 4 << 20;
@@ -260,14 +247,13 @@ static double spurious(uint64_t seed)
  * handles its packets varies by that of one packet on the line. Without this jitter two flows
  * synchronise with a queue of whole packets, which does not happen on real paths.
  */
-static double two_flows(uint64_t seed, const struct rxw_cc_ops *cc, double until)
+static double two_flows(uint64_t seed)
 {
 	struct sim_setup s;
 	double share = 2;
 
-	path(&s, 2.5e6, 20, from(seed, 0, 1, 2), until);
+	path(&s, 2.5e6, 20, from(seed, 0, 1, 2), 12);
 	s.receive_wait = 600 * 1000;
-	s.client.cc = s.server.cc = cc;
 	s.connections = 2;
 	s.stagger = (uint64_t)(from(seed, 1, 0, 1000) * MSEC);
 	sim_plan(&s, 4000, SIM_MARK, 0, 0);
@@ -281,16 +267,6 @@ static double two_flows(uint64_t seed, const struct rxw_cc_ops *cc, double until
 	return share;
 }
 
-static double two_reno(uint64_t seed)
-{
-	return two_flows(seed, &rxw_cc_reno, 12);
-}
-
-static double two_cubic(uint64_t seed)
-{
-	return two_flows(seed, &rxw_cc_cubic, 24);
-}
-
 /* The slowest of 64, relative to the mean. */
 static double flows_64(uint64_t seed)
 {
@@ -298,7 +274,6 @@ static double flows_64(uint64_t seed)
 	double least = 1e18, sum = 0;
 
 	path(&s, LINE_RATE, 20, from(seed, 0, 1, 2), 5);
-	controller(&s, seed);
 	s.connections = 64;
 	if (!run(&s, seed))
 		sum = -1;
@@ -359,7 +334,6 @@ static bool lose_tail(uint64_t seed, double *rtt)
 
 	memset(&tail, 0, sizeof(tail));
 	sim_default(&s);
-	controller(&s, seed / 2);
 	*rtt = from(seed, 0, 1, 100);
 	s.up.delay = s.down.delay = (uint64_t)(*rtt / 2 * MSEC);
 	s.up.jitter = s.down.jitter = 0;
@@ -445,7 +419,6 @@ static bool rto_tap(struct sim *world, const struct sim_node *node, const uint8_
 static void holes(struct sim_setup *s, uint64_t seed, unsigned count)
 {
 	path(s, LINE_RATE, from(seed, 0, 2, 60), 1, 3 * count + 2);
-	controller(s, seed);
 	s->down.rate /= 4;
 	memset(&rto, 0, sizeof(rto));
 	s->tap = rto_tap;
@@ -497,8 +470,7 @@ static const struct aim aims[] = {
 	{"window", "of 255 packets in each 50 ms", window_255, 0.95, false, 0, 16},
 	{"pacing", "of what rate and bursts allow", pacing, 1, true, 0, 2},
 	{"reordering", "sent again, 5 ms late on a path of 1 ms", spurious, 0.01, true, 0.05, 4},
-	{"two", "share of the larger of two", two_reno, 0.60, true, 0.05, 4},
-	{"two-cubic", "the same with CUBIC, for longer", two_cubic, 0.60, true, 0.05, 16},
+	{"two", "share of the larger of two", two_flows, 0.60, true, 0.05, 4},
 	{"starvation", "share of the slowest of 64 of the mean", flows_64, 0.25, false, 0, 16},
 	{"probe", "round trips until a lost tail is probed", tail_probe, 2.02, true, 0, 1},
 	{"recovery", "round trips after it until all is repeated", tail_recovery, 1.02, true, 0, 1},

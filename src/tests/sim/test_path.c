@@ -279,7 +279,6 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t seed = args.first; seed < args.first + args.count; seed++) {
 		good &= later_calls(&rxw_cc_rate, 1.75, 1.2, seed);
-		good &= later_calls(&rxw_cc_cubic, 2.2, 1.2, seed);
 		good &= small_calls(128, 0.13, seed);
 		good &= lost_requests(seed);
 		good &= long_calls(seed);

@@ -531,7 +531,7 @@ static void update_congestion(struct rxw_pcall *p, struct ack_result *r, uint32_
 		if (rxw_recovery_active(&p->tx.recovery) && !slow)
 			rxw_recovery_delivered(&p->tx.recovery, r->credit);
 		else
-			rxw_cc_acked(&p->tx.cc, r->credit, limited, p->tx.rtt.srtt, r->now);
+			rxw_cc_acked(&p->tx.cc, r->credit, limited);
 		if (q->frto_order != 0) {
 			undo = r->before_rto;
 			if (!undo)
@@ -545,14 +545,13 @@ static void update_congestion(struct rxw_pcall *p, struct ack_result *r, uint32_
 			q->round_order = q->order + 1;
 			r->round = true;
 		}
-		rxw_cc_rtt(&q->cc, r->rtt, r->round);
 	}
 	if (undo || r->spurious)
 		rxw_send_spurious(p, r->distance, rxw_send_refuted(q, r->needless) || undo, out);
 	rxw_recovery_decay(&p->tx.recovery, r->now, p->tx.rtt.srtt);
 	if (r->ack->reason == RXW_ACK_NOSPACE && r->now >= q->nospace_at + p->tx.rtt.srtt) {
 		q->nospace_at = r->now;
-		rxw_cc_lost(&p->tx.cc, flight, r->now);
+		rxw_cc_lost(&p->tx.cc, flight);
 	}
 	if (q->flight > 0 && p->tx.recovery.highest_order != 0)
 		rxw_send_find_losses(p, flight, out);

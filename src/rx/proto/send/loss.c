@@ -148,7 +148,7 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 	rxw_tally(out->stats, &out->stats->loss_events, 1);
 	p->count.loss_events++;
 	rxw_send_note_loss(q);
-	rxw_cc_lost(&q->cc, whole_flight(q, flight), out->now);
+	rxw_cc_lost(&q->cc, whole_flight(q, flight));
 	q->carried = rxw_min32(q->carried, q->cc.cwnd);
 	rxw_send_note_ssthresh(p, out->now);
 }

@@ -157,7 +157,7 @@ static void expire_rto(struct rxw_pcall *p, struct rxw_out *out)
 		/*
 		 * Once for the packets in flight; again only if the retransmission is lost as well.
 		 */
-		rxw_cc_timeout(&q->cc, q->flight, out->now);
+		rxw_cc_timeout(&q->cc, q->flight);
 		rxw_send_note_ssthresh(p, out->now);
 		/* All timeouts in a row are undone together, or none. */
 		if (q->frto_order == 0)

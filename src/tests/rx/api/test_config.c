@@ -145,7 +145,7 @@ static const struct {
 	{"queue", "0", "0"},
 	{"ecn", "off", "off"},
 	{"ecn", "auto", "auto"},
-	{"congestion", "cubic", "cubic"},
+	{"congestion", "rate", "rate"},
 	{"congestion", "reno", "reno"},
 	{"congestion", "auto", "auto"},
 	{"connections-max", "off", "off"},
@@ -187,6 +187,7 @@ static const struct {
 	{"gso", "ON"},
 	{"gso", ""},
 	{"io", "uring"},
+	{"congestion", "cubic"}, /* of older configurations */
 	{"affinity", "3-1"},
 	{"affinity", "0,"},
 	{"affinity", ",0"},

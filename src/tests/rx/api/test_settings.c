@@ -103,7 +103,7 @@ static void *change_often(void *arg)
 		ck_assert_int_eq(rxw_endpoint_set(bed.server, "mtu", mtu[i % 3]), 0);
 		ck_assert_int_eq(rxw_endpoint_set(bed.server, "window", window[i % 3]), 0);
 		ck_assert_int_eq(rxw_endpoint_set(bed.client, "window", window[i % 3]), 0);
-		ck_assert_int_eq(rxw_endpoint_set(bed.server, "congestion", "cubic"), 0);
+		ck_assert_int_eq(rxw_endpoint_set(bed.server, "congestion", "rate"), 0);
 		ck_assert_int_eq(rxw_endpoint_set(bed.server, "queue", "100"), 0);
 		ck_assert_int_eq(rxw_endpoint_set(bed.server, "debug-clients", "10.0.0.0/8"), 0);
 	}

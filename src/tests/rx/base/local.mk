@@ -8,7 +8,6 @@ check_tests += src/tests/rx/base/test_ascii
 check_tests += src/tests/rx/base/test_bitmap
 check_tests += src/tests/rx/base/test_buf
 check_tests += src/tests/rx/base/test_cc
-check_tests += src/tests/rx/base/test_cc_cubic
 check_tests += src/tests/rx/base/test_cc_rate
 check_tests += src/tests/rx/base/test_cc_reno
 check_tests += src/tests/rx/base/test_debugfmt
@@ -23,7 +22,6 @@ check_tests += src/tests/rx/base/test_vectors
 check_tests += src/tests/rx/base/test_wire
 check_tests += src/tests/rx/base/test_xdr
 
-src_tests_rx_base_test_cc_cubic_LDADD = $(LDADD) -lm
 src_tests_rx_base_test_cc_reno_LDADD = $(LDADD) -lm
 # Counts each allocation of a decoder.
 src_tests_rx_base_test_xdr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc

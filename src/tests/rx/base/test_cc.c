@@ -30,9 +30,9 @@ START_TEST(undo_of_loss)
 	rxw_cc_init(&cc, &rxw_cc_reno, 100, 200, 255);
 	rxw_cc_undo(&cc); /* nothing to undo */
 	ck_assert_uint_eq(cc.cwnd, 100);
-	rxw_cc_lost(&cc, 100, 0);
+	rxw_cc_lost(&cc, 100);
 	ck_assert_uint_eq(cc.cwnd, 50);
-	rxw_cc_acked(&cc, 50, true, RXW_MS, 0);
+	rxw_cc_acked(&cc, 50, true);
 	ck_assert_uint_eq(cc.cwnd, 51);
 	rxw_cc_undo(&cc);
 	ck_assert_uint_eq(cc.cwnd, 100);
@@ -49,9 +49,9 @@ START_TEST(undo_keeps_growth)
 	struct rxw_cc cc;
 
 	rxw_cc_init(&cc, &rxw_cc_reno, 8, 8, 255);
-	rxw_cc_lost(&cc, 8, 0);
+	rxw_cc_lost(&cc, 8);
 	for (int i = 0; i < 40; i++)
-		rxw_cc_acked(&cc, cc.cwnd, true, RXW_MS, 0);
+		rxw_cc_acked(&cc, cc.cwnd, true);
 	ck_assert_uint_gt(cc.cwnd, 40);
 	rxw_cc_undo(&cc);
 	ck_assert_uint_gt(cc.cwnd, 40);
@@ -64,11 +64,11 @@ START_TEST(undo_of_timeouts)
 	struct rxw_cc cc;
 
 	rxw_cc_init(&cc, &rxw_cc_reno, 64, 128, 255);
-	rxw_cc_timeout(&cc, 64, 0);
+	rxw_cc_timeout(&cc, 64);
 	ck_assert_uint_eq(cc.cwnd, 1);
 	ck_assert_uint_eq(cc.ssthresh, 32);
-	rxw_cc_timeout(&cc, 64, 0);
-	rxw_cc_timeout(&cc, 64, 0);
+	rxw_cc_timeout(&cc, 64);
+	rxw_cc_timeout(&cc, 64);
 	rxw_cc_undo(&cc);
 	ck_assert_uint_eq(cc.cwnd, 64);
 	ck_assert_uint_eq(cc.ssthresh, 128);
@@ -117,11 +117,11 @@ START_TEST(bounds)
 
 			switch (test_below(&state, 8)) {
 			case 0:
-				rxw_cc_lost(&cc, n, now);
+				rxw_cc_lost(&cc, n);
 				ck_assert_uint_ge(cc.ssthresh, 2);
 				break;
 			case 1:
-				rxw_cc_timeout(&cc, n, now);
+				rxw_cc_timeout(&cc, n);
 				ck_assert_uint_eq(cc.cwnd, 1);
 				break;
 			case 2:
@@ -131,7 +131,7 @@ START_TEST(bounds)
 				rxw_cc_idle(&cc, n, 1 + test_below(&state, 100));
 				break;
 			default:
-				rxw_cc_acked(&cc, n, n & 1, 1000, now);
+				rxw_cc_acked(&cc, n, n & 1);
 			}
 			ck_assert_uint_ge(cc.cwnd, 1);
 			ck_assert_uint_le(cc.cwnd, max);
@@ -143,7 +143,6 @@ END_TEST
 /* A window over four fifths of a round trip; small ones, and those of short paths, at once. */
 START_TEST(pacing)
 {
-	static const struct rxw_cc_ops *const all[] = { &rxw_cc_reno, &rxw_cc_cubic };
 	static const struct {
 		uint32_t cwnd, window;
 		uint64_t srtt, want;
@@ -155,12 +154,12 @@ START_TEST(pacing)
 		{ 255, 255, UINT64_MAX, UINT64_MAX / 5 * 4 / 255 },
 	};
 
-	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rxw_cc cc;
 
-		rxw_cc_init(&cc, all[i % 2], cases[i / 2].cwnd, 0, 255);
-		ck_assert_uint_eq(rxw_cc_interval(&cc, cases[i / 2].window, cases[i / 2].srtt),
-				  cases[i / 2].want);
+		rxw_cc_init(&cc, &rxw_cc_reno, cases[i].cwnd, 0, 255);
+		ck_assert_uint_eq(rxw_cc_interval(&cc, cases[i].window, cases[i].srtt),
+				  cases[i].want);
 	}
 }
 END_TEST
@@ -182,7 +181,7 @@ START_TEST(window_of_another_call)
 	ck_assert_uint_eq(rxw_cc_interval(&cc, 50, rtt), rtt / 400);
 	ck_assert_uint_eq(rxw_cc_interval(&cc, 16, rtt), 0);
 	/* It is never larger than the peer may grant. */
-	rxw_cc_init(&cc, &rxw_cc_cubic, 10, 0, 255);
+	rxw_cc_init(&cc, &rxw_cc_reno, 10, 0, 255);
 	rxw_cc_warm(&cc, 4000);
 	ck_assert_uint_eq(cc.cwnd, 255);
 	cc.warm = 0;
@@ -192,7 +191,7 @@ END_TEST
 
 START_TEST(resumes)
 {
-	static const struct rxw_cc_ops *const all[] = {&rxw_cc_cubic, &rxw_cc_rate};
+	static const struct rxw_cc_ops *const all[] = {&rxw_cc_reno, &rxw_cc_rate};
 	static const struct {
 		uint64_t rtt;
 		uint32_t flows, max, want;
@@ -233,59 +232,52 @@ START_TEST(retreats)
 	static const struct rxw_cc_path known = {80000ull << RXW_CC_RATE_SHIFT, 100 * RXW_MS};
 	struct rxw_cc cc;
 
-	rxw_cc_init(&cc, &rxw_cc_cubic, 10, 0, 65535);
+	rxw_cc_init(&cc, &rxw_cc_reno, 10, 0, 65535);
 	rxw_cc_resume(&cc, &known);
 	rxw_cc_confirm(&cc, 100 * RXW_MS, 1);
 	rxw_cc_prove(&cc, 1000);
 	ck_assert_int_eq(cc.resume, RXW_CC_UNPROVEN);
-	rxw_cc_lost(&cc, 4000, 0);
+	rxw_cc_lost(&cc, 4000);
 	ck_assert_int_eq(cc.resume, RXW_CC_RETREATED);
 	ck_assert_uint_eq(cc.cwnd, 500);
 	ck_assert_uint_eq(cc.ssthresh, 500);
 
-	rxw_cc_init(&cc, &rxw_cc_cubic, 10, 0, 65535);
+	rxw_cc_init(&cc, &rxw_cc_reno, 10, 0, 65535);
 	rxw_cc_resume(&cc, &known);
 	rxw_cc_confirm(&cc, 100 * RXW_MS, 1);
 	rxw_cc_prove(&cc, 4000);
 	ck_assert_int_eq(cc.resume, RXW_CC_NORMAL);
-	rxw_cc_lost(&cc, 4000, 0);
-	ck_assert_uint_eq(cc.cwnd, 2800);
+	rxw_cc_lost(&cc, 4000);
+	ck_assert_uint_eq(cc.cwnd, 2000);
 }
 END_TEST
 
 /* RFC 8511: less is given up than for a loss, but not in slow start; it is not undone. */
 START_TEST(marks)
 {
-	static const struct {
-		const struct rxw_cc_ops *ops;
-		uint32_t left, slow;
-	} c[] = {{&rxw_cc_reno, 800, 500}, {&rxw_cc_cubic, 850, 700}};
+	struct rxw_cc cc;
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct rxw_cc cc;
-
-		rxw_cc_init(&cc, c[i].ops, 1000, 100, 4000);
-		rxw_cc_marked(&cc, 1000);
-		ck_assert_uint_eq(cc.cwnd, c[i].left);
-		ck_assert_uint_eq(cc.ssthresh, c[i].left);
-		rxw_cc_undo(&cc);
-		ck_assert_uint_eq(cc.cwnd, c[i].left);
-		/* A loss before it is not undone, either. */
-		rxw_cc_lost(&cc, cc.cwnd, RXW_SEC);
+	rxw_cc_init(&cc, &rxw_cc_reno, 1000, 100, 4000);
+	rxw_cc_marked(&cc, 1000);
+	ck_assert_uint_eq(cc.cwnd, 800);
+	ck_assert_uint_eq(cc.ssthresh, 800);
+	rxw_cc_undo(&cc);
+	ck_assert_uint_eq(cc.cwnd, 800);
+	/* A loss before it is not undone, either. */
+	rxw_cc_lost(&cc, cc.cwnd);
+	rxw_cc_marked(&cc, cc.cwnd);
+	rxw_cc_undo(&cc);
+	ck_assert_uint_lt(cc.cwnd, 800);
+	/* A flight below the window leaves less, above it no more than there was. */
+	rxw_cc_init(&cc, &rxw_cc_reno, 1000, 4000, 4000);
+	rxw_cc_marked(&cc, 1000);
+	ck_assert_uint_eq(cc.cwnd, 500);
+	rxw_cc_init(&cc, &rxw_cc_reno, 10, 5, 4000);
+	rxw_cc_marked(&cc, 1000);
+	ck_assert_uint_eq(cc.cwnd, 10);
+	for (unsigned k = 0; k < 20; k++)
 		rxw_cc_marked(&cc, cc.cwnd);
-		rxw_cc_undo(&cc);
-		ck_assert_uint_lt(cc.cwnd, c[i].left);
-		/* A flight below the window leaves less, above it no more than there was. */
-		rxw_cc_init(&cc, c[i].ops, 1000, 4000, 4000);
-		rxw_cc_marked(&cc, 1000);
-		ck_assert_uint_eq(cc.cwnd, c[i].slow);
-		rxw_cc_init(&cc, c[i].ops, 10, 5, 4000);
-		rxw_cc_marked(&cc, 1000);
-		ck_assert_uint_eq(cc.cwnd, 10);
-		for (unsigned k = 0; k < 20; k++)
-			rxw_cc_marked(&cc, cc.cwnd);
-		ck_assert_uint_eq(cc.cwnd, 2);
-	}
+	ck_assert_uint_eq(cc.cwnd, 2);
 }
 END_TEST
 

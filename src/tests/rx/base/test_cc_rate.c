@@ -119,7 +119,7 @@ START_TEST(timeout)
 
 	begin(&cc, &p, 0);
 	share(&cc, &p, 30);
-	rxw_cc_timeout(&cc, 1000, p.now);
+	rxw_cc_timeout(&cc, 1000);
 	ck_assert_uint_eq(cc.cwnd, 1);
 	/* The model is still good: the window returns. */
 	share(&cc, &p, 30);
@@ -362,7 +362,7 @@ START_TEST(extremes)
 			};
 			switch (test_below(&state, 16)) {
 			case 0:
-				rxw_cc_timeout(&cc, s.flight, now);
+				rxw_cc_timeout(&cc, s.flight);
 				break;
 			case 1:
 				rxw_cc_undo(&cc);
