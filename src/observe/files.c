@@ -217,7 +217,7 @@ static void *write_files(void *arg)
 	}
 }
 
-static void note_failure(void *arg)
+static void note_failed_call(void *arg)
 {
 	struct rxw_trace_watch *w = arg;
 
@@ -241,7 +241,7 @@ static int open_own_dir(const char *path)
 	return -1;
 }
 
-static unsigned read_port(rxw_endpoint *endpoint)
+static unsigned read_endpoint_port(rxw_endpoint *endpoint)
 {
 	struct sockaddr_storage sa;
 	socklen_t length = sizeof(sa);
@@ -252,7 +252,7 @@ static unsigned read_port(rxw_endpoint *endpoint)
 					      : ((struct sockaddr_in *)(void *)&sa)->sin_port);
 }
 
-static int start_thread(struct rxw_trace_watch *w)
+static int start_watch_thread(struct rxw_trace_watch *w)
 {
 	sigset_t before;
 	int why;
@@ -264,7 +264,7 @@ static int start_thread(struct rxw_trace_watch *w)
 	return why ? -RXW_ESYS : 0;
 }
 
-static void free_watch(struct rxw_trace_watch *w)
+static void free_trace_watch(struct rxw_trace_watch *w)
 {
 	if (w->dir >= 0)
 		close(w->dir);
@@ -291,7 +291,7 @@ static struct rxw_trace_watch *create_watch(rxw_endpoint *endpoint,
 	w->files = *files;
 	w->files.most = files->most ? files->most : FILES;
 	w->files.pause_ms = files->pause_ms ? files->pause_ms : PAUSE_MS;
-	w->port = read_port(endpoint);
+	w->port = read_endpoint_port(endpoint);
 	w->dir = -1;
 	return w;
 }
@@ -313,13 +313,13 @@ int rxw_trace_watch_start(rxw_endpoint *endpoint, const struct rxw_trace_options
 	w = create_watch(endpoint, &f);
 	if (!w)
 		return -RXW_ENOMEM;
-	o.failed = note_failure;
+	o.failed = note_failed_call;
 	o.arg = w;
 	w->dir = open_own_dir(f.dir);
 	rc = w->dir < 0 ? -RXW_ESYS : rxw_trace_start(endpoint, &o);
 	if (rc)
 		goto out;
-	rc = start_thread(w);
+	rc = start_watch_thread(w);
 	if (!rc) {
 		*watch = w;
 		return 0;
@@ -329,7 +329,7 @@ int rxw_trace_watch_start(rxw_endpoint *endpoint, const struct rxw_trace_options
 	errno = why;
 out:
 	why = errno;
-	free_watch(w);
+	free_trace_watch(w);
 	errno = why;
 	return rc;
 }
@@ -348,5 +348,5 @@ void rxw_trace_watch_stop(rxw_trace_watch *w)
 	pthread_cond_signal(&w->quits);
 	sem_post(&w->woken);
 	pthread_join(w->thread, NULL);
-	free_watch(w);
+	free_trace_watch(w);
 }

@@ -95,7 +95,7 @@ static void write_room(struct writer *w)
 	w->used = 0;
 }
 
-static void put_bytes(struct writer *w, const void *data, size_t size)
+static void put_block_bytes(struct writer *w, const void *data, size_t size)
 {
 	assert(size <= BLOCK_ROOM - w->made);
 	memcpy(w->bytes + w->made, data, size);
@@ -103,14 +103,14 @@ static void put_bytes(struct writer *w, const void *data, size_t size)
 }
 
 /* Numbers have this machine's byte order, as the section's magic says. */
-static void put_word(struct writer *w, uint32_t v)
+static void put_block_word(struct writer *w, uint32_t v)
 {
-	put_bytes(w, &v, sizeof(v));
+	put_block_bytes(w, &v, sizeof(v));
 }
 
-static void put_half(struct writer *w, uint16_t v)
+static void put_block_half(struct writer *w, uint16_t v)
 {
-	put_bytes(w, &v, sizeof(v));
+	put_block_bytes(w, &v, sizeof(v));
 }
 
 static void pad_block(struct writer *w)
@@ -119,18 +119,18 @@ static void pad_block(struct writer *w)
 		w->bytes[w->made++] = 0;
 }
 
-static void put_time(struct writer *w, uint64_t time_ns)
+static void put_block_time(struct writer *w, uint64_t time_ns)
 {
-	put_word(w, (uint32_t)(time_ns >> 32));
-	put_word(w, (uint32_t)time_ns);
+	put_block_word(w, (uint32_t)(time_ns >> 32));
+	put_block_word(w, (uint32_t)time_ns);
 }
 
 static void put_option(struct writer *w, unsigned code, const void *data, size_t size)
 {
-	put_half(w, (uint16_t)code);
-	put_half(w, (uint16_t)size);
+	put_block_half(w, (uint16_t)code);
+	put_block_half(w, (uint16_t)size);
 	if (size)
-		put_bytes(w, data, size);
+		put_block_bytes(w, data, size);
 	pad_block(w);
 }
 
@@ -143,8 +143,8 @@ static void begin_block(struct writer *w, uint32_t type)
 {
 	assert(!w->in_packet);
 	w->made = 0;
-	put_word(w, type);
-	put_word(w, 0); /* its length, filled in by end_block() */
+	put_block_word(w, type);
+	put_block_word(w, 0); /* its length, filled in by end_block() */
 }
 
 /* Its length is stored at both ends. */
@@ -155,7 +155,7 @@ static void end_block(struct writer *w)
 	put_option(w, OPT_END, NULL, 0);
 	size = (uint32_t)w->made + 4;
 	memcpy(w->bytes + 4, &size, 4);
-	put_word(w, size);
+	put_block_word(w, size);
 	for (size_t at = 0; at < w->made;) {
 		size_t n = BUFFER - w->used;
 
@@ -175,19 +175,19 @@ static void put_head(struct writer *w, rxw_endpoint *endpoint, unsigned snap)
 	char text[128];
 
 	begin_block(w, SECTION);
-	put_word(w, BYTE_ORDER_MAGIC);
-	put_half(w, 1);
-	put_half(w, 0);
-	put_word(w, UINT32_MAX); /* length of the section: unspecified */
-	put_word(w, UINT32_MAX);
+	put_block_word(w, BYTE_ORDER_MAGIC);
+	put_block_half(w, 1);
+	put_block_half(w, 0);
+	put_block_word(w, UINT32_MAX); /* length of the section: unspecified */
+	put_block_word(w, UINT32_MAX);
 	snprintf(text, sizeof(text), "rxwire %s", rxw_version());
 	put_text_option(w, SHB_APPLICATION, text);
 	end_block(w);
 
 	begin_block(w, INTERFACE);
-	put_half(w, RAW_IP);
-	put_half(w, 0);
-	put_word(w, snap + IP6_HEADERS);
+	put_block_half(w, RAW_IP);
+	put_block_half(w, 0);
+	put_block_word(w, snap + IP6_HEADERS);
 	put_text_option(w, IDB_NAME, "rxwire");
 	put_text_option(w, IDB_DESCRIPTION, rxw_bound_text(endpoint, text));
 	put_option(w, IDB_RESOLUTION, &nanoseconds, 1);
@@ -345,12 +345,12 @@ static void begin_packet(struct writer *w, const struct rxw_trace_record *r)
 		w->origin = r->time_ns;
 	begin_block(w, PACKET);
 	w->in_packet = true;
-	put_word(w, 0);
-	put_time(w, r->time_ns);
-	put_word(w, (uint32_t)(made + r->kept));
-	put_word(w, (uint32_t)(made + r->length));
-	put_bytes(w, headers, made);
-	put_bytes(w, r->data, r->kept);
+	put_block_word(w, 0);
+	put_block_time(w, r->time_ns);
+	put_block_word(w, (uint32_t)(made + r->kept));
+	put_block_word(w, (uint32_t)(made + r->length));
+	put_block_bytes(w, headers, made);
+	put_block_bytes(w, r->data, r->kept);
 	pad_block(w);
 	put_option(w, EPB_FLAGS, &flags, sizeof(flags));
 	put_kept_notes(w);
@@ -391,8 +391,8 @@ static void put_end(struct writer *w, const struct rxw_trace_counts *counts)
 		put_kept_notes(w);
 	end_packet(w);
 	begin_block(w, STATISTICS);
-	put_word(w, 0);
-	put_time(w, w->last);
+	put_block_word(w, 0);
+	put_block_time(w, w->last);
 	put_option(w, ISB_RECEIVED, &counts->packets, 8);
 	put_option(w, ISB_DROPPED, &counts->overwritten, 8);
 	put_kept_notes(w);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replies to VERSION and DEBUG packets: access, rate limits and contents (rx-protocol 8). */
+#include <assert.h>
 #include <time.h>
 
 #include "base/debugfmt.h"
@@ -54,7 +55,7 @@ struct request {
 	unsigned steps; /* steps left for this packet */
 };
 
-static uint64_t load(const _Atomic(uint64_t) *counter)
+static uint64_t load_counter(const _Atomic(uint64_t) *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -97,6 +98,7 @@ static void charge_steps(struct rxw_endpoint *ep, const struct request *request)
 {
 	uint64_t least = request->now > STEPS_SAVED ? request->now - STEPS_SAVED : 0;
 
+	assert(request->steps <= STEPS);
 	if (request->steps == STEPS)
 		return;
 	rxw_unvalidated_lock(ep);
@@ -124,14 +126,14 @@ static size_t put_stats(uint8_t *out, struct rxw_endpoint *ep)
 	v.idle_threads = ep->workers.idle;
 	rxw_workers_unlock(ep);
 	for (unsigned i = 0; i < ep->shard_count; i++)
-		executed += load(&ep->shard[i].handlers_inline);
+		executed += load_counter(&ep->shard[i].handlers_inline);
 	v.calls_executed = (uint32_t)executed;
 	return rxw_debug_stats_put(out, &v);
 }
 
 /* ---- types 2 and 3: connections ---- */
 
-static uint8_t mode_of(const struct rxw_pcall *p)
+static uint8_t find_call_mode(const struct rxw_pcall *p)
 {
 	if (p->error)
 		return MODE_ERROR;
@@ -146,7 +148,7 @@ static void fill_call(struct rxw_debug_conn *v, unsigned i, const struct rxw_cal
 	bool ended = false;
 
 	v->call_state[i] = (uint8_t)p->state;
-	v->call_mode[i] = mode_of(p);
+	v->call_mode[i] = find_call_mode(p);
 	if (call->tx.writer == RXW_WRITER_WAITING)
 		v->call_flags[i] |= CALL_WAIT_WINDOW_ALLOC;
 	else if (call->sleep.threads)
@@ -160,7 +162,7 @@ static void fill_call(struct rxw_debug_conn *v, unsigned i, const struct rxw_cal
 }
 
 /* These statistics number security classes differently than the wire. */
-static uint8_t class_of(uint8_t security_index)
+static uint8_t find_class_number(uint8_t security_index)
 {
 	switch (security_index) {
 	case 0:
@@ -180,7 +182,7 @@ static void fill_host(uint8_t host[4], const struct rxw_addr *a)
 		memcpy(host, &a->u.in.sin_addr, 4);
 }
 
-static uint32_t mtu_towards(const struct rxw_endpoint *ep, struct rxw_peer *peer)
+static uint32_t find_mtu_towards(const struct rxw_endpoint *ep, struct rxw_peer *peer)
 {
 	uint32_t mtu = atomic_load_explicit(&peer->mtu, memory_order_relaxed);
 
@@ -227,14 +229,15 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 			     (c->released ? CONN_DESTROY_ME : 0));
 	v->type = p->client ? 0 : 1;
 	v->security = p->security_index;
-	v->sec_type = class_of(p->security_index);
+	v->sec_type = find_class_number(p->security_index);
 	fill_security(v, p, ids);
 	v->sec_packets_received = (uint32_t)p->count.packets_received;
 	v->sec_packets_sent = (uint32_t)p->count.packets_sent;
 	v->sec_bytes_received = (uint32_t)p->count.bytes_received;
 	v->sec_bytes_sent = (uint32_t)p->count.bytes_sent;
-	v->nat_mtu = mtu_towards(c->ep, p->peer);
+	v->nat_mtu = find_mtu_towards(c->ep, p->peer);
 	for (unsigned i = 0; i < 4; i++) {
+		assert(!p->channel[i] || p->channel[i]->conn == p);
 		v->call[i] = p->number[i];
 		if (p->channel[i]) {
 			fill_call(v, i, rxw_call_of(p->channel[i]));
@@ -250,7 +253,7 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
  * Is a caller waiting for a channel, was it released, or does it have a call that has not ended
  * (rx-protocol 8.2)?
  */
-static bool interesting(const struct rxw_connection *c)
+static bool is_connection_busy(const struct rxw_connection *c)
 {
 	if (c->channel_waiters || c->released)
 		return true;
@@ -263,24 +266,25 @@ static bool interesting(const struct rxw_connection *c)
 	return false;
 }
 
-static bool is_busy(struct rxw_connection *c, unsigned *steps)
+static bool check_connection_busy(struct rxw_connection *c, unsigned *steps)
 {
 	bool busy;
 
 	*steps -= *steps < LOCK_STEPS ? *steps : LOCK_STEPS;
 	rxw_conn_lock(c);
-	busy = interesting(c);
+	busy = is_connection_busy(c);
 	rxw_conn_unlock(c);
 	return busy;
 }
 
 /* Shard's lock held: connection number `index` of the listing; like rxw_peer_nth(). */
-static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned index,
-				       unsigned *steps)
+static struct rxw_connection *find_nth_conn(struct rxw_shard *s, bool all, unsigned index,
+					    unsigned *steps)
 {
 	const struct rxw_conntable *t = &s->table;
 	struct rxw_listing *l = all ? &s->diag.all : &s->diag.busy;
 
+	assert(*steps <= STEPS);
 	rxw_listing_begin(l, index, t->size, t->moved);
 	for (; l->slot < rxw_conntable_chains(t); l->slot++) {
 		unsigned at = l->before;
@@ -293,7 +297,7 @@ static struct rxw_connection *nth_conn(struct rxw_shard *s, bool all, unsigned i
 		for (struct rxw_pconn *p = rxw_conntable_chain(t, l->slot); p;
 		     p = p->links.hash_next) {
 			*steps -= *steps > 0;
-			if ((all || is_busy(rxw_conn_of(p), steps)) && at++ == index)
+			if ((all || check_connection_busy(rxw_conn_of(p), steps)) && at++ == index)
 				return rxw_conn_of(p);
 		}
 		l->before = at;
@@ -313,7 +317,7 @@ static bool conn_in_shard(struct rxw_shard *s, bool all, unsigned *index, struct
 
 	rxw_table_lock(s);
 	if (!all || *index < s->table.count)
-		c = nth_conn(s, all, *index, &request->steps);
+		c = find_nth_conn(s, all, *index, &request->steps);
 	if (c) {
 		rxw_conn_lock(c);
 		fill_conn(v, c, request->local);
@@ -371,7 +375,7 @@ enum {
 	W_BUSIES = 66
 };
 
-static void add(uint32_t *word, uint64_t value)
+static void add_to_word(uint32_t *word, uint64_t value)
 {
 	*word += (uint32_t)value;
 }
@@ -379,17 +383,18 @@ static void add(uint32_t *word, uint64_t value)
 static void fold_proto(uint32_t *w, const struct rxw_pstats *p)
 {
 	for (unsigned type = 1; type < RXW_PACKET_TYPES; type++) {
-		add(&w[W_READ + type], load(&p->packets_received[type]));
-		add(&w[W_SENT + type], load(&p->packets_sent[type]));
+		add_to_word(&w[W_READ + type], load_counter(&p->packets_received[type]));
+		add_to_word(&w[W_SENT + type], load_counter(&p->packets_sent[type]));
 	}
-	add(&w[W_BOGUS_PACKET], load(&p->drops[RXW_DROP_SHORT]) + load(&p->drops[RXW_DROP_TYPE]) +
-					load(&p->drops[RXW_DROP_TRUNCATED]));
-	add(&w[W_BOGUS_HOST], load(&p->drops[RXW_DROP_ADDRESS]));
-	add(&w[W_DUP_READ], load(&p->duplicates));
-	add(&w[W_SPURIOUS_READ],
-	    load(&p->drops[RXW_DROP_CALL_NUMBER]) + load(&p->drops[RXW_DROP_NO_CONNECTION]));
-	add(&w[W_PING_SENT], load(&p->probes));
-	add(&w[W_DATA_RESENT], load(&p->retransmitted));
+	add_to_word(&w[W_BOGUS_PACKET], load_counter(&p->drops[RXW_DROP_SHORT]) +
+						load_counter(&p->drops[RXW_DROP_TYPE]) +
+						load_counter(&p->drops[RXW_DROP_TRUNCATED]));
+	add_to_word(&w[W_BOGUS_HOST], load_counter(&p->drops[RXW_DROP_ADDRESS]));
+	add_to_word(&w[W_DUP_READ], load_counter(&p->duplicates));
+	add_to_word(&w[W_SPURIOUS_READ], load_counter(&p->drops[RXW_DROP_CALL_NUMBER]) +
+						 load_counter(&p->drops[RXW_DROP_NO_CONNECTION]));
+	add_to_word(&w[W_PING_SENT], load_counter(&p->probes));
+	add_to_word(&w[W_DATA_RESENT], load_counter(&p->retransmitted));
 }
 
 static void fold_shard(uint32_t *w, struct rxw_shard *s)
@@ -398,11 +403,11 @@ static void fold_shard(uint32_t *w, struct rxw_shard *s)
 
 	fold_proto(w, &s->stats);
 	fold_proto(w, &s->own);
-	add(&w[W_SELECTS], load(&io->syscalls_recv));
-	add(&w[W_SEND_FAILURES], load(&io->send_errors));
+	add_to_word(&w[W_SELECTS], load_counter(&io->syscalls_recv));
+	add_to_word(&w[W_SEND_FAILURES], load_counter(&io->send_errors));
 	rxw_table_lock(s);
-	add(&w[W_CLIENT_CONNS], s->table.clients);
-	add(&w[W_SERVER_CONNS], s->table.count - s->table.clients);
+	add_to_word(&w[W_CLIENT_CONNS], s->table.clients);
+	add_to_word(&w[W_SERVER_CONNS], s->table.count - s->table.clients);
 	rxw_table_unlock(s);
 }
 
@@ -423,7 +428,7 @@ static void fill_peers(uint32_t *w, struct rxw_endpoint *ep, unsigned *steps)
 	w[W_PEERS] = rxw_peer_count(ep->peers);
 	for (unsigned i = 0; i < RTT_PEERS && (peer = rxw_peer_nth(ep->peers, &list, i, steps));
 	     i++) {
-		uint64_t srtt = load(&peer->srtt);
+		uint64_t srtt = load_counter(&peer->srtt);
 
 		if (!srtt)
 			continue;
@@ -459,7 +464,7 @@ static size_t put_rxstats(uint8_t *out, struct request *request)
 
 /* ---- type 5: peers ---- */
 
-static size_t put_peer(uint8_t *out, struct request *request, int32_t index)
+static size_t put_peer_answer(uint8_t *out, struct request *request, int32_t index)
 {
 	struct rxw_endpoint *ep = request->shard->ep;
 	struct rxw_debug_peer v = {
@@ -480,17 +485,17 @@ static size_t put_peer(uint8_t *out, struct request *request, int32_t index)
 	v.refs = (uint16_t)atomic_load_explicit(&peer->refs, memory_order_relaxed);
 	max = atomic_load_explicit(&peer->told_max_mtu, memory_order_relaxed);
 	v.if_mtu = (uint16_t)rxw_mtu_of(ep);
-	v.mtu = v.nat_mtu = (uint16_t)mtu_towards(ep, peer);
+	v.mtu = v.nat_mtu = (uint16_t)find_mtu_towards(ep, peer);
 	v.max_mtu = max ? (uint16_t)max : v.if_mtu;
 	v.cwind = (uint16_t)rxw_peer_recall_ssthresh(peer, request->now);
 	if (!v.cwind) /* no packet was ever lost: only the window limits a call */
 		v.cwind = (uint16_t)rxw_window_of(ep);
-	v.rtt = (uint32_t)(load(&peer->srtt) * 8 / RXW_MS);
-	v.rtt_dev = (uint32_t)(load(&peer->rttvar) * 4 / RXW_MS);
-	v.sent = (uint32_t)load(&peer->packets_sent);
-	v.resent = (uint32_t)load(&peer->packets_resent);
-	v.bytes_sent = load(&peer->bytes_sent);
-	v.bytes_received = load(&peer->bytes_received);
+	v.rtt = (uint32_t)(load_counter(&peer->srtt) * 8 / RXW_MS);
+	v.rtt_dev = (uint32_t)(load_counter(&peer->rttvar) * 4 / RXW_MS);
+	v.sent = (uint32_t)load_counter(&peer->packets_sent);
+	v.resent = (uint32_t)load_counter(&peer->packets_resent);
+	v.bytes_sent = load_counter(&peer->bytes_sent);
+	v.bytes_received = load_counter(&peer->bytes_received);
 	rxw_peers_unlock(ep);
 	return rxw_debug_peer_put(out, &v);
 }
@@ -513,15 +518,15 @@ static size_t debug_answer(uint8_t *out, struct request *request, const uint8_t 
 	case RXW_DEBUG_RXSTATS:
 		return put_rxstats(out, request);
 	case RXW_DEBUG_PEER:
-		return put_peer(out, request, index);
+		return put_peer_answer(out, request, index);
 	default:
 		return rxw_debug_bad_put(out);
 	}
 }
 
 /* May the packet be answered? If not, the reason is counted. */
-static bool admitted(struct rxw_shard *s, const struct rxw_rxrun *run,
-		     const struct request *request)
+static bool is_request_admitted(struct rxw_shard *s, const struct rxw_rxrun *run,
+				const struct request *request)
 {
 	enum rxw_drop why;
 
@@ -574,8 +579,9 @@ bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 	/* Without the flag it is a reply, or keeps a NAT's mapping alive. */
 	if (!(h.flags & RXW_CLIENT_INITIATED) || size < RXW_HEADER_SIZE || run->jumbo)
 		return false;
-	if (!admitted(s, run, &request))
+	if (!is_request_admitted(s, run, &request))
 		return false;
+	assert(h.type == RXW_VERSION || h.type == RXW_DEBUG);
 	ctl->path = *run->path;
 	ctl->padding = 0;
 	ctl->client = false;

@@ -9,7 +9,7 @@
 #include "common/held.h"
 #include "engine/trace/ring.h"
 
-static void copy_in(struct rxw_trace *t, const void *data, size_t size)
+static void copy_into_ring(struct rxw_trace *t, const void *data, size_t size)
 {
 	size_t at = t->next % t->size, n = t->size - at < size ? t->size - at : size;
 
@@ -19,7 +19,7 @@ static void copy_in(struct rxw_trace *t, const void *data, size_t size)
 	t->next += size;
 }
 
-static void copy_out(const struct rxw_trace *t, uint64_t from, void *data, size_t size)
+static void copy_from_ring(const struct rxw_trace *t, uint64_t from, void *data, size_t size)
 {
 	size_t at = from % t->size, n = t->size - at < size ? t->size - at : size;
 
@@ -42,11 +42,11 @@ static void begin_record(struct rxw_trace *t, struct rxw_record *r, size_t body)
 	while (t->next + r->size - t->first > t->size) {
 		struct rxw_record oldest;
 
-		copy_out(t, t->first, &oldest, sizeof(oldest));
+		copy_from_ring(t, t->first, &oldest, sizeof(oldest));
 		t->overwritten += oldest.kind == RXW_RECORD_PACKET;
 		t->first += oldest.size;
 	}
-	copy_in(t, r, sizeof(*r));
+	copy_into_ring(t, r, sizeof(*r));
 }
 
 /* Trace's lock held: end the record by padding it. */
@@ -54,7 +54,7 @@ static void end_record(struct rxw_trace *t)
 {
 	static const uint8_t zeros[RXW_RECORD_ALIGN];
 
-	copy_in(t, zeros, (size_t)(-t->next % RXW_RECORD_ALIGN));
+	copy_into_ring(t, zeros, (size_t)(-t->next % RXW_RECORD_ALIGN));
 }
 
 /*
@@ -95,7 +95,7 @@ static void record_datagram(struct rxw_trace *t, const struct rxw_path *path, un
 	r.flags = (uint8_t)(flags | ecn << RXW_RECORD_ECN_SHIFT | (six ? RXW_RECORD_IPV6 : 0) |
 			    (path->local.len ? RXW_RECORD_LOCAL : 0));
 	begin_record(t, &r, sizeof(p) + kept);
-	copy_in(t, &p, sizeof(p));
+	copy_into_ring(t, &p, sizeof(p));
 	for (; kept; iov++) {
 		size_t n = iov->iov_len;
 
@@ -106,7 +106,7 @@ static void record_datagram(struct rxw_trace *t, const struct rxw_path *path, un
 		n -= from;
 		if (n > kept)
 			n = kept;
-		copy_in(t, (const uint8_t *)iov->iov_base + from, n);
+		copy_into_ring(t, (const uint8_t *)iov->iov_base + from, n);
 		kept -= (uint32_t)n;
 		from = 0;
 	}
@@ -173,7 +173,7 @@ static void mark_refused(struct rxw_trace *t, uint64_t at, const struct rxw_io_t
 
 			if (at < t->first || at >= t->next)
 				return;
-			copy_out(t, at, &r, sizeof(r));
+			copy_from_ring(t, at, &r, sizeof(r));
 			if (tx[i].error && n >= tx[i].sent_segments)
 				t->ring[(at + offsetof(struct rxw_record, flags)) % t->size] |=
 					RXW_RECORD_REFUSED;
@@ -232,7 +232,7 @@ void rxw_trace_note(struct rxw_tracer *tracer, const struct rxw_trace_event *see
 	pthread_mutex_lock(&t->lock);
 	r.at = read_record_time(t);
 	begin_record(t, &r, sizeof(*seen));
-	copy_in(t, seen, sizeof(*seen));
+	copy_into_ring(t, seen, sizeof(*seen));
 	end_record(t);
 	t->events++;
 	t->deaths += dead;
@@ -276,7 +276,7 @@ struct copying {
  * and the oldest last: new records overwrite the oldest, which are then merely missing. False: all
  * is copied.
  */
-static bool copy_piece(struct rxw_trace *t, struct copying *c)
+static bool copy_older_piece(struct rxw_trace *t, struct copying *c)
 {
 	uint64_t from;
 
@@ -284,7 +284,7 @@ static bool copy_piece(struct rxw_trace *t, struct copying *c)
 	if (c->at <= c->first)
 		return false;
 	from = c->at - c->first > PIECE ? c->at - PIECE : c->first;
-	copy_out(t, from, c->to + c->room - (c->end - from), c->at - from);
+	copy_from_ring(t, from, c->to + c->room - (c->end - from), c->at - from);
 	c->at = from;
 	return true;
 }
@@ -293,7 +293,7 @@ static bool copy_piece(struct rxw_trace *t, struct copying *c)
 static bool copy_ring(struct rxw_trace *t, struct copying *c)
 {
 	c->end = c->at = t->next;
-	while (copy_piece(t, c)) {
+	while (copy_older_piece(t, c)) {
 		pthread_mutex_unlock(&t->lock);
 		rxw_sleep_us(PAUSE);
 		pthread_mutex_lock(&t->lock);
