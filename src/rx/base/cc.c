@@ -22,6 +22,7 @@ static void keep_for_undo(struct rxw_cc *cc)
 
 static void bound_window(struct rxw_cc *cc)
 {
+	assert(cc->max > 0);
 	if (cc->cwnd > cc->max)
 		cc->cwnd = cc->max;
 	if (cc->cwnd < 1)
@@ -32,6 +33,7 @@ void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initi
 		 uint32_t ssthresh, uint32_t max)
 {
 	assert(initial > 0);
+	assert(ops->timeout && (ops->sample || (ops->acked && ops->lost && ops->marked)));
 	memset(cc, 0, sizeof(*cc));
 	cc->ops = ops;
 	cc->max = max ? max : 1;
@@ -83,6 +85,7 @@ void rxw_cc_prove(struct rxw_cc *cc, uint32_t acked)
 {
 	if (cc->resume != RXW_CC_UNPROVEN)
 		return;
+	assert(cc->jump > 0);
 	cc->proven += acked;
 	if (cc->proven >= cc->jump)
 		cc->resume = RXW_CC_NORMAL;

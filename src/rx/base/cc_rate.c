@@ -8,6 +8,7 @@
 
 #include "base/cc.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/rtt.h"
@@ -132,35 +133,35 @@ static const struct rate *of_const(const struct rxw_cc *cc)
 	return (const struct rate *)cc->state;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t larger_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t smaller_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t rate_of(const struct rate *m)
+static uint64_t best_rate(const struct rate *m)
 {
-	return larger(m->best[0], m->best[1]);
+	return larger_of(m->best[0], m->best[1]);
 }
 
 /* Packets that the path holds, times a gain. */
-static uint32_t held(const struct rate *m, uint32_t gain)
+static uint32_t estimate_held(const struct rate *m, uint32_t gain)
 {
-	uint64_t rtt = smaller(m->least_rtt, 100 * RXW_SEC) / 1000; /* us */
+	uint64_t rtt = smaller_of(m->least_rtt, 100 * RXW_SEC) / 1000; /* us */
 
 	/* 2^36 * 10^8 needs 63 bits. */
-	return (uint32_t)smaller((rate_of(m) * rtt / 1000000 >> RATE_SHIFT) * gain / 256,
-				 UINT32_MAX);
+	return (uint32_t)smaller_of((best_rate(m) * rtt / 1000000 >> RATE_SHIFT) * gain / 256,
+				    UINT32_MAX);
 }
 
 /* Receivers merge ACKs of up to a millisecond or 64 packets, and senders send trains as long. */
-static uint32_t slack(const struct rate *m)
+static uint32_t estimate_slack(const struct rate *m)
 {
-	return 64 + (uint32_t)smaller((rate_of(m) >> RATE_SHIFT) / 250, 1u << 20);
+	return 64 + (uint32_t)smaller_of((best_rate(m) >> RATE_SHIFT) / 250, 1u << 20);
 }
 
 /*
@@ -171,7 +172,7 @@ static uint32_t slack(const struct rate *m)
  */
 static void watch_bunches(struct rate *m, const struct rxw_cc_sample *s)
 {
-	uint64_t rtt = s->rtt / 1000, longest = smaller(s->longest / 1000, UINT32_MAX);
+	uint64_t rtt = s->rtt / 1000, longest = smaller_of(s->longest / 1000, UINT32_MAX);
 	uint64_t since = (s->now - m->peak_at) / 1000, fell;
 
 	if (longest != 0 && longest + 2 * since > m->peak_rtt) {
@@ -180,10 +181,10 @@ static void watch_bunches(struct rate *m, const struct rxw_cc_sample *s)
 		since = 0;
 	}
 	if (rtt != 0 && rtt + 2 * since < m->peak_rtt &&
-	    s->rtt <=
-		    m->least_rtt + larger(m->least_rtt / 4, (m->peak_rtt * 1000ull - s->rtt) / 8)) {
-		fell = smaller(m->peak_rtt - rtt, BUNCH_MOST);
-		m->bunch.time[0] = (uint32_t)larger(m->bunch.time[0], fell);
+	    s->rtt <= m->least_rtt +
+			      larger_of(m->least_rtt / 4, (m->peak_rtt * 1000ull - s->rtt) / 8)) {
+		fell = smaller_of(m->peak_rtt - rtt, BUNCH_MOST);
+		m->bunch.time[0] = (uint32_t)larger_of(m->bunch.time[0], fell);
 		m->bunch.seen |= fell * 1000 > m->least_rtt / BUNCH_PART;
 	}
 	if (!s->round)
@@ -203,9 +204,9 @@ static void watch_bunches(struct rate *m, const struct rxw_cc_sample *s)
  * For so long ACKs are collected, ns; round trips vary by as much. 0: not for long enough to matter, or in few
  * rounds, as when a queue becomes empty that others have filled.
  */
-static uint64_t bunch_time(const struct rate *m)
+static uint64_t estimate_bunch_time(const struct rate *m)
 {
-	uint64_t time = larger(m->bunch.time[0], m->bunch.time[1]) * 1000ull;
+	uint64_t time = larger_of(m->bunch.time[0], m->bunch.time[1]) * 1000ull;
 	unsigned hits = m->bunch.hits[0] + m->bunch.hits[1] + m->bunch.seen;
 
 	if (time <= m->least_rtt / BUNCH_PART ||
@@ -215,13 +216,14 @@ static uint64_t bunch_time(const struct rate *m)
 }
 
 /* Packets that are sent meanwhile. */
-static uint32_t bunch(const struct rate *m)
+static uint32_t estimate_bunch(const struct rate *m)
 {
-	return (uint32_t)(rate_of(m) * (bunch_time(m) / 1000) / 1000000 >> RATE_SHIFT);
+	return (uint32_t)(best_rate(m) * (estimate_bunch_time(m) / 1000) / 1000000 >> RATE_SHIFT);
 }
 
-static void enter(struct rate *m, enum phase phase, uint64_t now)
+static void enter_phase(struct rate *m, enum phase phase, uint64_t now)
 {
+	assert(phase <= SHRINK);
 	m->phase = (uint8_t)phase;
 	m->phase_at = now;
 	m->rounds = 0;
@@ -235,7 +237,7 @@ static void begin_down(struct rate *m, uint64_t now)
 	if (m->best[0] != 0)
 		m->best[1] = m->best[0];
 	m->best[0] = 0;
-	enter(m, DOWN, now);
+	enter_phase(m, DOWN, now);
 }
 
 static void rate_init(struct rxw_cc *cc)
@@ -250,7 +252,7 @@ static void rate_init(struct rxw_cc *cc)
 /* Too many packets of this round so far, or of `flight` packets if these are more. */
 static bool too_many_lost(const struct rate *m, uint32_t flight)
 {
-	uint64_t whole = larger((uint64_t)m->lost + m->delivered, flight);
+	uint64_t whole = larger_of((uint64_t)m->lost + m->delivered, flight);
 
 	return m->lost >= LOST_LEAST && (uint64_t)m->lost * LOSS_PART > whole;
 }
@@ -258,7 +260,7 @@ static bool too_many_lost(const struct rate *m, uint32_t flight)
 /* A round trip from this length on shows a queue, if `rtt` is that of the empty path. */
 static uint64_t queue_from(const struct rate *m, uint64_t rtt)
 {
-	return rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
+	return rtt + larger_of(larger_of(rtt / 64, RXW_MS), estimate_bunch_time(m) / 8);
 }
 
 /* One packet of five or more of this round was lost: the path carries less than before. */
@@ -273,7 +275,7 @@ static bool many_lost(const struct rate *m)
  */
 static bool is_congested(const struct rate *m, const struct rxw_cc_sample *s, uint32_t flight)
 {
-	uint64_t rtt = larger(s->rtt, larger(m->round_rtt, m->last_round_rtt));
+	uint64_t rtt = larger_of(s->rtt, larger_of(m->round_rtt, m->last_round_rtt));
 
 	return too_many_lost(m, flight) && (m->lossy || rtt > queue_from(m, m->least_rtt) ||
 					    (m->lost > BURST_MOST && many_lost(m)));
@@ -282,16 +284,17 @@ static bool is_congested(const struct rate *m, const struct rxw_cc_sample *s, ui
 /* Losses began at this flight. */
 static void limit_flight(struct rate *m, uint32_t high)
 {
+	assert(m->undo <= UNDO_ROUNDS);
 	if (m->undo == 0)
 		m->before = m->high;
 	m->undo = UNDO_ROUNDS;
-	m->high = (uint32_t)larger(high, LEAST);
+	m->high = (uint32_t)larger_of(high, LEAST);
 }
 
 /* The flight outside of probes. */
-static uint32_t below_limit(const struct rate *m)
+static uint32_t flight_below_limit(const struct rate *m)
 {
-	uint32_t more = (uint32_t)smaller(bunch(m), m->high);
+	uint32_t more = (uint32_t)smaller_of(estimate_bunch(m), m->high);
 
 	return m->high == NO_LIMIT ? NO_LIMIT : more + (m->high - more) / 20 * 17;
 }
@@ -299,7 +302,7 @@ static uint32_t below_limit(const struct rate *m)
 /* After each bunch the flight is small: then the phases that empty a queue last for a round at least. */
 static bool is_over(const struct rate *m)
 {
-	return bunch(m) == 0 || m->rounds >= 2;
+	return estimate_bunch(m) == 0 || m->rounds >= 2;
 }
 
 static void take_rtt(struct rate *m, const struct rxw_cc_sample *s)
@@ -320,14 +323,14 @@ static void take_rtt(struct rate *m, const struct rxw_cc_sample *s)
 /* The queue grows, before anything is lost (as RFC 9406 does it). */
 static bool delay_grew(const struct rate *m)
 {
-	uint64_t more = larger(DELAY_LEAST, smaller(DELAY_MOST, m->last_round_rtt / 8));
+	uint64_t more = larger_of(DELAY_LEAST, smaller_of(DELAY_MOST, m->last_round_rtt / 8));
 
-	more = larger(more, bunch_time(m));
+	more = larger_of(more, estimate_bunch_time(m));
 	return m->samples >= DELAY_MIN_SAMPLES && m->last_round_rtt != 0 &&
 	       m->round_rtt >= m->last_round_rtt + more;
 }
 
-static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+static void run_startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
 	/* A burst of losses at the beginning of a round is a small part of the flight. */
@@ -337,8 +340,8 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (cc->resume == RXW_CC_UNPROVEN && !lossy)
 		return;
 	if (s->round && !s->limited) {
-		if (rate_of(m) >= m->full_at + m->full_at / 4) {
-			m->full_at = rate_of(m);
+		if (best_rate(m) >= m->full_at + m->full_at / 4) {
+			m->full_at = best_rate(m);
 			m->flat = 0;
 		} else {
 			m->flat++;
@@ -349,17 +352,17 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->growth == TRIPLE && cc->cwnd > QUICK_BELOW)
 		m->growth = LARGE;
 	if (lossy) {
-		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)) + bunch(m),
-						 s->flight_then / 20 * 17));
+		limit_flight(m, (uint32_t)larger_of(estimate_held(m, GAIN(1.0)) + estimate_bunch(m),
+						    s->flight_then / 20 * 17));
 		if (cc->resume == RXW_CC_UNPROVEN) {
 			cc->resume = RXW_CC_RETREATED;
-			m->high = (uint32_t)larger(cc->proven / 2, LEAST);
+			m->high = (uint32_t)larger_of(cc->proven / 2, LEAST);
 		}
 	}
 	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !lossy &&
-	    (s->fair == 0 || rate_of(m) < s->fair))
+	    (s->fair == 0 || best_rate(m) < s->fair))
 		return;
-	enter(m, DRAIN, s->now);
+	enter_phase(m, DRAIN, s->now);
 	m->early = 2;
 	m->full_at = 0;
 }
@@ -367,7 +370,7 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 /* The rate grew with the last probe. Calls with the same peer yield to it, which proves nothing. */
 static bool rate_grew(const struct rate *m, const struct rxw_cc_sample *s)
 {
-	return m->full_at != 0 && s->fair == 0 && rate_of(m) >= m->full_at + m->full_at / 8;
+	return m->full_at != 0 && s->fair == 0 && best_rate(m) >= m->full_at + m->full_at / 8;
 }
 
 /*
@@ -381,7 +384,7 @@ static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 	uint64_t rtt = m->least_rtt;
 
 	if (m->early != 0 && m->high == NO_LIMIT)
-		rtt = larger(rtt, m->probe_rtt * 1000ull);
+		rtt = larger_of(rtt, m->probe_rtt * 1000ull);
 	return s->round && seen && rate_grew(m, s) && m->round_rtt != 0 &&
 	       m->round_rtt <= queue_from(m, rtt);
 }
@@ -392,78 +395,80 @@ static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
  */
 static bool others_queue(const struct rate *m)
 {
-	return m->last_round_rtt > m->least_rtt + larger(m->least_rtt / 2, DELAY_LEAST);
+	return m->last_round_rtt > m->least_rtt + larger_of(m->least_rtt / 2, DELAY_LEAST);
 }
 
 /*
  * The path has more room: probe again. If that was so three times, or in the first probe, slow
  * start ended too early, as when a busy processor delays ACKs, or the path has changed.
  */
-static void probe_on(struct rate *m, uint64_t now)
+static void probe_again(struct rate *m, uint64_t now)
 {
 	if (m->early != 0 || ++m->grown >= GROWN_MOST) {
-		enter(m, STARTUP, now);
+		enter_phase(m, STARTUP, now);
 		m->flat = 0;
 		m->growth = TRIPLE;
 		m->high = NO_LIMIT;
 	} else {
-		enter(m, UP, now);
+		enter_phase(m, UP, now);
 	}
-	m->full_at = rate_of(m);
+	m->full_at = best_rate(m);
 }
 
 /* The flight at which losses begin was found. */
-static void found_limit(struct rate *m, const struct rxw_cc_sample *s)
+static void note_limit(struct rate *m, const struct rxw_cc_sample *s)
 {
-	limit_flight(m, (uint32_t)larger(s->flight_then, held(m, GAIN(0.7)) + bunch(m)));
+	assert(m->phase == UP);
+	limit_flight(m, (uint32_t)larger_of(s->flight_then,
+					    estimate_held(m, GAIN(0.7)) + estimate_bunch(m)));
 	m->lost = m->delivered = 0;
 	begin_down(m, s->now);
 }
 
-static void probe(struct rate *m, const struct rxw_cc_sample *s)
+static void run_probing(struct rate *m, const struct rxw_cc_sample *s)
 {
-	uint32_t bdp = held(m, GAIN(1.0));
+	uint32_t bdp = estimate_held(m, GAIN(1.0));
 
 	if (path_is_empty(m, s)) {
-		probe_on(m, s->now);
+		probe_again(m, s->now);
 		return;
 	}
 	switch (m->phase) {
 	case DOWN:
 		if (m->rounds > DOWN_ROUNDS ||
-		    (s->flight <= smaller(bdp, below_limit(m)) && is_over(m))) {
+		    (s->flight <= smaller_of(bdp, flight_below_limit(m)) && is_over(m))) {
 			/* No limit is known yet, and the last probe did not reach it. */
 			if (m->high == NO_LIMIT && rate_grew(m, s) && !others_queue(m))
 				m->early = 2;
-			enter(m, CRUISE, s->now);
+			enter_phase(m, CRUISE, s->now);
 		}
 		break;
 	case CRUISE:
 		if (m->early == 1 && m->rounds > 0)
 			m->early = 0;
 		if (m->early != 2 && s->now - m->phase_at < m->cruise &&
-		    m->rounds < smaller(bdp, CRUISE_ROUNDS))
+		    m->rounds < smaller_of(bdp, CRUISE_ROUNDS))
 			break;
 		m->early -= m->early != 0;
-		enter(m, REFILL, s->now);
+		enter_phase(m, REFILL, s->now);
 		break;
 	case REFILL:
 		if (m->rounds >= 2) {
-			enter(m, UP, s->now);
+			enter_phase(m, UP, s->now);
 			m->step = 1;
 			m->grown = 0;
-			m->full_at = rate_of(m);
-			m->probe_rtt = (uint32_t)smaller(m->last_round_rtt / 1000, UINT32_MAX);
+			m->full_at = best_rate(m);
+			m->probe_rtt = (uint32_t)smaller_of(m->last_round_rtt / 1000, UINT32_MAX);
 		}
 		break;
 	case UP:
-		if (s->round && m->high != NO_LIMIT && s->flight + slack(m) >= m->high) {
+		if (s->round && m->high != NO_LIMIT && s->flight + estimate_slack(m) >= m->high) {
 			m->high += m->step;
 			m->step = m->step < 1u << 16 ? m->step * 2 : m->step;
 		}
 		if (is_congested(m, s, 0))
-			found_limit(m, s);
-		else if (s->flight >= held(m, GAIN(1.25)) + bunch(m) &&
+			note_limit(m, s);
+		else if (s->flight >= estimate_held(m, GAIN(1.25)) + estimate_bunch(m) &&
 			 (m->rounds >= 2 || (m->early != 0 && m->growth == LARGE &&
 					     s->now >= m->phase_at + m->least_rtt)))
 			begin_down(m, s->now);
@@ -479,19 +484,19 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
  * Measure the round trip of the empty path. Other flows often do so at the same time, and rates after it say
  * nothing of the probe before it.
  */
-static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+static void run_shrinking(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
 
 	if (m->phase != SHRINK) {
-		m->saved = (uint32_t)larger(m->saved, cc->cwnd);
-		enter(m, SHRINK, 0);
+		m->saved = (uint32_t)larger_of(m->saved, cc->cwnd);
+		enter_phase(m, SHRINK, 0);
 		m->full_at = 0;
 		m->least_rtt = s->rtt != 0 ? s->rtt : m->least_rtt;
 		return;
 	}
 	if (m->phase_at == 0) {
-		if (s->flight <= larger(held(m, gains[SHRINK].window), LEAST)) {
+		if (s->flight <= larger_of(estimate_held(m, gains[SHRINK].window), LEAST)) {
 			m->phase_at = s->now;
 			m->rounds = 0;
 		}
@@ -500,7 +505,7 @@ static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->rounds < 1 || s->now < m->phase_at + RTT_PROBE)
 		return;
 	m->rtt_at = s->now;
-	cc->cwnd = (uint32_t)larger(cc->cwnd, m->saved);
+	cc->cwnd = (uint32_t)larger_of(cc->cwnd, m->saved);
 	m->saved = 0;
 	begin_down(m, s->now);
 }
@@ -511,7 +516,7 @@ static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
  */
 static void share_path(struct rate *m, const struct rxw_cc_sample *s)
 {
-	uint64_t rate = rate_of(m);
+	uint64_t rate = best_rate(m);
 
 	m->fair = 0;
 	if (s->fair == 0 || m->least_rtt == 0 || m->phase == STARTUP)
@@ -520,7 +525,7 @@ static void share_path(struct rate *m, const struct rxw_cc_sample *s)
 		if (s->round)
 			m->best[0] = m->best[1] = rate - (rate - s->fair) / 4;
 	} else if (rate < s->fair - s->fair / 16) {
-		m->fair = smaller(s->fair, rate + rate / 4);
+		m->fair = smaller_of(s->fair, rate + rate / 4);
 	}
 }
 
@@ -530,48 +535,49 @@ static void share_path(struct rate *m, const struct rxw_cc_sample *s)
  */
 static uint64_t behind_queue(const struct rate *m)
 {
-	uint64_t times = m->last_round_rtt * 256 / larger(m->least_rtt, 1);
+	uint64_t times = m->last_round_rtt * 256 / larger_of(m->least_rtt, 1);
 
-	return (uint64_t)held(m, GAIN(1.25)) * smaller(times, QUEUE_MOST) / 256;
+	return (uint64_t)estimate_held(m, GAIN(1.25)) * smaller_of(times, QUEUE_MOST) / 256;
 }
 
-static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+static void set_model_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
 	bool quick = m->phase == STARTUP && m->growth == TRIPLE;
 	bool large = m->phase == STARTUP && m->growth == LARGE;
-	uint32_t target = held(m, quick	  ? QUICK_WINDOW
-				  : large ? LARGE_WINDOW
-					  : gains[m->phase].window);
+	uint32_t target = estimate_held(m, quick   ? QUICK_WINDOW
+					   : large ? LARGE_WINDOW
+						   : gains[m->phase].window);
 
 	if (m->phase == CRUISE || m->phase == REFILL || m->phase == UP)
-		target = (uint32_t)larger(target, behind_queue(m));
+		target = (uint32_t)larger_of(target, behind_queue(m));
 	if (m->phase != SHRINK)
-		target += (uint32_t)larger(slack(m), bunch(m));
+		target += (uint32_t)larger_of(estimate_slack(m), estimate_bunch(m));
 	if (m->high != NO_LIMIT && m->phase != STARTUP && m->phase != SHRINK && m->fair == 0) {
-		uint32_t high = slack(m) + (m->phase == UP ? m->high : below_limit(m));
+		uint32_t high =
+			estimate_slack(m) + (m->phase == UP ? m->high : flight_below_limit(m));
 
-		target = (uint32_t)smaller(target, high);
+		target = (uint32_t)smaller_of(target, high);
 	}
-	target = (uint32_t)larger(target, LEAST);
+	target = (uint32_t)larger_of(target, LEAST);
 	if (m->phase != STARTUP) {
 		if (cc->cwnd < target)
-			cc->cwnd = (uint32_t)smaller((uint64_t)cc->cwnd + s->newly, target);
+			cc->cwnd = (uint32_t)smaller_of((uint64_t)cc->cwnd + s->newly, target);
 		else
 			cc->cwnd = target;
-	} else if (cc->cwnd < target || rate_of(m) == 0) {
-		cc->cwnd = (uint32_t)smaller((uint64_t)cc->cwnd + s->newly * (quick ? 2ull : 1ull),
-					     UINT32_MAX);
+	} else if (cc->cwnd < target || best_rate(m) == 0) {
+		cc->cwnd = (uint32_t)smaller_of(
+			(uint64_t)cc->cwnd + s->newly * (quick ? 2ull : 1ull), UINT32_MAX);
 	}
 }
 
 /* The mean rate of delivery in this round. Single samples vary with the queue. */
 static uint64_t delivered_rate(const struct rate *m)
 {
-	uint64_t rtt = larger(m->round_rtt, m->least_rtt) / 1000; /* us */
+	uint64_t rtt = larger_of(m->round_rtt, m->least_rtt) / 1000; /* us */
 
 	/* 2^32 * 2^10 * 10^6 needs 62 bits. */
-	return ((uint64_t)m->delivered << RATE_SHIFT) * 1000000 / larger(rtt, 1);
+	return ((uint64_t)m->delivered << RATE_SHIFT) * 1000000 / larger_of(rtt, 1);
 }
 
 /*
@@ -580,16 +586,16 @@ static uint64_t delivered_rate(const struct rate *m)
  * probe before are seen in its first rounds: there they do not limit the flight. But calls with the same peer begin
  * together, their rates of slow start add up to more than the path carries, and all stay in DOWN while the queue is full.
  */
-static void overloaded(struct rate *m, const struct rxw_cc_sample *s)
+static void lower_rate(struct rate *m, const struct rxw_cc_sample *s)
 {
-	uint64_t rate = rate_of(m), least = rate * 7 / 10;
+	uint64_t rate = best_rate(m), least = rate * 7 / 10;
 
 	if (many_lost(m))
-		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, least));
+		m->best[0] = m->best[1] = smaller_of(rate, larger_of(m->round_rate, least));
 	else if (m->phase == DOWN && s->fair != 0 && !s->limited)
-		m->best[0] = m->best[1] = smaller(rate, larger(delivered_rate(m), least));
+		m->best[0] = m->best[1] = smaller_of(rate, larger_of(delivered_rate(m), least));
 	if (m->phase == CRUISE)
-		limit_flight(m, held(m, GAIN(0.9)) + bunch(m));
+		limit_flight(m, estimate_held(m, GAIN(0.9)) + estimate_bunch(m));
 }
 
 /*
@@ -597,23 +603,24 @@ static void overloaded(struct rate *m, const struct rxw_cc_sample *s)
  * less than the path holds, and rates stay. In startup that is not known yet: a burst may have filled
  * the queue.
  */
-static void marked(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+static void drain_after_marks(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
 
-	if (rate_of(m) == 0 || m->phase == SHRINK || m->phase == DRAIN)
+	if (best_rate(m) == 0 || m->phase == SHRINK || m->phase == DRAIN)
 		return;
 	m->grown = 0;
 	if (m->phase == STARTUP) {
 		if (cc->resume == RXW_CC_UNPROVEN)
 			cc->resume = RXW_CC_RETREATED;
-		enter(m, DRAIN, s->now);
+		enter_phase(m, DRAIN, s->now);
 		m->early = 2;
 		m->full_at = 0;
 	} else {
-		m->high = (uint32_t)larger(larger(s->flight_then, held(m, GAIN(1.2)) + bunch(m)),
-					   LEAST);
-		enter(m, DOWN, s->now);
+		m->high = (uint32_t)larger_of(
+			larger_of(s->flight_then, estimate_held(m, GAIN(1.2)) + estimate_bunch(m)),
+			LEAST);
+		enter_phase(m, DOWN, s->now);
 	}
 }
 
@@ -625,27 +632,28 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	m->delivered += s->newly;
 	take_rtt(m, s);
 	watch_bunches(m, s);
-	m->round_rate = larger(m->round_rate, s->rate);
+	m->round_rate = larger_of(m->round_rate, s->rate);
 	/* A rate that the application limited is only a lower bound. */
-	if (s->rate > 0 && (!s->limited || s->rate > rate_of(m)))
-		m->best[0] = larger(m->best[0], smaller(s->rate, RATE_MOST));
+	if (s->rate > 0 && (!s->limited || s->rate > best_rate(m)))
+		m->best[0] = larger_of(m->best[0], smaller_of(s->rate, RATE_MOST));
 	if (m->phase == STARTUP) {
-		startup(cc, s);
+		run_startup(cc, s);
 	} else if (m->phase == DRAIN) {
-		if (m->rounds > DRAIN_ROUNDS || (s->flight <= held(m, GAIN(1.0)) && is_over(m)))
+		if (m->rounds > DRAIN_ROUNDS ||
+		    (s->flight <= estimate_held(m, GAIN(1.0)) && is_over(m)))
 			begin_down(m, s->now);
 	} else {
-		probe(m, s);
+		run_probing(m, s);
 	}
 	if (s->congested)
-		marked(cc, s);
+		drain_after_marks(cc, s);
 	if (m->least_rtt != 0 && m->phase != STARTUP &&
 	    (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID))
-		shrink(cc, s);
+		run_shrinking(cc, s);
 	if (s->round) {
 		if ((m->phase == CRUISE || (m->phase == DOWN && m->rounds >= 2)) &&
 		    is_congested(m, s, 0))
-			overloaded(m, s);
+			lower_rate(m, s);
 		m->lossy = too_many_lost(m, 0);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
 		m->round_rtt = 0;
@@ -655,7 +663,8 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->rounds++;
 	}
 	share_path(m, s);
-	set_window(cc, s);
+	set_model_window(cc, s);
+	assert(cc->cwnd > 0);
 }
 
 static void rate_timeout(struct rxw_cc *cc, uint32_t flight)
@@ -671,7 +680,7 @@ static void rate_undo(struct rxw_cc *cc)
 
 	m->lost = 0;
 	if (m->undo != 0)
-		m->high = (uint32_t)larger(m->high, m->before);
+		m->high = (uint32_t)larger_of(m->high, m->before);
 	m->undo = 0;
 }
 
@@ -683,7 +692,7 @@ static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
 		*rates[i] = *rates[i] * before / now;
 	if (m->high != NO_LIMIT)
-		m->high = (uint32_t)larger((uint64_t)m->high * before / now, LEAST);
+		m->high = (uint32_t)larger_of((uint64_t)m->high * before / now, LEAST);
 	if (m->before != NO_LIMIT)
 		m->before = (uint32_t)((uint64_t)m->before * before / now);
 	m->saved = (uint32_t)((uint64_t)m->saved * before / now);
@@ -694,7 +703,7 @@ static bool rate_learnt(const struct rxw_cc *cc, struct rxw_cc_path *path)
 {
 	const struct rate *m = of_const(cc);
 
-	path->rate = rate_of(m);
+	path->rate = best_rate(m);
 	path->rtt = m->least_rtt;
 	return path->rate != 0 && path->rtt != 0 && m->phase != STARTUP;
 }
@@ -723,16 +732,18 @@ static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t
 {
 	const struct rate *m = of_const(cc);
 	bool quick = m->phase == STARTUP && m->growth == TRIPLE;
-	uint64_t rate = rate_of(m), pace;
+	uint64_t rate = best_rate(m), pace;
 
 	if (rate == 0 && cc->resume != RXW_CC_UNPROVEN) /* before the first sample */
 		return window > RXW_CC_PACED_ABOVE && srtt >= RXW_MS ? srtt / 2 / window : 0;
 	pace = rate * (quick ? QUICK_PACE : gains[m->phase].pace) / 256;
 	if (m->phase >= DOWN)
-		pace = larger(pace, m->fair);
+		pace = larger_of(pace, m->fair);
+	assert(cc->resume != RXW_CC_UNPROVEN || cc->known.rtt > 0);
 	if (cc->resume == RXW_CC_UNPROVEN)
-		pace = larger(pace, ((uint64_t)cc->jump * RXW_SEC << RATE_SHIFT) / cc->known.rtt);
-	return (RXW_SEC << RATE_SHIFT) / larger(pace, 1);
+		pace = larger_of(pace,
+				 ((uint64_t)cc->jump * RXW_SEC << RATE_SHIFT) / cc->known.rtt);
+	return (RXW_SEC << RATE_SHIFT) / larger_of(pace, 1);
 }
 
 static const char *rate_phase(const struct rxw_cc *cc)

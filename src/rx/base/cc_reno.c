@@ -3,12 +3,15 @@
 
 #include "base/cc.h"
 
+#include <assert.h>
+
 static void reno_acked(struct rxw_cc *cc, uint32_t acked, bool limited)
 {
 	/* The window was not full, so there is no evidence for a larger one. */
 	if (!limited)
 		return;
 	acked = rxw_cc_slow_start(cc, acked);
+	assert(cc->cwnd > 0);
 	if (cc->cwnd >= cc->max)
 		return;
 	for (cc->acc += acked; cc->acc >= cc->cwnd && cc->cwnd < cc->max;) {
