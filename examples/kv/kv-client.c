@@ -20,7 +20,7 @@ static int32_t put_to(rxw_connection *to, const char *key, kv_how how, int fd, u
 {
 	rxw_call *call;
 	ssize_t sent;
-	int32_t code = rxw_rpc_begin(to, &call);
+	int32_t code = rxw_rpc_begin(to, NULL, &call);
 
 	*wrong = NULL;
 	if (code)
@@ -145,7 +145,7 @@ static int32_t get_from(rxw_connection *from, const char *key, FILE *out, kv_ent
 	rxw_call *call;
 	uint8_t size[8], piece[65536];
 	uint64_t left = 0;
-	int32_t code = rxw_rpc_begin(from, &call);
+	int32_t code = rxw_rpc_begin(from, NULL, &call);
 
 	*wrong = NULL;
 	if (code)

@@ -101,13 +101,8 @@ static bool make_groups(struct rxw_rpc_multi *m)
 	return true;
 }
 
-struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count)
-{
-	return rxw_rpc_multi_create_with(connections, count, NULL);
-}
-
-struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,
-						const struct rxw_call_options *options)
+struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count,
+					   const struct rxw_call_options *options)
 {
 	struct rxw_rpc_multi *m;
 	size_t bytes;

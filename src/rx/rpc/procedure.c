@@ -68,8 +68,8 @@ int32_t rxw_rpc_refusal(int result, int32_t code)
 	}
 }
 
-int32_t rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
-			   rxw_call **call)
+int32_t rxw_rpc_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		      rxw_call **call)
 {
 	int32_t code = 0;
 	int r;
@@ -85,11 +85,6 @@ int32_t rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_opt
 		r = rxw_call_try_begin(connection, options, call, &code);
 	latest_origin = r ? RXW_ORIGIN_LOCAL : RXW_ORIGIN_NONE;
 	return r ? rxw_rpc_refusal(r, code) : 0;
-}
-
-int32_t rxw_rpc_begin(rxw_connection *connection, rxw_call **call)
-{
-	return rxw_rpc_begin_with(connection, NULL, call);
 }
 
 int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface *interface,

@@ -76,7 +76,7 @@ static int32_t call_server(rxw_connection *connection, unsigned function, const 
 			   size_t length, uint8_t **reply, size_t *size)
 {
 	rxw_call *call;
-	int32_t code = rxw_rpc_begin(connection, &call);
+	int32_t code = rxw_rpc_begin(connection, NULL, &call);
 
 	*reply = NULL;
 	if (code)

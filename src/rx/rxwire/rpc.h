@@ -84,13 +84,12 @@ void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
  * was aborted; RXW_CALL_TIMEOUT if no channel was free before the deadline or the hard timeout of
  * the connection; or for local errors an errno value converted by rxw_code_from_errno(): EDEADLK
  * in a callback or short handler, ESHUTDOWN if the endpoint is stopping or the connection was
- * released, ENOMEM, EINVAL. Any thread.
+ * released, ENOMEM, EINVAL. `options` may be NULL. Stubs wait: RXW_CALL_NONBLOCK is an error
+ * (EINVAL). Any thread.
  */
-RXW_MUST_USE rxw_code rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
-/* The same with options, which may be NULL. Stubs wait: RXW_CALL_NONBLOCK is an error (EINVAL). */
 RXW_MUST_USE
-rxw_code rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
-			   rxw_call **call);
+rxw_code rxw_rpc_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		       rxw_call **call);
 /*
  * End a call and free it, and report it to the observer of the endpoint. `code` is the result of
  * the stub so far. Returns the error of the call if it has one, otherwise `code`. If the interface
@@ -119,18 +118,14 @@ enum rxw_rpc_step {
 };
 /*
  * NULL if memory is exhausted. `connections` must exist until rxw_rpc_multi_destroy() and may
- * contain a connection several times.
+ * contain a connection several times. `options` are copied; NULL = none. Only deadline_ms is used; it
+ * counts from the beginning of each call. While calls that are not members hold all channels of a
+ * connection, its members wait so long as well, or for the hard timeout of the connection, and fail
+ * with -3 then.
  */
 RXW_MUST_USE
-struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count);
-/*
- * The same with options, which are copied; NULL = none. Only deadline_ms is used; it counts from
- * the beginning of each call. While calls that are not members hold all channels of a connection,
- * its members wait so long as well, or for the hard timeout of the connection, and fail with -3 then.
- */
-RXW_MUST_USE
-struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,
-						const struct rxw_call_options *options);
+struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count,
+					   const struct rxw_call_options *options);
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
 				     rxw_code *code);
 void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, rxw_code code);

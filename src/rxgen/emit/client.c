@@ -187,7 +187,7 @@ static void emit_blocking_stub(struct emit *e, const struct xg_proc *proc)
 	emit_line(e, "%s", emit_client_head(e, proc, true));
 	emit_open(e, "{");
 	emit_line(e, "rxw_call *%s;", call);
-	emit_line(e, "int32_t %s = rxw_rpc_begin_with(%s, %s, &%s);", code,
+	emit_line(e, "int32_t %s = rxw_rpc_begin(%s, %s, &%s);", code,
 		  emit_local(e, proc, "connection"), emit_local(e, proc, "options"), call);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (proc->params[i].direction == XG_INOUT)

@@ -109,7 +109,7 @@ void emit_multi(struct emit *e, const struct xg_proc *proc)
 	emit_open(e, "if (!%s || (!%s && %s))", emit_local(e, proc, "reply"), connections, count);
 	emit_line(e, "return -RXW_EINVAL;");
 	e->depth--;
-	emit_line(e, "%s = rxw_rpc_multi_create_with(%s, %s, %s);", multi, connections, count,
+	emit_line(e, "%s = rxw_rpc_multi_create(%s, %s, %s);", multi, connections, count,
 		  emit_local(e, proc, "options"));
 	emit_check(e, multi, "return -RXW_ENOMEM;");
 	emit_multi_loop(e, proc);

@@ -129,7 +129,7 @@ START_TEST(stores)
 	rxw_call *call;
 
 	known_answer(STORED SYNC);
-	ck_assert_int_eq(rxw_rpc_begin(known_peer(), &call), 0);
+	ck_assert_int_eq(rxw_rpc_begin(known_peer(), NULL, &call), 0);
 	ck_assert_int_eq(StartRXAFS_StoreData64(call, &file_fid, &ss, 0, 5, 5), 0);
 	ck_assert_int_eq(rxw_call_write(call, "abcde", 5), 5);
 	ck_assert_int_eq(EndRXAFS_StoreData64(call, &st, &sync), 0);
@@ -151,7 +151,7 @@ START_TEST(fetches)
 
 	/* The status follows the five bytes without padding. */
 	known_answer("00000000 00000005 61626364 65" STORED "00000001 000038af 00000002 " SYNC);
-	ck_assert_int_eq(rxw_rpc_begin(known_peer(), &call), 0);
+	ck_assert_int_eq(rxw_rpc_begin(known_peer(), NULL, &call), 0);
 	ck_assert_int_eq(StartRXAFS_FetchData64(call, &file_fid, 0, 131072), 0);
 	ck_assert_int_eq(rxw_call_read(call, head, sizeof(head)), 8);
 	ck_assert_uint_eq(head[7], 5);

@@ -9,7 +9,7 @@ harmless='rxw_call_(connection|data|set_data|service_id)
 rxw_connection_(id|security_index|service_id)
 rxw_endpoint_address
 rxw_engine_memory
-rxw_rpc_(begin_with|end|expect|flush|multi_create_with|multi_ended|multi_started|origin|reader|serve|writer)'
+rxw_rpc_(begin|end|expect|flush|multi_create|multi_ended|multi_started|origin|reader|serve|writer)'
 objects='batch|call|connection|connpool|endpoint|engine|metrics|queue|rpc|service|shard|trace'
 status=0
 count=0

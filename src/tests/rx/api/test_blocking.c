@@ -107,9 +107,9 @@ static void try_begin(void)
 
 	ck_assert_int_eq(rxw_call_begin(full, NULL, &call), -RXW_EDEADLK);
 	ck_assert_int_eq(rxw_call_begin(full, &options, &call), -RXW_EDEADLK);
-	ck_assert_int_eq(rxw_rpc_begin(full, &call), deadlock);
-	ck_assert_int_eq(rxw_rpc_begin_with(full, &options, &call), deadlock);
-	multi = rxw_rpc_multi_create(&full, 1);
+	ck_assert_int_eq(rxw_rpc_begin(full, NULL, &call), deadlock);
+	ck_assert_int_eq(rxw_rpc_begin(full, &options, &call), deadlock);
+	multi = rxw_rpc_multi_create(&full, 1, NULL);
 	ck_assert_int_eq(rxw_rpc_multi_next(multi, &index, &call, &code), RXW_RPC_FAILED);
 	ck_assert_int_eq(code, deadlock);
 	ck_assert_uint_eq(index, 0);
@@ -373,10 +373,10 @@ START_TEST(deadline_covers_wait_for_channel)
 	fill_connection();
 	ck_assert_int_eq(rxw_call_begin(full, &options, &call), -RXW_ETIMEDOUT);
 	ck_assert_ptr_null(call);
-	ck_assert_int_eq(rxw_rpc_begin_with(full, &options, &call), RXW_CALL_TIMEOUT);
+	ck_assert_int_eq(rxw_rpc_begin(full, &options, &call), RXW_CALL_TIMEOUT);
 	ck_assert_int_eq(rxw_connection_set_timeouts(full, 0, 0, 50), 0);
 	ck_assert_int_eq(rxw_call_begin(full, NULL, &call), -RXW_ETIMEDOUT);
-	ck_assert_int_eq(rxw_rpc_begin(full, &call), RXW_CALL_TIMEOUT);
+	ck_assert_int_eq(rxw_rpc_begin(full, NULL, &call), RXW_CALL_TIMEOUT);
 	options.deadline_ms = 100000;
 	ck_assert_int_eq(rxw_call_begin(full, &options, &call), -RXW_ETIMEDOUT);
 	empty_connection(0, 4);
@@ -426,7 +426,7 @@ static void *begin_stub(void *arg)
 {
 	rxw_call *call;
 
-	*(int *)arg = rxw_rpc_begin(full, &call);
+	*(int *)arg = rxw_rpc_begin(full, NULL, &call);
 	return NULL;
 }
 

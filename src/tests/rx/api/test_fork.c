@@ -122,7 +122,7 @@ static void make_objects(struct objects *o)
 	ck_assert_int_eq(rxw_queue_create(bed.client_engine, NULL, &o->queue), 0);
 	ck_assert_int_ge(rxw_queue_fd(o->queue), 0);
 	ck_assert_int_eq(rxw_service_add(bed.client, &service, &o->service), 0);
-	o->multi = rxw_rpc_multi_create(&o->connection, 1);
+	o->multi = rxw_rpc_multi_create(&o->connection, 1, NULL);
 	ck_assert_ptr_nonnull(o->multi);
 }
 
@@ -161,7 +161,7 @@ static void refuse_calls(const struct objects *o)
 
 	REQUIRE(rxw_call_begin(o->connection, NULL, &none) == -RXW_ESTATE);
 	REQUIRE(rxw_connpool_begin(o->pool, NULL, &none) == -RXW_ESTATE);
-	REQUIRE(rxw_rpc_begin(o->connection, &none) != 0);
+	REQUIRE(rxw_rpc_begin(o->connection, NULL, &none) != 0);
 	REQUIRE(rxw_call_write(call, "x", 1) == -RXW_ESTATE);
 	REQUIRE(rxw_call_reserve(call, 1, iov, &one) == -RXW_ESTATE);
 	REQUIRE(rxw_call_commit(call, 0) == -RXW_ESTATE);

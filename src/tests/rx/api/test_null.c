@@ -429,12 +429,10 @@ START_TEST(rpc)
 	unsigned index;
 
 	open_bed();
-	FAILS(rxw_rpc_begin(NULL, &made));
-	FAILS(rxw_rpc_begin(conn, NULL));
-	FAILS(rxw_rpc_begin_with(NULL, NULL, &made));
-	FAILS(rxw_rpc_begin_with(conn, NULL, NULL));
+	FAILS(rxw_rpc_begin(NULL, NULL, &made));
+	FAILS(rxw_rpc_begin(conn, NULL, NULL));
 	FAILS(rxw_rpc_end(NULL, 0, &interface, 0));
-	ck_assert_int_eq(rxw_rpc_begin(conn, &made), 0);
+	ck_assert_int_eq(rxw_rpc_begin(conn, NULL, &made), 0);
 	ck_assert_int_eq(rxw_rpc_end(made, 7, NULL, 0), 7);
 	IS_FALSE(rxw_rpc_origin() != RXW_ORIGIN_LOCAL);
 	IGNORES(rxw_rpc_writer(NULL, call));
@@ -446,9 +444,8 @@ START_TEST(rpc)
 	IS_FALSE(rxw_rpc_flush(&stream));
 	rxw_rpc_reader(&stream, NULL, RXW_RPC_WHOLE, 0);
 	IS_FALSE(rxw_xdr_skip(&stream.xdr, 4));
-	IS_NULL(rxw_rpc_multi_create(NULL, 1));
-	IS_NULL(rxw_rpc_multi_create_with(NULL, 1, NULL));
-	multi = rxw_rpc_multi_create(&conn, 1);
+	IS_NULL(rxw_rpc_multi_create(NULL, 1, NULL));
+	multi = rxw_rpc_multi_create(&conn, 1, NULL);
 	ck_assert_ptr_nonnull(multi);
 	ck_assert_int_eq(rxw_rpc_multi_next(NULL, &index, &made, &code), RXW_RPC_DONE);
 	ck_assert_int_eq(rxw_rpc_multi_next(multi, NULL, &made, &code), RXW_RPC_DONE);

@@ -304,7 +304,7 @@ START_TEST(cancelled_in_a_multi_call)
 	unsigned index;
 	int32_t code;
 
-	w.multi = rxw_rpc_multi_create(&w.c, 1);
+	w.multi = rxw_rpc_multi_create(&w.c, 1, NULL);
 	ck_assert_ptr_nonnull(w.multi);
 	ck_assert_int_eq(rxw_rpc_multi_next(w.multi, &index, &call, &code), RXW_RPC_START);
 	rxw_rpc_multi_started(w.multi, index, 0);

@@ -70,7 +70,7 @@ int32_t T_Echo(rxw_connection *connection, const struct rxw_opaque *in, struct r
 {
 	struct rxw_rpc_stream s;
 	rxw_call *call;
-	int32_t code = rxw_rpc_begin(connection, &call);
+	int32_t code = rxw_rpc_begin(connection, NULL, &call);
 
 	*out = (struct rxw_opaque){ 0 };
 	if (code)
@@ -113,7 +113,7 @@ int32_t T_Fail(rxw_connection *connection, int32_t fail, enum t_when when, struc
 {
 	struct rxw_rpc_stream s;
 	rxw_call *call;
-	int32_t code = rxw_rpc_begin(connection, &call);
+	int32_t code = rxw_rpc_begin(connection, NULL, &call);
 
 	*items = (struct t_items){ 0 };
 	if (code)
@@ -129,7 +129,7 @@ int32_t T_List(rxw_connection *connection, uint32_t count, struct t_items *items
 {
 	struct rxw_rpc_stream s;
 	rxw_call *call;
-	int32_t code = rxw_rpc_begin(connection, &call);
+	int32_t code = rxw_rpc_begin(connection, NULL, &call);
 
 	*items = (struct t_items){ 0 };
 	if (code)

@@ -26,7 +26,7 @@ static int32_t start(rxw_call *call, unsigned index, unsigned bad)
 static void run(rxw_connection *const *connections, unsigned count, unsigned bad,
 		struct result *results, void (*then)(unsigned index))
 {
-	struct rxw_rpc_multi *multi = rxw_rpc_multi_create(connections, count);
+	struct rxw_rpc_multi *multi = rxw_rpc_multi_create(connections, count, NULL);
 	enum rxw_rpc_step step;
 	unsigned index;
 	rxw_call *call;
@@ -65,7 +65,7 @@ static void good(const struct result *r, unsigned index)
 START_TEST(no_members)
 {
 	run(NULL, 0, MANY, NULL, NULL);
-	ck_assert_ptr_null(rxw_rpc_multi_create(NULL, 1));
+	ck_assert_ptr_null(rxw_rpc_multi_create(NULL, 1, NULL));
 	rxw_rpc_multi_destroy(NULL);
 }
 END_TEST
@@ -192,7 +192,7 @@ START_TEST(channels_held_too_long)
 	t_waiting(4);
 	if (_i)
 		ck_assert_int_eq(rxw_connection_set_timeouts(full, 0, 0, 50), 0);
-	multi = rxw_rpc_multi_create_with(c, 6, _i > 1 ? NULL : &options);
+	multi = rxw_rpc_multi_create(c, 6, _i > 1 ? NULL : &options);
 	while ((step = rxw_rpc_multi_next(multi, &index, &call, &code)) != RXW_RPC_DONE) {
 		ck_assert_int_eq(step, RXW_RPC_FAILED);
 		ck_assert_uint_eq(index, failed++);
@@ -280,7 +280,7 @@ START_TEST(ended_early)
 		c[i] = i % 5 ? c[i - 1] : h_connect(&bed, T_SERVICE);
 	t_open_all();
 	for (unsigned steps = 0; steps <= 9; steps++) {
-		struct rxw_rpc_multi *multi = rxw_rpc_multi_create(c, 10);
+		struct rxw_rpc_multi *multi = rxw_rpc_multi_create(c, 10, NULL);
 		unsigned index;
 		rxw_call *call;
 		int32_t code;
@@ -312,7 +312,7 @@ START_TEST(long_replies)
 
 	for (unsigned i = 0; i < 8; i++)
 		c[i] = i % 6 ? c[i - 1] : h_connect(&bed, T_SERVICE);
-	multi = rxw_rpc_multi_create(c, 8);
+	multi = rxw_rpc_multi_create(c, 8, NULL);
 	while ((step = rxw_rpc_multi_next(multi, &index, &call, &code)) != RXW_RPC_DONE) {
 		struct rxw_rpc_stream s;
 		struct t_items items;

@@ -182,7 +182,7 @@ static int32_t swapped(rxw_connection *c, int32_t code, const struct rxw_rpc_int
 	struct rxw_rpc_stream s;
 	rxw_call *call;
 
-	ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+	ck_assert_int_eq(rxw_rpc_begin(c, NULL, &call), 0);
 	ck_assert_int_eq(rxw_rpc_origin(), RXW_ORIGIN_NONE);
 	rxw_rpc_writer(&s, call);
 	rxw_xdr_put_u32(&s.xdr, T_OP_FAIL);
@@ -208,7 +208,7 @@ START_TEST(errno_comes_back)
 	ck_assert_int_eq(swapped(c, -1, &interface), -1);
 	ck_assert_int_eq(rxw_rpc_origin(), RXW_ORIGIN_PEER);
 	ck_assert_int_eq(swapped(c, 28, &T_interface), 108);
-	ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+	ck_assert_int_eq(rxw_rpc_begin(c, NULL, &call), 0);
 	ck_assert_int_eq(rxw_rpc_end(call, 108, &interface, 0), 108);
 	ck_assert_int_eq(rxw_rpc_origin(), RXW_ORIGIN_LOCAL);
 	rxw_connection_release(c);

@@ -40,7 +40,7 @@ START_TEST(small_call_is_one_packet_each_way)
 	uint32_t length = 0;
 	rxw_call *call;
 
-	ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+	ck_assert_int_eq(rxw_rpc_begin(c, NULL, &call), 0);
 	rxw_rpc_writer(&s, call);
 	rxw_xdr_put_u32(&s.xdr, T_OP_ECHO);
 	rxw_xdr_put_bytes(&s.xdr, "hello", 5, 5);
@@ -249,7 +249,7 @@ START_TEST(encoding_failures)
 	struct rxw_rpc_stream s;
 	rxw_call *call;
 
-	ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+	ck_assert_int_eq(rxw_rpc_begin(c, NULL, &call), 0);
 	rxw_rpc_writer(&s, call);
 	ck_assert(!rxw_xdr_put_string(&s.xdr, NULL, 10));
 	ck_assert(!rxw_xdr_put_u32(&s.xdr, 1));
@@ -279,7 +279,7 @@ START_TEST(words_in_sequence)
 			uint32_t v = 0;
 			rxw_call *call;
 
-			ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+			ck_assert_int_eq(rxw_rpc_begin(c, NULL, &call), 0);
 			rxw_rpc_writer(&s, call);
 			rxw_xdr_put_words(&s.xdr, words, count);
 			rxw_xdr_put_u32(&s.xdr, 4711);

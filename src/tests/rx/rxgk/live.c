@@ -98,7 +98,7 @@ int32_t live_call(rxw_connection *connection, size_t length, char who[LIVE_WHO])
 	ck_assert_ptr_nonnull(data);
 	for (size_t i = 0; i < length; i++)
 		data[i] = pattern(i);
-	code = rxw_rpc_begin(connection, &call);
+	code = rxw_rpc_begin(connection, NULL, &call);
 	if (code) {
 		free(data);
 		return code;

@@ -213,7 +213,7 @@ START_TEST(malformed_requests)
 		rxw_xdr_store32(junk, (uint32_t)(i % 4));
 		if (i % 3)
 			rxw_xdr_store32(junk + 4, (uint32_t)(i % 7));
-		ck_assert_int_eq(rxw_rpc_begin(b.negotiator, &call), 0);
+		ck_assert_int_eq(rxw_rpc_begin(b.negotiator, NULL, &call), 0);
 		/* The server may refuse it early. */
 		if (rxw_call_write(call, junk, length) == (ssize_t)length)
 			while (rxw_call_read(call, junk, sizeof(junk)) > 0)
