@@ -75,19 +75,17 @@ static void request(rxw_call *call)
 	h->size = (size_t)n;
 	*last = h;
 	last = &h->next;
-	rxw_call_set_data(call, h);
 	rxw_call_set_events(call, RXW_EVENT_DONE);
+	rxw_call_set_queue(call, queue, h);
 	if (++holding > most)
 		most = holding;
 }
 
-static void failed(rxw_call *call)
+static void failed(struct held *h)
 {
-	struct held *h = rxw_call_data(call);
-
+	rxw_call_end(h->call, 0, NULL);
 	h->call = NULL;
 	holding--;
-	rxw_call_end(call, 0, NULL);
 }
 
 static void serve_events(void *arg)
@@ -100,7 +98,7 @@ static void serve_events(void *arg)
 		if (v[i].events & RXW_EVENT_CALL)
 			request(v[i].call);
 		else if (v[i].events & RXW_EVENT_DONE)
-			failed(v[i].call);
+			failed(v[i].arg);
 	}
 }
 

@@ -42,36 +42,43 @@ static struct sockaddr_in address_of(const char *port)
 
 /* ---- server ---- */
 
-static rxw_call **waiting; /* in no order; the data of a call is its place plus 1 */
-static size_t count, room;
+static rxw_queue *queue;
+
+/* A call that waits. The queue returns it with each event of the call. */
+static struct waiter {
+	struct waiter *next, **link;
+	rxw_call *call;
+} * waiting;
+static size_t count;
 
 /* The call waits; false if memory is exhausted. */
 static int add(rxw_call *call)
 {
-	if (count == room) {
-		size_t more = room ? 2 * room : 1024;
-		rxw_call **larger = realloc(waiting, more * sizeof(*larger));
+	struct waiter *w = malloc(sizeof(*w));
 
-		if (!larger)
-			return 0;
-		waiting = larger;
-		room = more;
-	}
-	waiting[count++] = call;
-	rxw_call_set_data(call, (void *)(uintptr_t)count);
+	if (!w)
+		return 0;
+	*w = (struct waiter){.next = waiting, .link = &waiting, .call = call};
+	if (waiting)
+		waiting->link = &w->next;
+	waiting = w;
+	count++;
 	/* Only its failure is of interest until there is a message. */
 	rxw_call_set_events(call, RXW_EVENT_DONE);
+	rxw_call_set_queue(call, queue, w);
 	return 1;
 }
 
-static void forget(rxw_call *call)
+static rxw_call *take(struct waiter *w)
 {
-	size_t place = (uintptr_t)rxw_call_data(call);
+	rxw_call *call = w->call;
 
-	if (!place)
-		return;
-	waiting[place - 1] = waiting[--count];
-	rxw_call_set_data(waiting[place - 1], (void *)(uintptr_t)place);
+	*w->link = w->next;
+	if (w->next)
+		w->next->link = w->link;
+	count--;
+	free(w);
+	return call;
 }
 
 static void reply(rxw_call *call, const void *data, size_t size)
@@ -83,12 +90,8 @@ static void reply(rxw_call *call, const void *data, size_t size)
 
 static void publish(const void *text, size_t size)
 {
-	while (count) {
-		rxw_call *call = waiting[count - 1];
-
-		forget(call);
-		reply(call, text, size);
-	}
+	while (waiting)
+		reply(take(waiting), text, size);
 }
 
 /* Requests of one packet are complete when the call is reported. */
@@ -132,10 +135,9 @@ static int serve(const char *port)
 	struct rxw_endpoint_options options = {.size = sizeof(options), .server = 1};
 	struct rxw_service_options offer = {
 		.size = sizeof(offer), .id = SERVICE_ID, .name = "longpoll"};
-	struct rxw_queue_event v[ROOM];
+	struct rxw_queue_event event;
 	rxw_endpoint *endpoint;
 	rxw_engine *engine;
-	rxw_queue *queue;
 
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
@@ -147,22 +149,18 @@ static int serve(const char *port)
 	offer.queue = queue;
 	check(rxw_service_add(endpoint, &offer, NULL), "add the service");
 	while (!stop) {
-		int n = rxw_queue_next(queue, v, ROOM, 200);
-
-		for (int i = 0; i < n; i++) {
-			if (v[i].events & RXW_EVENT_CALL) {
-				request(v[i].call);
-			} else if (v[i].events & RXW_EVENT_DONE) {
-				forget(v[i].call); /* the client has given up */
-				rxw_call_end(v[i].call, 0, NULL);
-			}
-		}
+		/* One by one: a request may end calls whose events are queued behind it. */
+		if (rxw_queue_next(queue, &event, 1, 200) != 1)
+			continue;
+		if (event.events & RXW_EVENT_CALL)
+			request(event.call);
+		else if (event.events & RXW_EVENT_DONE)
+			rxw_call_end(take(event.arg), 0, NULL); /* the client has given up */
 	}
 	publish("", 0);
 	check(rxw_endpoint_stop(endpoint, 1000), "stop");
 	check(rxw_endpoint_destroy(endpoint), "destroy the endpoint");
 	check(rxw_queue_destroy(queue), "destroy the queue");
-	free(waiting);
 	return rxw_engine_destroy(engine) < 0;
 }
 

@@ -64,23 +64,27 @@ static const struct {
 	{"calls_refused", AT(nBusies)},
 };
 
+static void add_counter(struct rx_statistics *statistics, size_t member, uint64_t value)
+{
+	int sum;
+
+	memcpy(&sum, (char *)statistics + member, sizeof(sum));
+	sum = (int)((uint32_t)sum + (uint32_t)value);
+	memcpy((char *)statistics + member, &sum, sizeof(sum));
+}
+
 static void add_endpoint(rxw_endpoint *endpoint, void *arg)
 {
 	struct rx_statistics *statistics = arg;
+	const struct rxw_counter *c;
 	uint64_t values[ROOM];
 
 	if (rxw_endpoint_counters(endpoint, values, ROOM) < 0)
 		return;
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
-		int at = rxw_counter_find(counters[i].name), sum;
-		char *member = (char *)statistics + counters[i].member;
-
-		if (at < 0 || at >= ROOM)
-			continue;
-		memcpy(&sum, member, sizeof(sum));
-		sum = (int)((uint32_t)sum + (uint32_t)values[at]);
-		memcpy(member, &sum, sizeof(sum));
-	}
+	for (size_t at = 0; at < ROOM && (c = rxw_counter_at(at)); at++)
+		for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+			if (!strcmp(c->name, counters[i].name))
+				add_counter(statistics, counters[i].member, values[at]);
 }
 
 struct rx_statistics *rx_GetStatistics(void)

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions of calls: beginning, ending, events, and attributes. */
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "common/cancel.h"
 #include "common/sized.h"
@@ -243,17 +240,6 @@ static int32_t end_deferred(struct rxw_call *call, int32_t code, enum rxw_origin
 	return result;
 }
 
-/*
- * After fork() the memory stays: what refers to the call cannot be visited, since threads of the
- * parent may have been changing it.
- */
-static void close_inherited(struct rxw_call *call)
-{
-	if (call->events.fd >= 0)
-		close(call->events.fd);
-	call->events.fd = -1;
-}
-
 int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 {
 	struct rxw_connection *c;
@@ -266,10 +252,12 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	if (!call || (!call->p.client && !atomic_load(&call->deferral.deferred)))
 		return RXW_INVALID_OPERATION;
 	rxw_check_alive(&call->alive, "the call was ended before");
-	if (rxw_call_inherited(call)) {
-		close_inherited(call);
+	/*
+	 * After fork() the memory stays: what refers to the call cannot be visited, since threads of
+	 * the parent may have been changing it.
+	 */
+	if (rxw_call_inherited(call))
 		return RXW_INVALID_OPERATION;
-	}
 	assert(!atomic_load(&call->transfers) &&
 	       "a file goes into or out of the call: wait for its end");
 	if (!call->p.client)
@@ -350,31 +338,9 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin)
 	return code;
 }
 
-int rxw_call_fd(rxw_call *call)
-{
-	int fd;
-
-	if (!call)
-		return -RXW_EINVAL;
-	if (rxw_call_inherited(call))
-		return -RXW_ESTATE;
-	rxw_conn_lock(call->conn);
-	if (call->events.fd < 0) {
-		unsigned now = rxw_events_now(call) & call->events.mask;
-
-		call->events.fd = eventfd(now ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
-		call->events.fd_set = call->events.fd >= 0 && now;
-	}
-	fd = call->events.fd;
-	rxw_conn_unlock(call->conn);
-	return fd < 0 ? -RXW_ESYS : fd;
-}
-
 int rxw_call_set_events(rxw_call *call, unsigned events)
 {
 	struct rxw_queue *q = NULL;
-	uint64_t one = 1;
-	int r = 0;
 	NOT_CANCELLED;
 
 	if (!call || !events || (events & ~ALL_EVENTS))
@@ -386,20 +352,16 @@ int rxw_call_set_events(rxw_call *call, unsigned events)
 	call->events.mask = events;
 	if (call->events.queue && rxw_callback_note(call) && rxw_queue_put(call))
 		q = call->events.queue;
-	/* The descriptor never blocks. If its counter is full it is readable anyway. */
-	if (rxw_fd_note(call) && write(call->events.fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		r = -RXW_ESYS;
 	rxw_conn_unlock(call->conn);
 	if (q)
 		rxw_queue_signal(q);
 	rxw_call_unref(call);
-	return r;
+	return 0;
 }
 
 unsigned rxw_call_events(rxw_call *call)
 {
 	unsigned events;
-	NOT_CANCELLED;
 
 	if (!call)
 		return 0;
@@ -409,14 +371,6 @@ unsigned rxw_call_events(rxw_call *call)
 	events = rxw_events_now(call);
 	if (call->r.at < call->r.count)
 		events |= RXW_EVENT_READ;
-	if (!(events & call->events.mask) && call->events.fd_set) {
-		uint64_t count;
-
-		/* No event holds any more: make the descriptor unreadable. */
-		if (read(call->events.fd, &count, sizeof(count)) == sizeof(count) ||
-		    errno == EAGAIN)
-			call->events.fd_set = false;
-	}
 	rxw_conn_unlock(call->conn);
 	return events;
 }
@@ -588,17 +542,6 @@ uint8_t rxw_call_peer_status(const rxw_call *call)
 	status = call->p.peer_status;
 	rxw_conn_unlock(call->conn);
 	return status;
-}
-
-void rxw_call_set_data(rxw_call *call, void *data)
-{
-	if (call)
-		call->data = data;
-}
-
-void *rxw_call_data(const rxw_call *call)
-{
-	return call ? call->data : NULL;
 }
 
 size_t rxw_call_packet_size(const rxw_call *call)

@@ -199,11 +199,6 @@ int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storag
 	return 0;
 }
 
-uint16_t rxw_connection_service_id(const rxw_connection *connection)
-{
-	return connection ? connection->p.service : 0;
-}
-
 int rxw_connection_security_index(const rxw_connection *connection)
 {
 	return connection ? connection->p.security_index : -RXW_EINVAL;

@@ -130,7 +130,7 @@ const struct rxw_counter *rxw_counter_at(size_t index)
 	return index < RXW_COUNTERS ? &counters[index] : NULL;
 }
 
-int rxw_counter_find(const char *name)
+int rxw_counter_index(const char *name)
 {
 	if (!name)
 		return -RXW_EINVAL;

@@ -80,6 +80,9 @@ static inline const char *rxw_family_label(const struct rxw_family *f, unsigned 
 	return f->label[i].value[i ? k % inner : k / inner];
 }
 
+/* The index of a counter; -RXW_EINVAL: NULL, or no counter has this name. */
+int rxw_counter_index(const char *name);
+
 /* The values in the order of rxw_counter_at(); zeros beyond the last. */
 void rxw_sums_list(const struct rxw_sums *sums, uint64_t *values, size_t room);
 

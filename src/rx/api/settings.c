@@ -92,7 +92,7 @@ static bool changes(const struct rxw_option *option)
 					    "gro",	 "io",	   "peer-memory"};
 
 	if (!strcmp(option->scope, "engine"))
-		return false;
+		return !strcmp(option->name, "log-level");
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		if (!strcmp(option->name, fixed[i]))
 			return false;
@@ -122,35 +122,10 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 	if (!r) {
 		/* Other threads read members that never change: only this one is stored. */
 		r = rxw_config_set(&endpoint->config, name, value, NULL, 0);
+		atomic_store(&endpoint->engine->log_level, (unsigned)next.log_level);
 		threads = rxw_workers_limit(endpoint, next.workers_max, next.queue);
 	}
 	pthread_mutex_unlock(&endpoint->lock);
 	rxw_workers_make(endpoint, threads);
-	return r;
-}
-
-int rxw_engine_set(rxw_engine *engine, const char *name, const char *value)
-{
-	const struct rxw_option *option = name ? rxw_config_option(name) : NULL;
-	struct rxw_config next;
-	int r;
-
-	if (!engine || !name || !value)
-		return -RXW_EINVAL;
-	if (rxw_engine_inherited(engine))
-		return -RXW_ESTATE;
-	if (!option)
-		return -RXW_ENAME;
-	pthread_mutex_lock(&engine->lock);
-	next = engine->config;
-	r = rxw_config_set(&next, name, value, NULL, 0);
-	/* The pool is made for one size. */
-	if (!r && !strcmp(option->name, "memory"))
-		r = -RXW_ESTATE;
-	if (!r) {
-		r = rxw_config_set(&engine->config, name, value, NULL, 0);
-		atomic_store(&engine->log_level, (unsigned)next.log_level);
-	}
-	pthread_mutex_unlock(&engine->lock);
 	return r;
 }

@@ -111,24 +111,6 @@ static void add_pinned(struct rxw_sums *to, struct rxw_endpoint *ep)
 	} while (more);
 }
 
-/* The same for a shard's connections, a few slots under each lock. */
-static bool add_slots(struct rxw_sums *to, struct rxw_shard *s, unsigned from)
-{
-	bool more;
-
-	rxw_table_lock(s);
-	for (unsigned i = from; i < from + SCAN_SLOTS && i < rxw_conntable_chains(&s->table); i++)
-		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, i); p;
-		     p = p->links.hash_next) {
-			int64_t pinned = atomic_load(&p->rx.memory.used);
-
-			to->pinned_bytes += pinned > 0 ? (uint64_t)pinned : 0;
-		}
-	more = from + SCAN_SLOTS < rxw_conntable_chains(&s->table);
-	rxw_table_unlock(s);
-	return more;
-}
-
 static void add_memory(struct rxw_sums *to, const struct rxw_budget *memory)
 {
 	int64_t used = atomic_load_explicit(&memory->used, memory_order_relaxed);
@@ -163,15 +145,6 @@ void rxw_sums_read(rxw_endpoint *endpoint, struct rxw_sums *sums)
 	add_memory(sums, &endpoint->engine->memory);
 }
 
-static void read_shard(struct rxw_shard *s, struct rxw_sums *sums)
-{
-	memset(sums, 0, sizeof(*sums));
-	add_gauges(sums, s);
-	add_counters(sums, s);
-	for (unsigned from = 0; add_slots(sums, s, from); from += SCAN_SLOTS)
-		;
-}
-
 int rxw_endpoint_counters(rxw_endpoint *endpoint, uint64_t *values, size_t room)
 {
 	struct rxw_sums sums;
@@ -187,24 +160,9 @@ int rxw_endpoint_counters(rxw_endpoint *endpoint, uint64_t *values, size_t room)
 	return (int)RXW_COUNTERS;
 }
 
-int rxw_shard_counters(rxw_endpoint *endpoint, unsigned shard, uint64_t *values, size_t room)
-{
-	struct rxw_sums sums;
-
-	if (!endpoint || shard >= endpoint->shard_count || (!values && room))
-		return -RXW_EINVAL;
-	if (rxw_endpoint_inherited(endpoint))
-		return -RXW_ESTATE;
-	if (room) {
-		read_shard(&endpoint->shard[shard], &sums);
-		rxw_sums_list(&sums, values, room);
-	}
-	return (int)RXW_COUNTERS;
-}
-
 int rxw_endpoint_counter(rxw_endpoint *endpoint, const char *name, uint64_t *value)
 {
-	int index = rxw_counter_find(name);
+	int index = rxw_counter_index(name);
 	uint64_t values[RXW_COUNTERS];
 
 	if (!endpoint || index < 0 || !value)

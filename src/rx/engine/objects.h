@@ -210,7 +210,6 @@ struct rxw_call {
 	uint64_t started, finished; /* ns */
 	uint64_t served;	    /* ns: a stub began to serve it; 0: no observer; the handler's */
 	_Atomic(bool) transfers;    /* it has a transfer (api/transfer.c) */
-	void *data;		    /* of the application */
 	struct rxw_call_sleep sleep;
 	struct rxw_call_sched sched;
 	struct rxw_call_deferral deferral;

@@ -188,22 +188,13 @@ void rxw_call_abort(rxw_call *call, rxw_code code);
 rxw_code rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
 
 /*
- * A descriptor that is readable while a selected event holds. Created on first use, closed with
- * the call; do not read, write or close it. Also in handlers of workers: one that waits for
- * something else selects RXW_EVENT_DONE and polls this descriptor as well, so that the client's
- * abort or deadline ends the wait. -RXW_EINVAL, -RXW_ESYS. Any thread.
- */
-int rxw_call_fd(rxw_call *call);
-/*
- * Select the events that make the descriptor readable and that a queue reports: at least one of
- * RXW_EVENT_…, initially all. Deselect events that you do not wait for, or the descriptor stays
- * readable. Events that hold already are reported at once. An error counts as each event.
- * -RXW_EINVAL, -RXW_ESYS. Any thread.
+ * Select the events that a queue reports: at least one of RXW_EVENT_…, initially all. Events that
+ * hold already are reported at once. An error counts as each event. -RXW_EINVAL. Any thread.
  */
 int rxw_call_set_events(rxw_call *call, unsigned events);
 /*
- * The events that hold now; 0 for NULL. Makes the descriptor unreadable if there are none. Call
- * it on the thread that reads the call, or on any thread while none reads.
+ * The events that hold now; 0 for NULL. Call it on the thread that reads the call, or on any thread
+ * while none reads.
  */
 unsigned rxw_call_events(rxw_call *call);
 /*
@@ -224,9 +215,6 @@ uint16_t rxw_call_service_id(const rxw_call *call);
 /* Status byte of packets to send, and of the latest packet of the peer (rx-protocol 1.10). */
 void rxw_call_set_status(rxw_call *call, uint8_t status);
 uint8_t rxw_call_peer_status(const rxw_call *call);
-/* A pointer of the application, which the library does not use. */
-void rxw_call_set_data(rxw_call *call, void *data);
-void *rxw_call_data(const rxw_call *call);
 /* Payload of a full packet of this call in bytes; writes in multiples of it are most efficient. */
 size_t rxw_call_packet_size(const rxw_call *call);
 

@@ -65,8 +65,6 @@ int rxw_connection_id(const rxw_connection *connection, uint32_t *epoch, uint32_
 /* The address of the other side. -RXW_EINVAL. Any thread. */
 int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storage *address,
 			socklen_t *address_len);
-/* 0 for NULL. Any thread. */
-uint16_t rxw_connection_service_id(const rxw_connection *connection);
 /* The index of the security class, 0 to 255; -RXW_EINVAL. Any thread. */
 int rxw_connection_security_index(const rxw_connection *connection);
 

@@ -63,9 +63,9 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 
 /*
  * Change a tunable while the endpoint exists, as by rxw_config_set(). workers-max, queue, poll-us,
- * connections-max and debug-clients take effect at once; mtu, path-mtu, window, congestion, jumbo
+ * connections-max, debug-clients and log-level (of the whole engine) take effect at once; mtu, path-mtu, window, congestion, jumbo
  * and the timeouts for connections that begin later. -RXW_ESTATE: the others cannot change:
- * listeners, rcvbuf, sndbuf, gso, gro, io, peer-memory, and those of the engine. -RXW_ENAME;
+ * listeners, rcvbuf, sndbuf, gso, gro, io, peer-memory, and the others of the engine. -RXW_ENAME;
  * -RXW_EVALUE; -RXW_ENOMEM; -RXW_EINVAL. Any thread.
  */
 int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value);

@@ -31,13 +31,6 @@ RXW_CONST const char *rxw_version(void);
 RXW_MUST_USE int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine);
 
 /*
- * Change a tunable (rxwire.conf(5)), as by rxw_config_set(). "log-level" takes effect at once, all
- * others for endpoints that are created later. -RXW_ESTATE: "memory" cannot change. -RXW_ENAME;
- * -RXW_EVALUE; -RXW_EINVAL. Any thread.
- */
-int rxw_engine_set(rxw_engine *engine, const char *name, const char *value);
-
-/*
  * Destroy an engine, after all its endpoints. NULL is ignored. Returns 0, -RXW_ESTATE (an
  * endpoint still exists) or -RXW_EDEADLK (called from a handler or callback).
  */

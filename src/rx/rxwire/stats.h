@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters of endpoints and shards, and settings in effect. See rxw_stats(3). */
+/* Counters of endpoints, and settings in effect. See rxw_stats(3). */
 #ifndef RXWIRE_STATS_H
 #define RXWIRE_STATS_H
 
@@ -33,8 +33,6 @@ struct rxw_counter {
  * more of them, also between those of this one. Names never change. Any thread.
  */
 const struct rxw_counter *rxw_counter_at(size_t index);
-/* The index of a counter; -RXW_EINVAL: NULL, or no counter has this name. Any thread. */
-int rxw_counter_find(const char *name);
 
 /*
  * The values of all counters of an endpoint: `values[i]` is that of rxw_counter_at(i). They are
@@ -44,11 +42,6 @@ int rxw_counter_find(const char *name);
  * or `values` is NULL and `room` is not 0. Any thread.
  */
 int rxw_endpoint_counters(rxw_endpoint *endpoint, uint64_t *values, size_t room);
-/*
- * The same for one shard, 0..listeners-1; -RXW_EINVAL for others. Counters of what the shards of an
- * endpoint share are 0: peers, workers, waiting calls, and locks of the endpoint and the engine.
- */
-int rxw_shard_counters(rxw_endpoint *endpoint, unsigned shard, uint64_t *values, size_t room);
 /*
  * One counter by name. 0 or -RXW_EINVAL: an argument is NULL, or no counter has this name. This
  * costs as much as reading all of them. Any thread.

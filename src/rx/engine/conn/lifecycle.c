@@ -108,8 +108,6 @@ void rxw_call_free(struct rxw_call *call)
 	free_stream(call);
 	rxw_verify_drop(call->jobs.first);
 	rxw_pcall_fini(&call->p);
-	if (call->events.fd >= 0)
-		close(call->events.fd);
 	pthread_cond_destroy(&call->sleep.cond);
 	rxw_alive_end(&call->alive);
 	free(call);
@@ -152,7 +150,6 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	rxw_alive_begin(&call->alive);
 	call->conn = c;
 	call->flags = flags;
-	call->events.fd = -1;
 	call->events.mask = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	call->w.seq = 1;
 	/* A callback that begins a call may have run for long since the cached time was read. */

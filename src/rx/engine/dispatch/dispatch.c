@@ -233,16 +233,6 @@ static void end_effect(struct rxw_effects *a, const struct rxw_effect *item)
 		announce_channel(call->conn);
 	if (item->todo & RXW_DO_RELEASE)
 		release_queues(call);
-	if (item->todo & RXW_DO_SIGNAL_FD) {
-		uint64_t one = 1;
-
-		/*
-		 * Fails only if the counter would exceed 2^64 - 2, and then it is readable
-		 * anyway.
-		 */
-		if (write(call->events.fd, &one, sizeof(one)) < 0)
-			rxw_count(&a->shard->wakeups, 0);
-	}
 	if (!(item->todo & RXW_DO_CALLBACK)) {
 		rxw_call_unref(call);
 	} else if (a->receiver) {

@@ -44,7 +44,7 @@ void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q)
 	a->signal = q;
 }
 
-/* Connection's lock held: events came for the callback, the queue or the descriptor of the call. */
+/* Connection's lock held: events came for the callback or the queue of the call. */
 static unsigned note_call_events(struct rxw_effects *a, struct rxw_call *call)
 {
 	unsigned todo = 0;
@@ -61,8 +61,6 @@ static unsigned note_call_events(struct rxw_effects *a, struct rxw_call *call)
 			rxw_timer_post_callback(call);
 		}
 	}
-	if (rxw_fd_note(call))
-		todo |= RXW_DO_SIGNAL_FD;
 	return todo;
 }
 

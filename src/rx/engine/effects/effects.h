@@ -28,7 +28,6 @@ enum rxw_do {
 	RXW_DO_ATTACH = 4,		 /* run the handler of a server's call */
 	RXW_DO_CALLBACK = 8,		 /* run the callback on this thread: see rxw_dispatch() */
 	RXW_DO_WAKE_CHANNEL = 16,	 /* a channel is free: wake a caller that waits for one */
-	RXW_DO_SIGNAL_FD = 32,		 /* make the call's descriptor readable */
 	RXW_DO_INTERRUPT = 64,		 /* the caller holds a receive role: interrupt its wait */
 	RXW_DO_WAKE_RECEIVER = 128,	 /* with WAKE: the woken thread may take the receive role */
 	RXW_DO_HAND_OVER_CALLBACK = 256, /* run the callback on a verifying thread */

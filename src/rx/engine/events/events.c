@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events of a call, as a callback or a descriptor reports them, and which thread may run the
- * callback.
+ * Events of a call, as a callback or a queue reports them, and which thread may run the callback.
  */
 #include "engine/objects.h"
 #include "engine/lock.h"
@@ -71,15 +70,6 @@ bool rxw_may_call_back(void)
 bool rxw_must_not_wait(void)
 {
 	return depth || rxw_receiving();
-}
-
-bool rxw_fd_note(struct rxw_call *call)
-{
-	if (call->events.fd < 0 || call->events.fd_set ||
-	    !(rxw_events_now(call) & call->events.mask))
-		return false;
-	call->events.fd_set = true;
-	return true;
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of a call, as a callback or a descriptor reports them. */
+/* Events of a call, as a callback or a queue reports them. */
 #ifndef RXW_ENGINE_EVENTS_H
 #define RXW_ENGINE_EVENTS_H
 
@@ -44,9 +44,7 @@ struct rxw_call_events {
 	struct rxw_call *due_next;
 	pthread_t thread;     /* valid while busy */
 	uint32_t quantum_end; /* the packet up to which that thread may write; 0: no bound */
-	int fd;		      /* eventfd, -1: none */
-	unsigned mask;	      /* events that make it readable */
-	bool fd_set;
+	unsigned mask;	      /* events that a queue reports */
 	/* a write found no memory: room is reported at the next expiry of the timers */
 	bool starved;
 };
@@ -57,8 +55,6 @@ struct rxw_call_events {
 unsigned rxw_events_now(const struct rxw_call *call);
 /* Events came. True: the caller has to see to it that the callback runs, or to queue the call. */
 bool rxw_callback_note(struct rxw_call *call);
-/* True: the descriptor has to be signalled. */
-bool rxw_fd_note(struct rxw_call *call);
 /*
  * A callback that was noted is for the threads that verify: the call has sealed bulk, and the
  * callback may write more or begin the next call.

@@ -21,7 +21,7 @@ static unsigned callback_effects(struct rxw_call *call)
 	call->events.starved = false;
 	if (!call->events.queued)
 		rxw_callback_note(call);
-	return RXW_DO_CALLBACK | (rxw_fd_note(call) ? RXW_DO_SIGNAL_FD : 0);
+	return RXW_DO_CALLBACK;
 }
 
 static void fire_timers(struct rxw_connection *c, struct rxw_effects *a)

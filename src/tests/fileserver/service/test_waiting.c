@@ -389,10 +389,10 @@ static void *blocked_main(void *arg)
 /* Threads of the library that serve calls. */
 static uint64_t busy_workers(void)
 {
-	uint64_t values[256];
+	struct counters now;
 
-	ck_assert_int_gt(rxw_endpoint_counters(shop.server, values, 256), 0);
-	return values[rxw_counter_find("workers")] - values[rxw_counter_find("workers_idle")];
+	ck_assert_int_eq(counters_read(&now, shop.server), 0);
+	return counters_get(&now, "workers") - counters_get(&now, "workers_idle");
 }
 
 /* Writers that wait for a client which does not answer hold up no other call, and occupy no worker. */

@@ -114,31 +114,47 @@ static int32_t call_once(rxw_connection *connection, uint32_t out, uint32_t in)
 	return code;
 }
 
-/* The asynchronous form, with a descriptor. */
-static int32_t call_polled(rxw_connection *connection)
+/* Non-blocking, with the descriptor of a queue. */
+static int32_t call_polled(rxw_connection *connection, rxw_queue *queue)
 {
 	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
-	struct pollfd p = {.events = POLLIN};
+	struct pollfd p = {.events = POLLIN, .fd = rxw_queue_fd(queue)};
+	struct rxw_queue_event event;
 	uint8_t reply[64];
 	rxw_call *call;
-	int32_t r = rxw_call_begin(connection, &options, &call);
 	ssize_t n = 0;
+	int32_t r;
 
+	scenario_sane("fd", p.fd);
+	options.queue = queue;
+	r = rxw_call_begin(connection, &options, &call);
 	scenario_sane("begin", r);
 	if (r)
 		return r;
-	p.fd = rxw_call_fd(call);
-	scenario_sane("fd", p.fd);
 	r = ask(call, 100, 40);
 	if (!r)
 		r = rxw_call_send_end(call);
 	scenario_sane("send_end", r);
-	while (!r && p.fd >= 0 && !(rxw_call_events(call) & RXW_EVENT_DONE))
+	while (!r && p.fd >= 0 && !(rxw_call_events(call) & RXW_EVENT_DONE)) {
 		if (poll(&p, 1, 10) < 0 && errno == EINTR)
 			break;
+		scenario_sane("next", rxw_queue_next(queue, &event, 1, 0));
+	}
 	if (!r && p.fd >= 0)
 		n = rxw_call_read(call, reply, sizeof(reply));
 	return rxw_call_end(call, r || p.fd < 0 || n != 40 ? RXW_USER_ABORT : 0, NULL);
+}
+
+static void call_queued(rxw_connection *connection)
+{
+	rxw_queue *queue;
+	int r = rxw_queue_create(bed.client_engine, NULL, &queue);
+
+	scenario_sane("queue_create", r);
+	if (r)
+		return;
+	call_polled(connection, queue);
+	expect(!rxw_queue_destroy(queue), "a queue without calls is in use");
 }
 
 static void all_calls(void)
@@ -150,7 +166,7 @@ static void all_calls(void)
 		call_once(bed.connection[i], 300, 5000);
 	}
 	if (bed.connection[1])
-		call_polled(bed.connection[1]);
+		call_queued(bed.connection[1]);
 	if (bed.connection[0]) {
 		call_once(bed.connection[0], BULK, 100);
 		call_once(bed.connection[0], 100, BULK);

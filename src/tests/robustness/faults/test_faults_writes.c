@@ -5,7 +5,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@
 #define WRONG	4001
 
 enum form {
-	BY_DESCRIPTOR,
+	BY_QUEUE,
 	BY_CALLBACK,
 	IN_PLACE,
 	FROM_FILE,
@@ -31,15 +30,15 @@ enum form {
 	BY_TRANSFER,
 	FORMS
 };
-static const char *const names[FORMS] = {"by descriptor", "by callback", "in place",
-					 "from a file",	  "flushed",	 "blocking",
-					 "by a transfer"};
+static const char *const names[FORMS] = {"by queue", "by callback", "in place",	    "from a file",
+					 "flushed",  "blocking",    "by a transfer"};
 
 static enum form form;
 static struct {
 	rxw_engine *engine;
 	rxw_endpoint *server, *client;
 	rxw_connection *connection;
+	rxw_queue *queue;
 	struct sockaddr_storage address;
 	socklen_t address_len;
 	uint8_t *data; /* the request */
@@ -213,28 +212,27 @@ static int32_t write_by_transfer(void)
 static int32_t write_here(void)
 {
 	struct rxw_call_options options = {.size = sizeof(options)};
-	struct pollfd p = {.events = POLLIN};
 	struct writer w = {.flushed = true};
+	struct rxw_queue_event event;
 	int r;
 
-	options.flags = form == BLOCKING ? 0 : RXW_CALL_NONBLOCK;
+	if (form != BLOCKING) {
+		options.flags = RXW_CALL_NONBLOCK;
+		options.queue = bed.queue;
+	}
 	r = rxw_call_begin(bed.connection, &options, &w.call);
 	scenario_sane("begin", r);
 	if (r)
 		return r;
-	p.fd = form == BLOCKING ? -1 : rxw_call_fd(w.call);
-	scenario_sane("fd", form == BLOCKING ? 0 : p.fd);
 	while (again(r = step(&w)) && form != BLOCKING) {
 		expect(!(rxw_call_events(w.call) & RXW_EVENT_DONE) || rxw_call_error(w.call, NULL),
 		       "the reply arrived before the end of the request");
-		if (p.fd < 0)
-			break;
 		if (!rxw_call_events(w.call))
-			poll(&p, 1, -1);
+			scenario_sane("next", rxw_queue_next(bed.queue, &event, 1, -1));
 	}
 	scenario_sane("write", r);
-	while (!r && p.fd >= 0 && !(rxw_call_events(w.call) & RXW_EVENT_DONE))
-		poll(&p, 1, -1);
+	while (!r && form != BLOCKING && !(rxw_call_events(w.call) & RXW_EVENT_DONE))
+		scenario_sane("next", rxw_queue_next(bed.queue, &event, 1, -1));
 	return rxw_call_end(w.call, again(r) ? RXW_USER_ABORT : 0, NULL);
 }
 
@@ -272,6 +270,7 @@ static bool up(void)
 
 	bed.address_len = sizeof(bed.address);
 	r = scenario_engine(&bed.engine);
+	r = r ? r : rxw_queue_create(bed.engine, NULL, &bed.queue);
 	r = r ? r : scenario_endpoint(bed.engine, true, &bed.server);
 	r = r ? r : rxw_service_add(bed.server, &o, NULL);
 	r = r ? r : rxw_endpoint_address(bed.server, &bed.address, &bed.address_len);
@@ -302,6 +301,8 @@ static void down(void)
 	rxw_connection_release(bed.connection);
 	r = rxw_endpoint_destroy(bed.client);
 	expect(!r, "cannot destroy the client: %s", rxw_strerror(r));
+	r = rxw_queue_destroy(bed.queue);
+	expect(!r, "cannot destroy the queue: %s", rxw_strerror(r));
 	scenario_destroy(bed.server, bed.engine);
 }
 

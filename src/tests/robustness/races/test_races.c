@@ -10,7 +10,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -54,6 +53,7 @@ struct slot {
 	bool sent;	      /* lock: from here on its callback may end it */
 	bool missed;	      /* lock: it was called before that */
 	struct round *round;
+	rxw_queue *queue; /* of the engine of its call */
 	uint32_t seed;
 	_Atomic(bool) busy; /* claimed by a caller until the call has ended */
 	_Atomic(uint64_t) got;
@@ -62,6 +62,7 @@ struct slot {
 struct round {
 	uint64_t seed;
 	rxw_engine *engine[2];
+	rxw_queue *queue[2]; /* of the engines, for calls of all threads */
 	rxw_endpoint *server[SERVERS], *client[CLIENTS];
 	struct sockaddr_storage address[SERVERS];
 	rxw_connection *connection[CONNECTIONS];
@@ -378,15 +379,14 @@ static int32_t blocking(struct slot *s, rxw_call *call, uint64_t *prng)
 	return rxw_call_end(detach(s), cancel == 2 ? 33 : 0, NULL);
 }
 
-/* With the call's descriptor. */
+/* With a queue that threads share: an entry may wake another one. */
 static int32_t polling(struct slot *s, rxw_call *call, uint64_t *prng)
 {
+	struct rxw_queue_event event;
 	uint8_t data[2048];
 	ssize_t n = 0;
 
 	if (write_request(s, call, prng) && !rxw_call_send_end(call)) {
-		struct pollfd p = {.fd = rxw_call_fd(call), .events = POLLIN};
-
 		for (;;) {
 			n = rxw_call_read_some(call, data, sizeof(data));
 			if (n > 0)
@@ -394,7 +394,7 @@ static int32_t polling(struct slot *s, rxw_call *call, uint64_t *prng)
 			else if (n != -RXW_EAGAIN)
 				break;
 			else if (!rxw_call_events(call))
-				poll(&p, 1, 20);
+				rxw_queue_next(s->queue, &event, 1, 20);
 		}
 	}
 	return rxw_call_end(detach(s), 0, NULL);
@@ -426,13 +426,17 @@ static struct slot *begin(struct round *r, uint64_t *prng, unsigned kind, rxw_ca
 {
 	struct rxw_call_options o = {.size = sizeof(o)};
 	struct slot *s = &r->slot[draw(prng, SLOTS)];
+	unsigned to = draw(prng, CONNECTIONS);
 
 	if (atomic_exchange(&s->busy, true))
 		return NULL;
+	s->queue = r->queue[(to % CLIENTS + 1) % 2];
 	s->seed = draw(prng, 1000000);
 	atomic_store(&s->got, 0);
 	o.deadline_ms = draw(prng, 10) ? 0 : 1 + draw(prng, 100);
 	o.flags = kind == 0 ? (draw(prng, 2) ? RXW_CALL_TRY : 0) : RXW_CALL_NONBLOCK;
+	if (kind == 1)
+		o.queue = s->queue;
 	if (kind == 3) {
 		o.callback = on_event;
 		o.arg = s;
@@ -440,7 +444,7 @@ static struct slot *begin(struct round *r, uint64_t *prng, unsigned kind, rxw_ca
 	pthread_mutex_lock(&s->lock);
 	s->sent = s->missed = false;
 	pthread_mutex_unlock(&s->lock);
-	if (rxw_call_begin(r->connection[draw(prng, CONNECTIONS)], &o, call)) {
+	if (rxw_call_begin(r->connection[to], &o, call)) {
 		atomic_store(&s->busy, false);
 		return NULL;
 	}
@@ -632,7 +636,8 @@ static void set_up(struct round *r, uint64_t *prng)
 	rxw_config_init(&config, sizeof(config));
 	config.memory = draw(prng, 3) ? 64u << 20 : 4u << 20;
 	for (unsigned i = 0; i < 2; i++)
-		if (rxw_engine_create(&config, &r->engine[i]))
+		if (rxw_engine_create(&config, &r->engine[i]) ||
+		    rxw_queue_create(r->engine[i], NULL, &r->queue[i]))
 			fail("no engine");
 	for (unsigned i = 0; i < SERVERS; i++) {
 		socklen_t len = sizeof(r->address[i]);
@@ -668,8 +673,9 @@ static void tear_down(struct round *r)
 			fail("cannot destroy a client: %s", rxw_strerror(rc));
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		int rc = rxw_engine_destroy(r->engine[i]);
+		int rc = rxw_queue_destroy(r->queue[i]);
 
+		rc = rc ? rc : rxw_engine_destroy(r->engine[i]);
 		if (rc)
 			fail("cannot destroy an engine: %s", rxw_strerror(rc));
 	}

@@ -5,8 +5,8 @@
 export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../../../..}
 # They read what is fixed, or atomic, or of the program, and take no lock. Those of stubs call the others.
-harmless='rxw_call_(connection|data|set_data|service_id)
-rxw_connection_(id|security_index|service_id)
+harmless='rxw_call_(connection|service_id)
+rxw_connection_(id|security_index)
 rxw_endpoint_address
 rxw_engine_memory
 rxw_rpc_(begin|end|expect|flush|multi_create|multi_ended|multi_started|origin|reader|serve|writer)'

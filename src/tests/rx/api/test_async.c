@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The asynchronous form: callbacks, descriptors, non-blocking calls; cancelling and deadlines. */
+/* The asynchronous form: callbacks, the descriptor of a queue, non-blocking calls; cancelling and deadlines. */
 #include <netinet/in.h>
 #include <poll.h>
 #include <semaphore.h>
@@ -13,14 +13,22 @@
 #define SLOTS       (4 * CONNECTIONS)
 
 static struct h_bed bed;
+static rxw_queue *queue; /* of the calls of begin_nonblock() */
+
+static void open_with(const struct h_options *options)
+{
+	h_open(&bed, options);
+	ck_assert_int_eq(rxw_queue_create(bed.client_engine, NULL, &queue), 0);
+}
 
 static void set_up(void)
 {
-	h_open(&bed, NULL);
+	open_with(NULL);
 }
 
 static void tear_down(void)
 {
+	ck_assert_int_eq(rxw_queue_destroy(queue), 0);
 	h_close(&bed);
 }
 
@@ -29,6 +37,7 @@ static void tear_down(void)
 static struct slot {
 	pthread_mutex_t lock; /* the call's request is written before its end is handled */
 	rxw_connection *connection;
+	rxw_call *call;
 	unsigned left, good;
 } slots[SLOTS];
 static sem_t all_done;
@@ -41,7 +50,7 @@ static void on_event(rxw_call *call, unsigned events, void *arg)
 	char reply[8];
 
 	pthread_mutex_lock(&slot->lock);
-	if (!(events & RXW_EVENT_DONE) || rxw_call_data(call) != slot) {
+	if (!(events & RXW_EVENT_DONE) || call != slot->call) {
 		pthread_mutex_unlock(&slot->lock);
 		return;
 	}
@@ -64,7 +73,7 @@ static void begin_next(struct slot *slot)
 	int rc = rxw_call_begin(slot->connection, &options, &call);
 
 	ck_assert_msg(rc == 0, "cannot begin a call in a callback: %s", rxw_strerror(rc));
-	rxw_call_set_data(call, slot);
+	slot->call = call;
 	h_write_ask(call, &(struct h_ask){ .op = H_PING });
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
 }
@@ -119,8 +128,8 @@ START_TEST(requests_reach_their_shards)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
 
-	h_close(&bed);
-	h_open(&bed, &(struct h_options){ .server = "listeners=4", .client = clients[_i] });
+	tear_down();
+	open_with(&(struct h_options){.server = "listeners=4", .client = clients[_i]});
 	chain_of_calls(H_INLINE);
 	chain_of_calls(H_SERVICE);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
@@ -147,7 +156,7 @@ static void after_a_while(rxw_call *call, unsigned events, void *arg)
 	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
 					    .callback = when_done, .arg = arg,
 					    .deadline_ms = 4000 };
-	rxw_connection *connection = rxw_call_data(call);
+	rxw_connection *connection = rxw_call_connection(call);
 	rxw_call *next;
 
 	if (!(events & RXW_EVENT_DONE))
@@ -172,7 +181,6 @@ START_TEST(slow_callbacks_begin_calls)
 
 	sem_init(&all_done, 0, 0);
 	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
-	rxw_call_set_data(call, connection);
 	h_write_ask(call, &(struct h_ask){ .op = H_PING });
 	ck_assert_int_eq(rxw_call_set_callback(call, after_a_while, &all_done), 0);
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
@@ -232,18 +240,12 @@ START_TEST(ended_by_callbacks)
 }
 END_TEST
 
-/* ---- descriptors ---- */
-
-static void wait_fd(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	ck_assert_msg(poll(&p, 1, 60000) == 1, "the call's descriptor reported no event");
-}
+/* ---- without blocking ---- */
 
 static rxw_call *begin_nonblock(rxw_connection *connection, const struct h_ask *ask)
 {
-	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
+	struct rxw_call_options options = {
+		.size = sizeof(options), .flags = RXW_CALL_NONBLOCK, .queue = queue};
 	rxw_call *call;
 
 	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
@@ -251,14 +253,18 @@ static rxw_call *begin_nonblock(rxw_connection *connection, const struct h_ask *
 	return call;
 }
 
+/* Waits as an event loop does; the queue has one call. */
 static void await(rxw_call *call, unsigned wanted)
 {
-	int fd = rxw_call_fd(call);
+	struct pollfd p = {.fd = rxw_queue_fd(queue), .events = POLLIN};
+	struct rxw_queue_event event;
 
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(rxw_call_fd(call), fd);
-	while (!(rxw_call_events(call) & wanted))
-		wait_fd(fd);
+	while (!(rxw_call_events(call) & wanted)) {
+		ck_assert_msg(poll(&p, 1, 60000) == 1, "the queue's descriptor reported no event");
+		/* None, if the event does not hold any more. */
+		if (rxw_queue_next(queue, &event, 1, 0))
+			ck_assert_ptr_eq(event.call, call);
+	}
 }
 
 /* Writes from `at` on without blocking, until all is accepted or, if requested, until a refusal. */
@@ -338,41 +344,6 @@ START_TEST(refused_until_read)
 	while ((n = rxw_call_read_some(call, &byte, 1)) == -RXW_EAGAIN)
 		await(call, RXW_EVENT_READ);
 	ck_assert_int_eq(n, 0);
-	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
-	rxw_connection_release(connection);
-}
-END_TEST
-
-static bool polls(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
-}
-
-/* A producer without data is not woken because there is room. */
-START_TEST(unwanted_events_not_reported)
-{
-	rxw_connection *connection = h_connect(&bed, H_SERVICE);
-	struct h_ask ask = { .op = H_WAIT };
-	rxw_call *call = begin_nonblock(connection, &ask);
-	int fd = rxw_call_fd(call);
-
-	ck_assert(polls(fd));
-	ck_assert_int_eq(rxw_call_set_events(NULL, RXW_EVENT_READ), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_call_set_events(call, 0), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_call_set_events(call, 8), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_READ | RXW_EVENT_DONE), 0);
-	ck_assert_uint_eq(rxw_call_events(call), RXW_EVENT_WRITE);
-	ck_assert(!polls(fd));
-	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_READ | RXW_EVENT_WRITE), 0);
-	ck_assert(polls(fd));
-	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_DONE), 0);
-	rxw_call_events(call);
-	ck_assert_int_eq(rxw_call_send_end(call), 0);
-	h_gate_open(&bed);
-	wait_fd(fd);
-	ck_assert_uint_eq(rxw_call_events(call) & RXW_EVENT_DONE, RXW_EVENT_DONE);
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
 	rxw_connection_release(connection);
 }
@@ -690,7 +661,6 @@ int main(void)
 	tcase_add_loop_test(tc, requests_reach_their_shards, 0, 2);
 	tcase_add_test(tc, slow_callbacks_begin_calls);
 	tcase_add_loop_test(tc, ended_by_callbacks, 0, 2);
-	tcase_add_test(tc, unwanted_events_not_reported);
 	tcase_add_test(tc, window_of_a_reader);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);

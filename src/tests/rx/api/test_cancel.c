@@ -5,7 +5,6 @@
  * told the handler. It delays packets, too; the time that passes is printed as a part of the round
  * trip. The simulator bounds it (src/tests/sim/test_cancel.c).
  */
-#include <poll.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,27 +119,6 @@ static void filter(struct relay *r, bool to_server, uint8_t *data, size_t size)
 
 /* --- handlers, and how they notice: each returns once the call has failed --- */
 
-/* It waits for descriptors of its own. */
-static void by_descriptor(rxw_call *call)
-{
-	int work[2];
-	struct pollfd p[2] = {{.events = POLLIN}, {.events = POLLIN}};
-
-	ck_assert_int_eq(pipe(work), 0);
-	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_DONE), 0);
-	p[0].fd = work[0];
-	p[1].fd = rxw_call_fd(call);
-	ck_assert_int_ge(p[1].fd, 0);
-	ck_assert_int_eq(poll(p, 2, 0), 0);
-	ck_assert_uint_eq(rxw_call_events(call) & RXW_EVENT_DONE, 0);
-	sem_post(&seen.arrived);
-	ck_assert_int_eq(poll(p, 2, -1), 1);
-	ck_assert(p[1].revents);
-	ck_assert(rxw_call_events(call) & RXW_EVENT_DONE);
-	close(work[0]);
-	close(work[1]);
-}
-
 /* It computes, and asks between two steps. */
 static void by_question(rxw_call *call)
 {
@@ -170,9 +148,9 @@ static void by_write(rxw_call *call)
 	ck_assert_int_eq(n, -RXW_ECALL);
 }
 
-static void (*const ways[])(rxw_call *call) = {by_descriptor, by_question, by_read, by_write};
-static const char *const names[] = {"polls a descriptor", "computes", "reads", "writes"};
-#define WAYS 4
+static void (*const ways[])(rxw_call *call) = {by_question, by_read, by_write};
+static const char *const names[] = {"computes", "reads", "writes"};
+#define WAYS 3
 
 static rxw_code handler(rxw_call *call, void *context)
 {

@@ -53,7 +53,7 @@ START_TEST(names)
 		ck_assert_uint_eq(strspn(c->name, letters), strlen(c->name));
 		ck_assert_int_eq(c->help[strlen(c->help) - 1], '.');
 		ck_assert(c->kind == RXW_COUNTER_TOTAL || c->kind == RXW_COUNTER_CURRENT);
-		ck_assert_int_eq(rxw_counter_find(c->name), (int)n);
+		ck_assert_uint_eq(counters_place(c->name), n);
 		ck_assert_uint_eq(count_dots(c->name), !!c->label[0] + !!c->label[1]);
 	}
 	ck_assert_uint_eq(n, RXW_COUNTERS);

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -260,16 +259,16 @@ static void await_end(struct end *end, int result, uint64_t moved)
 	ck_assert_uint_eq(end->calls, 1);
 }
 
+static bool is_done(void *call)
+{
+	return rxw_call_events(call) & RXW_EVENT_DONE;
+}
+
 /* Waits for the reply of a non-blocking call, which is empty, and ends it. */
 static int32_t end_call(rxw_call *call)
 {
-	struct pollfd p = {.events = POLLIN};
-
-	p.fd = rxw_call_fd(call);
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
-	ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_DONE), 0);
-	while (!(rxw_call_events(call) & RXW_EVENT_DONE))
-		poll(&p, 1, -1);
+	h_wait_for(is_done, call, "the end of the call");
 	return rxw_call_end(call, 0, NULL);
 }
 

@@ -13,8 +13,8 @@ static struct h_bed bed;
 /* Each tunable either changes or says that it cannot; wrong names and values are told apart. */
 START_TEST(every_tunable)
 {
-	static const char fixed[] = " listeners rcvbuf sndbuf gso gro io peer-memory memory affinity "
-				    "log-level ";
+	static const char fixed[] =
+		" listeners rcvbuf sndbuf gso gro io peer-memory memory affinity ";
 	const struct rxw_option *option;
 	struct rxw_config config;
 	size_t count;
@@ -31,15 +31,10 @@ START_TEST(every_tunable)
 		ck_assert_int_ge(rxw_config_get(&config, option[i].name, value, sizeof(value)), 0);
 		ck_assert_msg(rxw_endpoint_set(bed.server, option[i].name, value) == expected,
 			      "endpoint: %s", option[i].name);
-		ck_assert_msg(rxw_engine_set(bed.server_engine, option[i].name, value) ==
-				      (strcmp(option[i].name, "memory") ? 0 : -RXW_ESTATE),
-			      "engine: %s", option[i].name);
 		ck_assert_msg(rxw_endpoint_set(bed.server, option[i].name, "wrong") == -RXW_EVALUE,
 			      "wrong value: %s", option[i].name);
 	}
 	ck_assert_int_eq(rxw_endpoint_set(bed.server, "no-such", "1"), -RXW_ENAME);
-	ck_assert_int_eq(rxw_engine_set(bed.server_engine, "no-such", "1"), -RXW_ENAME);
-	ck_assert_int_eq(rxw_engine_set(bed.server_engine, "log-level", "loud"), -RXW_EVALUE);
 	h_close(&bed);
 }
 END_TEST
@@ -140,24 +135,6 @@ START_TEST(under_load)
 }
 END_TEST
 
-/* An engine's tunables are the defaults of later endpoints. */
-START_TEST(later_endpoints)
-{
-	struct rxw_effective e = {.size = sizeof(e)};
-	rxw_endpoint *later;
-
-	h_open(&bed, NULL);
-	ck_assert_int_eq(rxw_engine_set(bed.client_engine, "window", "9"), 0);
-	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, NULL, &later), 0);
-	ck_assert_int_eq(rxw_endpoint_effective(later, &e), 0);
-	ck_assert_uint_eq(e.window, 9);
-	ck_assert_int_eq(rxw_endpoint_effective(bed.client, &e), 0);
-	ck_assert_uint_eq(e.window, 32768);
-	ck_assert_int_eq(rxw_endpoint_destroy(later), 0);
-	h_close(&bed);
-}
-END_TEST
-
 /* Lines that are less important than the level do not reach the program. */
 START_TEST(log_level)
 {
@@ -175,7 +152,7 @@ START_TEST(log_level)
 						.security_count = 4};
 		rxw_service *service;
 
-		ck_assert_int_eq(rxw_engine_set(bed.server_engine, "log-level", level[i]), 0);
+		ck_assert_int_eq(rxw_endpoint_set(bed.server, "log-level", level[i]), 0);
 		ck_assert_int_eq(rxw_service_add(bed.server, &o, &service), 0);
 		c[i] = h_connect(&bed, o.id);
 		call[i] = h_begin(c[i], &(struct h_ask){.op = H_WAIT});
@@ -193,5 +170,4 @@ START_TEST(log_level)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "settings", every_tunable, workers, timeouts, under_load, later_endpoints,
-		 log_level)
+TEST_MAIN_WITHIN(60, "settings", every_tunable, workers, timeouts, under_load, log_level)

@@ -133,7 +133,6 @@ void rxw_call_abort(rxw_call *call, rxw_code code);
 
 rxw_code rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
 
-int rxw_call_fd(rxw_call *call);
 
 int rxw_call_set_events(rxw_call *call, unsigned events);
 
@@ -148,8 +147,6 @@ uint16_t rxw_call_service_id(const rxw_call *call);
 void rxw_call_set_status(rxw_call *call, uint8_t status);
 uint8_t rxw_call_peer_status(const rxw_call *call);
 
-void rxw_call_set_data(rxw_call *call, void *data);
-void *rxw_call_data(const rxw_call *call);
 
 size_t rxw_call_packet_size(const rxw_call *call);
 
@@ -251,7 +248,6 @@ int rxw_connection_id(const rxw_connection *connection, uint32_t *epoch, uint32_
 int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storage *address,
 			socklen_t *address_len);
 
-uint16_t rxw_connection_service_id(const rxw_connection *connection);
 
 int rxw_connection_security_index(const rxw_connection *connection);
 
@@ -304,7 +300,6 @@ const char *rxw_version(void);
 
 int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine);
 
-int rxw_engine_set(rxw_engine *engine, const char *name, const char *value);
 
 int rxw_engine_destroy(rxw_engine *engine);
 
@@ -443,11 +438,9 @@ struct rxw_counter {
 
 const struct rxw_counter *rxw_counter_at(size_t index);
 
-int rxw_counter_find(const char *name);
 
 int rxw_endpoint_counters(rxw_endpoint *endpoint, uint64_t *values, size_t room);
 
-int rxw_shard_counters(rxw_endpoint *endpoint, unsigned shard, uint64_t *values, size_t room);
 
 int rxw_endpoint_counter(rxw_endpoint *endpoint, const char *name, uint64_t *value);
 
