@@ -31,8 +31,10 @@ nobase_dist_doc_DATA = \
 	examples/loops/longpoll.c \
 	examples/loops/loop.h \
 	examples/loops/uv.c \
+	examples/notes/CMakeLists.txt \
 	examples/notes/Makefile.am \
 	examples/notes/configure.ac \
+	examples/notes/meson.build \
 	examples/notes/notes-client.c \
 	examples/notes/notes-key.c \
 	examples/notes/notes-server.c \

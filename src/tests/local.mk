@@ -77,6 +77,7 @@ check_scripts += src/tests/check-exports.sh
 check_scripts += src/tests/check-manual.sh
 check_scripts += src/tests/check-documents.sh
 check_scripts += src/tests/check-words.sh
+check_scripts += src/tests/check-build-systems.sh
 check_scripts += src/tests/check-cookbook.sh
 check_scripts += src/tests/check-loops.sh
 EXTRA_DIST += src/tests/asserts.h src/tests/documents.py src/tests/kernel.h src/tests/main.h src/tests/mentions.py
