@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <rxwire/coder.h>
 #include <rxwire/xdr.h>
 
 #define AFS_UUID_TEXT 37 /* 8-4-4-4-12 hexadecimal digits, with NUL */

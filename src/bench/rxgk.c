@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "count.h"
+#include "rxgk/client.h"
 #include "rxgk/rxgk_conn.h"
 
 #define ROUNDS 31

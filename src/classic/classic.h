@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include <rx/rx_types.h>
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 
 struct rx_call;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# librxwire.so exports the functions of the public headers and nothing else, as RXWIRE_0. All global names of the
+# librxwire.so exports the functions of the public headers and nothing else, as RXWIRE_0, RXWIRE_STUB_0 or RXWIRE_AFS_0. All global names of the
 # static library begin with rxw_.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
@@ -101,7 +101,7 @@ if [ -f "$library" ]; then
 	differ "$dir/exported" "$dir/declared" "exported, but not public"
 	differ "$dir/declared" "$dir/exported" "public, but not exported (not written yet?)"
 	$NM -D --defined-only --with-symbol-versions "$library" 2> /dev/null |
-		awk '$2 != "A" && $3 !~ /@@?RXWIRE_[0-9]+$/ { print $3 }' > "$dir/unversioned"
+		awk '$2 != "A" && $3 !~ /@@?RXWIRE_(STUB_|AFS_)?[0-9]+$/ { print $3 }' > "$dir/unversioned"
 	if [ -s "$dir/unversioned" ] && grep -q @ "$dir/unversioned"; then
 		sed 's|^|exported without a version of ours: |' "$dir/unversioned"
 		status=1

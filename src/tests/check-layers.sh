@@ -10,7 +10,7 @@ bad=$(mktemp) || exit 99
 trap 'rm -f "$bad"' EXIT
 
 # Public headers of plain values without objects: every layer may include these.
-values='rxwire/(config|error|stats|types|xdr)[.]h'
+values='rxwire/(coder|config|error|stats|types|xdr)[.]h'
 
 # may_include FOLDER REGEX: each #include "..." or <rxwire/...> of the folder's files must match; of src/rx and
 # src/tests/rx, in all folders below it.
@@ -96,14 +96,14 @@ may_include src/rx/rxwire 'rxwire/.*'
 
 # Security classes use the interface that applications have for their own classes. They may read the clock.
 may_include src/rx/keys   "$config|$common|(base|keys)/.*|rxwire/.*"
-may_include src/rx/token  "$config|$common|(base|keys|token)/.*|rxwire/.*"
+may_include src/rx/token  "$config|$common|(base|keys|token)/.*|rxgk/client[.]h|rxwire/.*"
 may_include src/rx/rxkad  "$config|$common|(base|keys|rxkad)/.*|rxwire/.*"
 may_include src/rx/rxgk   "$config|$common|(base|keys|rxgk)/.*|rxwire/.*"
 
 # Classic Rx: its headers are for programs and know nothing of rxwire; what is behind them uses the public functions of
 # librxwire. Each part has private headers of its own; classic.h is between the parts, whose order check-calls.sh has.
 may_include src/classic/rx 'none'
-may_include src/classic    'rxwire/rxwire[.]h'
+may_include src/classic    'rxwire/(afs|rxwire)[.]h'
 for part in base security core xdr watch; do
 	may_include src/classic/$part "$config|common/clock[.]h|[.][.]/classic[.]h|[a-z]*[.]h"
 done
@@ -176,7 +176,7 @@ may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|prot
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
 # bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.
-tests="$config|[a-z_]*[.]h|base/.*|(tests|examples|afs)/.*|rxwire/.*"
+tests="$config|[a-z_]*[.]h|base/.*|rxgk/client[.]h|(tests|examples|afs)/.*|rxwire/.*"
 may_include src/tests/rx/base   "$tests"
 may_include src/tests/rx/proto  "$tests|proto/.*"
 may_include src/tests/sim       "$tests|proto/.*|rxgk/conn[.]h"

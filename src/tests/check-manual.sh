@@ -76,6 +76,8 @@ done
 # A .BI line is words in alternating fonts, joined without blanks; quotes keep blanks inside a word.
 {
 	printf '#include <rxwire/rxwire.h>\n#include <rxwire/observe.h>\n'
+	echo '#include <rxwire/afs.h>'
+	echo '#include <rxwire/stub.h>'
 	for page in "$top"/doc/man/rxw*.3; do
 		awk '
 			/^\.SH SYNOPSIS/ { on = 1; next }

@@ -90,6 +90,13 @@ def sources(top):
     return names
 
 
+def removed_names(news):
+    """The names before the colon of each item, in the list of what was removed."""
+    items = re.search(r"what was removed[^\n]*\n\n(.*?)\n\n", news, re.S)
+    heads = re.findall(r"^- ([^:]*):", items.group(1), flags=re.M) if items else []
+    return set(re.findall(r"`((?:rxw|RXW)_\w+)", " ".join(heads)))
+
+
 def targets(top):
     names = {"all", "check", "install", "installcheck", "dist", "distcheck", "clean", "html", "install-html"}
     for path in [os.path.join(top, "Makefile.am")] + glob.glob(os.path.join(top, "**/local.mk"), recursive=True):
@@ -116,8 +123,9 @@ def check_sources(top):
         for name, section in re.findall(r"`?\b([\w.-]+)`?\((\d)\)", prose):
             if name in ours or name.startswith(("rxw", "rxfs", "rxperf", "afscp")):
                 expect((name, section) in pages, where, f"{name}({section}): no such page")
+        gone = removed_names(text) - names if where == "NEWS" else set()
         for name in re.findall(r"`(?:struct |enum )?((?:rxw|RXW)_\w+)(?:\(\))?`", prose):
-            expect(name in names, where, f"{name}: no such name in the source")
+            expect(name in names or name in gone, where, f"{name}: no such name in the source")
         for name in re.findall(r"`make ([a-z][a-z-]*)[` ]", prose):
             expect(name in made, where, f"make {name}: no such target")
     for path in glob.glob(os.path.join(top, "doc/man/*.[1-8]")):

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rxwire/afs.h>
 #include <rxwire/call.h>
 #include <rxwire/endpoint.h>
 #include <rxwire/rpc.h>

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <rxwire/afs.h>
 #include <rxwire/error.h>
 
 #include "common/counters.h"

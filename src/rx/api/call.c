@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxwire/afs.h>
+
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/conn/lifecycle.h"

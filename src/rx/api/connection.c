@@ -2,6 +2,8 @@
 /* The public functions of connections. */
 #include <string.h>
 
+#include <rxwire/afs.h>
+
 #include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"

@@ -30,7 +30,10 @@ rx_public_headers += \
 	src/rx/rxwire/observe.h \
 	src/rx/rxwire/connpool.h \
 	src/rx/rxwire/queue.h \
+	src/rx/rxwire/afs.h \
+	src/rx/rxwire/coder.h \
 	src/rx/rxwire/rpc.h \
+	src/rx/rxwire/stub.h \
 	src/rx/rxwire/rxwire.h \
 	src/rx/rxwire/security.h \
 	src/rx/rxwire/service.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bounded XDR coding in memory, or in a window that the RPC layer moves (rx-protocol 9.2). */
 
+#include <rxwire/coder.h>
 #include <rxwire/xdr.h>
 
 #include <stdlib.h>

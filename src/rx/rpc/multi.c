@@ -11,6 +11,7 @@
 
 #include <rxwire/queue.h>
 #include <rxwire/rpc.h>
+#include <rxwire/stub.h>
 
 #include "api/observer.h"
 #include "common/cancel.h"

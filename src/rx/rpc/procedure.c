@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <rxwire/rpc.h>
+#include <rxwire/stub.h>
 
 #include "api/observer.h"
 #include "common/clock.h"

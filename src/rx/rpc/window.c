@@ -4,6 +4,7 @@
  * bytes read. A request or reply that fits costs one rxw_call_write() or one read.
  */
 #include <rxwire/rpc.h>
+#include <rxwire/stub.h>
 
 #include "api/observer.h"
 

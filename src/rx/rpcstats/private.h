@@ -12,6 +12,7 @@
 
 #include <rxwire/error.h>
 #include <rxwire/rpcstats.h>
+#include <rxwire/stub.h>
 
 #include "common/htable.h"
 

@@ -5,6 +5,7 @@
 
 #include <rxwire/error.h>
 
+#include "keys/keys.h"
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
 

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include <rxwire/error.h>
+#include <rxwire/stub.h>
 
 #include "common/cancel.h"
 #include "common/sized.h"
+#include "keys/keys.h"
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
 

@@ -9,6 +9,7 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/xdr.h>
 
+#include "rxgk/client.h"
 #include "rxgk/crypto.h"
 #include "rxgk/rxgk_token.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/wire.h"
 #include "rxwire/error.h"
-#include "rxwire/rxkad.h"
+#include "rxwire/afs.h"
 
 /* Enctypes of RFC 3961's registry that 7.3.6 names. */
 enum {

@@ -9,12 +9,13 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "base/hash.h"
+#include "keys/keys.h"
 #include "keys/secret.h"
 #include "rxkad/der.h"
 #include "rxkad/derive.h"
 #include "rxkad/printed.h"
 #include "rxwire/error.h"
-#include "rxwire/rxkad.h"
+#include "rxwire/afs.h"
 
 /* The end of OpenAFS's: 2038-01-19 03:14:07. */
 #define OPENAFS_END 0x7fffffffll

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/wire.h"
+#include "keys/keys.h"
 #include "keys/secret.h"
 #include "rxkad/der.h"
 #include "rxkad/derive.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rxwire/rxkad.h"
+#include "rxwire/afs.h"
 
 /* With NUL: names of rxkad have at most 63 bytes. */
 #define RXW_RXKAD_NAME 64u

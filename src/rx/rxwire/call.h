@@ -212,9 +212,6 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg);
 int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len);
 int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len);
 uint16_t rxw_call_service_id(const rxw_call *call);
-/* Status byte of packets to send, and of the latest packet of the peer (rx-protocol 1.10). */
-void rxw_call_set_status(rxw_call *call, uint8_t status);
-uint8_t rxw_call_peer_status(const rxw_call *call);
 /* Payload of a full packet of this call in bytes; writes in multiples of it are most efficient. */
 size_t rxw_call_packet_size(const rxw_call *call);
 

@@ -100,26 +100,6 @@ int rxw_connection_abort(rxw_connection *connection, rxw_code code);
 int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
 				unsigned hard_ms);
 
-/*
- * Send from this address of the machine, whatever routing would choose; the port is that of the
- * endpoint. A server that listens on all addresses calls a client back from the one that the client
- * knows (rxw_call_local()). No effect if the endpoint has one address. Before the first call of the
- * connection, which fails if the machine does not have the address, and before
- * rxw_connection_set_nat_ping(); afterwards -RXW_ESTATE. -RXW_EINVAL: also for a connection of a server,
- * or an address of another family than that of the peer. Any thread.
- */
-int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *local,
-			     socklen_t local_len);
-
-/*
- * Send a packet of 29 bytes to the server every so many seconds (1 to 3,600), also without calls, as
- * long as the connection is owned and not in error (rx-protocol 6.5). A NAT then keeps its mapping, and
- * calls of the server reach this endpoint, such as callbacks. Servers do not answer it. 0, the
- * default: none. During a call the library sends keepalives anyway. -RXW_EINVAL, also for a
- * connection of a server. Any thread, until the connection is released.
- */
-int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds);
-
 #ifdef __cplusplus
 }
 #endif

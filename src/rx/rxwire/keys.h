@@ -62,23 +62,6 @@ RXW_MUST_USE
 int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype);
 
 /*
- * Copy the key with these three numbers to `key`, which has `room` bytes, and its length to
- * *length. The caller wipes the copy. -RXW_ENOKEY: no such key. -RXW_ELIMIT: it is longer than
- * `room`.
- */
-RXW_MUST_USE
-int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype, void *key,
-		  size_t room, size_t *length);
-
-/*
- * The same for the key with which new tokens are sealed: of the highest kvno of a type, the
- * strongest enctype (20, 18, 26, 19, 17, 25, 16, 23, then others). kvno and enctype may be NULL.
- */
-RXW_MUST_USE
-int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t *enctype,
-		  void *key, size_t room, size_t *length);
-
-/*
  * Describe the key at position `index`, counted from 0; -RXW_ENOKEY after the last. The order is
  * that of look-ups; it changes when a file is loaded again.
  */

@@ -32,49 +32,6 @@ extern "C" {
 /* Times of rxgk are in units of 100 ns since 1970-01-01 UTC. */
 #define RXW_RXGK_SECOND INT64_C(10000000)
 
-/*
- * A token, with the data that its holder needs. The token itself also contains level, lifetime
- * and bytelife, for the server. Created by rxw_rxgk_print_token() or by negotiation; free its
- * contents with rxw_rxgk_token_free(). The key is secret.
- */
-struct rxw_rxgk_token {
-	size_t size;
-	int32_t enctype;   /* 17, 18, 19 or 20 */
-	uint8_t key[32];   /* K0, of the length that the enctype requires */
-	uint32_t level;	   /* enum rxw_level of all connections with this token */
-	uint32_t lifetime; /* advice: seconds until a new transport key; 0 = none */
-	/* advice: bytes until a new transport key; 1..62 = power of two; 0, 63 = none */
-	uint32_t bytelife;
-	int64_t expires; /* 100 ns since 1970; 0 = never */
-	void *token;	 /* encrypted for the server; allocated */
-	size_t token_length;
-};
-
-/* Wipe and free the contents of a token, but not the structure. NULL is ignored. */
-void rxw_rxgk_token_free(struct rxw_rxgk_token *token);
-
-/* Zero the structure, set `size`, then fill in the other members. */
-struct rxw_rxgk_print_options {
-	size_t size;
-	int32_t enctype;      /* of K0; 0 = that of the service key */
-	uint32_t level;	      /* enum rxw_level */
-	uint32_t lifetime_s;  /* of the token; 0 = unlimited */
-	uint32_t rekey_s;     /* advice; 0 = none */
-	uint32_t rekey_bytes; /* advice, like `bytelife` above */
-	/* "user@REALM"; NULL = no user: the service itself, the superuser (`local`) */
-	const char *name;
-	uint8_t index; /* RXW_RXGK_INDEX…; 0 = 4 */
-};
-
-/*
- * Create a token with the newest rxgk key of `keys`. Set token->size before. -RXW_EINVAL;
- * -RXW_ENOKEY: no rxgk key; -RXW_ENOTSUP: the enctype is not 17..20; -RXW_ENOMEM; -RXW_ESYS: no
- * random numbers. Any thread.
- */
-RXW_MUST_USE
-int rxw_rxgk_print_token(rxw_keys *keys, const struct rxw_rxgk_print_options *options,
-			 struct rxw_rxgk_token *token);
-
 /* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_rxgk_server_options {
 	size_t size;
@@ -92,24 +49,6 @@ struct rxw_rxgk_server_options {
  */
 RXW_MUST_USE
 int rxw_rxgk_server(const struct rxw_rxgk_server_options *options, rxw_security **security);
-
-/* Zero the structure, set `size`, then fill in the other members. */
-struct rxw_rxgk_client_options {
-	size_t size;
-	uint8_t index;			/* RXW_RXGK_INDEX…; 0 = 4 */
-	int64_t (*time)(void *context); /* 100 ns since 1970; NULL = system clock */
-	void *time_context;
-	const char *client_name; /* for rxw_connection_identity(); NULL = unknown */
-};
-
-/*
- * The client side, for rxw_connection_create(). The token is copied; its level is that of the
- * connections. `options` may be NULL. The caller owns *security. -RXW_EINVAL; -RXW_ENOTSUP:
- * unknown enctype; -RXW_ENOMEM. Any thread.
- */
-RXW_MUST_USE
-int rxw_rxgk_client(const struct rxw_rxgk_token *token,
-		    const struct rxw_rxgk_client_options *options, rxw_security **security);
 
 /*
  * -- Negotiation service: tokens for holders of Kerberos tickets (rx-protocol 7.4.7)
@@ -130,7 +69,7 @@ struct rxw_rxgk_negotiation_options {
 	uint8_t index;	      /* RXW_RXGK_INDEX…; 0 = 4 */
 	uint32_t lifetime_s;  /* maximum lifetime of a token; 0 = that of the ticket */
 	uint32_t rekey_s;     /* advice in tokens, unless the client asks for less; 0 = none */
-	uint32_t rekey_bytes; /* the same, like `bytelife` of struct rxw_rxgk_token */
+	uint32_t rekey_bytes; /* the same, in bytes: 1..62 = a power of two; 63 = none */
 	/*
 	 * AFSCombineTokens: returns the keys of the file server with this UUID (16 bytes, network
 	 * byte order), which the application continues to own, or NULL if it is unknown. If the
@@ -155,42 +94,6 @@ void rxw_rxgk_negotiation_destroy(rxw_rxgk_negotiation *negotiation);
 /* Offer it at an endpoint; `service` may be NULL. Errors as rxw_service_add(). */
 int rxw_rxgk_negotiation_add(rxw_rxgk_negotiation *negotiation, rxw_endpoint *endpoint,
 			     rxw_service **service);
-
-/* Zero the structure, set `size`, then fill in the other members. */
-struct rxw_rxgk_negotiate_options {
-	size_t size;
-	const char *cell;   /* target afs-rxgk@_afs.CELL */
-	const char *target; /* or another name: hostbased, or a principal with a slash */
-	const char *ccache; /* credential cache; NULL = default cache */
-	const char *keytab; /* keytab of the client, instead of a password; NULL = none */
-	uint32_t level;	    /* enum rxw_level of the token */
-	int32_t enctype;    /* of K0; 0 = the best that the server supports: 20, 19, 18, 17 */
-	uint32_t rekey_s;   /* advice to request; 0 = chosen by the server */
-	uint32_t rekey_bytes;
-};
-
-/*
- * Get a token over `connection`, which leads to the negotiation service with the null class.
- * Waits for the server and for the KDC. Set token->size before. Free the token with
- * rxw_rxgk_token_free(). -RXW_EINVAL; -RXW_ENOKEY: no ticket; -RXW_ECALL: the call failed, or the
- * server refused; -RXW_EDECODE: the answer is invalid or not authentic; -RXW_ENOMEM, -RXW_ESYS.
- * `error`, of `room` bytes, receives a message; it may be NULL.
- */
-RXW_MUST_USE
-int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *options,
-		       struct rxw_rxgk_token *token, char *error, size_t room);
-
-/*
- * Combine the token of a user with that of a cache manager, at a level that is not below either;
- * using the result requires both keys. `server_uuid` (16 bytes) is the file server that the token
- * is for (AFSCombineTokens); NULL: that of the connection (CombineTokens). Set token->size before.
- * Free the token with rxw_rxgk_token_free(). -RXW_EINVAL, -RXW_ENOMEM, -RXW_EDECODE, or -RXW_ECALL
- * with the code of the server in *code, which may be NULL.
- */
-RXW_MUST_USE
-int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
-		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
-		     struct rxw_rxgk_token *token, rxw_code *code);
 
 #ifdef __cplusplus
 }

@@ -36,71 +36,6 @@ extern "C" {
 #define RXW_RXKAD_TICKET_MAX 12000
 
 /*
- * A ticket, with the data that its holder needs. Created by rxw_rxkad_print_token(), or filled in
- * by the application with a ticket from elsewhere. Free its contents with rxw_rxkad_token_free().
- * The session key is secret.
- */
-struct rxw_rxkad_token {
-	size_t size;
-	int32_t kvno;		/* form, see above, or key version of a Kerberos 4 ticket */
-	uint8_t session_key[8]; /* of a Kerberos 5 ticket: from rxw_rxkad_session_key() */
-	bool local;		/* made with the service key */
-	void *ticket;		/* malloc() */
-	size_t ticket_length;	/* RXW_RXKAD_TICKET_MIN..MAX */
-	int64_t begins;		/* seconds since 1970; 0 = no start time */
-	int64_t expires;	/* seconds since 1970; INT64_MAX = never */
-	char *client_name;	/* "user@REALM", malloc(); NULL = unknown */
-};
-
-/* Wipe and free the contents of a token, but not the structure. NULL is ignored. */
-void rxw_rxkad_token_free(struct rxw_rxkad_token *token);
-
-/*
- * Derive the session key of rxkad from that of a Kerberos 5 ticket (rx-protocol 7.3.6).
- * -RXW_ENOTSUP: rxkad does not support the enctype; -RXW_EINVAL: wrong length; -RXW_ESYS:
- * libcrypto failed. Any thread.
- */
-RXW_MUST_USE
-int rxw_rxkad_session_key(int32_t enctype, const void *key, size_t length, uint8_t session_key[8]);
-
-/* Zero the structure, set `size`, then fill in the other members. */
-struct rxw_rxkad_print_options {
-	size_t size;
-	/*
-	 * "user@REALM" or "user/instance@REALM", without '\'. NULL: "afs" without a realm, the
-	 * service itself, which servers treat as superuser.
-	 */
-	const char *name;
-	uint32_t lifetime_s;		/* up to 30 days; 0: from 1970 to 2038, as OpenAFS does */
-	int64_t (*time)(void *context); /* seconds since 1970; NULL = system clock */
-	void *time_context;
-	/*
-	 * The service key to seal the ticket with, of `key_length` bytes, and its numbers. Not of
-	 * single DES. NULL: the newest of `keys`.
-	 */
-	const void *key;
-	size_t key_length;
-	int32_t kvno, enctype;
-	/* 8 bytes: a DES key with odd parity that is not weak; NULL: a random one */
-	const void *session_key;
-	/*
-	 * Seconds since 1970, and lifetime_s must be 0. Servers refuse a ticket of more than 30
-	 * days unless `begins` is 0. `expires` 0: by lifetime_s.
-	 */
-	int64_t begins, expires;
-};
-
-/*
- * Create a token with the newest Kerberos key of `keys` (rx-protocol 7.3.9), or with that of the
- * options; `keys` may then be NULL. `options` may be NULL. Set token->size before. -RXW_EINVAL;
- * -RXW_ENOKEY: no RXW_KEY_KRB5 key; -RXW_ENOTSUP: libkrb5 does not support its enctype;
- * -RXW_ENOMEM; -RXW_ESYS: no random numbers. Any thread.
- */
-RXW_MUST_USE
-int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *options,
-			  struct rxw_rxkad_token *token);
-
-/*
  * Finds the service key that a ticket names: version and enctype, 0 for single DES. Writes at most
  * `room` bytes (RXW_KEY_MAX) to `key`, which is wiped after use, and sets *length. Returns 0, or a
  * negative result: there is no such key. kvno and enctype come from the network. Called for each
@@ -148,21 +83,6 @@ struct rxw_rxkad_server_options {
  */
 RXW_MUST_USE
 int rxw_rxkad_server(const struct rxw_rxkad_server_options *options, rxw_security **security);
-
-/*
- * Change `allow_dotted` of a server side that exists, for clients that authenticate from now on.
- * -RXW_EINVAL: NULL, or not made by rxw_rxkad_server(). Any thread.
- */
-int rxw_rxkad_allow_dotted(rxw_security *security, int allow);
-
-/*
- * The client side, for rxw_connection_create(). The token is copied; `level` (enum rxw_level) is
- * that of the connections. If the server requires a stronger level, the connection ends with
- * RXW_RXKAD_LEVELFAIL. The caller owns *security. -RXW_EINVAL: the level or the ticket length is
- * invalid; -RXW_ENOMEM. Any thread.
- */
-RXW_MUST_USE
-int rxw_rxkad_client(const struct rxw_rxkad_token *token, uint8_t level, rxw_security **security);
 
 #ifdef __cplusplus
 }

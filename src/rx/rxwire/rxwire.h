@@ -14,7 +14,6 @@
 #include <rxwire/keys.h>
 #include <rxwire/queue.h>
 #include <rxwire/rpc.h>
-#include <rxwire/rpcstats.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 #include <rxwire/security.h>

@@ -6,6 +6,8 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/token.h>
 
+#include "rxgk/client.h"
+
 /*
  * The result, in memory of rxw_secret_alloc(); strings of malloc(). Freed by rxw_negotiated_free().
  */

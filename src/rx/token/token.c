@@ -7,6 +7,7 @@
 #include "keys/secret.h"
 #include "token/cell_ticket.h"
 
+#include <rxwire/afs.h>
 #include <rxwire/error.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>

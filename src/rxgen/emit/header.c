@@ -278,7 +278,7 @@ void emit_header_output(struct emit *e)
 	emit_raw(e, emit_format(e, "#ifndef %s", name));
 	emit_raw(e, emit_format(e, "#define %s", name));
 	emit_blank(e);
-	emit_raw(e, "#include <rxwire/rpc.h>");
+	emit_raw(e, "#include <rxwire/stub.h>");
 	for (size_t i = 0; i < file->item_count; i++) {
 		if (file->items[i].kind == XG_ITEM_HEADER)
 			emit_raw(e, emit_format(e, "#include \"%s\"", file->items[i].text));

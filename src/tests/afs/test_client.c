@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxwire/coder.h>
 #include <rxwire/rxwire.h>
 
 #include "afs/client/client.h"

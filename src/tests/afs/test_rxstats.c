@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 
 #include "afs/afsvol.h"

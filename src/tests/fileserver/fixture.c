@@ -715,15 +715,19 @@ rxw_security *token_for_rxkad(rxw_keys *keys, const char *name, uint8_t level)
 
 rxw_security *token_for_rxgk(rxw_keys *keys, const char *name)
 {
-	const struct rxw_rxgk_print_options options = {.size = sizeof(options),
-						       .level = RXW_LEVEL_CRYPT,
-						       .lifetime_s = 3600,
-						       .name = name};
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
-	rxw_security *security = NULL;
+	const struct rxw_token_options options = {.size = sizeof(options),
+						  .source = RXW_TOKEN_LOCAL,
+						  .index = RXW_RXGK_INDEX,
+						  .level = RXW_LEVEL_CRYPT,
+						  .keys = keys,
+						  .lifetime_s = 3600,
+						  .client = name};
+	rxw_security *security;
+	rxw_token *token;
+	char why[256];
 
-	ck_assert_int_eq(rxw_rxgk_print_token(keys, &options, &token), 0);
-	ck_assert_int_eq(rxw_rxgk_client(&token, NULL, &security), 0);
-	rxw_rxgk_token_free(&token);
+	ck_assert_msg(!rxw_token_create(&options, &token, why, sizeof(why)), "%s", why);
+	security = rxw_security_ref(rxw_token_security(token));
+	rxw_token_unref(token);
 	return security;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 
 #include "common/clock.h"

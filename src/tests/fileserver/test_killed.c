@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <rxwire/coder.h>
 #include <rxwire/error.h>
 
 #include "afs/numbers.h"

@@ -309,21 +309,13 @@ END_TEST
  */
 START_TEST(tokens_without_keys)
 {
-	const struct rxw_rxgk_print_options options = {.size = sizeof(options),
-						       .level = RXW_LEVEL_CRYPT,
-						       .name = ALICE,
-						       .lifetime_s = 3600};
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
 	AFSFetchStatus status;
-	rxw_security *gk;
 
 	setup(false, "none", NULL, NULL);
 	ck_assert_int_eq(bulk_of(kad(FSD_FS, ALICE, RXW_LEVEL_CRYPT), root_fid(), &status),
 			 RXW_RXKAD_UNKNOWNKEY);
-	ck_assert_int_eq(rxw_rxgk_print_token(keys, &options, &token), 0);
-	ck_assert_int_eq(rxw_rxgk_client(&token, NULL, &gk), 0);
-	rxw_rxgk_token_free(&token);
-	int32_t code = bulk_of(connect_with(FSD_FS, gk), root_fid(), &status);
+	int32_t code =
+		bulk_of(connect_with(FSD_FS, token_for_rxgk(keys, ALICE)), root_fid(), &status);
 
 	ck_assert_msg(code >= RXW_RXGK_INCONSISTENCY && code <= RXW_RXGK_SEALED_INCON, "code %d",
 		      code);

@@ -41,21 +41,16 @@ static void put(rxw_keys *keys)
 static void put_versions(rxw_keys *const *version, size_t count)
 {
 	rxw_keys *both;
-	uint8_t key[RXW_KEY_MAX];
-	size_t length;
+	char why[256];
 
 	ck_assert_int_eq(rxw_keys_create(&both), 0);
 	for (size_t i = 0; i < count; i++) {
-		struct rxw_key_info info = {.size = sizeof(info)};
+		char file[sizeof(path) + 32];
 
-		for (size_t k = 0; rxw_keys_info(version[i], k, &info) == 0; k++) {
-			ck_assert_int_eq(rxw_keys_find(version[i], info.type, info.kvno,
-						       info.enctype, key, sizeof(key), &length),
-					 0);
-			ck_assert_int_eq(
-				rxw_keys_add(both, info.type, info.kvno, info.enctype, key, length),
-				0);
-		}
+		snprintf(file, sizeof(file), "%s.version%zu", path, i);
+		ck_assert_msg(!rxw_keys_write(version[i], file, 1, why, sizeof(why)), "%s", why);
+		ck_assert_msg(!rxw_keys_load(both, file, NULL, why, sizeof(why)), "%s", why);
+		unlink(file);
 	}
 	put(both);
 	rxw_keys_unref(both);

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <rxwire/coder.h>
 #include <rxwire/rxwire.h>
 
 #include "afs/dir.h"

@@ -7,6 +7,7 @@
 
 #include <netinet/in.h>
 
+#include <rxwire/afs.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 #include <rxwire/rxwire.h>

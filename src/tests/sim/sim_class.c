@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxwire/afs.h>
 #include <rxwire/keys.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
 #include "proto/auth/auth.h"
+#include "rxgk/client.h"
 #include "sim.h"
 #include "tests/support/test_class.h"
 

@@ -6,7 +6,7 @@
 #ifndef RXW_TESTS_XG_STREAM_H
 #define RXW_TESTS_XG_STREAM_H
 
-#include <rxwire/rpc.h>
+#include <rxwire/stub.h>
 
 struct rxw_call {
 	const uint8_t *in; /* input, and the position in it */

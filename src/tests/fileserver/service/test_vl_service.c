@@ -3,6 +3,7 @@
 #include "tests/fileserver/fixture.h"
 
 #include <netinet/in.h>
+#include <rxwire/coder.h>
 #include <rxwire/error.h>
 
 #include "afs/numbers.h"

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include <rxwire/coder.h>
 #include <rxwire/xdr.h>
 
 const char fuzz_name[] = "xdr";

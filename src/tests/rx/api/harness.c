@@ -11,6 +11,7 @@
 
 #include "base/wire.h"
 #include "harness.h"
+#include "rxgk/client.h"
 #include "streams.h"
 #include "tests/support/constants.h"
 #include "tests/support/internals.h"

@@ -4,7 +4,9 @@
 #define TESTS_FACE_HARNESS_H
 
 #include <pthread.h>
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
+#include <rxwire/stub.h>
 #include <stdbool.h>
 
 #include "tests/asserts.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <rxwire/rpc.h>
+#include <rxwire/stub.h>
 
 #include "harness.h"
 #include "tests/main.h"

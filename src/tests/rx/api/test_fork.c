@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rxwire/afs.h>
 #include <rxwire/connpool.h>
 #include <rxwire/observe.h>
 #include <rxwire/rpc.h>
+#include <rxwire/stub.h>
 #include <rxwire/trace.h>
 
 #include "harness.h"

@@ -12,6 +12,7 @@
 
 #include <rxwire/observe.h>
 
+#include "rxgk/client.h"
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 
@@ -335,13 +336,6 @@ START_TEST(security)
 	REFUSES(rxw_keys_add(NULL, RXW_KEY_DES, 1, 0, bytes, 8));
 	REFUSES(rxw_keys_add(keys, RXW_KEY_DES, 1, 0, NULL, 8));
 	REFUSES(rxw_keys_generate(NULL, RXW_KEY_RXGK, 1, 17));
-	REFUSES(rxw_keys_find(NULL, RXW_KEY_DES, 1, 0, bytes, sizeof(bytes), &length));
-	REFUSES(rxw_keys_find(keys, RXW_KEY_DES, 1, 0, NULL, sizeof(bytes), &length));
-	REFUSES(rxw_keys_find(keys, RXW_KEY_DES, 1, 0, bytes, sizeof(bytes), NULL));
-	REFUSES(rxw_keys_best(NULL, RXW_KEY_DES, &code, &code, bytes, sizeof(bytes), &length));
-	REFUSES(rxw_keys_best(keys, RXW_KEY_DES, &code, &code, NULL, sizeof(bytes), &length));
-	REFUSES(rxw_keys_best(keys, RXW_KEY_DES, &code, &code, bytes, sizeof(bytes), NULL));
-	FAILS(rxw_keys_best(keys, RXW_KEY_DES, NULL, NULL, bytes, sizeof(bytes), &length));
 	REFUSES(rxw_keys_info(NULL, 0, &key_info));
 	REFUSES(rxw_keys_info(keys, 0, NULL));
 	REFUSES(rxw_keys_load(NULL, "/nowhere", NULL, text, sizeof(text)));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rxgk/client.h"
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 

@@ -3,6 +3,7 @@
 
 #include "testing.h"
 
+#include <rxwire/coder.h>
 #include <rxwire/xdr.h>
 
 START_TEST(known_bytes)

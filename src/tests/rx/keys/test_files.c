@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files of service keys: formats, ownership, damage, rotation. */
 
+#include "keys/keys.h"
 #include "tests/rx/base/testing.h"
 
 #include "keys/file.h"

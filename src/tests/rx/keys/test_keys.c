@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of service keys: look-up, refusals, and both with concurrent readers. */
 
+#include "keys/keys.h"
 #include "tests/rx/base/testing.h"
 
 #include <rxwire/error.h>

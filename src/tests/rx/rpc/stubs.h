@@ -4,6 +4,7 @@
 #define TESTS_RPC_STUBS_H
 
 #include <rxwire/rpc.h>
+#include <rxwire/stub.h>
 
 #include "tests/rx/api/harness.h"
 

@@ -6,6 +6,7 @@
 #include "vectors.h"
 
 #include "base/wire.h"
+#include "keys/keys.h"
 #include "rxkad/rxkad_conn.h"
 #include "rxkad/derive.h"
 #include "rxkad/des.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pairs of a server's and a client's object, with keys made for the test. */
 #include "kinds.h"
+#include "rxgk/client.h"
 #include "tests/asserts.h"
 
 #include <stdint.h>
 
+#include <rxwire/afs.h>
 #include <rxwire/keys.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>

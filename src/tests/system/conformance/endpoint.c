@@ -27,9 +27,11 @@
 #include <netinet/in.h>
 #include <sys/syscall.h>
 
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 
 #include "base/wire.h"
+#include "rxgk/client.h"
 #include "tests/support/challenger.h"
 #include "tests/support/constants.h"
 

@@ -18,6 +18,7 @@
  * LEVEL is 0, 1 or 2. Codes of failed calls go to stderr.
  */
 #include <arpa/inet.h>
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 #include <signal.h>
 #include <stdio.h>

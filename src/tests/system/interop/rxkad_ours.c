@@ -8,6 +8,7 @@
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 #include <signal.h>
 #include <stdio.h>

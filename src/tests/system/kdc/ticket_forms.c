@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <krb5.h>
 #include <netinet/in.h>
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 #include <stdio.h>
 #include <stdlib.h>
