@@ -56,6 +56,7 @@ fileserver_sources += \
 	src/fileserver/service/places.h \
 	src/fileserver/service/service.c src/fileserver/service/service.h \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
+	src/fileserver/service/waiting.c src/fileserver/service/waiting.h \
 	src/fileserver/service/xstats.c
 fileserver_sources += \
 	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/sandbox.c src/fileserver/sandbox.h \

@@ -141,7 +141,6 @@ void fsd_server_tick(struct fsd_server *server)
 	struct fsd_reader_stats readers;
 	size_t peak = 0, packets = rxw_engine_memory(server->engine, &peak);
 
-	fsd_service_look(server->service);
 	if (++server->ticks % TRIM_TICKS)
 		return;
 	fsd_readers_stats(server->readers, &readers);

@@ -92,7 +92,7 @@ int fsd_server_reload(struct fsd_server *server);
 /* Statistics as log lines, also between fsd_server_drain() and fsd_server_stop(). */
 void fsd_server_report(struct fsd_server *server);
 
-/* Every second, on one thread: calls that wait for a place, and memory that goes back to the system after a peak. */
+/* Every second, on one thread: memory goes back to the system after a peak. */
 void fsd_server_tick(struct fsd_server *server);
 
 /* Begin a packet trace of all ports, or write it and end it. */

@@ -199,8 +199,11 @@ static enum fsd_entry take_place(struct fetch *fetch,
 {
 	struct fs_call *call = fetch->call;
 	struct fsd_service *service = call->service;
-	enum fsd_entry entry = fsd_place_await(&service->sending, &fetch->slot, call->rx,
-					       &call->running.peer, monotonic_ns(), start);
+	struct fsd_places *all = &service->sending;
+	const struct sockaddr_storage *peer = &call->running.peer;
+	enum fsd_entry entry =
+		start ? fsd_wait_for_place(service, all, &fetch->slot, call->rx, peer, start)
+		      : fsd_place_enter(all, &fetch->slot, call->rx, peer, monotonic_ns());
 
 	fsd_count(&service->counters.fetches_given_up, entry == FSD_ENTRY_TAKEN);
 	fsd_count(&service->counters.fetches_held, entry == FSD_ENTRY_WAITS);

@@ -198,19 +198,19 @@ static struct fsd_place *take_from_slow(struct fsd_places *all, struct fsd_place
 static void push_waiter(struct fsd_places *all, struct fsd_place *place)
 {
 	place->next = NULL;
+	place->link = all->last;
 	*all->last = place;
 	all->last = &place->next;
 }
 
-static struct fsd_place *pop_waiter(struct fsd_places *all)
+static void unlink_waiter(struct fsd_places *all, struct fsd_place *place)
 {
-	struct fsd_place *place = all->first;
-
-	assert(place && place->waiter);
-	all->first = place->next;
-	if (!all->first)
-		all->last = &all->first;
-	return place;
+	assert(place->waiter && *place->link == place);
+	*place->link = place->next;
+	if (place->next)
+		place->next->link = place->link;
+	else
+		all->last = place->link;
 }
 
 /* False: as many of its address wait as others may, or there is no memory. */
@@ -223,19 +223,32 @@ static bool add_waiter(struct fsd_places *all, struct fsd_place *place, uint64_t
 	return place->waiter != NULL;
 }
 
+static void remove_waiter(struct fsd_places *all, struct fsd_place *place)
+{
+	unlink_waiter(all, place);
+	fsd_share_give(&all->waiters, place->waiter);
+	place->waiter = NULL;
+}
+
+static void put_waiter_last(struct fsd_places *all, struct fsd_place *place)
+{
+	unlink_waiter(all, place);
+	push_waiter(all, place);
+}
+
 /* The first one whose share permits it has got a place, and does not wait any more. Others wait behind the rest. */
 static struct fsd_place *admit_waiter(struct fsd_places *all)
 {
 	size_t looks = all->waiters.count < LOOKS ? all->waiters.count : LOOKS;
 
 	while (looks-- && all->count < all->max) {
-		struct fsd_place *place = pop_waiter(all);
+		struct fsd_place *place = all->first;
 
 		if (take_place(all, place, false)) {
-			fsd_share_give(&all->waiters, place->waiter);
+			remove_waiter(all, place);
 			return place;
 		}
-		push_waiter(all, place);
+		put_waiter_last(all, place);
 	}
 	return NULL;
 }
@@ -278,14 +291,21 @@ enum fsd_entry fsd_place_await(struct fsd_places *all, struct fsd_place *place, 
 			       const struct sockaddr_storage *peer, uint64_t now,
 			       void (*start)(struct fsd_place *place, bool got))
 {
+	const struct fsd_place_keys keys = keys_of(peer);
 	struct fsd_place_pin pin = {.thread = pthread_self()};
 	enum fsd_entry entry = FSD_ENTRY_REFUSED;
 	struct fsd_place *slow = NULL;
 
-	*place = (struct fsd_place){.rx = rx, .keys = keys_of(peer), .open = true, .start = start};
-	pthread_mutex_init(&place->lock, NULL);
 	pthread_mutex_lock(&all->lock);
-	if (take_place(all, place, false))
+	*place = (struct fsd_place){.rx = rx,
+				    .keys = keys,
+				    .open = true,
+				    .start = start,
+				    .withdrawn = place->withdrawn};
+	pthread_mutex_init(&place->lock, NULL);
+	if (place->withdrawn)
+		entry = FSD_ENTRY_REFUSED;
+	else if (take_place(all, place, false))
 		entry = FSD_ENTRY_FREE;
 	else if ((slow = take_from_slow(all, place, &pin, now)))
 		entry = FSD_ENTRY_TAKEN;
@@ -305,30 +325,51 @@ enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, 
 	return fsd_place_await(all, place, rx, peer, now, NULL);
 }
 
+void fsd_place_withdraw(struct fsd_places *all, struct fsd_place *place)
+{
+	bool waited;
+
+	pthread_mutex_lock(&all->lock);
+	waited = place->waiter != NULL;
+	place->withdrawn = true;
+	if (waited)
+		remove_waiter(all, place);
+	pthread_mutex_unlock(&all->lock);
+	if (!waited)
+		return;
+	pthread_mutex_destroy(&place->lock);
+	place->start(place, false);
+}
+
+static bool has_waited_long(const struct fsd_place *place, uint64_t now)
+{
+	return now >= place->since && now - place->since >= FSD_WAIT_MS * (uint64_t)NS_PER_MS;
+}
+
 /* With the lock held: the next one that waits, if it does not wait any more. *slow: it has the place of that one. */
 static struct fsd_place *look_at_waiter(struct fsd_places *all, uint64_t now,
 					struct fsd_place_pin *pin, struct fsd_place **slow,
 					bool *got)
 {
-	struct fsd_place *place = pop_waiter(all);
+	struct fsd_place *place = all->first;
 
 	*got = take_place(all, place, false);
 	*slow = *got ? NULL : take_from_slow(all, place, pin, now);
 	*got |= *slow != NULL;
-	if (!*got &&
-	    (now < place->since || now - place->since < FSD_WAIT_MS * (uint64_t)NS_PER_MS)) {
-		push_waiter(all, place);
+	if (!*got && !has_waited_long(place, now)) {
+		put_waiter_last(all, place);
 		return NULL;
 	}
-	fsd_share_give(&all->waiters, place->waiter);
+	remove_waiter(all, place);
 	return place;
 }
 
-unsigned fsd_places_look(struct fsd_places *all, uint64_t now)
+bool fsd_places_look(struct fsd_places *all, uint64_t now, unsigned *taken)
 {
-	unsigned taken = 0;
 	size_t looks;
+	bool waits;
 
+	*taken = 0;
 	pthread_mutex_lock(&all->lock);
 	for (looks = all->waiters.count; looks && all->first; looks--) {
 		struct fsd_place_pin pin = {.thread = pthread_self()};
@@ -338,15 +379,16 @@ unsigned fsd_places_look(struct fsd_places *all, uint64_t now)
 		pthread_mutex_unlock(&all->lock);
 		if (slow)
 			end_slow(all, slow, &pin);
-		taken += slow != NULL;
+		*taken += slow != NULL;
 		if (place && !got)
 			pthread_mutex_destroy(&place->lock);
 		if (place)
 			place->start(place, got);
 		pthread_mutex_lock(&all->lock);
 	}
+	waits = all->first != NULL;
 	pthread_mutex_unlock(&all->lock);
-	return taken;
+	return waits;
 }
 
 /* With the lock held: no other thread uses the call from now on. */

@@ -43,9 +43,10 @@ struct fsd_place {
 	/* The lock of all covers these while the call waits for a place. */
 	void (*start)(struct fsd_place *place, bool got);
 	uint64_t since; /* monotonic ns */
-	struct fsd_share *waiter;
-	struct fsd_place *next;
+	struct fsd_share *waiter; /* NULL: it does not wait */
+	struct fsd_place *next, **link;
 	/* The lock of all covers these: */
+	bool withdrawn; /* the call waits no more; stays if the call enters again */
 	unsigned index;
 	bool open; /* the call may be ended */
 	bool lost; /* another one has the place */
@@ -91,14 +92,22 @@ enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, 
 			       const struct sockaddr_storage *peer, uint64_t now);
 /*
  * The same, but the call waits if it would be refused, unless too many of its address wait already. Then `start` is called,
- * on any thread and perhaps before this function returns: the call has a place now; or it has waited for too long, and
- * `place` is void. It must not wait, nor leave the place.
+ * on any thread and perhaps before this function returns: the call has a place now; or it has waited for too long or was
+ * withdrawn, and `place` is void. It must not wait, nor leave the place. `place` is zeroed before the first attempt.
  */
 enum fsd_entry fsd_place_await(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
 			       const struct sockaddr_storage *peer, uint64_t now,
 			       void (*start)(struct fsd_place *place, bool got));
-/* Every second: calls that wait may get the places of calls that have become slow, or are refused. How many did. */
-unsigned fsd_places_look(struct fsd_places *all, uint64_t now);
+/*
+ * The client of a call is gone. If the call waits, `start` is called; if it has not begun to, it never will. Any thread
+ * that keeps the place from ending meanwhile. Does not wait.
+ */
+void fsd_place_withdraw(struct fsd_places *all, struct fsd_place *place);
+/*
+ * Every second: calls that wait may get the places of calls that have become slow, or are refused. *taken: how many did.
+ * False: none waits any more.
+ */
+bool fsd_places_look(struct fsd_places *all, uint64_t now, unsigned *taken);
 /*
  * Before and after each wait for the client. Without fsd_place_wait() the bytes only are counted. A wait that has begun
  * goes on if it is begun again. Any thread that knows that something came may end it.

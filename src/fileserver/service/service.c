@@ -51,6 +51,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 		       options->advertise_count * sizeof(*options->advertise));
 	service->start_time = (uint32_t)time(NULL);
 	pthread_mutex_init(&service->running.lock, NULL);
+	fsd_waiting_init(&service->waiting);
 	fsd_permits_init(&service->lists, FSD_LISTS_MAX);
 	fsd_permits_init(&service->fragmented, FSD_FRAGMENTED_MAX);
 	fsd_xstats_init(&service->xstats);
@@ -82,6 +83,7 @@ void fsd_service_destroy(struct fsd_service *service)
 {
 	if (!service)
 		return;
+	fsd_waiting_fini(&service->waiting);
 	fsd_later_end(&service->later);
 	fsd_pool_destroy(service->storers);
 	fsd_rootafs_destroy(service->rootafs);
@@ -93,12 +95,6 @@ void fsd_service_destroy(struct fsd_service *service)
 	fsd_permits_fini(&service->fragmented);
 	fsd_permits_fini(&service->lists);
 	free(service);
-}
-
-void fsd_service_look(struct fsd_service *service)
-{
-	fsd_count(&service->counters.fetches_given_up,
-		  fsd_places_look(&service->sending, monotonic_ns()));
 }
 
 void fsd_service_settle(struct fsd_service *service)

@@ -60,9 +60,6 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 /* NULL is allowed. No call may be running. */
 void fsd_service_destroy(struct fsd_service *service);
 
-/* Every second, on one thread: calls that wait for others. */
-void fsd_service_look(struct fsd_service *service);
-
 /*
  * After rxw_endpoint_stop(), before the endpoint is destroyed: wait for the answers to calls whose handlers have
  * returned.

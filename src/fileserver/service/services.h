@@ -16,6 +16,7 @@
 #include "fileserver/service/permits.h"
 #include "fileserver/service/places.h"
 #include "fileserver/service/service.h"
+#include "fileserver/service/waiting.h"
 
 /* -- xstats.c: the statistics that xstat_fs_test and afsmonitor show -- */
 
@@ -183,6 +184,7 @@ struct fsd_service {
 	struct fsd_running running;
 	struct fsd_later later;
 	struct fsd_places storing, sending;
+	struct fsd_waiting waiting;
 	struct fsd_pool *storers; /* threads that give the data of clients to the store */
 	struct fsd_permits lists,
 		fragmented; /* lists of very many volumes; files of very many pieces */

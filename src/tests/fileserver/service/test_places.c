@@ -233,6 +233,16 @@ static enum fsd_entry await(unsigned i, const char *text, uint64_t now)
 	return fsd_place_await(&all, &place[i], NULL, &peer, now, note_start);
 }
 
+/* How many got the place of a slow call. */
+static unsigned look(uint64_t now)
+{
+	unsigned taken;
+	bool waits = fsd_places_look(&all, now, &taken);
+
+	ck_assert(waits == (all.first != NULL));
+	return taken;
+}
+
 /* This one was started, and no other. */
 static void expect_started(unsigned i, bool got)
 {
@@ -303,15 +313,15 @@ START_TEST(end_of_waiting)
 	begin(0, "10.0.0.1", 1, 1);
 	ck_assert_int_eq(await(1, "10.0.0.2", 1), FSD_ENTRY_WAITS);
 	ck_assert_int_eq(await(2, "10.0.0.3", 1), FSD_ENTRY_WAITS);
-	fsd_places_look(&all, PERIOD);
+	ck_assert_uint_eq(look(PERIOD), 0);
 	ck_assert_uint_eq(starts, 0);
-	fsd_places_look(&all, 1 + PERIOD);
+	ck_assert_uint_eq(look(1 + PERIOD), 1);
 	expect_started(1, true);
 	ck_assert(place[0].lost);
 	fsd_place_leave(&all, &place[0]);
-	fsd_places_look(&all, limit);
+	ck_assert_uint_eq(look(limit), 0);
 	ck_assert_uint_eq(starts, 0);
-	fsd_places_look(&all, 1 + limit);
+	ck_assert_uint_eq(look(1 + limit), 0);
 	expect_started(2, false);
 	teardown();
 }

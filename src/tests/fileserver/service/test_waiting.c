@@ -796,7 +796,7 @@ START_TEST(slowest_fetch)
 	while (!fetcher.ended) {
 		ck_assert_int_eq(rxw_call_read(reader.call, got, 16384), 16384);
 		usleep(20000);
-		fsd_service_look(shop.service);
+		fsd_waiting_look(shop.service);
 	}
 	pthread_join(fetcher.thread, NULL);
 	ck_assert_int_eq(fetcher.n, sizeof(fetcher.got));
@@ -809,6 +809,34 @@ START_TEST(slowest_fetch)
 		usleep(1000);
 	/* All three were incomplete, whoever ended them. */
 	ck_assert_uint_eq(fsd_counted(&shop.service->counters.fetch_aborts), 3);
+	teardown();
+}
+END_TEST
+
+/*
+ * While the server drains, no thread of its own calls it every second. A fetch that waits gets the place of a slow one all
+ * the same.
+ */
+START_TEST(fetches_wait_during_a_drain)
+{
+	static char large[3 << 20];
+	static struct fetcher fetcher;
+	struct slow slow;
+	AFSFid file;
+
+	setup();
+	shop.service->sending.max = 1;
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(
+		shop_put(a, &file, 0, sizeof(large), sizeof(large), large, sizeof(large), &st), 0);
+	slow_fetch(&slow, 0, &file, sizeof(large));
+	fetch_begins(&fetcher, &file);
+	await_held(1);
+	ck_assert_int_eq(rxw_endpoint_stop(shop.server, 60000), 0);
+	pthread_join(fetcher.thread, NULL);
+	ck_assert_int_eq(fetcher.n, sizeof(fetcher.got));
+	ck_assert_uint_eq(shop.service->counters.fetches_given_up, 1);
+	slow_drop(&slow);
 	teardown();
 }
 END_TEST
@@ -979,5 +1007,6 @@ TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_repli
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
 		 slow_stores, stores_without_threads, stores_and_a_slow_disk, stores_at_a_stop,
-		 slowest_fetch, fetches_wait, fetches_that_wait_end, places_and_descriptors,
-		 slowest_store, fetch_ends_on_another_thread, slow_but_alone)
+		 slowest_fetch, fetches_wait_during_a_drain, fetches_wait, fetches_that_wait_end,
+		 places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
+		 slow_but_alone)
