@@ -192,6 +192,8 @@ void fs_answer_later(struct fs_call *call, int result,
 void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job));
 /* The change of a deferred call has ended, with another result than STORE_LATER: tell the clients, and reply. */
 void fs_end_change(struct fs_call *call, int result);
+/* The events of a deferred call go there; NULL: nowhere, and none is on its way. On a thread that may wait. */
+void fs_set_callback(struct fs_call *call, rxw_call_fn report, void *arg);
 /* After a reply: the call ends. `code`: what the client got. */
 void fs_end(struct fs_call *call, int32_t code);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data of files, directories and symbolic links. */
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -256,7 +255,6 @@ static void answer_fetch(struct fs_call *call, int rc)
 static void end_fetch(struct fsd_source *source, int rc)
 {
 	struct fs_call *call = ((struct fetch *)(void *)source)->call;
-	int silenced;
 
 	call->fetch = (struct fetch *)(void *)source;
 	if (!call->service->audit_reads) {
@@ -264,9 +262,7 @@ static void end_fetch(struct fsd_source *source, int rc)
 		return;
 	}
 	/* The call outlives the flow, which no callback may visit any more. */
-	silenced = rxw_call_set_callback(call->rx, NULL, NULL);
-	assert(silenced == 0); /* this thread may wait for a callback that runs */
-	(void)silenced;
+	fs_set_callback(call, NULL, NULL);
 	fs_answer_later(call, rc, answer_fetch);
 }
 
@@ -330,8 +326,11 @@ static void send_after_wait(struct fsd_job *job)
 	struct fs_call *call =
 		(struct fs_call *)(void *)((char *)job - offsetof(struct fs_call, job));
 	struct fetch *fetch = call->fetch;
-	int rc = fetch->has_slot ? open_after_wait(fetch) : AFS_VBUSY;
+	int rc = rxw_call_error(call->rx, NULL) ? FSD_LOST : AFS_VBUSY;
 
+	fs_set_callback(call, NULL, NULL); /* report_gone() uses the fetch */
+	if (fetch->has_slot)
+		rc = open_after_wait(fetch);
 	if (!rc && (clip(fetch, fetch->status.length) != fetch->length || !take_permit(fetch)))
 		rc = AFS_VBUSY;
 	start_flow(fetch, rc);
@@ -346,6 +345,16 @@ static void start_after_wait(struct fsd_place *place, bool got)
 	fs_run_later(fetch->call, send_after_wait);
 }
 
+/* A client that is gone keeps no share of those that wait. */
+static void report_gone(rxw_call *rx, unsigned events, void *arg)
+{
+	struct fetch *fetch = arg;
+
+	(void)rx;
+	if (events & RXW_EVENT_DONE)
+		fsd_place_withdraw(&fetch->call->service->sending, &fetch->slot);
+}
+
 static bool wait_for_place(struct fetch *fetch)
 {
 	enum fsd_entry entry;
@@ -355,6 +364,7 @@ static bool wait_for_place(struct fetch *fetch)
 	fetch->place.store->ops->read_end(fetch->reader);
 	fetch->reader = NULL;
 	fetch->call->fetch = fetch;
+	fs_set_callback(fetch->call, report_gone, fetch);
 	entry = take_place(fetch, start_after_wait);
 	if (entry != FSD_ENTRY_WAITS)
 		start_after_wait(&fetch->slot, entry != FSD_ENTRY_REFUSED);

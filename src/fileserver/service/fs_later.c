@@ -236,6 +236,14 @@ void fs_end_change(struct fs_call *call, int result)
 	answer_all(&call->later);
 }
 
+void fs_set_callback(struct fs_call *call, rxw_call_fn report, void *arg)
+{
+	int rc = rxw_call_set_callback(call->rx, report, arg);
+
+	assert(call->deferred && rc == 0); /* this thread may wait for a callback that runs */
+	(void)rc;
+}
+
 void fs_end(struct fs_call *call, int32_t code)
 {
 	struct fsd_later *later = &call->service->later;

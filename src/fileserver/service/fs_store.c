@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data that clients send. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,12 +82,10 @@ static void end_storing(struct storing *storing)
 	struct fs_change *change = &call->change;
 	struct fsd_places *all = &call->service->storing;
 	const struct store_ops *ops = change->place.store->ops;
-	int rc = storing->result, silenced;
+	int rc = storing->result;
 
 	/* The call outlives the task, which no callback may visit any more. */
-	silenced = rxw_call_set_callback(call->rx, NULL, NULL);
-	assert(silenced == 0); /* this thread may wait for a callback that runs */
-	(void)silenced;
+	fs_set_callback(call, NULL, NULL);
 	if (!fsd_place_settle(all, &storing->place))
 		rc = AFS_VBUSY;
 	fsd_place_leave(all, &storing->place);
@@ -232,7 +229,7 @@ static int store_without_thread(struct fs_call *call, const struct store_request
 {
 	struct storing *storing = calloc(1, sizeof(*storing));
 	struct fsd_task *task;
-	int rc, watched;
+	int rc;
 
 	if (!storing)
 		return -ENOMEM;
@@ -244,9 +241,7 @@ static int store_without_thread(struct fs_call *call, const struct store_request
 		return rc;
 	}
 	task = storing->task;
-	watched = rxw_call_set_callback(call->rx, report_data, storing);
-	assert(watched == 0); /* the call is deferred, and this thread may wait */
-	(void)watched;
+	fs_set_callback(call, report_data, storing);
 	fsd_task_begin(task);
 	return RXW_RPC_DEFERRED;
 }

@@ -237,9 +237,9 @@ static enum fsd_entry await(unsigned i, const char *text, uint64_t now)
 static unsigned look(uint64_t now)
 {
 	unsigned taken;
-	bool waits = fsd_places_look(&all, now, &taken);
+	bool left = fsd_places_look(&all, now, &taken);
 
-	ck_assert(waits == (all.first != NULL));
+	ck_assert(left == (all.first != NULL));
 	return taken;
 }
 
@@ -323,6 +323,36 @@ START_TEST(end_of_waiting)
 	ck_assert_uint_eq(starts, 0);
 	ck_assert_uint_eq(look(1 + limit), 0);
 	expect_started(2, false);
+	teardown();
+}
+END_TEST
+
+/* A call whose client is gone waits no more, and its share is free. One that has a place keeps it. */
+START_TEST(withdrawn)
+{
+	setup(2);
+	ck_assert_int_eq(await(0, "10.0.0.1", 1), FSD_ENTRY_FREE);
+	ck_assert_int_eq(await(1, "10.0.0.2", 1), FSD_ENTRY_FREE);
+	for (unsigned i = 2; i < 6; i++)
+		ck_assert_int_eq(await(i, "10.0.0.3", 1), FSD_ENTRY_WAITS);
+	fsd_place_withdraw(&all, &place[3]);
+	expect_started(3, false);
+	fsd_place_withdraw(&all, &place[5]);
+	expect_started(5, false);
+	ck_assert_uint_eq(fsd_share_count(&all.waiters, &place[2].keys.address), 2);
+	fsd_place_leave(&all, &place[0]);
+	expect_started(2, true);
+	fsd_place_withdraw(&all, &place[2]);
+	ck_assert_uint_eq(starts, 0);
+	fsd_place_leave(&all, &place[2]);
+	expect_started(4, true);
+	ck_assert_uint_eq(all.waiters.count, 0);
+	ck_assert(!all.first && all.last == &all.first);
+	/* The client may be gone before the call waits. */
+	memset(&place[6], 0, sizeof(place[6]));
+	fsd_place_withdraw(&all, &place[6]);
+	ck_assert_int_eq(await(6, "10.0.0.4", 1), FSD_ENTRY_REFUSED);
+	ck_assert_uint_eq(starts, 0);
 	teardown();
 }
 END_TEST
@@ -419,5 +449,32 @@ START_TEST(few_wait)
 }
 END_TEST
 
+/* A look finds the free place for a call that waits behind very many which may not have one. */
+START_TEST(behind_many)
+{
+	unsigned mine = 0;
+
+	setup(4);
+	while (enter_many(mine, 1, 1) == FSD_ENTRY_FREE)
+		mine++;
+	ck_assert_uint_eq(mine, 2);
+	ck_assert_int_eq(await(0, "10.0.0.2", 1), FSD_ENTRY_FREE);
+	ck_assert_int_eq(await(1, "10.0.0.3", 1), FSD_ENTRY_FREE);
+	for (unsigned i = 2; i < 202; i++)
+		ck_assert_int_eq(await(i, "10.0.0.1", 1), FSD_ENTRY_WAITS);
+	ck_assert_int_eq(await(202, "10.0.0.4", 1), FSD_ENTRY_WAITS);
+	fsd_place_leave(&all, &place[0]);
+	ck_assert_uint_eq(starts, 0);
+	ck_assert_uint_eq(look(1), 0);
+	expect_started(202, true);
+	for (unsigned i = 2; i < 202; i++) {
+		fsd_place_withdraw(&all, &place[i]);
+		expect_started(i, false);
+	}
+	teardown();
+}
+END_TEST
+
 TEST_MAIN("places of calls", shares, addresses, slow_while_free, slowest, waits, translated,
-	  in_turn, many_of_one_wait, end_of_waiting, looks_at_few, looks_at_all, few_wait)
+	  in_turn, many_of_one_wait, end_of_waiting, withdrawn, behind_many, looks_at_few,
+	  looks_at_all, few_wait)

@@ -882,7 +882,20 @@ START_TEST(fetches_wait)
 }
 END_TEST
 
-/* A client that gave up meanwhile, and one that waits when the server stops, hold nothing back. */
+static size_t waiting(struct fsd_places *all)
+{
+	size_t count;
+
+	pthread_mutex_lock(&all->lock);
+	count = all->waiters.count;
+	pthread_mutex_unlock(&all->lock);
+	return count;
+}
+
+/*
+ * A client that gave up meanwhile has no share of those that wait any more. Neither it nor one that waits when the server
+ * stops holds anything back.
+ */
 START_TEST(fetches_that_wait_end)
 {
 	static char large[3 << 20];
@@ -902,6 +915,12 @@ START_TEST(fetches_that_wait_end)
 	ck_assert_int_eq(rxw_call_flush(gone.call), 0);
 	await_held(1);
 	slow_drop(&gone);
+	while (waiting(&shop.service->sending))
+		usleep(1000);
+	while (fsd_counted(&shop.service->counters.fetches) != 1)
+		usleep(1000);
+	/* It was not refused at the end of its time. */
+	ck_assert_uint_eq(fsd_counted(&shop.service->counters.fetch_aborts), 1);
 	fetch_begins(&fetcher, &file);
 	await_held(2);
 	slow_drop(&first);
