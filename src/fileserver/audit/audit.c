@@ -18,9 +18,10 @@
 
 /*
  * Records that wait to be written; a power of two. The thread that commits adds those of a whole transaction, 256, before
- * it goes on. Calls that failed, which cost their client nothing, get half of it.
+ * it goes on. Calls that failed, which cost their client nothing, get half of it. The other half is more than the stores that
+ * run or wait may have reserved (FSD_STORES_MAX and FSD_WAITERS_MAX).
  */
-#define QUEUE	  4096
+#define QUEUE	  8192
 #define OF_FAILED (QUEUE / 2)
 #define BATCH	  (64 << 10)
 #define PATIENCE \

@@ -175,6 +175,8 @@ void fsd_task_destroy(struct fsd_task *task);
  * calls, on one of the pool. There may have been visits already.
  */
 void fsd_task_begin(struct fsd_task *task);
+/* The same on a thread of the pool. Any thread; does not wait. */
+void fsd_task_post(struct fsd_task *task);
 /* Any thread; does not wait. */
 void fsd_task_visit(struct fsd_task *task);
 

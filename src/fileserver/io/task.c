@@ -55,12 +55,18 @@ void fsd_task_visit(struct fsd_task *task)
 		fsd_pool_post(task->pool, &task->job);
 }
 
+void fsd_task_post(struct fsd_task *task)
+{
+	assert(atomic_load(&task->visits) > 0);
+	fsd_pool_post(task->pool, &task->job);
+}
+
 void fsd_task_begin(struct fsd_task *task)
 {
 	struct fsd_pool *pool = task->pool;
 
 	if (!fsd_pool_borrow(pool)) {
-		fsd_pool_post(pool, &task->job);
+		fsd_task_post(task);
 		return;
 	}
 	run_task(task);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data that clients send. */
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/call.h>
@@ -16,15 +18,24 @@
 #define LENT_MOST ((size_t)1 << 20) /* bytes of them */
 #define TURN	  ((uint64_t)1 << 20) /* bytes that a thread takes of a store while others wait */
 
+/* What a client asks for: StoreData and StoreData64. */
+struct store_request {
+	AFSFid fid;
+	uint64_t offset, length, file_length;
+	void (*reply)(struct fs_call *call, int result);
+};
+
 /*
  * A store whose data is received, without a thread that waits for it. One thread at a time uses it: that
- * of the handler, and from then on those of the task.
+ * of the handler, and from then on those of the task. While it waits for a place, no thread does.
  */
 struct storing {
 	struct fs_call *call;
 	struct fsd_task *task;
+	struct store_request request;
 	uint64_t left; /* bytes that have not come */
 	int result;
+	bool has_place, has_writer;
 	struct fsd_place place;
 };
 
@@ -83,31 +94,50 @@ static void end_storing(struct storing *storing)
 	struct fsd_places *all = &call->service->storing;
 	const struct store_ops *ops = change->place.store->ops;
 	int rc = storing->result;
+	bool has_writer;
 
 	/* The call outlives the task, which no callback may visit any more. */
 	fs_set_callback(call, NULL, NULL);
-	if (!fsd_place_settle(all, &storing->place))
+	if (storing->has_place && !fsd_place_settle(all, &storing->place))
 		rc = AFS_VBUSY;
-	fsd_place_leave(all, &storing->place);
+	if (storing->has_place)
+		fsd_place_leave(all, &storing->place);
+	has_writer = storing->has_writer;
 	free(storing);
 	if (rc) {
-		ops->write_abort(change->writer);
-		fsd_count(&call->service->counters.store_aborts, 1);
+		if (has_writer) {
+			ops->write_abort(change->writer);
+			fsd_count(&call->service->counters.store_aborts, 1);
+		}
 	} else {
+		assert(has_writer);
 		rc = ops->write_commit(change->writer, &change->status, &change->changes);
 	}
 	if (rc != STORE_LATER)
 		fs_end_change(call, rc);
 }
 
-static enum fsd_task_state run_storing(void *arg)
+static int commit_again(struct fs_call *call)
 {
-	struct storing *storing = arg;
-	enum fsd_task_state state = receive_data(storing);
+	struct fs_change *change = &call->change;
 
-	if (state == FSD_TASK_ENDED)
-		end_storing(storing);
-	return state;
+	return change->place.store->ops->write_commit(change->writer, &change->status,
+						      &change->changes);
+}
+
+static int open_writer(struct storing *storing)
+{
+	const struct store_request *request = &storing->request;
+	struct fs_call *call = storing->call;
+	struct fs_change *change = &call->change;
+	const struct store_ops *ops = change->place.store->ops;
+	int rc = ops->write_begin(change->place.store,
+				  fs_self_later(call, request->reply, commit_again),
+				  &change->place.fid, &change->set, request->offset,
+				  request->length, request->file_length, &change->writer);
+
+	storing->has_writer = rc == 0;
+	return rc;
 }
 
 /* From now on the client waits: for a thread, which the disk may keep, and not the server. */
@@ -121,15 +151,58 @@ static void report_data(rxw_call *rx, unsigned events, void *arg)
 	fsd_task_visit(storing->task);
 }
 
-static int take_place(struct storing *storing)
+/* The same while it waits for a place. A client that is gone keeps no share of those that wait. */
+static void report_gone(rxw_call *rx, unsigned events, void *arg)
+{
+	struct storing *storing = arg;
+
+	(void)rx;
+	if (events & RXW_EVENT_DONE)
+		fsd_place_withdraw(&storing->call->service->storing, &storing->place);
+}
+
+/* The volume may have been released, moved or removed meanwhile. */
+static int open_after_wait(struct storing *storing)
 {
 	struct fs_call *call = storing->call;
-	enum fsd_entry entry = fsd_place_enter(&call->service->storing, &storing->place, call->rx,
-					       &call->running.peer, monotonic_ns());
+	int rc;
 
-	if (entry == FSD_ENTRY_TAKEN)
-		fsd_count(&call->service->counters.stores_given_up, 1);
-	return entry == FSD_ENTRY_REFUSED ? AFS_VBUSY : 0;
+	if (!storing->has_place)
+		return rxw_call_error(call->rx, NULL) ? FSD_LOST : AFS_VBUSY;
+	fs_set_callback(call, report_data, storing);
+	call->place.store = NULL;
+	rc = fs_find_to_write(call, &storing->request.fid, &call->change.place);
+	return rc ? rc : open_writer(storing);
+}
+
+static enum fsd_task_state run_storing(void *arg)
+{
+	struct storing *storing = arg;
+	enum fsd_task_state state;
+
+	if (!storing->has_writer)
+		storing->result = open_after_wait(storing);
+	state = storing->result ? FSD_TASK_ENDED : receive_data(storing);
+	if (state == FSD_TASK_ENDED)
+		end_storing(storing);
+	return state;
+}
+
+/* With `start`, the call may wait for one. */
+static enum fsd_entry take_place(struct storing *storing,
+				 void (*start)(struct fsd_place *place, bool got))
+{
+	struct fs_call *call = storing->call;
+	struct fsd_service *service = call->service;
+	struct fsd_places *all = &service->storing;
+	const struct sockaddr_storage *peer = &call->running.peer;
+	enum fsd_entry entry =
+		start ? fsd_wait_for_place(service, all, &storing->place, call->rx, peer, start)
+		      : fsd_place_enter(all, &storing->place, call->rx, peer, monotonic_ns());
+
+	fsd_count(&service->counters.stores_given_up, entry == FSD_ENTRY_TAKEN);
+	fsd_count(&service->counters.stores_held, entry == FSD_ENTRY_WAITS);
+	return entry;
 }
 
 static void count_store(struct fs_call *call, int result)
@@ -174,85 +247,96 @@ static void reply_64(struct fs_call *call, int result)
 	reply_stored(call, result, RXAFS_StoreData64_reply);
 }
 
-static int commit_again(struct fs_call *call)
-{
-	struct fs_change *change = &call->change;
-
-	return change->place.store->ops->write_commit(change->writer, &change->status,
-						      &change->changes);
-}
-
-/* What a client asks for: StoreData and StoreData64. */
-struct store_request {
-	uint64_t offset, length, file_length;
-	void (*reply)(struct fs_call *call, int result);
-};
-
 static bool is_in_range(const struct store_request *request)
 {
 	return request->offset <= INT64_MAX && request->length <= INT64_MAX &&
 	       request->file_length <= INT64_MAX && request->offset + request->length <= INT64_MAX;
 }
 
-/* The call has a place and a writer, and is deferred; or the result. */
-static int prepare_storing(struct storing *storing, const struct store_request *request)
-{
-	struct fs_call *call = storing->call;
-	struct fs_change *change = &call->change;
-	const struct store_ops *ops = change->place.store->ops;
-	struct fsd_share_key caller;
-	int rc = take_place(storing);
+/* -- beginnings: the handler returns after them, and the call is deferred; or they return its result -- */
 
-	if (rc)
-		return rc;
-	fsd_share_of_address(&call->running.peer, &caller);
-	storing->task = fsd_task_create(call->service->storers, &caller, run_storing, storing);
-	rc = storing->task
-		     ? ops->write_begin(change->place.store,
-					fs_self_later(call, request->reply, commit_again),
-					&change->place.fid, &change->set, request->offset,
-					request->length, request->file_length, &change->writer)
-		     : -ENOMEM;
-	if (!rc && !fs_defer(call)) {
-		ops->write_abort(change->writer);
-		rc = AFS_VBUSY;
-	}
-	if (!rc)
-		return 0;
+static void free_storing(struct storing *storing)
+{
 	fsd_task_destroy(storing->task);
-	fsd_place_leave(&call->service->storing, &storing->place);
-	return rc;
+	free(storing);
 }
 
-/* The handler returns. Unless many do so, it takes with it what has come. */
-static int store_without_thread(struct fs_call *call, const struct store_request *request)
+/* It has a place. Unless many do so, the handler takes with it what has come. */
+static int begin_storing(struct storing *storing)
 {
-	struct storing *storing = calloc(1, sizeof(*storing));
-	struct fsd_task *task;
-	int rc;
+	struct fs_call *call = storing->call;
+	struct fsd_task *task = storing->task;
+	int rc = open_writer(storing);
 
-	if (!storing)
-		return -ENOMEM;
-	storing->call = call;
-	storing->left = request->length;
-	rc = prepare_storing(storing, request);
+	if (!rc && !fs_defer(call)) {
+		call->change.place.store->ops->write_abort(call->change.writer);
+		rc = AFS_VBUSY;
+	}
 	if (rc) {
-		free(storing);
+		fsd_place_leave(&call->service->storing, &storing->place);
+		free_storing(storing);
 		return rc;
 	}
-	task = storing->task;
+	storing->has_place = true;
 	fs_set_callback(call, report_data, storing);
 	fsd_task_begin(task);
 	return RXW_RPC_DEFERRED;
 }
 
-static int store_data(struct fs_call *call, const AFSFid *fid, const AFSStoreStatus *ss,
+static void start_after_wait(struct fsd_place *place, bool got)
+{
+	struct storing *storing =
+		(struct storing *)(void *)((char *)place - offsetof(struct storing, place));
+
+	storing->has_place = got;
+	fsd_task_post(storing->task);
+}
+
+/* Meanwhile it has no thread and no writer, and of the data only what the library receives before it is read. */
+static int wait_to_store(struct storing *storing)
+{
+	struct fs_call *call = storing->call;
+	enum fsd_entry entry;
+
+	fs_self_later(call, storing->request.reply, commit_again);
+	if (!fs_defer(call)) {
+		free_storing(storing);
+		return AFS_VBUSY;
+	}
+	fs_set_callback(call, report_gone, storing);
+	entry = take_place(storing, start_after_wait);
+	if (entry != FSD_ENTRY_WAITS)
+		start_after_wait(&storing->place, entry != FSD_ENTRY_REFUSED);
+	return RXW_RPC_DEFERRED;
+}
+
+static int store_without_thread(struct fs_call *call, const struct store_request *request)
+{
+	struct storing *storing = calloc(1, sizeof(*storing));
+	struct fsd_share_key caller;
+
+	if (!storing)
+		return -ENOMEM;
+	storing->call = call;
+	storing->request = *request;
+	storing->left = request->length;
+	fsd_share_of_address(&call->running.peer, &caller);
+	storing->task = fsd_task_create(call->service->storers, &caller, run_storing, storing);
+	if (!storing->task) {
+		free(storing);
+		return -ENOMEM;
+	}
+	return take_place(storing, NULL) != FSD_ENTRY_REFUSED ? begin_storing(storing)
+							      : wait_to_store(storing);
+}
+
+static int store_data(struct fs_call *call, const AFSStoreStatus *ss,
 		      const struct store_request *request)
 {
 	struct fs_change *change = &call->change;
-	int rc = fs_find_to_write(call, fid, &change->place);
+	int rc = fs_find_to_write(call, &request->fid, &change->place);
 
-	fs_note(call, fid, NULL);
+	fs_note(call, &request->fid, NULL);
 	if (rc)
 		return rc;
 	change->set = fs_set(ss);
@@ -277,23 +361,23 @@ int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSS
 		      uint32_t pos, uint32_t length, uint32_t file_length, AFSFetchStatus *st,
 		      AFSVolSync *sync)
 {
-	const struct store_request request = {widen(pos), widen(length), widen(file_length),
+	const struct store_request request = {*fid, widen(pos), widen(length), widen(file_length),
 					      reply_32};
 
 	(void)rx;
 	(void)st;
 	(void)sync; /* the reply has both */
-	return store_data(context, fid, ss, &request);
+	return store_data(context, ss, &request);
 }
 
 int32_t fs_store_data64(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
 			uint64_t pos, uint64_t length, uint64_t file_length, AFSFetchStatus *st,
 			AFSVolSync *sync)
 {
-	const struct store_request request = {pos, length, file_length, reply_64};
+	const struct store_request request = {*fid, pos, length, file_length, reply_64};
 
 	(void)rx;
 	(void)st;
 	(void)sync;
-	return store_data(context, fid, ss, &request);
+	return store_data(context, ss, &request);
 }

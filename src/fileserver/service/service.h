@@ -67,7 +67,7 @@ void fsd_service_destroy(struct fsd_service *service);
 void fsd_service_settle(struct fsd_service *service);
 
 /* Calls of the file service that may be deferred at the same time, for rxw_service_add(). */
-#define FSD_DEFERRED_MAX 4096
+#define FSD_DEFERRED_MAX 6144
 
 /* Report the counters of this endpoint in GetStatistics and GetXStats. Before it receives calls. */
 void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);

@@ -142,7 +142,7 @@ struct fsd_counters {
 	_Atomic uint64_t calls, failed, refused_writes;
 	_Atomic uint64_t fetches, fetched_bytes, fetch_aborts;
 	_Atomic uint64_t fetch_ns;     /* duration of all fetches */
-	_Atomic uint64_t fetches_held; /* for lack of places */
+	_Atomic uint64_t stores_held, fetches_held; /* for lack of places */
 	_Atomic uint64_t statuses;
 	_Atomic uint64_t stores, stored_bytes, store_aborts;
 	_Atomic uint64_t stores_given_up, fetches_given_up; /* slow ones, for others */

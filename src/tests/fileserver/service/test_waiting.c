@@ -516,12 +516,21 @@ static void await_first_waiting(void)
 #define SLOW_EACH 60
 #define PLACES	  96
 
-/* Three clients send the data of many stores slowly. They share the places, and others can store. */
+static void await_stores_held(uint64_t count)
+{
+	while (fsd_counted(&shop.service->counters.stores_held) != count)
+		usleep(1000);
+}
+
+/*
+ * Three clients send the data of many stores slowly. They share the places, their other stores wait without a thread, and
+ * other clients can store.
+ */
 START_TEST(slow_stores)
 {
 	static struct slow slow[3][SLOW_EACH];
 	static const unsigned share[] = {PLACES / 2, PLACES / 4, PLACES / 8};
-	unsigned total = 0, refused;
+	unsigned total = 0, held = 0;
 	struct shop_client *c;
 	AFSFid file, other;
 
@@ -533,15 +542,13 @@ START_TEST(slow_stores)
 	for (unsigned k = 0; k < 3; k++) {
 		for (unsigned i = 0; i < SLOW_EACH; i++)
 			slow_begin(&slow[k][i], k, &file, 5);
-		do {
-			usleep(1000);
-			refused = 0;
-			for (unsigned i = 0; i < SLOW_EACH; i++)
-				refused += rxw_call_error(slow[k][i].call, NULL) == AFS_VBUSY;
-		} while (refused < SLOW_EACH - share[k]);
+		held += SLOW_EACH - share[k];
+		await_stores_held(held);
 		total += share[k];
 		await_storing(total);
 	}
+	while (busy_workers())
+		usleep(1000);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(shop_put(c, &other, 0, 3, 3, "abc", 3, &st), 0);
 	await_storing(total);
@@ -648,6 +655,116 @@ START_TEST(stores_at_a_stop)
 }
 END_TEST
 
+/* A store on a thread of its own. */
+struct putter {
+	const AFSFid *file;
+	int32_t code;
+	pthread_t thread;
+	_Atomic bool ended;
+};
+
+static void *put_main(void *arg)
+{
+	struct putter *p = arg;
+
+	p->code = shop_put(shop_client(&shop, 3), p->file, 0, 3, 3, "abc", 3, &(AFSFetchStatus){0});
+	p->ended = true;
+	return NULL;
+}
+
+static void put_begins(struct putter *p, const AFSFid *file)
+{
+	shop_client(&shop, 3);
+	p->file = file;
+	p->ended = false;
+	ck_assert_int_eq(pthread_create(&p->thread, NULL, put_main, p), 0);
+}
+
+static size_t waiting(struct fsd_places *all)
+{
+	size_t count;
+
+	pthread_mutex_lock(&all->lock);
+	count = all->waiters.count;
+	pthread_mutex_unlock(&all->lock);
+	return count;
+}
+
+/* A store that finds no place waits without a thread, and is done when another one has left its place. */
+START_TEST(stores_wait)
+{
+	AFSFid file, other;
+	struct putter putter;
+	struct slow slow;
+	char got[3];
+
+	setup();
+	shop.service->storing.max = 1;
+	file = shop_file(&shop, &root, "file");
+	other = shop_file(&shop, &root, "other");
+	slow_begin(&slow, 0, &file, 5);
+	await_storing(1);
+	put_begins(&putter, &other);
+	await_stores_held(1);
+	while (busy_workers())
+		usleep(1000);
+	ck_assert(!putter.ended);
+	slow_feed(&slow, "hello", 5);
+	ck_assert_int_eq(slow_end(&slow), 0);
+	pthread_join(putter.thread, NULL);
+	ck_assert_int_eq(putter.code, 0);
+	ck_assert_int_eq(shop_get(b, &other, 0, sizeof(got), got, &st, &cb), sizeof(got));
+	ck_assert_mem_eq(got, "abc", sizeof(got));
+	await_storing(0);
+	teardown();
+}
+END_TEST
+
+/* The object was removed, the client is gone, or the server stops: nothing is held back. */
+START_TEST(stores_that_wait_end)
+{
+	struct slow first, second;
+	AFSFid file, other;
+
+	setup();
+	shop.service->storing.max = 1;
+	file = shop_file(&shop, &root, "file");
+	other = shop_file(&shop, &root, "other");
+	slow_begin(&first, 0, &file, 5);
+	await_storing(1);
+	slow_begin(&second, 1, &other, 5);
+	await_stores_held(1);
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "other", &st, &sync_), 0);
+	slow_drop(&first);
+	while (rxw_call_error(second.call, NULL) != AFS_VNOVNODE)
+		usleep(1000);
+	slow_drop(&second);
+	await_storing(0);
+
+	slow_begin(&first, 0, &file, 5);
+	await_storing(1);
+	slow_begin(&second, 1, &file, 5);
+	await_stores_held(2);
+	slow_drop(&second);
+	while (waiting(&shop.service->storing))
+		usleep(1000);
+	slow_feed(&first, "hello", 5);
+	ck_assert_int_eq(slow_end(&first), 0);
+	await_storing(0);
+
+	slow_begin(&first, 0, &file, 5);
+	await_storing(1);
+	slow_begin(&second, 1, &file, 5);
+	await_stores_held(3);
+	rxw_endpoint_stop(shop.server, 0);
+	fsd_service_settle(shop.service);
+	ck_assert_uint_eq(storing(), 0);
+	slow_drop(&second);
+	slow_drop(&first);
+	teardown();
+}
+END_TEST
+
 #define PART 65536
 #define LATE (FSD_PLACE_PERIOD * (uint64_t)NS_PER_MS / 2)
 
@@ -660,8 +777,8 @@ static bool take_place(const AFSFid *file, const AFSFid *other)
 	static char data[PART];
 	struct slow fast, modem[2], dead;
 	uint64_t begun = monotonic_ns(), now;
+	struct putter putter;
 	bool late = false;
-	int32_t code;
 
 	/* It waits for longest, and is the slowest as soon as any is slow. */
 	slow_begin(&dead, 1, &file[2], 5);
@@ -672,17 +789,19 @@ static bool take_place(const AFSFid *file, const AFSFid *other)
 	await_storing(3);
 	slow_begin(&modem[1], 2, &file[3], PART);
 	await_storing(4);
+	put_begins(&putter, other);
 	do {
 		slow_feed(&fast, data, PART);
 		slow_feed(&modem[0], "x", 1);
 		slow_feed(&modem[1], "x", 1);
-		code = shop_put(shop_client(&shop, 3), other, 0, 3, 3, "abc", 3, &st);
 		now = monotonic_ns();
 		late |= now - begun > LATE;
 		begun = now;
 		usleep(20000);
-	} while (code == AFS_VBUSY);
-	ck_assert_int_eq(code, 0);
+		fsd_waiting_look(shop.service);
+	} while (!putter.ended);
+	pthread_join(putter.thread, NULL);
+	ck_assert_int_eq(putter.code, 0);
 	if (!late) {
 		ck_assert_int_eq(rxw_call_error(fast.call, NULL), 0);
 		ck_assert_int_eq(rxw_call_error(modem[0].call, NULL), 0);
@@ -882,16 +1001,6 @@ START_TEST(fetches_wait)
 }
 END_TEST
 
-static size_t waiting(struct fsd_places *all)
-{
-	size_t count;
-
-	pthread_mutex_lock(&all->lock);
-	count = all->waiters.count;
-	pthread_mutex_unlock(&all->lock);
-	return count;
-}
-
 /*
  * A client that gave up meanwhile has no share of those that wait any more. Neither it nor one that waits when the server
  * stops holds anything back.
@@ -1026,6 +1135,6 @@ TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_repli
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
 		 slow_stores, stores_without_threads, stores_and_a_slow_disk, stores_at_a_stop,
-		 slowest_fetch, fetches_wait_during_a_drain, fetches_wait, fetches_that_wait_end,
-		 places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
-		 slow_but_alone)
+		 stores_wait, stores_that_wait_end, slowest_fetch, fetches_wait_during_a_drain,
+		 fetches_wait, fetches_that_wait_end, places_and_descriptors, slowest_store,
+		 fetch_ends_on_another_thread, slow_but_alone)
