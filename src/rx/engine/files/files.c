@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads that may wait for files, and their queue, in which each peer has one place. */
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -11,13 +12,15 @@
 #define THREADS	  8
 #define OF_A_PEER 4 /* threads that the files of one peer may keep waiting */
 
-/* The share of a peer that has transfers, or whose latest one is ending. The lock covers it. */
+/* The share of a peer that has transfers, or whose latest ones are ending. The lock covers it. */
 struct rxw_files_share {
-	struct rxw_files_share *next; /* while it is queued */
+	struct rxw_files_share *next; /* while it is queued, or left */
 	struct rxw_file_job *first, **last;
 	unsigned entered; /* transfers; with one, peer->files is this share */
 	unsigned busy;	  /* threads */
 	bool queued;	  /* it has jobs, and may have another thread */
+	/* While it is left: the peer, which may be gone by then, so it is only compared. */
+	const struct rxw_peer *peer;
 };
 
 struct rxw_files {
@@ -26,6 +29,7 @@ struct rxw_files {
 	pthread_mutex_t lock;		       /* covers the rest, and `files` of peers */
 	pthread_cond_t work;		       /* a share was queued, or `stop` */
 	struct rxw_files_share *first, **last; /* queued ones, one turn each */
+	struct rxw_files_share *left; /* not entered, but busy; so at most one for each thread */
 	unsigned threads, idle;
 	bool stop;
 	pthread_t thread[THREADS];
@@ -60,12 +64,48 @@ __attribute__((cold)) static struct rxw_file_job *take_share_turn(struct rxw_fil
 	return job;
 }
 
+__attribute__((cold)) static void unlink_left_share(struct rxw_files *f,
+						    struct rxw_files_share *share)
+{
+	struct rxw_files_share **link = &f->left;
+
+	while (*link != share)
+		link = &(*link)->next;
+	*link = share->next;
+}
+
 static void end_share_turn(struct rxw_files *f, struct rxw_files_share *share)
 {
+	assert(share->busy > 0 && share->busy <= OF_A_PEER);
 	share->busy--;
 	queue_share(f, share);
-	if (!share->entered && !share->busy)
-		free(share);
+	if (share->entered || share->busy)
+		return;
+	unlink_left_share(f, share);
+	free(share);
+}
+
+/*
+ * The share of a peer: that of its transfers, also if all have left and the last ones still keep threads; or a new one.
+ * NULL: no memory.
+ */
+__attribute__((cold)) static struct rxw_files_share *enter_share(struct rxw_files *f,
+								 struct rxw_peer *peer)
+{
+	struct rxw_files_share *share = peer->files;
+
+	if (!share) {
+		for (share = f->left; share && share->peer != peer; share = share->next)
+			;
+		if (share)
+			unlink_left_share(f, share);
+		else
+			share = calloc(1, sizeof(*share));
+	}
+	if (share)
+		share->entered++;
+	peer->files = share;
+	return share;
 }
 
 static void *run_file_jobs(void *arg);
@@ -146,14 +186,10 @@ __attribute__((cold)) int rxw_files_enter(struct rxw_engine *e, struct rxw_file_
 	pthread_mutex_lock(&f->lock);
 	if (!f->threads)
 		r = add_file_thread(f);
-	if (!r && !peer->files)
-		peer->files = calloc(1, sizeof(*peer->files));
-	if (!r && !peer->files)
-		r = -RXW_ENOMEM;
 	if (!r) {
 		job->files = f;
-		job->share = peer->files;
-		job->share->entered++;
+		job->share = enter_share(f, peer);
+		r = job->share ? 0 : -RXW_ENOMEM;
 	}
 	pthread_mutex_unlock(&f->lock);
 	return r;
@@ -161,10 +197,20 @@ __attribute__((cold)) int rxw_files_enter(struct rxw_engine *e, struct rxw_file_
 
 __attribute__((cold)) void rxw_files_leave(struct rxw_file_job *job, struct rxw_peer *peer)
 {
-	pthread_mutex_lock(&job->files->lock);
-	if (--job->share->entered == 0)
-		peer->files = NULL; /* end_share_turn() frees it, perhaps later than the peer */
-	pthread_mutex_unlock(&job->files->lock);
+	struct rxw_files_share *share = job->share;
+	struct rxw_files *f = job->files;
+
+	pthread_mutex_lock(&f->lock);
+	assert(share == peer->files && share->entered > 0);
+	if (--share->entered == 0) {
+		/* end_share_turn() frees it, perhaps later than the peer, unless that has a transfer again. */
+		assert(share->busy > 0 && !share->first);
+		peer->files = NULL;
+		share->peer = peer;
+		share->next = f->left;
+		f->left = share;
+	}
+	pthread_mutex_unlock(&f->lock);
 }
 
 __attribute__((cold)) void rxw_files_post(struct rxw_file_job *job)

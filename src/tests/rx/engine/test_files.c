@@ -16,8 +16,9 @@
 /* A job that waits until the test lets it go on. */
 struct task {
 	struct rxw_file_job job; /* first */
-	sem_t may_end;
+	sem_t may_end, may_return;
 	unsigned turns; /* it posts itself so many times again */
+	bool lingers;	/* it goes on after it has left, as an application's function may */
 	char peer;
 };
 
@@ -41,6 +42,8 @@ static void run(struct rxw_file_job *job)
 	}
 	rxw_files_leave(job, &peers[task->peer - 'a']);
 	sem_post(&ended);
+	while (task->lingers && sem_wait(&task->may_return))
+		;
 }
 
 static void await(sem_t *sem, unsigned count)
@@ -53,6 +56,7 @@ static void post(struct task *task, char peer)
 {
 	*task = (struct task){.job.run = run, .peer = peer};
 	sem_init(&task->may_end, 0, 0);
+	sem_init(&task->may_return, 0, 0);
 	ck_assert_int_eq(rxw_files_enter(engine, &task->job, &peers[peer - 'a']), 0);
 	rxw_files_post(&task->job);
 }
@@ -125,4 +129,35 @@ START_TEST(peers_take_turns)
 }
 END_TEST
 
-TEST_MAIN("files", a_peer_keeps_half_of_the_threads, peers_take_turns)
+/* Threads in which a transfer has left, but whose function has not returned, count for their peer. */
+START_TEST(ends_count_for_their_peer)
+{
+	struct task many[OF_A_PEER], more[OF_A_PEER], other[OF_A_PEER];
+
+	set_up();
+	for (unsigned i = 0; i < OF_A_PEER; i++) {
+		post(&many[i], 'a');
+		many[i].lingers = true;
+	}
+	await(&begun, OF_A_PEER);
+	let_go(many, OF_A_PEER);
+	await(&ended, OF_A_PEER);
+	for (unsigned i = 0; i < OF_A_PEER; i++)
+		post(&more[i], 'a');
+	for (unsigned i = 0; i < OF_A_PEER; i++)
+		post(&other[i], 'b');
+	await(&begun, OF_A_PEER);
+	for (unsigned i = OF_A_PEER; i < THREADS; i++)
+		ck_assert_int_eq(order[i], 'b');
+	for (unsigned i = 0; i < OF_A_PEER; i++)
+		sem_post(&many[i].may_return);
+	await(&begun, OF_A_PEER);
+	let_go(more, OF_A_PEER);
+	let_go(other, OF_A_PEER);
+	await(&ended, THREADS);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+	ck_assert(!peers[0].files && !peers[1].files);
+}
+END_TEST
+
+TEST_MAIN("files", ends_count_for_their_peer, a_peer_keeps_half_of_the_threads, peers_take_turns)
