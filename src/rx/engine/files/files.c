@@ -26,13 +26,15 @@ struct rxw_files_share {
 struct rxw_files {
 	const struct rxw_engine *engine;       /* fixed, as the next */
 	struct rxw_config config;	       /* of the threads */
+	pthread_mutex_t starting;	       /* held while a thread is started; before `lock` */
+	pthread_t thread[THREADS];	       /* the lock above covers it, and `lock` does not */
 	pthread_mutex_t lock;		       /* covers the rest, and `files` of peers */
 	pthread_cond_t work;		       /* a share was queued, or `stop` */
 	struct rxw_files_share *first, **last; /* queued ones, one turn each */
 	struct rxw_files_share *left; /* not entered, but busy; so at most one for each thread */
-	unsigned threads, idle;
+	unsigned threads, idle;	      /* also while one is started; idle: it has no job */
+	bool begun;		      /* there is a thread */
 	bool stop;
-	pthread_t thread[THREADS];
 };
 
 /* Marks a library thread of no endpoint. */
@@ -110,12 +112,29 @@ __attribute__((cold)) static struct rxw_files_share *enter_share(struct rxw_file
 
 static void *run_file_jobs(void *arg);
 
-__attribute__((cold)) static int add_file_thread(struct rxw_files *f)
+/* Without the lock, which listeners take: starts a thread unless one is idle. 0 or a negative result. */
+__attribute__((cold)) static int start_file_thread(struct rxw_files *f)
 {
-	int r = rxw_engine_thread_create(&f->thread[f->threads], f->engine, &f->config, f->threads,
-					 "rxw-file", run_file_jobs, f);
+	bool needed;
+	unsigned i;
+	int r = 0;
 
-	f->threads += !r;
+	pthread_mutex_lock(&f->starting);
+	pthread_mutex_lock(&f->lock);
+	i = f->threads;
+	needed = !f->idle && i < THREADS;
+	f->threads += needed;
+	f->idle += needed;
+	pthread_mutex_unlock(&f->lock);
+	if (needed)
+		r = rxw_engine_thread_create(&f->thread[i], f->engine, &f->config, i, "rxw-file",
+					     run_file_jobs, f);
+	pthread_mutex_lock(&f->lock);
+	f->threads -= r != 0;
+	f->idle -= r != 0;
+	f->begun |= r == 0;
+	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&f->starting);
 	return r;
 }
 
@@ -129,20 +148,23 @@ __attribute__((cold)) static void *run_file_jobs(void *arg)
 	while (f->first || !f->stop) {
 		struct rxw_files_share *share;
 		struct rxw_file_job *job;
+		bool alone;
 
 		if (!f->first) {
-			f->idle++;
 			pthread_cond_wait(&f->work, &f->lock);
-			f->idle--;
 			continue;
 		}
+		assert(f->idle > 0);
+		f->idle--;
 		job = take_share_turn(f);
 		share = job->share;
-		if (!f->idle && f->threads < THREADS)
-			add_file_thread(f);
+		alone = !f->idle && f->threads < THREADS;
 		pthread_mutex_unlock(&f->lock);
+		if (alone)
+			start_file_thread(f);
 		job->run(job);
 		pthread_mutex_lock(&f->lock);
+		f->idle++;
 		end_share_turn(f, share);
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -158,6 +180,7 @@ __attribute__((cold)) static struct rxw_files *create_files(const struct rxw_eng
 		return NULL;
 	f->engine = e;
 	f->config = e->config;
+	pthread_mutex_init(&f->starting, NULL);
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->work, NULL);
 	return f;
@@ -179,20 +202,22 @@ __attribute__((cold)) int rxw_files_enter(struct rxw_engine *e, struct rxw_file_
 					  struct rxw_peer *peer)
 {
 	struct rxw_files *f = files_of(e);
-	int r = 0;
+	bool begun;
+	int r;
 
 	if (!f)
 		return -RXW_ENOMEM;
 	pthread_mutex_lock(&f->lock);
-	if (!f->threads)
-		r = add_file_thread(f);
-	if (!r) {
-		job->files = f;
-		job->share = enter_share(f, peer);
-		r = job->share ? 0 : -RXW_ENOMEM;
-	}
+	begun = f->begun;
 	pthread_mutex_unlock(&f->lock);
-	return r;
+	r = begun ? 0 : start_file_thread(f);
+	if (r)
+		return r;
+	pthread_mutex_lock(&f->lock);
+	job->files = f;
+	job->share = enter_share(f, peer);
+	pthread_mutex_unlock(&f->lock);
+	return job->share ? 0 : -RXW_ENOMEM;
 }
 
 __attribute__((cold)) void rxw_files_leave(struct rxw_file_job *job, struct rxw_peer *peer)
@@ -238,5 +263,6 @@ __attribute__((cold)) void rxw_files_destroy(struct rxw_files *f)
 		pthread_join(f->thread[--f->threads], NULL);
 	pthread_cond_destroy(&f->work);
 	pthread_mutex_destroy(&f->lock);
+	pthread_mutex_destroy(&f->starting);
 	free(f);
 }

@@ -13,6 +13,7 @@ check_tests += src/tests/rx/engine/test_callers
 src_tests_rx_engine_test_callers_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_core
 check_tests += src/tests/rx/engine/test_files
+src_tests_rx_engine_test_files_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
 check_tests += src/tests/rx/engine/test_idle
 src_tests_rx_engine_test_idle_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_inspect

@@ -52,12 +52,17 @@ static void await(sem_t *sem, unsigned count)
 		count -= sem_wait(sem) == 0;
 }
 
-static void post(struct task *task, char peer)
+static void enter(struct task *task, char peer)
 {
 	*task = (struct task){.job.run = run, .peer = peer};
 	sem_init(&task->may_end, 0, 0);
 	sem_init(&task->may_return, 0, 0);
 	ck_assert_int_eq(rxw_files_enter(engine, &task->job, &peers[peer - 'a']), 0);
+}
+
+static void post(struct task *task, char peer)
+{
+	enter(task, peer);
 	rxw_files_post(&task->job);
 }
 
@@ -160,4 +165,40 @@ START_TEST(ends_count_for_their_peer)
 }
 END_TEST
 
-TEST_MAIN("files", ends_count_for_their_peer, a_peer_keeps_half_of_the_threads, peers_take_turns)
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run_thread)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run_thread)(void *), void *arg);
+
+static _Atomic(struct task *) comes_then; /* a job is posted while a thread is started */
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*run_thread)(void *), void *arg)
+{
+	struct task *task = atomic_exchange(&comes_then, NULL);
+
+	if (task)
+		rxw_files_post(&task->job);
+	return __real_pthread_create(thread, attr, run_thread, arg);
+}
+
+/* Listeners post jobs: they do not wait until the system has made a thread. */
+START_TEST(starts_of_threads_delay_nobody)
+{
+	struct task first, second;
+
+	set_up();
+	enter(&first, 'a');
+	enter(&second, 'b');
+	atomic_store(&comes_then, &second);
+	rxw_files_post(&first.job);
+	await(&begun, 2);
+	let_go(&first, 1);
+	let_go(&second, 1);
+	await(&ended, 2);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+}
+END_TEST
+
+TEST_MAIN("files", starts_of_threads_delay_nobody, ends_count_for_their_peer,
+	  a_peer_keeps_half_of_the_threads, peers_take_turns)
