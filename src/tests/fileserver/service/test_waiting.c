@@ -860,7 +860,8 @@ static void slow_fetch(struct slow *slow, unsigned client, const AFSFid *file, u
 struct fetcher {
 	const AFSFid *file;
 	char got[3 << 20];
-	int64_t n;
+	int64_t n; /* bytes, or the code, negative */
+	AFSVolSync sync;
 	pthread_t thread;
 	_Atomic bool ended;
 };
@@ -868,10 +869,26 @@ struct fetcher {
 static void *fetch_main(void *arg)
 {
 	struct fetcher *f = arg;
+	uint8_t head[8] = {0};
 	AFSFetchStatus its;
 	AFSCallBack promise;
+	uint64_t n = 0;
+	rxw_call *call;
+	int32_t code;
 
-	f->n = shop_get(shop_client(&shop, 3), f->file, 0, sizeof(f->got), f->got, &its, &promise);
+	ck_assert_int_eq(rxw_call_begin(shop_client(&shop, 3)->fs, NULL, &call), 0);
+	code = StartRXAFS_FetchData64(call, f->file, 0, sizeof(f->got));
+	if (!code && rxw_call_read(call, head, 8) == 8) {
+		for (int i = 0; i < 8; i++)
+			n = n << 8 | head[i];
+		ck_assert_uint_le(n, sizeof(f->got));
+		if (rxw_call_read(call, f->got, n) != (ssize_t)n)
+			code = RXW_RPC_CC_UNMARSHAL;
+	}
+	if (!code)
+		code = EndRXAFS_FetchData64(call, &its, &promise, &f->sync);
+	code = rxw_call_end(call, code, NULL);
+	f->n = code ? -(int64_t)code : (int64_t)n;
 	f->ended = true;
 	return NULL;
 }
@@ -997,6 +1014,48 @@ START_TEST(fetches_wait)
 		while (sending())
 			usleep(1000);
 	}
+	teardown();
+}
+END_TEST
+
+static struct store_volume volume_of(uint32_t id)
+{
+	struct store_volume volume;
+
+	ck_assert_int_eq(shop.store->ops->volume(shop.store, id, &volume), 0);
+	return volume;
+}
+
+/* The volume is released meanwhile: the reply has the date of the new release. */
+START_TEST(fetches_wait_for_a_release)
+{
+	static char large[3 << 20];
+	static struct fetcher fetcher;
+	uint32_t clone, before;
+	struct slow slow;
+	AFSFid file, copy;
+
+	setup();
+	shop.service->sending.max = 1;
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(
+		shop_put(a, &file, 0, sizeof(large), sizeof(large), large, sizeof(large), &st), 0);
+	ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_RO, &clone), 0);
+	before = volume_of(clone).sync;
+	copy = (AFSFid){clone, file.Vnode, file.Unique};
+	slow_fetch(&slow, 0, &file, sizeof(large));
+	fetch_begins(&fetcher, &copy);
+	await_held(1);
+	while (volume_of(clone).sync == before) {
+		usleep(100000);
+		ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_RO, &clone), 0);
+	}
+	slow_drop(&slow);
+	pthread_join(fetcher.thread, NULL);
+	ck_assert_int_eq(fetcher.n, sizeof(large));
+	ck_assert_uint_eq(fetcher.sync.spare1, volume_of(clone).sync);
+	while (sending())
+		usleep(1000);
 	teardown();
 }
 END_TEST
@@ -1136,5 +1195,6 @@ TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_repli
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
 		 slow_stores, stores_without_threads, stores_and_a_slow_disk, stores_at_a_stop,
 		 stores_wait, stores_that_wait_end, slowest_fetch, fetches_wait_during_a_drain,
-		 fetches_wait, fetches_that_wait_end, places_and_descriptors, slowest_store,
-		 fetch_ends_on_another_thread, slow_but_alone)
+		 fetches_wait, fetches_wait_for_a_release, fetches_that_wait_end,
+		 places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
+		 slow_but_alone)

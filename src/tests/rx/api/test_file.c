@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -931,6 +933,25 @@ START_TEST(calls_that_end_at_any_time)
 }
 END_TEST
 
+/* The file's thread would use a call that is gone: the library says so. */
+START_TEST(an_end_during_a_transfer)
+{
+	rxw_connection *c;
+	struct end end;
+	rxw_call *call;
+
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+	open_bed();
+	served.fd = open_file();
+	init_end(&end);
+	c = h_connect(&bed, STORE);
+	call = ask_for(c, 0, MIB,
+		       RXW_CALL_NONBLOCK); /* the server waits for the data, and does not reply */
+	ck_assert_int_eq(rxw_file_receive(call, served.fd, 0, 1, note_end, &end), 0);
+	rxw_call_end(call, 0, NULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("file");
@@ -961,6 +982,13 @@ int main(void)
 	tcase_add_test(tc, calls_that_end_at_any_time);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
+#if !defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	if (srunner_fork_status(runner) == CK_FORK)
+		tcase_add_test_raise_signal(tc, an_end_during_a_transfer, SIGABRT);
+#else
+	printf("skipped: the end of a call during a transfer, which ends the program\n");
+	(void)an_end_during_a_transfer;
+#endif
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -43,6 +43,10 @@ check_tests += src/tests/rx/engine/test_sealing
 src_tests_rx_engine_test_sealing_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_senders
 src_tests_rx_engine_test_senders_LDADD = $(harness_libs)
+check_tests += src/tests/rx/engine/test_shared_sleep
+src_tests_rx_engine_test_shared_sleep_LDADD = $(harness_libs)
+src_tests_rx_engine_test_shared_sleep_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock,--wrap=epoll_wait
 check_tests += src/tests/rx/engine/test_timer
 src_tests_rx_engine_test_timer_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_transmit

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The threads that wait for files: peers take turns, and none keeps all threads. */
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include <rxwire/config.h>
 #include <rxwire/engine.h>
 
 #include "engine/files/files.h"
@@ -200,5 +202,46 @@ START_TEST(starts_of_threads_delay_nobody)
 }
 END_TEST
 
-TEST_MAIN("files", starts_of_threads_delay_nobody, ends_count_for_their_peer,
+struct note {
+	struct rxw_file_job job; /* first */
+	unsigned cpus;
+};
+
+static void note_cpus(struct rxw_file_job *job)
+{
+	cpu_set_t set;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	((struct note *)job)->cpus = (unsigned)CPU_COUNT(&set);
+	rxw_files_leave(job, &peers[0]);
+	sem_post(&ended);
+}
+
+/* With affinity = auto, a listener is on a CPU of its own. The threads that it starts are not. */
+START_TEST(threads_use_all_cpus)
+{
+	struct note note = {.job.run = note_cpus};
+	struct rxw_config config;
+	cpu_set_t all, one;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	for (unsigned i = 0; !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	rxw_config_init(&config, sizeof(config));
+	ck_assert_int_eq(rxw_config_set(&config, "affinity", "auto", NULL, 0), 0);
+	ck_assert_int_eq(rxw_engine_create(&config, &engine), 0);
+	sem_init(&ended, 0, 0);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+	ck_assert_int_eq(rxw_files_enter(engine, &note.job, &peers[0]), 0);
+	rxw_files_post(&note.job);
+	await(&ended, 1);
+	ck_assert_uint_eq(note.cpus, CPU_COUNT(&all));
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+}
+END_TEST
+
+TEST_MAIN("files", threads_use_all_cpus, starts_of_threads_delay_nobody, ends_count_for_their_peer,
 	  a_peer_keeps_half_of_the_threads, peers_take_turns)

@@ -266,6 +266,17 @@ START_TEST(a_small_call_gets_its_worker)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "workers", those_that_run_suffice, those_that_sleep_are_doubled,
-		 each_that_sleeps_is_replaced, calls_that_may_not_run_start_none,
-		 a_small_call_gets_its_worker)
+/* A sample that was due before an endpoint's workers ended keeps no receiver awake. */
+START_TEST(receivers_sleep_after_the_end)
+{
+	open_bed(false);
+	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 0), 0);
+	look(0);
+	ck_assert_uint_eq(atomic_load(&bed.server->workers.sample_at), UINT64_MAX);
+	close_bed();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "workers", receivers_sleep_after_the_end, those_that_run_suffice,
+		 those_that_sleep_are_doubled, each_that_sleeps_is_replaced,
+		 calls_that_may_not_run_start_none, a_small_call_gets_its_worker)
