@@ -48,6 +48,7 @@ int fsd_storage_open(const char *path, const char *durability, struct store **st
 	case -EPERM:
 	case -EACCES:
 	case -EPROTO:
+	case -ENOTSUP:
 		return FSD_STORAGE_UNFIT;
 	default:
 		return -1;

@@ -203,7 +203,7 @@ int store_make(const struct store_options *options, char *message)
 
 static int check_store_format(const struct store_options *options, struct core *core, char *message)
 {
-	int result = format_read(core->layer, core->uuid, &core->old_format);
+	int result = format_read(core->layer, core->uuid);
 
 	switch (result) {
 	case 0:
@@ -215,6 +215,12 @@ static int check_store_format(const struct store_options *options, struct core *
 			message, result,
 			"%s: was made by a newer version; use that version, or a newer one",
 			get_store_name(options));
+	case -ENOTSUP:
+		return format_failure(
+			message, result,
+			"%s: has format 1, which this version no longer reads; list it once with rxvol of a "
+			"version that reads both formats, which changes it to format 2",
+			get_store_name(options));
 	case -EBADMSG:
 		return format_failure(
 			message, result,
@@ -224,18 +230,6 @@ static int check_store_format(const struct store_options *options, struct core *
 		return format_failure(message, result, "%s/FORMAT: cannot be read: %s",
 				      get_store_name(options), strerror(-result));
 	}
-}
-
-/* On a full disk the store keeps its old format. */
-static void update_store_format(struct core *core)
-{
-	int result = core->old_format ? format_update(core->layer, core->uuid) : 0;
-
-	core->old_format = result != 0;
-	if (result)
-		report_line(&core->report, REPORT_WARNING,
-			    "%s: stays in the format of version 1: FORMAT cannot be written: %s",
-			    core->name, strerror(-result));
 }
 
 /*
@@ -527,7 +521,6 @@ int store_open(const struct store_options *options, struct store **store, char *
 		result = lock_store(options, layer, message);
 	if (!result) {
 		reserve_begin(core);
-		update_store_format(core);
 		result = open_store_parts(core, options);
 	}
 	if (result > 0)

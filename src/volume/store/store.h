@@ -39,7 +39,7 @@ struct store_options {
 int store_make(const struct store_options *options, char *message);
 /*
  * Open a store for this process alone. Never needs a repair first. -EBUSY: another process has it;
- * -EPROTO: made by a newer version; -ENOENT, -EINVAL: there is none; -EBADMSG: damaged; with a
+ * -EPROTO, -ENOTSUP: made by a newer version, or one that is too old; -ENOENT, -EINVAL: there is none; -EBADMSG: damaged; with a
  * message as above. To be closed by store->ops->close(), which flushes.
  */
 int store_open(const struct store_options *options, struct store **store, char *message);

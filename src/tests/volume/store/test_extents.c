@@ -476,7 +476,7 @@ START_TEST(old_version)
 }
 END_TEST
 
-/* -- damage, and stores of version 1 -- */
+/* -- damage -- */
 
 static struct store_fid make_fragments(const char *name)
 {
@@ -525,43 +525,10 @@ START_TEST(damaged_rows)
 }
 END_TEST
 
-START_TEST(old_format)
-{
-	uint8_t before[16], after[16];
-	char text[80] = "rxwire store 1\n";
-	struct store_fid file;
-	int at = (int)strlen(text);
-
-	fixture_extents(12);
-	fixture_open(STORE_LAZY);
-	file = make(&root, "f", STORE_FILE);
-	for (uint64_t i = 0; i < 10; i++)
-		ck_assert_int_eq(try_write(&admin, &file, 1000 * i, "text", 4, 40000), 0);
-	store_uuid(store, before);
-	for (int i = 0; i < 16; i++)
-		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", before[i]);
-	fixture_close();
-	fixture_file("FORMAT", strcat(text, "\n"));
-	fixture_open_again();
-	store_uuid(store, after);
-	ck_assert_mem_eq(before, after, 16);
-	ck_assert_int_eq(byte_at(&file, 9000), 't');
-	for (uint64_t i = 0; i < 40; i++)
-		ck_assert_int_eq(try_write(&admin, &file, 1000 * i, "text", 4, 40000), 0);
-	fixture_close();
-	/* It is of the newer version now, which older programs refuse. */
-	fixture_expect("FORMAT", "rxwire store 2\n");
-	fixture_open_again();
-	ck_assert_int_eq(byte_at(&file, 39000), 't');
-	ck_assert_int_eq(lines, 0);
-}
-END_TEST
-
 int main(void)
 {
-	const TTest *const tests[] = {removed_volume, bytes_of_a_write, few_objects,
-				      old_version,    damaged_rows,	old_format,
-				      merged,	      shared_stay,	merged_alone};
+	const TTest *const tests[] = {removed_volume, bytes_of_a_write, few_objects, old_version,
+				      damaged_rows,   merged,		shared_stay, merged_alone};
 	Suite *suite = suite_create("extents");
 	TCase *tcase = tcase_create("extents");
 	SRunner *runner;

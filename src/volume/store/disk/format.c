@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* 1: lists of extents are in the records of vnodes; 2: long ones may have rows of their own. */
 #define FORMAT_VERSION 2
 #define TEXT_MAX       128
 #define NEW_NAME       "FORMAT.new"
@@ -24,14 +23,18 @@ static int make_random_uuid(uint8_t uuid[16])
 	return 0;
 }
 
-int format_update(struct store_layer *layer, const uint8_t uuid[16])
+int format_write(struct store_layer *layer)
 {
 	char text[TEXT_MAX];
+	uint8_t uuid[16];
 	struct store_file *file;
 	struct iovec iov = {.iov_base = text};
-	int result, at = snprintf(text, sizeof(text), "rxwire store %d\n", FORMAT_VERSION);
+	int result = make_random_uuid(uuid);
+	int at = snprintf(text, sizeof(text), "rxwire store %d\n", FORMAT_VERSION);
 	ssize_t done;
 
+	if (result)
+		return result;
 	for (int i = 0; i < 16; i++)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", uuid[i]);
 	text[at++] = '\n';
@@ -48,24 +51,15 @@ int format_update(struct store_layer *layer, const uint8_t uuid[16])
 	return result ? result : layer->ops->sync_dir(layer, ".");
 }
 
-int format_write(struct store_layer *layer)
-{
-	uint8_t uuid[16];
-	int result = make_random_uuid(uuid);
-
-	return result ? result : format_update(layer, uuid);
-}
-
-static int parse_format_text(const char *text, uint8_t uuid[16], bool *old)
+static int parse_format_text(const char *text, uint8_t uuid[16])
 {
 	unsigned version, byte;
 	int at = 0;
 
 	if (sscanf(text, "rxwire store %9u\n%n", &version, &at) != 1 || !at)
 		return -EBADMSG;
-	if (version > FORMAT_VERSION)
-		return -EPROTO;
-	*old = version < FORMAT_VERSION;
+	if (version != FORMAT_VERSION)
+		return version > FORMAT_VERSION ? -EPROTO : -ENOTSUP;
 	for (int i = 0; i < 16; i++, at += 2) {
 		if (sscanf(text + at, "%2x", &byte) != 1)
 			return -EBADMSG;
@@ -74,7 +68,7 @@ static int parse_format_text(const char *text, uint8_t uuid[16], bool *old)
 	return 0;
 }
 
-int format_read(struct store_layer *layer, uint8_t uuid[16], bool *old)
+int format_read(struct store_layer *layer, uint8_t uuid[16])
 {
 	char text[TEXT_MAX] = "";
 	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
@@ -86,5 +80,5 @@ int format_read(struct store_layer *layer, uint8_t uuid[16], bool *old)
 		return result;
 	done = layer->ops->preadv(file, &iov, 1, 0, false);
 	layer->ops->close(file);
-	return done < 0 ? (int)done : parse_format_text(text, uuid, old);
+	return done < 0 ? (int)done : parse_format_text(text, uuid);
 }

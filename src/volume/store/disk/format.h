@@ -3,18 +3,13 @@
 #ifndef STORE_FORMAT_H
 #define STORE_FORMAT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "volume/store/disk/layer.h"
 
 /* Durably, with a new UUID. 0 or -errno. */
 int format_write(struct store_layer *layer);
-/* -ENOENT, -EPROTO (a newer version), -EBADMSG, -errno. *old: it is of an older version. */
-int format_read(struct store_layer *layer, uint8_t uuid[16], bool *old);
-/*
- * The store becomes one of this version, durably: older ones refuse it from then on. 0 or -errno.
- */
-int format_update(struct store_layer *layer, const uint8_t uuid[16]);
+/* -ENOENT, -EPROTO (a newer version), -ENOTSUP (an older one), -EBADMSG, -errno. */
+int format_read(struct store_layer *layer, uint8_t uuid[16]);
 
 #endif

@@ -219,8 +219,6 @@ static uint32_t compute_extent_limit(const struct write_op *op, const struct nod
 {
 	uint32_t now = node->now->content.count, limit = store_extents_limit(op->new_length);
 
-	if (op->base.core->old_format)
-		limit = STORE_EXTENTS_LEAST;
 	return now > limit ? now : limit;
 }
 

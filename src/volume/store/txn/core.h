@@ -49,7 +49,6 @@ struct core {
 	uint8_t uuid[16];
 	uint32_t incarnation, opened; /* unclean restarts of the machine; openings */
 	uint32_t small_max;	      /* bytes of a small file */
-	bool old_format;	      /* of version 1, and it could not be changed */
 	_Atomic uint64_t numbers;     /* the last number of an object or a small content */
 	_Atomic uint64_t promised;    /* KiB of the disk that running writers were promised */
 	_Atomic uint64_t bytes_read, bytes_written, bytes_copied;
