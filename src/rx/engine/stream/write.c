@@ -17,11 +17,10 @@
 #define MEMORY_PAUSE	  (2 * RXW_MS)
 #define MEMORY_WAIT	  (30 * RXW_SEC) /* while other calls release no buffer */
 #define QUEUE_MIN	  64		 /* packets */
-#define QUEUE_MIN_NEAR	  20		 /* packets, over a short path */
 #define QUEUE_MIN_TIGHT	  12		 /* packets; if half of the memory is used up */
 #define PART_OF_FREE	  48
 #define QUEUE_UNVALIDATED 32
-/* Bytes that all calls over short paths may queue together, or QUEUE_MIN_NEAR each. */
+/* Bytes that all calls over short paths may queue together, or QUEUE_MIN each. */
 #define NEAR_MOST	  (16u << 20)
 
 static bool can_write(const struct rxw_call *call)
@@ -52,17 +51,6 @@ static bool needs_short_queue(const struct rxw_peer *peer)
 }
 
 /*
- * Data that is queued for a path of less than a millisecond waits for processors, not for the path. The
- * less there is, the more of it is still in a cache when it is sent, and when it is received.
- */
-static bool is_near_peer(const struct rxw_peer *peer)
-{
-	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
-
-	return least != 0 && least < RXW_MS;
-}
-
-/*
  * Connection's lock held. Active calls share three quarters of the engine's memory, so that the
  * first of many streams does not queue it all. Calls that queued more than their share before
  * others came release it slowly if their readers are slow. One call therefore adds at most a part
@@ -76,16 +64,21 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 	struct rxw_endpoint *ep = call->conn->ep;
 	uint64_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
 	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
-	bool near = is_near_peer(call->conn->p.peer), tight = used >= all / 2;
+	bool tight = used >= all / 2;
 	uint64_t share, more = tight ? 0 : (all / 2 - used) / PART_OF_FREE / stride;
 	/* When memory is short, no more than one buffer holds. */
-	uint64_t least = tight	? rxw_min64(QUEUE_MIN_TIGHT, RXW_BUF_SIZE / stride)
-			 : near ? QUEUE_MIN_NEAR
-				: QUEUE_MIN;
+	uint64_t least = tight ? rxw_min64(QUEUE_MIN_TIGHT, RXW_BUF_SIZE / stride) : QUEUE_MIN;
 	uint64_t third = used < all / 4 * 3 ? all / 4 * 3 - used : 0; /* what is left of that quarter */
 
 	live = live ? live : 1;
-	share = (near ? rxw_min64(all / 4 * 3, NEAR_MOST) : all / 4 * 3) / live / stride;
+	/*
+	 * Data that is queued for a short path waits for processors, not for the path. The less there is, the more of it is
+	 * still in a cache when it is sent, and when it is received.
+	 */
+	share = all / 4 * 3;
+	if (rxw_peer_is_near(call->conn->p.peer))
+		share = rxw_min64(share, NEAR_MOST);
+	share = share / live / stride;
 	if (share > more && share > rxw_pcall_queued(&call->p) + more)
 		share = rxw_pcall_queued(&call->p) + more;
 	if (share < least)

@@ -105,6 +105,13 @@ void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint6
 	atomic_store_explicit(&p->least_at, now, memory_order_relaxed);
 }
 
+bool rxw_peer_is_near(const struct rxw_peer *p)
+{
+	uint64_t least = atomic_load_explicit(&p->least_rtt, memory_order_relaxed);
+
+	return p->local || (least != 0 && least < RXW_MS);
+}
+
 /* All calls of the peer read it, on any processor. */
 void rxw_peer_learn_srtt(struct rxw_peer *p, const struct rxw_rtt *rtt, uint64_t now)
 {

@@ -136,6 +136,11 @@ struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for t
  * forgotten if none was like it for a while.
  */
 void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint64_t now);
+/*
+ * Is the path short? One to this host is, however long answers take: a thousand clients that begin together have no
+ * round trip below that. If round trips are long nevertheless, the delay is at the peer, for processors or verification.
+ */
+bool rxw_peer_is_near(const struct rxw_peer *p);
 /* The estimate of a call. Of those within a millisecond, the first one counts. */
 void rxw_peer_learn_srtt(struct rxw_peer *p, const struct rxw_rtt *rtt, uint64_t now);
 /* A slow start threshold, of a call that lost packets; the latest one, 0 = none lately. */

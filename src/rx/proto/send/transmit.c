@@ -179,15 +179,10 @@ void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
 }
 
-/*
- * Is the path itself short? If its round trips are nevertheless long, without losses, the delay is
- * at the peer (for verification, say), and pacing would not help.
- */
+/* Pacing would not help there. */
 static bool short_path(const struct rxw_pcall *p)
 {
-	uint64_t least = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
-
-	return least != 0 && least < RXW_MS && !p->tx.losses;
+	return rxw_peer_is_near(p->conn->peer) && !p->tx.losses;
 }
 
 static uint64_t pacing_interval(const struct rxw_pcall *p)
