@@ -45,8 +45,16 @@ struct crowd_client {
 	unsigned number;      /* from 0 */
 	unsigned limit_ms;    /* of a call */
 	uint64_t kept;	      /* bytes of the file that have arrived, if the rest of it failed */
+	void (*ready)(void *arg); /* step() can do more */
+	void *arg;
 	pthread_mutex_t lock; /* of `interrupted`, and of what interrupt() uses */
 	bool interrupted;
+};
+
+enum crowd_step {
+	CROWD_AGAIN, /* ready() will be called, maybe already before the function returns, by any thread */
+	CROWD_DONE, /* the file has arrived */
+	CROWD_FAILED
 };
 
 /*
@@ -63,6 +71,11 @@ struct crowd_way {
 	/* Read a file and discard it; `bytes` grows with what arrives. */
 	int (*fetch)(void *client, const struct crowd_file *file, uint8_t *buffer,
 		     _Atomic(uint64_t) *bytes, char *why);
+	/* Whether each client needs a thread, which waits in fetch(). NULL: yes. */
+	bool (*needs_thread)(const struct crowd_place *place);
+	/* As fetch(), but does only what needs no wait. */
+	enum crowd_step (*step)(void *client, const struct crowd_file *file,
+				_Atomic(uint64_t) *bytes, char *why);
 	/* Ask for the status of a file. */
 	int (*ask)(void *client, const struct crowd_file *file, char *why);
 	/* Make the call in progress fail, and later ones. Any thread, with the lock. */

@@ -24,7 +24,10 @@ struct client {
 	struct afs_client *afs; /* NULL: it uses that of the first client, by this connection: */
 	rxw_connection *shared;
 	rxw_call *running; /* with the lock */
+	struct afs_fetch fetch; /* by it */
+	bool watched;		/* its events are reported */
 	uint64_t part;
+	uint64_t next_pause;
 	unsigned pause_bytes, pause_ms;
 };
 
@@ -136,29 +139,32 @@ static int find_afs(void *client, struct crowd_file *file, char *why)
 	return 0;
 }
 
-static int begin_call(struct client *c, rxw_call **call, char *why)
+static int begin_call(struct client *c, uint32_t flags, char *why)
 {
-	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = c->base.limit_ms};
+	struct rxw_call_options co = {
+		.size = sizeof(co), .flags = flags, .deadline_ms = c->base.limit_ms};
 	struct afs_error error;
+	rxw_call *call;
 
 	if (c->shared) {
-		int rc = rxw_call_begin(c->shared, &co, call);
+		int rc = rxw_call_begin(c->shared, &co, &call);
 
 		if (rc < 0)
 			return crowd_explain(why, rxw_strerror(rc));
-	} else if (afs_client_call(c->afs, &co, call, &error) < 0) {
+	} else if (afs_client_call(c->afs, &co, &call, &error) < 0) {
 		return crowd_explain(why, error.text);
 	}
 	pthread_mutex_lock(&c->base.lock);
-	c->running = *call;
+	c->running = call;
 	if (c->base.interrupted)
-		rxw_call_abort(*call, RXW_USER_ABORT);
+		rxw_call_abort(call, RXW_USER_ABORT);
 	pthread_mutex_unlock(&c->base.lock);
 	return 0;
 }
 
-static int end_call(struct client *c, rxw_call *call, int32_t code, char *why)
+static int end_call(struct client *c, int32_t code, char *why)
 {
+	rxw_call *call = c->running;
 	enum rxw_origin origin;
 
 	pthread_mutex_lock(&c->base.lock);
@@ -181,40 +187,56 @@ static void compare_slices(const struct crowd_file *file, uint64_t offset, const
 }
 
 /* A client that is slow. */
-static void take_pause(const struct client *c, uint64_t received, uint64_t *next)
+static void take_pause(struct client *c)
 {
-	if (!c->pause_bytes || received < *next)
+	if (!c->pause_bytes || c->fetch.received < c->next_pause)
 		return;
-	*next = received + c->pause_bytes;
+	c->next_pause = c->fetch.received + c->pause_bytes;
 	usleep(c->pause_ms * 1000);
 }
 
+/* The next part of the file. */
+static int begin_part(struct client *c, const struct crowd_file *file, uint32_t flags, char *why)
+{
+	uint64_t length = file->length - c->base.kept;
+
+	if (begin_call(c, flags, why) < 0)
+		return -1;
+	length = c->part && c->part < length ? c->part : length;
+	afs_fetch_init(&c->fetch, &file->fid, c->base.kept, length);
+	c->next_pause = c->pause_bytes;
+	c->watched = false;
+	return 0;
+}
+
 /* The lent data is not copied: as by HTTP, only the kernel copies it. */
-static int fetch_part(struct client *c, const struct crowd_file *file, uint64_t offset,
-		      uint64_t length, _Atomic(uint64_t) *bytes, char *why)
+static enum afs_fetch_result take_data(struct client *c, const struct crowd_file *file,
+				       _Atomic(uint64_t) *bytes)
 {
 	enum afs_fetch_result result;
-	struct afs_fetch f;
-	rxw_call *call;
-	uint64_t pause = c->pause_bytes;
 
-	if (begin_call(c, &call, why) < 0)
-		return -1;
-	afs_fetch_init(&f, &file->fid, offset, length);
 	do {
 		struct iovec iov[SLICES];
 		unsigned count = SLICES;
-		uint64_t before = f.received;
+		uint64_t before = c->fetch.received;
 
-		result = afs_fetch_step(&f, call, iov, &count);
-		atomic_fetch_add_explicit(bytes, f.received - before, memory_order_relaxed);
+		result = afs_fetch_step(&c->fetch, c->running, iov, &count);
+		atomic_fetch_add_explicit(bytes, c->fetch.received - before, memory_order_relaxed);
 		if (result == AFS_FETCH_LENT)
-			compare_slices(file, offset + before, iov, count);
-		take_pause(c, f.received, &pause);
+			compare_slices(file, c->fetch.offset + before, iov, count);
+		take_pause(c);
 	} while (result == AFS_FETCH_LENT);
-	if (end_call(c, call, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, why) < 0)
+	return result;
+}
+
+static int end_part(struct client *c, enum afs_fetch_result result, char *why)
+{
+	if (end_call(c, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, why) < 0)
 		return -1;
-	return f.length == length ? 0 : crowd_explain(why, "a file has another length");
+	if (c->fetch.length != c->fetch.wanted)
+		return crowd_explain(why, "a file has another length");
+	c->base.kept += c->fetch.length;
+	return 0;
 }
 
 static int fetch_afs(void *client, const struct crowd_file *file, uint8_t *buffer,
@@ -223,16 +245,52 @@ static int fetch_afs(void *client, const struct crowd_file *file, uint8_t *buffe
 	struct client *c = client;
 
 	(void)buffer;
-	while (c->base.kept < file->length) {
-		uint64_t length = file->length - c->base.kept;
-
-		length = c->part && c->part < length ? c->part : length;
-		if (fetch_part(c, file, c->base.kept, length, bytes, why) < 0)
+	while (c->base.kept < file->length)
+		if (begin_part(c, file, 0, why) < 0 ||
+		    end_part(c, take_data(c, file, bytes), why) < 0)
 			return -1;
-		c->base.kept += length;
-	}
 	c->base.kept = 0;
 	return 0;
+}
+
+/* Few clients receive for themselves; those that pause or share connections have to wait. */
+static bool needs_thread(const struct crowd_place *place)
+{
+	return place->clients <= FEW || place->pause_bytes || place->one_socket;
+}
+
+static void report_event(rxw_call *call, unsigned events, void *client)
+{
+	const struct client *c = client;
+
+	(void)call;
+	(void)events;
+	c->base.ready(c->base.arg);
+}
+
+static enum crowd_step step_afs(void *client, const struct crowd_file *file,
+				_Atomic(uint64_t) *bytes, char *why)
+{
+	struct client *c = client;
+
+	while (c->base.kept < file->length) {
+		enum afs_fetch_result result;
+
+		if (!c->running && begin_part(c, file, RXW_CALL_NONBLOCK, why) < 0)
+			return CROWD_FAILED;
+		result = take_data(c, file, bytes);
+		if (result == AFS_FETCH_AGAIN) {
+			if (c->watched)
+				return CROWD_AGAIN;
+			c->watched = true;
+			rxw_call_set_callback(c->running, report_event, c);
+			return CROWD_AGAIN;
+		}
+		if (end_part(c, result, why) < 0)
+			return CROWD_FAILED;
+	}
+	c->base.kept = 0;
+	return CROWD_DONE;
 }
 
 static int ask_afs(void *client, const struct crowd_file *file, char *why)
@@ -241,15 +299,14 @@ static int ask_afs(void *client, const struct crowd_file *file, char *why)
 	AFSFetchStatus status;
 	AFSCallBack callback;
 	AFSVolSync sync;
-	rxw_call *call;
 	int32_t code;
 
-	if (begin_call(c, &call, why) < 0)
+	if (begin_call(c, 0, why) < 0)
 		return -1;
-	code = StartRXAFS_FetchStatus(call, &file->fid);
+	code = StartRXAFS_FetchStatus(c->running, &file->fid);
 	if (code == 0)
-		code = EndRXAFS_FetchStatus(call, &status, &callback, &sync);
-	return end_call(c, call, code, why);
+		code = EndRXAFS_FetchStatus(c->running, &status, &callback, &sync);
+	return end_call(c, code, why);
 }
 
 static void interrupt_afs(void *client)
@@ -265,6 +322,8 @@ const struct crowd_way crowd_afs = {.name = "AFS",
 				    .open = open_afs,
 				    .find = find_afs,
 				    .fetch = fetch_afs,
+				    .needs_thread = needs_thread,
+				    .step = step_afs,
 				    .ask = ask_afs,
 				    .interrupt = interrupt_afs,
 				    .close = close_afs};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A crowd: clients, each a thread with a socket of its own, fetch all files of a volume once, each in
- * an order of its own, until all are done or the time is over. One further client asks for the status
- * of a file all the time. Prints one line of JSON: the bytes and time of each client, the CPU time of
- * the server and of the clients, and the latency of the status calls.
+ * A crowd: clients, each with a socket of its own, fetch all files of a volume once, each in an order of its own, until
+ * all are done or the time is over. One further client asks for the status of a file all the time. Each client is a
+ * thread, but many AFS clients are callbacks. Prints one line of JSON: the bytes and time of each client, the CPU time
+ * of the server and of the clients, and the latency of the status calls.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -38,6 +38,9 @@ struct worker {
 	struct crowd_client *client;
 	uint32_t *order; /* of the files */
 	uint8_t *buffer;
+	unsigned next;	 /* without a thread: of `order` */
+	uint64_t before; /* without a thread: bytes of the files before */
+	bool failed;	 /* without a thread, and to be tried again; with the lock of `state` */
 	_Atomic(uint64_t) bytes;
 	_Atomic(uint64_t) done_ns; /* 0 = not all files */
 	uint64_t seen, seen_ns; /* the bytes at the latest look, and since when they are so many */
@@ -59,7 +62,8 @@ static struct {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t done;
-	unsigned left; /* clients that have files to fetch */
+	unsigned left;	 /* clients that have files to fetch */
+	unsigned failed; /* of those, without a thread, and to be tried again */
 	unsigned errors;
 	char why[CROWD_WHY]; /* of the first error */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -84,11 +88,17 @@ static void shuffle(struct worker *w, unsigned number)
 	}
 }
 
+/* With the lock. */
+static void count_error(const char *why)
+{
+	if (!state.errors++)
+		snprintf(state.why, sizeof(state.why), "%s", why);
+}
+
 static void note_error(const char *why)
 {
 	pthread_mutex_lock(&state.lock);
-	if (!state.errors++)
-		snprintf(state.why, sizeof(state.why), "%s", why);
+	count_error(why);
 	pthread_mutex_unlock(&state.lock);
 	usleep(RETRY_US);
 }
@@ -110,6 +120,17 @@ static bool fetch_file(struct worker *w, const struct crowd_file *file)
 	return false;
 }
 
+/* `all`: it has all files. */
+static void end_worker(struct worker *w, bool all)
+{
+	pthread_mutex_lock(&state.lock);
+	if (all)
+		w->done_ns = monotonic_ns();
+	if (!--state.left)
+		pthread_cond_signal(&state.done);
+	pthread_mutex_unlock(&state.lock);
+}
+
 static void *fetch_all(void *arg)
 {
 	struct worker *w = arg;
@@ -119,13 +140,95 @@ static void *fetch_all(void *arg)
 	pthread_barrier_wait(&begun);
 	for (unsigned i = 0; going && i < set.files; i++)
 		going = fetch_file(w, &files[w->order[i]]);
+	end_worker(w, going);
+	return NULL;
+}
+
+/* ---- clients without threads ---- */
+
+static bool has_threads(void)
+{
+	return !set.way->needs_thread || set.way->needs_thread(&set.place);
+}
+
+/* Its bytes do not count. The main thread tries again after a while. */
+static void set_aside(struct worker *w, const char *why)
+{
+	atomic_store(&w->bytes, w->before + w->client->kept);
 	pthread_mutex_lock(&state.lock);
-	if (going)
-		w->done_ns = monotonic_ns();
-	if (!--state.left)
+	count_error(why);
+	w->failed = true;
+	state.failed++;
+	if (atomic_load(&stopped))
 		pthread_cond_signal(&state.done);
 	pthread_mutex_unlock(&state.lock);
-	return NULL;
+}
+
+/* Until it has to wait, has all files, or is interrupted. One thread at a time. */
+static void drive_worker(void *arg)
+{
+	struct worker *w = arg;
+	char why[CROWD_WHY];
+
+	for (;;) {
+		switch (set.way->step(w->client, &files[w->order[w->next]], &w->bytes, why)) {
+		case CROWD_AGAIN:
+			return;
+		case CROWD_DONE:
+			w->before = atomic_load(&w->bytes);
+			if (++w->next < set.files)
+				break;
+			end_worker(w, true);
+			return;
+		case CROWD_FAILED:
+			if (atomic_load(&stopped))
+				end_worker(w, false);
+			else
+				set_aside(w, why);
+			return;
+		}
+	}
+}
+
+/* Those that failed. */
+static void drive_again(void)
+{
+	for (unsigned i = 0; i < set.clients; i++) {
+		bool again;
+
+		pthread_mutex_lock(&state.lock);
+		again = workers[i].failed;
+		workers[i].failed = false;
+		state.failed -= again;
+		pthread_mutex_unlock(&state.lock);
+		if (again)
+			drive_worker(&workers[i]);
+	}
+}
+
+static void start_workers(void)
+{
+	for (unsigned i = 0; i < set.clients; i++) {
+		workers[i].client->ready = drive_worker;
+		workers[i].client->arg = &workers[i];
+		drive_worker(&workers[i]);
+	}
+}
+
+/* Each call has failed, or will. */
+static void await_workers(void)
+{
+	pthread_mutex_lock(&state.lock);
+	while (state.left) {
+		if (state.failed) {
+			pthread_mutex_unlock(&state.lock);
+			drive_again();
+			pthread_mutex_lock(&state.lock);
+			continue;
+		}
+		pthread_cond_wait(&state.done, &state.lock);
+	}
+	pthread_mutex_unlock(&state.lock);
 }
 
 static void wait_until(uint64_t ns)
@@ -250,16 +353,17 @@ static void open_clients(void)
 
 static void start_threads(void)
 {
+	unsigned threads = has_threads() ? set.clients : 0;
 	pthread_attr_t small;
 	int rc;
 
 	monotonic_cond_init(&state.done);
-	pthread_barrier_init(&ready, NULL, set.clients + 2);
-	pthread_barrier_init(&begun, NULL, set.clients + 2);
+	pthread_barrier_init(&ready, NULL, threads + 2);
+	pthread_barrier_init(&begun, NULL, threads + 2);
 	state.left = set.clients;
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, STACK);
-	for (unsigned i = 0; i < set.clients; i++) {
+	for (unsigned i = 0; i < threads; i++) {
 		rc = pthread_create(&workers[i].thread, &small, fetch_all, &workers[i]);
 		if (rc)
 			crowd_die("thread", strerror(rc));
@@ -323,8 +427,10 @@ static bool wait_for_clients(uint64_t from, uint64_t *now)
 		if (*now >= until)
 			return true;
 		stop_with_first_data();
-		next = *now + LOOK_NS < until ? *now + LOOK_NS : until;
+		drive_again();
 		pthread_mutex_lock(&state.lock);
+		next = *now + (state.failed ? RETRY_US * 1000u : LOOK_NS);
+		next = next < until ? next : until;
 		if (state.left)
 			monotonic_wait(&state.done, &state.lock, next);
 		pthread_mutex_unlock(&state.lock);
@@ -337,8 +443,9 @@ static void stop_clients(void)
 	for (unsigned i = 0; i < set.clients; i++)
 		interrupt_client(workers[i].client);
 	interrupt_client(asker.client);
-	for (unsigned i = 0; i < set.clients; i++)
+	for (unsigned i = 0; i < set.clients && has_threads(); i++)
 		pthread_join(workers[i].thread, NULL);
+	await_workers();
 	pthread_join(asker.thread, NULL);
 }
 
@@ -369,6 +476,8 @@ static void run(void)
 	cell.mine = -count_cpu(CLOCK_PROCESS_CPUTIME_ID);
 	cell.from = monotonic_ns();
 	pthread_barrier_wait(&begun);
+	if (!has_threads())
+		start_workers();
 	cell.over = wait_for_clients(cell.from, &now);
 	cell.elapsed = now - cell.from;
 	cell.server += server_cpu();
