@@ -105,7 +105,7 @@ may_include src/rx/rxgk   "$config|$common|(base|keys|rxgk)/.*|rxwire/.*"
 may_include src/classic/rx 'none'
 may_include src/classic    'rxwire/(afs|rxwire)[.]h'
 for part in base security core xdr watch; do
-	may_include src/classic/$part "$config|common/clock[.]h|[.][.]/classic[.]h|[a-z]*[.]h"
+	may_include src/classic/$part "$config|common/(clock|held)[.]h|[.][.]/classic[.]h|[a-z]*[.]h"
 done
 
 # The compiler: emit knows only ast.h, not the parser.
@@ -179,10 +179,10 @@ may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|prot
 tests="$config|[a-z_]*[.]h|base/.*|rxgk/client[.]h|(tests|examples|afs)/.*|rxwire/.*"
 may_include src/tests/rx/base   "$tests"
 may_include src/tests/rx/proto  "$tests|proto/.*"
-may_include src/tests/sim       "$tests|proto/.*|rxgk/conn[.]h"
+may_include src/tests/sim       "$tests|proto/.*|rxgk/rxgk_conn[.]h"
 may_include src/tests/rx/io     "$tests|io/.*"
 may_include src/tests/system/net "$tests|io/.*"
-may_include src/tests/system/kdc "$tests|token/ticket[.]h"
+may_include src/tests/system/kdc "$tests|token/cell_ticket[.]h"
 may_include src/tests/rx/engine "$tests|$common|(proto|io|engine)/.*"
 may_include src/tests/rx/api    "$tests|api/.*"
 may_include src/tests/classic "$config|[a-z_]*[.]h|tests/.*|rxwire/.*"
@@ -190,7 +190,7 @@ for module in keys token rxkad rxgk; do
 	may_include src/tests/rx/$module "$tests|(keys|$module)/.*"
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
-may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(conn|der|ticket)|rxgk/negotiate)[.]h|\
+may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(rxkad_conn|der|ticket)|rxgk/negotiate)[.]h|\
 (rxgen|tools)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do

@@ -79,8 +79,9 @@ static void put_changes(FILE *f, const struct fsd_service *service)
 			   "Slow fetches that were ended because others needed their places.",
 			   read_counter(&c->fetches_given_up));
 	put_service_metric(f, "stores_held_total", "counter",
-	    "Stores that waited until others had given up their places.", get(&c->stores_held));
-	put(f, "fetches_held_total", "counter",
+			   "Stores that waited until others had given up their places.",
+			   read_counter(&c->stores_held));
+	put_service_metric(f, "fetches_held_total", "counter",
 			   "Fetches that waited until others had given up their places.",
 			   read_counter(&c->fetches_held));
 	put_service_head(f, "store_seconds_total", "counter", "Total duration of stores.");

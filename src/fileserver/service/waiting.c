@@ -3,7 +3,7 @@
 #include "fileserver/service/waiting.h"
 
 #include "common/clock.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 #define LOOK_NS NS_PER_S
 
