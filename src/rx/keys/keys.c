@@ -272,10 +272,13 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
 			best = &keys->list.keys[i];
 	}
 	result = copy_found(best, key, room, length);
-	if (result == 0 && kvno)
+	if (result)
+		goto out;
+	if (kvno)
 		*kvno = best->kvno;
-	if (result == 0 && enctype)
+	if (enctype)
 		*enctype = best->enctype;
+out:
 	pthread_rwlock_unlock(&keys->lock);
 	return result;
 }

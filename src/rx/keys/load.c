@@ -148,19 +148,28 @@ static bool same_keys(const struct rxw_key_list *table, unsigned number,
 static int merge_keys(const struct rxw_key_list *table, unsigned number,
 		      const struct rxw_key_list *file, struct rxw_key_list *merged)
 {
-	int result = 0;
+	int result;
 
-	for (size_t i = 0; i < table->count && result == 0; i++) {
-		if (table->keys[i].source == 0)
-			result = rxw_key_list_append(merged, &table->keys[i]);
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->keys[i].source != 0)
+			continue;
+		result = rxw_key_list_append(merged, &table->keys[i]);
+		if (result)
+			return result;
 	}
-	for (size_t i = 0; i < file->count && result == 0; i++)
+	for (size_t i = 0; i < file->count; i++) {
 		result = rxw_key_list_append(merged, &file->keys[i]);
-	for (size_t i = 0; i < table->count && result == 0; i++) {
-		if (table->keys[i].source != 0 && table->keys[i].source != number)
-			result = rxw_key_list_append(merged, &table->keys[i]);
+		if (result)
+			return result;
 	}
-	return result;
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->keys[i].source == 0 || table->keys[i].source == number)
+			continue;
+		result = rxw_key_list_append(merged, &table->keys[i]);
+		if (result)
+			return result;
+	}
+	return 0;
 }
 
 /* With `loading` held: put the keys of a file into the table. 1 if they have changed, else 0. */

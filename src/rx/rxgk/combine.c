@@ -59,12 +59,13 @@ int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *
 	uint8_t key[RXW_KEY_MAX];
 	int32_t kvno, enctype, code = check_combinable(a, now);
 	size_t key_length;
-	int r;
 
-	if (!code)
-		code = check_combinable(b, now);
-	if (!code)
-		code = choose_combined(a, b, enctypes, levels, &n);
+	if (code)
+		return code;
+	code = check_combinable(b, now);
+	if (code)
+		return code;
+	code = choose_combined(a, b, enctypes, levels, &n);
 	if (code)
 		return code;
 	n.lifetime = lesser_nonzero(a->lifetime, b->lifetime);
@@ -80,20 +81,21 @@ int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *
 	if (rxw_keys_best(keys, RXW_KEY_RXGK, &kvno, &enctype, key, sizeof(key), &key_length))
 		return RXW_RXGK_BADKEYNO;
 	e = rxw_gk_enctype(enctype);
-	r = !e || key_length != e->key_length || kvno <= 0 ? -RXW_ENOTSUP : 0;
-	if (!r)
-		r = rxw_gk_combine_keys(a->enctype, a->k0, b->enctype, b->k0, n.enctype, n.k0);
-	if (!r)
-		r = rxw_gk_token_seal(&n, index, kvno, e, key, token, length);
-	if (!r)
-		*info = (struct rxw_gk_info){.enctype = n.enctype->id,
-					     .level = n.level,
-					     .lifetime = n.lifetime,
-					     .bytelife = n.bytelife,
-					     .expires = n.expires};
+	code = RXW_RXGK_INCONSISTENCY;
+	if (!e || key_length != e->key_length || kvno <= 0 ||
+	    rxw_gk_combine_keys(a->enctype, a->k0, b->enctype, b->k0, n.enctype, n.k0) ||
+	    rxw_gk_token_seal(&n, index, kvno, e, key, token, length))
+		goto out;
+	*info = (struct rxw_gk_info){.enctype = n.enctype->id,
+				     .level = n.level,
+				     .lifetime = n.lifetime,
+				     .bytelife = n.bytelife,
+				     .expires = n.expires};
+	code = 0;
+out:
 	explicit_bzero(key, sizeof(key));
 	explicit_bzero(&n, sizeof(n));
-	return r ? RXW_RXGK_INCONSISTENCY : 0;
+	return code;
 }
 
 /* The arguments of both procedures. */
@@ -171,20 +173,26 @@ static int32_t serve_combining(rxw_call *call, const struct rxw_gk_negotiation *
 	size_t length = 0;
 	int32_t code = read_combine_request(call, afs, &q);
 
+	if (code)
+		goto out;
 	/* The tokens are opened in place, within the request. */
-	for (int i = 0; i < 2 && !code; i++)
+	for (int i = 0; i < 2; i++) {
 		code = rxw_gk_token_open(o->keys, o->index, (uint8_t *)q.token[i].data,
 					 q.token[i].length, &body[i]);
-	if (!code && afs && o->server_keys) {
-		keys = o->server_keys(o->server_keys_context, q.uuid);
-		if (!keys)
-			code = RXW_RXGK_BADKEYNO;
+		if (code)
+			goto out;
 	}
-	if (!code)
-		code = rxw_gk_combine(keys, o->index, &body[0], &body[1], &q.enctypes, &q.levels,
-				      o->time(o->time_context), &token, &length, &info);
-	if (!code)
-		code = reply_combined(call, token, length, &info);
+	if (afs && o->server_keys)
+		keys = o->server_keys(o->server_keys_context, q.uuid);
+	code = RXW_RXGK_BADKEYNO;
+	if (!keys)
+		goto out;
+	code = rxw_gk_combine(keys, o->index, &body[0], &body[1], &q.enctypes, &q.levels,
+			      o->time(o->time_context), &token, &length, &info);
+	if (code)
+		goto out;
+	code = reply_combined(call, token, length, &info);
+out:
 	explicit_bzero(body, sizeof(body));
 	rxw_secret_free(token);
 	rxw_secret_free(q.memory);

@@ -98,10 +98,15 @@ int rxw_gk_protect_init(struct rxw_gk_protect *p, const struct rxw_gk_enctype *e
 	p->enctype = enctype;
 	p->crypt = crypt;
 	r = derive_usage_key(enctype, key, usage, crypt ? 0x55 : 0x99, ki, mac_key);
-	if (!r && crypt)
+	if (r)
+		goto out;
+	if (crypt) {
 		r = derive_usage_key(enctype, key, usage, 0xaa, p->ke, enctype->key_length);
-	if (!r)
-		rxw_gk_mac_key(&p->mac, enctype->digest, ki, mac_key);
+		if (r)
+			goto out;
+	}
+	rxw_gk_mac_key(&p->mac, enctype->digest, ki, mac_key);
+out:
 	explicit_bzero(ki, sizeof(ki));
 	return r;
 }
@@ -201,11 +206,16 @@ static int crypt_once(const struct rxw_gk_enctype *enctype, const uint8_t *key, 
 	EVP_CIPHER_CTX *cipher = NULL;
 	int r = rxw_gk_protect_init(&p, enctype, key, usage, true);
 
-	if (!r && !(cipher = rxw_gk_cipher_new(&p, encrypt)))
+	if (r)
+		goto out;
+	cipher = rxw_gk_cipher_new(&p, encrypt);
+	if (!cipher)
 		r = -RXW_ENOMEM;
-	if (!r)
-		r = encrypt ? rxw_gk_encrypt(&p, cipher, text, length)
-			    : rxw_gk_decrypt(&p, cipher, text, length);
+	else if (encrypt)
+		r = rxw_gk_encrypt(&p, cipher, text, length);
+	else
+		r = rxw_gk_decrypt(&p, cipher, text, length);
+out:
 	EVP_CIPHER_CTX_free(cipher);
 	explicit_bzero(&p, sizeof(p));
 	return r;
@@ -266,13 +276,14 @@ static int prf_plus(const struct rxw_gk_enctype *e, const uint8_t *key, const vo
 		return -RXW_EINVAL;
 	memset(text, 0, count_size);
 	memcpy(text + count_size, seed, length);
-	for (uint8_t n = 1; out_length && !r; n++) {
+	for (uint8_t n = 1; out_length; n++) {
 		size_t some = out_length < e->prf_length ? out_length : e->prf_length;
 
 		text[count_size - 1] = n;
 		r = rxw_gk_prf(e, key, text, count_size + length, part);
-		if (!r)
-			memcpy(out, part, some);
+		if (r)
+			break;
+		memcpy(out, part, some);
 		out += some;
 		out_length -= some;
 	}
@@ -307,9 +318,10 @@ int rxw_gk_combine_keys(const struct rxw_gk_enctype *type0, const uint8_t *k0,
 	uint8_t other[RXW_GK_KEY_MAX];
 	int r = prf_plus(type0, k0, "AFS", 3, 1, out, out_type->key_length);
 
-	if (!r)
-		r = prf_plus(type1, k1, "rxgk", 4, 1, other, out_type->key_length);
-	for (size_t i = 0; i < out_type->key_length; i++)
+	if (r)
+		return r;
+	r = prf_plus(type1, k1, "rxgk", 4, 1, other, out_type->key_length);
+	for (size_t i = 0; i < out_type->key_length && !r; i++)
 		out[i] ^= other[i];
 	explicit_bzero(other, sizeof(other));
 	return r;

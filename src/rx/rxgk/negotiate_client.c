@@ -190,30 +190,32 @@ static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
 	if (major != GSS_S_COMPLETE)
 		return say_gss(why, major, minor, -RXW_EDECODE);
 	rxw_xdr_reader(&x, out.value, out.length);
-	if (!confidential || !rxw_gk_get_info(&x, &i))
+	if (!confidential || !rxw_gk_get_info(&x, &i)) {
 		r = say_why(why, -RXW_EDECODE, "the server sent a malformed answer");
-	else
-		r = check_reply(context, start, &i, why);
-	if (!r) {
-		memset(token, 0, sizeof(*token));
-		token->token = rxw_secret_alloc(i.token.length);
-		r = token->token ? 0 : -RXW_ENOMEM;
+		goto out;
 	}
-	if (!r) {
-		token->size = sizeof(*token);
-		token->enctype = i.enctype;
-		token->level = i.level;
-		token->lifetime = i.lifetime;
-		token->bytelife = i.bytelife;
-		token->expires = i.expires;
-		memcpy(token->token, i.token.data, i.token.length);
-		token->token_length = i.token.length;
-		if (!rxw_gk_k0(context, start, &i.nonce, rxw_gk_enctype(i.enctype), token->key)) {
-			rxw_rxgk_token_free(token);
-			r = say_why(why, -RXW_EDECODE,
-				    "cannot derive a token key from the ticket's key");
-		}
+	r = check_reply(context, start, &i, why);
+	if (r)
+		goto out;
+	memset(token, 0, sizeof(*token));
+	token->token = rxw_secret_alloc(i.token.length);
+	if (!token->token) {
+		r = -RXW_ENOMEM;
+		goto out;
 	}
+	token->size = sizeof(*token);
+	token->enctype = i.enctype;
+	token->level = i.level;
+	token->lifetime = i.lifetime;
+	token->bytelife = i.bytelife;
+	token->expires = i.expires;
+	memcpy(token->token, i.token.data, i.token.length);
+	token->token_length = i.token.length;
+	if (!rxw_gk_k0(context, start, &i.nonce, rxw_gk_enctype(i.enctype), token->key)) {
+		rxw_rxgk_token_free(token);
+		r = say_why(why, -RXW_EDECODE, "cannot derive a token key from the ticket's key");
+	}
+out:
 	if (out.value)
 		explicit_bzero(out.value, out.length);
 	gss_release_buffer(&minor, &out);
@@ -377,10 +379,11 @@ static int read_combined(const uint8_t *reply, size_t size, const struct rxw_rxg
 		return -RXW_EDECODE;
 	r = rxw_gk_combine_keys(rxw_gk_enctype(user->enctype), user->key,
 				rxw_gk_enctype(cm->enctype), cm->key, e, token->key);
-	if (!r && !(token->token = rxw_secret_alloc(blob.length)))
-		r = -RXW_ENOMEM;
 	if (r)
 		return r;
+	token->token = rxw_secret_alloc(blob.length);
+	if (!token->token)
+		return -RXW_ENOMEM;
 	memcpy(token->token, blob.data, blob.length);
 	token->token_length = blob.length;
 	token->size = sizeof(*token);

@@ -221,8 +221,10 @@ static int32_t serve_negotiate(rxw_call *call, const void *service)
 		r.major = GSS_S_UNAVAILABLE;
 	if (r.major == GSS_S_COMPLETE)
 		code = finish_round(to, &r);
-	if (!code)
-		code = reply_negotiated(call, &r);
+	if (code)
+		goto out;
+	code = reply_negotiated(call, &r);
+out:
 	release_round(&r);
 	rxw_secret_free(in);
 	return code;

@@ -187,11 +187,14 @@ __attribute__((cold)) int32_t rxw_gk_check_response(void *conn, const uint8_t *r
 	memcpy(copy, token, token_length);
 	memcpy(copy + token_length, auth, auth_length);
 	code = rxw_gk_token_open(c->klass->keys, c->klass->index, copy, token_length, &body);
-	if (!code)
-		code = admit_token(c, &body);
-	if (!code)
-		code = check_authenticator(c, &body, start_time, copy + token_length, auth_length,
-					   spare, calls);
+	if (code)
+		goto out;
+	code = admit_token(c, &body);
+	if (code)
+		goto out;
+	code = check_authenticator(c, &body, start_time, copy + token_length, auth_length, spare,
+				   calls);
+out:
 	explicit_bzero(&body, sizeof(body));
 	rxw_secret_free(copy);
 	return code;

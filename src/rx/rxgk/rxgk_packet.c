@@ -122,9 +122,11 @@ static int renew_some(struct rxw_gk_conn *c, struct rxw_gk_work *w,
 	const uint16_t old = from->spare, word = (uint16_t)w->key->number;
 	struct rxw_gk_key *older = rxw_gk_older(c, w->key->number, old);
 	EVP_CIPHER_CTX *cipher = NULL;
-	int r = older ? 0 : -RXW_ENOMEM;
+	int r = 0;
 
-	if (!r && w->cipher && !(cipher = rxw_gk_cipher_new(&older->protect[RXW_GK_SEAL], false)))
+	if (!older)
+		return -RXW_ENOMEM;
+	if (w->cipher && !(cipher = rxw_gk_cipher_new(&older->protect[RXW_GK_SEAL], false)))
 		r = -RXW_ENOMEM;
 	for (; from < end && !r; from++)
 		if (from->spare == old) {

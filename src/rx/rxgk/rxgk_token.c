@@ -142,21 +142,18 @@ __attribute__((cold)) int rxw_gk_token_seal(const struct rxw_gk_body *body, uint
 
 	if (!out)
 		return -RXW_ENOMEM;
-	r = body->names && (body->name.data_length > RXW_GK_NAME_MAX ||
-			    body->name.display_length > RXW_GK_NAME_MAX)
-		    ? -RXW_EINVAL
-		    : 0;
-	if (!r && RAND_bytes(text, RXW_GK_CONFOUNDER) != 1)
-		r = -RXW_ESYS;
-	if (!r) {
-		size = RXW_GK_CONFOUNDER +
-		       write_body(body, index, text + RXW_GK_CONFOUNDER, RXW_GK_BODY_MAX);
-		r = rxw_gk_encrypt_once(enctype, key, RXW_GK_SERVER_ENC_TOKEN, text, size);
-	}
-	if (r) {
-		rxw_secret_free(out);
-		return r;
-	}
+	r = -RXW_EINVAL;
+	if (body->names && (body->name.data_length > RXW_GK_NAME_MAX ||
+			    body->name.display_length > RXW_GK_NAME_MAX))
+		goto fail;
+	r = -RXW_ESYS;
+	if (RAND_bytes(text, RXW_GK_CONFOUNDER) != 1)
+		goto fail;
+	size = RXW_GK_CONFOUNDER +
+	       write_body(body, index, text + RXW_GK_CONFOUNDER, RXW_GK_BODY_MAX);
+	r = rxw_gk_encrypt_once(enctype, key, RXW_GK_SERVER_ENC_TOKEN, text, size);
+	if (r)
+		goto fail;
 	size += enctype->mac_length;
 	rxw_xdr_store32(out, (uint32_t)kvno);
 	rxw_xdr_store32(out + 4, (uint32_t)enctype->id);
@@ -165,6 +162,9 @@ __attribute__((cold)) int rxw_gk_token_seal(const struct rxw_gk_body *body, uint
 	*token = out;
 	*length = 12 + ((size + 3) & ~(size_t)3);
 	return 0;
+fail:
+	rxw_secret_free(out);
+	return r;
 }
 
 /* 04 01, length and DER of the object id of Kerberos, length of the name, the name. */

@@ -204,9 +204,10 @@ static int print_ticket(rxw_keys *keys, const struct rxw_rxkad_print_options *op
 	if (token->client_name == NULL)
 		return -RXW_ENOMEM;
 	result = set_session_key(options, token->session_key);
-	if (!result)
-		result = rxw_rxkad_print_clear(token->session_key, name, token->begins,
-					       token->expires, w->clear, sizeof(w->clear), &size);
+	if (result)
+		return result;
+	result = rxw_rxkad_print_clear(token->session_key, name, token->begins, token->expires,
+				       w->clear, sizeof(w->clear), &size);
 	if (result)
 		return result;
 	block.enctype = enctype;

@@ -151,23 +151,23 @@ static int32_t check_rest(struct rxw_rxkad_conn *c, const struct rxw_rxkad_ticke
 	sealed.x = fresh.key;
 	rxw_fcrypt_pcbc_decrypt(&fresh.cipher, &sealed, 1);
 	code = check_sealed(&fresh, clear, calls, &level);
-	if (code == 0) {
-		fresh.name = strdup(ticket->principal);
-		if (fresh.name == NULL || !set_names(&fresh, ticket)) {
-			free(fresh.name);
-			code = RXW_RXKAD_INCONSISTENCY;
-		}
+	if (code)
+		goto out;
+	fresh.name = strdup(ticket->principal);
+	if (fresh.name == NULL || !set_names(&fresh, ticket)) {
+		free(fresh.name);
+		code = RXW_RXKAD_INCONSISTENCY;
+		goto out;
 	}
-	if (code == 0) {
-		fresh.level = (uint8_t)level;
-		fresh.expires = ticket->end;
-		fresh.local = ticket->local;
-		fresh.kvno = rxw_get32(response + AT_KVNO);
-		fresh.ready = true;
-		free(c->name);
-		free(c->rxkad_name);
-		*c = fresh;
-	}
+	fresh.level = (uint8_t)level;
+	fresh.expires = ticket->end;
+	fresh.local = ticket->local;
+	fresh.kvno = rxw_get32(response + AT_KVNO);
+	fresh.ready = true;
+	free(c->name);
+	free(c->rxkad_name);
+	*c = fresh;
+out:
 	explicit_bzero(&fresh, sizeof(fresh));
 	explicit_bzero(clear, sizeof(clear));
 	return code;

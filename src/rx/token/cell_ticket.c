@@ -93,11 +93,14 @@ static int open_cache(struct search *s)
 	krb5_error_code code = name ? krb5_cc_resolve(context, name, &s->cache)
 				    : krb5_cc_default(context, &s->cache);
 
-	if (code == 0)
-		code = krb5_cc_get_principal(context, s->cache, &s->client);
-	return code ? complain_krb5(s, "no Kerberos tickets; get some with kinit", code,
-				    -RXW_ENOKEY)
-		    : 0;
+	if (code)
+		goto fail;
+	code = krb5_cc_get_principal(context, s->cache, &s->client);
+	if (code)
+		goto fail;
+	return 0;
+fail:
+	return complain_krb5(s, "no Kerberos tickets; get some with kinit", code, -RXW_ENOKEY);
 }
 
 /* The client principal of the first entry of a keytab. */
@@ -124,10 +127,15 @@ static int open_keytab(struct search *s)
 	krb5_context context = s->ticket->context;
 	krb5_error_code code = krb5_kt_resolve(context, s->options->keytab, &s->keytab);
 
-	if (code == 0)
-		code = s->options->client ? krb5_parse_name(context, s->options->client, &s->client)
-					  : first_client(s);
-	return code ? complain_krb5(s, s->options->keytab, code, -RXW_ENOKEY) : 0;
+	if (code)
+		goto fail;
+	code = s->options->client ? krb5_parse_name(context, s->options->client, &s->client)
+				  : first_client(s);
+	if (code)
+		goto fail;
+	return 0;
+fail:
+	return complain_krb5(s, s->options->keytab, code, -RXW_ENOKEY);
 }
 
 /* Get a ticket for the service, from the cache or with the key. */
@@ -266,10 +274,13 @@ static int fill_cache(struct search *s)
 	if (code)
 		return complain_krb5(s, s->options->keytab, code, -RXW_ENOKEY);
 	code = krb5_cc_new_unique(context, "MEMORY", NULL, &s->cache);
-	if (code == 0)
-		code = krb5_cc_initialize(context, s->cache, s->client);
-	if (code == 0)
-		code = krb5_cc_store_cred(context, s->cache, &creds);
+	if (code)
+		goto out;
+	code = krb5_cc_initialize(context, s->cache, s->client);
+	if (code)
+		goto out;
+	code = krb5_cc_store_cred(context, s->cache, &creds);
+out:
 	krb5_free_cred_contents(context, &creds);
 	return code ? complain_krb5(s, "cannot create a credential cache in memory", code,
 				    -RXW_ENOMEM)
@@ -289,15 +300,21 @@ int rxw_cell_client_open(const struct rxw_token_options *options, struct rxw_cel
 		ticket.context = NULL;
 		return complain_krb5(&s, "Kerberos", code, -RXW_EINVAL);
 	}
-	result = client->own ? open_keytab(&s) : open_cache(&s);
-	if (result == 0 && client->own)
-		result = fill_cache(&s);
 	client->context = ticket.context;
-	client->cache = s.cache;
-	if (result == 0 && (krb5_unparse_name(ticket.context, s.client, &client->name) ||
-			    krb5_cc_get_full_name(ticket.context, s.cache, &client->where)))
+	result = client->own ? open_keytab(&s) : open_cache(&s);
+	if (result)
+		goto out;
+	if (client->own) {
+		result = fill_cache(&s);
+		if (result)
+			goto out;
+	}
+	if (krb5_unparse_name(ticket.context, s.client, &client->name) ||
+	    krb5_cc_get_full_name(ticket.context, s.cache, &client->where))
 		result = complain_krb5(&s, "cannot get the credential cache's name", ENOMEM,
 				       -RXW_ENOMEM);
+out:
+	client->cache = s.cache;
 	if (s.client)
 		krb5_free_principal(ticket.context, s.client);
 	if (s.keytab)

@@ -44,21 +44,25 @@ static int way_open(const struct rxw_token_options *options, struct way *way)
 								 ? sizeof(struct sockaddr_in6)
 								 : sizeof(struct sockaddr_in)};
 	rxw_endpoint *endpoint = options->endpoint;
-	int result = 0;
+	int result;
 
 	*way = (struct way){0};
 	if (!endpoint) {
 		result = rxw_engine_create(NULL, &way->engine);
-		if (result == 0)
-			result = rxw_endpoint_create(way->engine, &eo, &way->endpoint);
+		if (result < 0)
+			goto fail;
+		result = rxw_endpoint_create(way->engine, &eo, &way->endpoint);
+		if (result < 0)
+			goto fail;
 		endpoint = way->endpoint;
 	}
-	if (result == 0)
-		result =
-			rxw_connection_create(endpoint, options->server, options->server_len,
-					      RXW_RXGK_NEGOTIATION_SERVICE, NULL, &way->connection);
+	result = rxw_connection_create(endpoint, options->server, options->server_len,
+				       RXW_RXGK_NEGOTIATION_SERVICE, NULL, &way->connection);
 	if (result < 0)
-		way_close(way);
+		goto fail;
+	return 0;
+fail:
+	way_close(way);
 	return result;
 }
 

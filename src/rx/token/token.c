@@ -184,12 +184,12 @@ static int from_keys(rxw_token *token, const struct rxw_token_options *options, 
 	else
 		return rxw_token_say(error, room, "cannot make a token of that class",
 				     -RXW_ENOTSUP);
-	if (result == 0 && options->client) {
-		token->info.client = strdup(options->client);
-		if (!token->info.client)
-			return rxw_token_say(error, room, "token", -RXW_ENOMEM);
-	}
-	return result;
+	if (result || !options->client)
+		return result;
+	token->info.client = strdup(options->client);
+	if (!token->info.client)
+		return rxw_token_say(error, room, "token", -RXW_ENOMEM);
+	return 0;
 }
 
 __attribute__((cold))
