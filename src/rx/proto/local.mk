@@ -19,6 +19,7 @@ rx_proto_sources = \
 	src/rx/proto/recvq/recvq.h src/rx/proto/recvq/later.c src/rx/proto/recvq/recvq.c \
 	src/rx/proto/send/send.h src/rx/proto/send/pmtu.h src/rx/proto/send/ack_input.c src/rx/proto/send/loss.c \
 	src/rx/proto/send/pmtu.c src/rx/proto/send/proof.c src/rx/proto/send/send_timer.c src/rx/proto/send/transmit.c \
+	src/rx/proto/send/units.c \
 	src/rx/proto/sendq/sendq.h src/rx/proto/sendq/repack.h src/rx/proto/sendq/sendq.c src/rx/proto/sendq/scoreboard.c \
 	src/rx/proto/sent/sent.h src/rx/proto/sent/sent.c \
 	src/rx/proto/slab/slab.h src/rx/proto/slab/slab.c \

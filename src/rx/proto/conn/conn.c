@@ -60,6 +60,12 @@ void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
 	c->ops->drop(p);
 }
 
+void rxw_pconn_challenge_wanted(struct rxw_pconn *c, struct rxw_out *out)
+{
+	if (rxw_auth_take_wanted(c))
+		rxw_auth_challenge(c, false, out);
+}
+
 bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_pconn *c = p->conn;

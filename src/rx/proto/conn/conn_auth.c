@@ -136,12 +136,6 @@ void rxw_pconn_validated(struct rxw_pconn *c, struct rxw_out *out)
 	rxw_pconn_challenge_wanted(c, out);
 }
 
-void rxw_pconn_challenge_wanted(struct rxw_pconn *c, struct rxw_out *out)
-{
-	if (rxw_auth_take_wanted(c))
-		rxw_auth_challenge(c, false, out);
-}
-
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c)
 {
 	uint64_t at = rxw_auth_deadline(c);

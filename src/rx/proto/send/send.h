@@ -53,6 +53,8 @@ void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, uns
 
 /* ns between two packets in the mean; 0: not paced. */
 uint64_t rxw_send_interval(const struct rxw_pcall *p);
+/* Is the path short (rxw_peer_is_near()), without losses? Pacing would not help then. */
+bool rxw_send_short_path(const struct rxw_pcall *p);
 /* "timeout", "recovery", or that of rxw_cc_phase(). Static. */
 const char *rxw_send_phase(const struct rxw_pcall *p);
 

@@ -4,19 +4,10 @@
  */
 #include "proto/state.h"
 
-#define ACK_DELAY_PEER	(100 * RXW_MS) /* how long peers may delay an ACK */
-#define ACK_DELAY_REPLY (400 * RXW_MS) /* only the reply may acknowledge a request */
 #define STUCK		(60 * RXW_SEC)
 #define SILENCE		(5 * RXW_SEC)
 #define BUSY_FIRST	(100 * RXW_MS)
 #define BUSY_MOST	(5 * RXW_SEC)
-
-uint64_t rxw_send_peer_delay(const struct rxw_pcall *p)
-{
-	const struct rxw_sendq *q = &p->tx;
-
-	return p->client && q->all_queued && q->nxt == q->end ? ACK_DELAY_REPLY : ACK_DELAY_PEER;
-}
 
 /* Before the first sample, the packet is sent twice more before a silent peer counts as dead. */
 static uint64_t rto_of(const struct rxw_pcall *p, uint64_t delay)

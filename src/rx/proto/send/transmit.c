@@ -17,16 +17,6 @@
 #define ASKS_AFTER    (60 * RXW_SEC) /* a probe, for so long */
 #define LONG_PATH     (5 * RXW_MS) /* its losses are noticed by ACKs much sooner than by replies */
 
-uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
-{
-	uint32_t size = p->tx.mtu.confirmed;
-	uint32_t peer = p->conn->peer_max_mtu;
-
-	if (peer == 0)
-		peer = RXW_MTU_DEFAULT;
-	return rxw_min32(size, peer);
-}
-
 uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p)
 {
 	const struct rxw_cc *cc = &p->tx.cc;
@@ -177,24 +167,6 @@ void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out)
 	p->tx.flush_to = rxw_max32(p->tx.flush_to, p->tx.nxt + new_room(p));
 	if (rxw_pcall_sendable(p, out->now))
 		rxw_pcall_post_event(p, out, RXW_OUT_SEND);
-}
-
-/* Pacing would not help there. */
-static bool short_path(const struct rxw_pcall *p)
-{
-	return rxw_peer_is_near(p->conn->peer) && !p->tx.losses;
-}
-
-static uint64_t pacing_interval(const struct rxw_pcall *p)
-{
-	if (!p->tx.rtt.valid || short_path(p))
-		return 0;
-	return rxw_cc_interval(&p->tx.cc, rxw_max32(p->tx.window, 1), p->tx.rtt.srtt);
-}
-
-uint64_t rxw_send_interval(const struct rxw_pcall *p)
-{
-	return pacing_interval(p);
 }
 
 /* Headers of packets [first, first + n) of an entry. */
@@ -391,7 +363,7 @@ static bool path_is_known(const struct rxw_pcall *p, uint64_t now)
 	const struct rxw_peer *peer = p->conn->peer;
 	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed);
 
-	return short_path(p) && now < at + RXW_SEC && !probed_lately(p, now) &&
+	return rxw_send_short_path(p) && now < at + RXW_SEC && !probed_lately(p, now) &&
 	       rxw_peer_recall_ssthresh(peer, now) == 0;
 }
 
@@ -427,7 +399,7 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 	if (n >= windows)
 		return true;
 	/* More bursts follow at once until the windows are full: the last of them asks. */
-	if (q->end - q->nxt >= windows && pacing_interval(p) == 0)
+	if (q->end - q->nxt >= windows && rxw_send_interval(p) == 0)
 		return false;
 	return now >= q->requested_at + p->tx.rtt.srtt;
 }
@@ -475,7 +447,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_txent *e =
 		q->ent_send == RXW_NO_NODE ? NULL : rxw_slab_at(&q->ents, q->ent_send);
-	uint64_t interval = pacing_interval(p);
+	uint64_t interval = rxw_send_interval(p);
 	uint32_t first = q->nxt, serial = p->conn->serial + 1,
 		 n = rxw_min32(rxw_min32(room, most), BURST_PACKETS);
 	bool request, all, marked = rxw_ecn_marks(&q->ecn);
@@ -625,7 +597,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 			goto done;
 		}
 		if (room > 0) {
-			uint64_t interval = q->paced ? pacing_interval(p) : 0;
+			uint64_t interval = q->paced ? rxw_send_interval(p) : 0;
 
 			room = rxw_min32(room, q->edge - lost);
 			result = retransmit_packets(
