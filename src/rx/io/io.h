@@ -141,7 +141,8 @@ int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uin
  * discarded. Receive role.
  */
 int rxw_io_wait(struct rxw_io_sock *s, uint64_t timeout_us);
-void rxw_io_wake(struct rxw_io_sock *s); /* any thread; interrupts rxw_io_wait() only */
+/* Any thread. Ends rxw_io_wait(), and rxw_io_set_wait() of the set that has the socket; no other wait. */
+void rxw_io_wake(struct rxw_io_sock *s);
 
 /*
  * A set of sockets that one thread waits for, instead of rxw_io_wait(); a descriptor. Both functions that
@@ -180,9 +181,6 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
  */
 bool rxw_io_errors_pending(const struct rxw_io_sock *s);
 unsigned rxw_io_errors(struct rxw_io_sock *s, struct rxw_io_error *errors, unsigned count);
-
-/* Largest UDP payload that the kernel expects to reach `peer` unfragmented; 0 = unknown. Slow. */
-uint32_t rxw_io_path_mtu(struct rxw_io_sock *s, const struct rxw_path *path);
 
 const struct rxw_io_stats *rxw_io_sock_stats(const struct rxw_io_sock *s);
 /* Whether each option is in effect. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sockets of one port: opening and closing, waiting and waking, options in effect. */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -47,6 +48,7 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 	struct rxw_io_sock *s = calloc(1, sizeof(*s));
 	int rc;
 
+	assert(g->count < sizeof(g->sock) / sizeof(g->sock[0]));
 	if (!s)
 		return -ENOMEM;
 	pthread_mutex_init(&s->lock, NULL);
@@ -57,15 +59,14 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 	s->log_arg = o->log_arg;
 	s->fd = s->wake_fd = -1;
 	rc = rxw_io_inject_parse(s, o->inject);
-	if (rc < 0)
+	if (rc < 0) {
 		rxw_io_warn(s, RXW_IO_WARN_INJECT, "fault injection: invalid rule \"%s\"",
 			    o->inject);
-	else
-		rc = rxw_io_sock_open(s, o, join, given);
-	if (rc < 0) {
-		rxw_io_sock_close(s);
-		return rc;
+		goto fail;
 	}
+	rc = rxw_io_sock_open(s, o, join, given);
+	if (rc < 0)
+		goto fail;
 	if (o->cpu) {
 		int cpu = o->cpu[g->count];
 
@@ -74,6 +75,9 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 	}
 	g->sock[g->count++] = s;
 	return 0;
+fail:
+	rxw_io_sock_close(s);
+	return rc;
 }
 
 static int read_bound(struct rxw_io_group *g)
@@ -123,12 +127,16 @@ static int open_given(struct rxw_io_group *g, const struct rxw_io_options *optio
 	struct rxw_io_options o = *options;
 	int rc = rxw_io_sock_address(o.given[0], &o.bind);
 
-	o.dual = rc == 0 && rxw_io_sock_dual(o.given[0], &o.bind);
-	while (rc == 0 && g->count < o.sockets)
+	if (rc < 0)
+		return rc;
+	o.dual = rxw_io_sock_dual(o.given[0], &o.bind);
+	while (g->count < o.sockets) {
 		rc = add_socket(g, &o, NULL, o.given[g->count]);
-	if (rc == 0)
-		g->bound = o.bind;
-	return rc;
+		if (rc < 0)
+			return rc;
+	}
+	g->bound = o.bind;
+	return 0;
 }
 
 static int open_own(struct rxw_io_group *g, const struct rxw_io_options *options)
@@ -139,8 +147,9 @@ static int open_own(struct rxw_io_group *g, const struct rxw_io_options *options
 				   options->bind.u.sa.sa_family != AF_INET6))
 		return -EAFNOSUPPORT;
 	rc = add_socket(g, options, NULL, -1);
-	if (rc == 0)
-		rc = read_bound(g);
+	if (rc < 0)
+		return rc;
+	rc = read_bound(g);
 	if (rc == 0 && options->sockets > 1)
 		open_others(g, options);
 	return rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Control messages: local address, GSO segment size, ECN, count of drops. */
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -18,8 +19,7 @@ static size_t add_control(union rxw_io_control *c, size_t at, int level, int typ
 {
 	struct cmsghdr h = { .cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type };
 
-	if (at + CMSG_SPACE(size) > sizeof(c->bytes))
-		return at;
+	assert(at + CMSG_SPACE(size) <= sizeof(c->bytes));
 	memset(c->bytes + at, 0, CMSG_SPACE(size));
 	memcpy(c->bytes + at, &h, sizeof(h));
 	memcpy(c->bytes + at + CMSG_LEN(0), data, size);

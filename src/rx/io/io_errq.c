@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The error queue: ICMP errors about datagrams sent earlier; the kernel's path MTU. */
+/* The error queue: ICMP errors about datagrams sent earlier. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <time.h>
 #include <linux/errqueue.h> /* needs struct timespec */
-#include <unistd.h>
 
 #include "common/cancel.h"
 #include "io/io_sock.h"
 #include "io/io_linux.h"
-
-#ifndef IP_MTU
-#define IP_MTU 14
-#endif
 
 static uint32_t payload_of_mtu(int family, uint32_t mtu)
 {
@@ -106,24 +101,4 @@ void rxw_io_errors_drop(struct rxw_io_sock *s)
 	/* Bounded, so that a flood of forged ICMP errors cannot keep this thread here. */
 	for (unsigned i = 0; i < 1024 && read_one(s, &e) >= 0; i++)
 		;
-}
-
-uint32_t rxw_io_path_mtu(struct rxw_io_sock *s, const struct rxw_path *path)
-{
-	bool v4 = path->peer.u.sa.sa_family == AF_INET;
-	int fd, mtu = 0;
-	socklen_t len = sizeof(mtu);
-
-	/* Only a connected socket reports it: use a temporary one with the same two addresses. */
-	rxw_io_count(&s->stats.syscalls_other, 4);
-	fd = socket(path->peer.u.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
-	if (fd < 0)
-		return 0;
-	if (path->local.len)
-		(void)bind(fd, &path->local.u.sa, path->local.len);
-	if (connect(fd, &path->peer.u.sa, path->peer.len) < 0 ||
-	    getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU, &mtu, &len) < 0)
-		mtu = 0;
-	close(fd);
-	return mtu > 0 ? payload_of_mtu(path->peer.u.sa.sa_family, (uint32_t)mtu) : 0;
 }

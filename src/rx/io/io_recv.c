@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving in batches. The timeout is changed, with a system call, only when it differs. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/time.h>
@@ -29,6 +30,7 @@ static void prepare_headers(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned
 	for (unsigned i = 0; i < n; i++) {
 		struct msghdr *m = &in->hdr[i].msg_hdr;
 
+		assert(rx[i].buf);
 		in->iov[i].iov_base = rx[i].buf->data;
 		in->iov[i].iov_len = rx[i].buf->cap;
 		m->msg_name = &in->name[i];
@@ -46,6 +48,7 @@ static void take_messages(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned 
 	uint64_t datagrams = 0, bytes = 0, segmented = 0;
 	struct timespec now;
 
+	assert(n <= RXW_IO_BATCH);
 	clock_gettime(CLOCK_REALTIME, &now); /* the kernel's time stamps have no other */
 	for (unsigned i = 0; i < n; i++) {
 		rxw_io_control_parse(s, &s->in->hdr[i].msg_hdr, s->in->hdr[i].msg_len, &now,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Destinations for which GSO was refused: a bounded list, each kept for a minute. */
+#include <assert.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "io/io_sock.h"
 
 static uint64_t now_ms(void)
@@ -10,11 +12,11 @@ static uint64_t now_ms(void)
 	return monotonic_ns() / NS_PER_MS;
 }
 
-/* Drop expired entries. Caller holds s->lock. */
 static void drop_expired(struct rxw_io_sock *s, uint64_t now)
 {
 	unsigned n = atomic_load_explicit(&s->refused_count, memory_order_relaxed);
 
+	assert(mutex_is_held(&s->lock) && n <= RXW_IO_REFUSED);
 	for (unsigned i = 0; i < n;) {
 		if (s->refused[i].until_ms > now)
 			i++;

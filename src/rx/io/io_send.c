@@ -3,6 +3,7 @@
  * Sending: entries are split into messages, which are sent in batches. No failure loses or repeats
  * one.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -100,6 +101,7 @@ static bool put_piece(struct rxw_io_sock *s, struct rxw_io_out *out, const struc
 	struct msghdr *m = &out->hdr[out->n].msg_hdr;
 	union rxw_io_control *c = &out->control[out->n];
 
+	assert(out->n < RXW_IO_BATCH && p->length <= t->length - offset);
 	memset(m, 0, sizeof(*m));
 	m->msg_name = (void *)&t->path->peer.u;
 	m->msg_namelen = t->path->peer.len;
@@ -219,6 +221,7 @@ static bool was_switched(struct rxw_io_sock *s, unsigned before, bool fragment)
 /* The entry at the cursor is finished, with or without an error. */
 static void finish_tx_entry(struct cursor *c)
 {
+	assert(c->entry < c->count);
 	c->entry++;
 	c->offset = 0;
 	c->tried = false;
@@ -236,6 +239,7 @@ static void advance_send_cursor(struct rxw_io_sock *s, struct cursor *c,
 		const struct rxw_io_piece *p = &out->piece[i];
 		struct rxw_io_tx *t = &c->tx[p->entry];
 
+		assert(p->entry == c->entry);
 		RXW_PROBE(datagram_out, &t->path->peer.u.sa, p->length,
 			  p->segmented ? t->segment : p->length);
 		datagrams += p->segments;
@@ -271,6 +275,7 @@ static bool refuses_gso(int error)
 static void handle_failure(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_piece *p,
 			   int error)
 {
+	assert(error > 0 && p->entry == c->entry);
 	if (!(p->segmented && (error == EIO || error == EINVAL))) {
 		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
 		if (!c->tried) {

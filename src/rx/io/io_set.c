@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sets of sockets that one thread waits for. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <sys/epoll.h>
@@ -46,6 +47,7 @@ unsigned rxw_io_set_wait(int set, uint64_t timeout_ns, struct rxw_io_ready *read
 	int n;
 	NOT_CANCELLED;
 
+	assert(set >= 0);
 	n = epoll_wait(set, event, RXW_IO_READY, ms > INT_MAX ? -1 : (int)ms);
 	for (int i = 0; i < n; i++)
 		ready[i] = (struct rxw_io_ready){.name = (unsigned)event[i].data.u64,

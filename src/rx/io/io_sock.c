@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One socket: create, configure, bind. An option that the kernel refuses is logged once. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -153,37 +154,39 @@ static void probe_batches(struct rxw_io_sock *s)
 #endif
 }
 
+static int set_udp_option(struct rxw_io_sock *s, enum rxw_io_fault_kind fault, int option,
+			  int value)
+{
+	int error = rxw_io_inject_setup(s, fault);
+
+	return error ? -error : set_int(s->fd, SOL_UDP, option, value);
+}
+
 /* Check for GSO: setting a segment size of 0 succeeds only if the kernel supports it. */
 static void probe_gso(struct rxw_io_sock *s, const struct rxw_io_options *o)
 {
-	int rc;
-
 	s->gso = s->gro = false;
 	if (!s->backend->gso)
 		return;
 	if (o->gso) {
-		rc = -rxw_io_inject_setup(s, RXW_IO_FAULT_GSO);
-		if (!rc)
-			rc = set_int(s->fd, SOL_UDP, UDP_SEGMENT, 0);
+		int rc = set_udp_option(s, RXW_IO_FAULT_GSO, UDP_SEGMENT, 0);
+
 		s->gso = rc == 0;
-		if (rc < 0) {
-			rxw_io_count(&s->stats.gso_fallbacks, 1);
+		rxw_io_count(&s->stats.gso_fallbacks, !s->gso);
+		if (!s->gso)
 			rxw_io_warn(s, RXW_IO_WARN_GSO,
 				    "sending without GSO: the kernel refused UDP_SEGMENT (%s)",
 				    strerror(-rc));
-		}
 	}
 	if (o->gro) {
-		rc = -rxw_io_inject_setup(s, RXW_IO_FAULT_GRO);
-		if (!rc)
-			rc = set_int(s->fd, SOL_UDP, UDP_GRO, 1);
+		int rc = set_udp_option(s, RXW_IO_FAULT_GRO, UDP_GRO, 1);
+
 		s->gro = rc == 0;
-		if (rc < 0) {
-			rxw_io_count(&s->stats.gro_fallbacks, 1);
+		rxw_io_count(&s->stats.gro_fallbacks, !s->gro);
+		if (!s->gro)
 			rxw_io_warn(s, RXW_IO_WARN_GRO,
 				    "receiving without GRO: the kernel refused UDP_GRO (%s)",
 				    strerror(-rc));
-		}
 	}
 }
 
@@ -207,9 +210,7 @@ static void note_local(struct rxw_io_sock *s, const struct rxw_addr *bind)
 
 static int bind_first(struct rxw_io_sock *s, const struct rxw_addr *a)
 {
-	if (bind(s->fd, &a->u.sa, a->len) < 0)
-		return -errno;
-	return 0;
+	return bind(s->fd, &a->u.sa, a->len) < 0 ? -errno : 0;
 }
 
 static int bind_joining(struct rxw_io_sock *s, const struct rxw_addr *a)
@@ -296,7 +297,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 {
 	int rc;
 
-	s->fd = s->wake_fd = -1;
+	assert(s->fd < 0 && s->wake_fd < 0);
 	s->timeout_us = -1;
 	s->family = o->bind.u.sa.sa_family;
 	s->dual = o->dual && s->family == AF_INET6;

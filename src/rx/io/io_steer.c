@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Steering: a kernel program selects a port's socket by the second word of a datagram. */
+#include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static unsigned select_by_processor(struct sock_filter *code, unsigned sockets, 
 	};
 	struct sock_filter *at = code + 3;
 
+	assert(cpu && sockets <= MOST);
 	memcpy(code, head, sizeof(head));
 	for (unsigned i = 0; i < sockets; i++, at += 2) {
 		memcpy(at, pair, sizeof(pair));

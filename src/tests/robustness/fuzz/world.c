@@ -243,13 +243,6 @@ unsigned rxw_io_errors(struct rxw_io_sock *s, struct rxw_io_error *errors, unsig
 	return n;
 }
 
-uint32_t rxw_io_path_mtu(struct rxw_io_sock *s, const struct rxw_path *path)
-{
-	(void)s;
-	(void)path;
-	return 0;
-}
-
 const struct rxw_io_stats *rxw_io_sock_stats(const struct rxw_io_sock *s)
 {
 	return &s->stats;

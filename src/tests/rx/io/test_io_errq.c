@@ -157,23 +157,5 @@ START_TEST(reports_read_in_steps_or_discarded)
 }
 END_TEST
 
-START_TEST(the_path_mtu_of_loopback)
-{
-	struct rxw_io_options o = options_for("127.0.0.1", NULL);
-	struct rxw_path path = { .peer = address("127.0.0.1", 7000) };
-	struct rxw_io_group g;
-	uint32_t mtu;
-
-	open_group(&g, &o);
-	mtu = rxw_io_path_mtu(g.sock[0], &path);
-	ck_assert_uint_ge(mtu, 1000);
-	ck_assert_uint_le(mtu, 65507);
-	path.local = address("127.0.0.2", 0);
-	ck_assert_uint_eq(rxw_io_path_mtu(g.sock[0], &path), mtu);
-	rxw_io_close(&g);
-}
-END_TEST
-
 RUN("io_errq", a_closed_port_is_reported, send_does_not_return_report,
-    receive_does_not_return_report, reports_read_in_steps_or_discarded,
-    the_path_mtu_of_loopback)
+    receive_does_not_return_report, reports_read_in_steps_or_discarded)
