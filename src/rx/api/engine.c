@@ -76,6 +76,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 		goto fail;
 	atomic_init(&e->log_level, (unsigned)e->config.log_level);
 	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->thread_lock, NULL);
 	e->cpus = cpus_allowed();
 	if (sched_getaffinity(0, sizeof(e->allowed), &e->allowed) < 0)
 		memset(&e->allowed, 0xff,
@@ -126,6 +127,7 @@ int rxw_engine_destroy(rxw_engine *engine)
 	rxw_files_destroy(engine->files);
 	rxw_pool_destroy(engine->pool);
 	pthread_mutex_destroy(&engine->lock);
+	pthread_mutex_destroy(&engine->thread_lock);
 	free(engine);
 	return 0;
 }

@@ -25,9 +25,11 @@ struct rxw_engine {
 	struct rxw_budget wide; /* a part of `memory`, for wide windows (proto/peer/wide.h) */
 	pthread_mutex_t lock;  /* endpoints, queues, config */
 	unsigned endpoints;
-	struct rxw_queue *queues; /* lock, as the next two */
+	struct rxw_queue *queues; /* lock, as the next */
 	struct rxw_files *files;  /* NULL until a call has a file */
-	struct rxw_listener *listeners; /* that several endpoints share (rx/shared.c) */
+	pthread_mutex_t thread_lock; /* held while a listener or a thread for files starts */
+	struct rxw_listener
+		*listeners; /* thread_lock: that several endpoints share (rx/shared.c) */
 	cpu_set_t allowed;		/* CPUs of its threads; fixed */
 	unsigned generation; /* of the process that created it (fork/fork.h); fixed */
 	uint64_t key[2]; /* keyed hashes */

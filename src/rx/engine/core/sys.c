@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* System services: the clock, condition variables, threads and log lines. */
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 
 #include "common/cancel.h"
 #include "common/clock.h"
+#include "common/held.h"
 #include "common/sigmask.h"
 #include "engine/objects.h"
 
@@ -86,6 +88,11 @@ void rxw_mutex_init(pthread_mutex_t *m)
 	pthread_mutex_init(m, NULL);
 }
 
+bool rxw_is_locked(const pthread_mutex_t *m)
+{
+	return mutex_is_held((pthread_mutex_t *)(uintptr_t)m);
+}
+
 int rxw_cond_init(pthread_cond_t *c)
 {
 	return monotonic_cond_init(c) ? -RXW_ENOMEM : 0;
@@ -95,6 +102,7 @@ void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at)
 {
 	NOT_CANCELLED;
 
+	assert(rxw_is_locked(m));
 	if (at == UINT64_MAX)
 		pthread_cond_wait(c, m);
 	else
@@ -221,6 +229,7 @@ static int start_library_thread(pthread_t *t, struct start *start, const char *n
 
 	if (start == NULL)
 		return -RXW_ENOMEM;
+	assert(strlen(name) < sizeof(start->name));
 	start->run = run;
 	start->arg = arg;
 	snprintf(start->name, sizeof(start->name), "%s", name);

@@ -32,9 +32,11 @@ void rxw_sleep_us(unsigned us);
  * A lock that many threads take for a moment each: a waiter spins briefly, where the C library can.
  */
 void rxw_mutex_init(pthread_mutex_t *m);
+/* For assertions: some thread holds the lock. */
+bool rxw_is_locked(const pthread_mutex_t *m);
 /* A condition variable on the monotonic clock. 0 or -RXW_ENOMEM. */
 int rxw_cond_init(pthread_cond_t *c);
-/* Wait until `at` (ns; UINT64_MAX: without limit). */
+/* With the lock: wait until `at` (ns; UINT64_MAX: without limit). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
 
 /* The CPUs of a list such as "0-3,8", in its order. Returns how many; 0 for "auto". */

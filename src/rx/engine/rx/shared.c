@@ -21,7 +21,7 @@ struct seat {
 };
 
 struct rxw_listener {
-	struct rxw_listener *next; /* engine's lock, as the next */
+	struct rxw_listener *next; /* engine's thread_lock, as the next */
 	unsigned shards;
 	pthread_t thread;
 	int set; /* of the sockets; fixed, as the next */
@@ -40,9 +40,9 @@ struct rxw_listener {
 	uint64_t due;	       /* the earliest of all, or earlier */
 };
 
-/* Listener's lock held. */
 static void queue_turn(struct rxw_listener *l, unsigned i)
 {
+	assert(rxw_is_locked(&l->lock) && i < l->seats);
 	if (l->seat[i].queued)
 		return;
 	l->seat[i].queued = true;
@@ -67,36 +67,33 @@ static void queue_due(struct rxw_listener *l, uint64_t now)
 
 COLD static int take_seat(struct rxw_listener *l, struct rxw_shard *s)
 {
-	struct seat *more;
 	unsigned i = 0;
-	int r = 0;
+	int r = -RXW_ENOMEM;
 
+	assert(!s->listener);
 	pthread_mutex_lock(&l->lock);
-	more = l->seat;
 	while (i < l->seats && l->seat[i].shard)
 		i++;
-	if (i == l->seats)
-		more = realloc(l->seat, (i + 1) * sizeof(*more));
-	if (more)
+	if (i == l->seats) {
+		struct seat *more = realloc(l->seat, (i + 1) * sizeof(*more));
+
+		if (!more)
+			goto out;
 		l->seat = more;
-	else
-		r = -RXW_ENOMEM;
-	if (!r && rxw_io_set_add(l->set, s->sock, i) < 0)
-		r = -RXW_ESYS;
-	if (!r) {
-		if (i == l->seats) {
-			l->seats++;
-			l->seat[i].queued = false;
-		}
-		l->seat[i].shard = s;
-		l->seat[i].due = UINT64_MAX;
-		queue_turn(l, i);
-		l->present++;
-		free(s->rx.entry);
-		s->rx.entry = l->buffer;
-		s->listener = l;
-		s->seat = i;
+		l->seat[l->seats++] = (struct seat){.due = UINT64_MAX};
 	}
+	r = -RXW_ESYS;
+	if (rxw_io_set_add(l->set, s->sock, i) < 0)
+		goto out;
+	r = 0;
+	l->seat[i].shard = s;
+	queue_turn(l, i);
+	l->present++;
+	free(s->rx.entry);
+	s->rx.entry = l->buffer;
+	s->listener = l;
+	s->seat = i;
+out:
 	pthread_mutex_unlock(&l->lock);
 	rxw_io_wake(s->sock);
 	return r;
@@ -109,6 +106,7 @@ COLD static void leave_seat(struct rxw_shard *s)
 
 	rxw_io_set_remove(l->set, s->sock);
 	pthread_mutex_lock(&l->lock);
+	assert(l->present && l->seat[s->seat].shard == s);
 	l->seat[s->seat].shard = NULL;
 	l->seat[s->seat].due = UINT64_MAX;
 	while (l->current == s)
@@ -174,6 +172,7 @@ static void serve_seat(struct rxw_listener *l, unsigned i)
 	l->seat[i].queued = false;
 	if (!s)
 		return;
+	assert(!l->current);
 	l->current = s;
 	pthread_mutex_unlock(&l->lock);
 	next = run_shard_turn(s);
@@ -263,11 +262,12 @@ COLD static void free_listener(struct rxw_listener *l)
 	free(l);
 }
 
-/* Engine's lock held: the listener with the fewest shards; a new one while a CPU has none. NULL: no memory. */
+/* Engine's thread_lock held: the listener with the fewest shards; a new one while a CPU has none. NULL: no memory. */
 COLD static struct rxw_listener *find_listener(struct rxw_engine *e, unsigned *ordinal)
 {
 	struct rxw_listener *l, *found = NULL;
 
+	assert(rxw_is_locked(&e->thread_lock));
 	for (l = e->listeners; l; l = l->next, ++*ordinal)
 		if (!found || l->shards < found->shards)
 			found = l;
@@ -283,31 +283,42 @@ COLD static struct rxw_listener *find_listener(struct rxw_engine *e, unsigned *o
 	return l;
 }
 
+/* The shard is its first one, and has a seat; without the thread it leaves it. */
+COLD static int start_listener(struct rxw_listener *l, struct rxw_shard *s, unsigned ordinal)
+{
+	char name[16];
+	int r;
+
+	snprintf(name, sizeof(name), "rxw-shared%u", ordinal % 100);
+	r = rxw_engine_thread_create(&l->thread, s->ep->engine, &s->ep->config, ordinal, name,
+				     serve_shards, l);
+	if (r)
+		leave_seat(s);
+	return r;
+}
+
 COLD int rxw_listener_join(struct rxw_shard *s)
 {
 	struct rxw_engine *e = s->ep->engine;
 	struct rxw_listener *l;
 	unsigned ordinal = 0;
-	char name[16];
-	int r;
+	int r = -RXW_ENOMEM;
 
-	pthread_mutex_lock(&e->lock);
+	pthread_mutex_lock(&e->thread_lock);
 	l = find_listener(e, &ordinal);
-	r = !l ? -RXW_ENOMEM : l->set < 0 ? -RXW_ESYS : take_seat(l, s);
-	if (!r && !l->shards) {
-		snprintf(name, sizeof(name), "rxw-shared%u", ordinal % 100);
-		r = rxw_engine_thread_create(&l->thread, e, &s->ep->config, ordinal, name,
-					     serve_shards, l);
-		if (r)
-			leave_seat(s);
-	}
+	if (!l)
+		goto out;
+	r = l->set < 0 ? -RXW_ESYS : take_seat(l, s);
+	if (!r && !l->shards)
+		r = start_listener(l, s, ordinal);
 	if (!r && !l->shards++) {
 		l->next = e->listeners;
 		e->listeners = l;
 	}
-	if (l && !l->shards)
+	if (!l->shards)
 		free_listener(l);
-	pthread_mutex_unlock(&e->lock);
+out:
+	pthread_mutex_unlock(&e->thread_lock);
 	return r;
 }
 
@@ -327,17 +338,19 @@ COLD static void end_listener(struct rxw_listener *l, struct rxw_shard *s)
 
 COLD void rxw_listener_leave(struct rxw_shard *s)
 {
-	struct rxw_listener *l = s->listener, **at = &s->ep->engine->listeners;
+	struct rxw_engine *e = s->ep->engine;
+	struct rxw_listener *l = s->listener, **at = &e->listeners;
 	bool last;
 
-	pthread_mutex_lock(&s->ep->engine->lock);
+	pthread_mutex_lock(&e->thread_lock);
+	assert(l->shards);
 	last = !--l->shards;
 	if (last) {
 		while (*at != l)
 			at = &(*at)->next;
 		*at = l->next;
 	}
-	pthread_mutex_unlock(&s->ep->engine->lock);
+	pthread_mutex_unlock(&e->thread_lock);
 	if (last)
 		end_listener(l, s);
 	else
