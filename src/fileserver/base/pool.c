@@ -12,7 +12,6 @@
 #include "common/held.h"
 
 #define LATE_NS NS_PER_MS /* a job has waited for long: the threads may wait for the disk */
-#define LOOKS	8	  /* threads that one looks at for that, at most */
 
 struct member {
 	struct fsd_pool *pool; /* constant, as `thread` */
@@ -123,26 +122,24 @@ static bool has_few(const struct fsd_pool *pool)
 }
 
 /*
- * Releases the lock meanwhile. Do fewer than `few` of the threads that have a job run, or wait for a CPU, twice in a row?
- * If some do, the others may wait for a lock of theirs: there is time.
+ * Releases the lock meanwhile. Do fewer than `few` of the threads that have a job run, twice in a row? If some do, the
+ * others may wait for a lock of theirs: there is time.
  */
 static bool do_few_run(struct fsd_pool *pool)
 {
-	unsigned looked = 0, awake = 0, working = pool->threads - pool->idle;
+	unsigned looked = 0, running, working = pool->threads - pool->idle;
 	uint64_t now = monotonic_ns(), since = next_jobs(pool->head)->first->since;
-	pid_t tid[LOOKS];
+	pid_t tid[LOOKS_MOST];
 	bool before;
 
-	for (unsigned i = 0; i < pool->threads && looked < LOOKS; i++)
+	for (unsigned i = 0; i < pool->threads && looked < LOOKS_MOST; i++)
 		if (pool->member[i].works)
 			tid[looked++] = pool->member[i].tid;
 	pthread_mutex_unlock(&pool->lock);
-	for (unsigned i = 0; i < looked; i++)
-		awake += !thread_sleeps(tid[i]);
+	running = estimate_running(tid, looked, working);
 	pthread_mutex_lock(&pool->lock);
 	before = pool->few_ran;
-	pool->few_ran =
-		!awake || (awake * working < pool->few * looked && now >= since + 10 * LATE_NS);
+	pool->few_ran = !running || (running < pool->few && now >= since + 10 * LATE_NS);
 	if (before && pool->few_ran)
 		return true;
 	pool->looked_at = now;

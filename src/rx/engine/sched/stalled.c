@@ -13,7 +13,6 @@
  * is two stores around each sleep.
  */
 #define SAMPLE_INTERVAL (10 * RXW_MS)
-#define LOOKS		8 /* workers whose state is looked at, at most */
 #define LONG_RUN	(100 * RXW_MS)
 /*
  * A call's rate is measured over at least YOUNG; over at least ESTABLISHED if its client was served
@@ -29,6 +28,7 @@ static _Thread_local struct rxw_worker *me __attribute__((tls_model("initial-exe
 
 void rxw_worker_begin(struct rxw_workers *w, struct rxw_worker *worker)
 {
+	assert(!me && !worker->call);
 	worker->next = w->list;
 	worker->prev = &w->list;
 	if (w->list)
@@ -39,6 +39,7 @@ void rxw_worker_begin(struct rxw_workers *w, struct rxw_worker *worker)
 
 void rxw_worker_end(struct rxw_worker *worker)
 {
+	assert(!worker->call && *worker->prev == worker);
 	*worker->prev = worker->next;
 	if (worker->next)
 		worker->next->prev = worker->prev;
@@ -52,6 +53,7 @@ void rxw_worker_forget(void)
 
 void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call)
 {
+	assert(!worker->call && !worker->parked);
 	worker->call = call;
 	worker->order = w->executed++;
 	worker->since = 0;
@@ -61,6 +63,7 @@ void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, str
 
 void rxw_worker_end_call(struct rxw_workers *w, struct rxw_worker *worker)
 {
+	assert(worker->call && w->parked >= worker->parked);
 	worker->call = NULL;
 	if (worker->parked)
 		w->parked--;
@@ -93,6 +96,7 @@ bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what)
 
 void rxw_worker_unblocked(void)
 {
+	assert(me && atomic_load_explicit(&me->blocked, memory_order_relaxed) != RXW_BLOCKED_NOT);
 	atomic_store_explicit(&me->blocked, RXW_BLOCKED_NOT, memory_order_relaxed);
 }
 
@@ -184,17 +188,6 @@ static __attribute__((cold)) unsigned choose_slow(struct rxw_workers *w, struct 
 	return n;
 }
 
-/* Workers' lock held: calls that turned out not to be slow may be chosen again. */
-static void spare_calls(struct rxw_workers *w, const struct rxw_slow_call *v, unsigned n)
-{
-	for (struct rxw_worker *k = w->list; k; k = k->next)
-		for (unsigned i = 0; i < n; i++)
-			if (k->call == v[i].call && !v[i].ended) {
-				k->ending = false;
-				atomic_store_explicit(&k->moved, v[i].moved, memory_order_relaxed);
-			}
-}
-
 /*
  * Workers' lock held: sample all workers. Their records are on their threads' stacks, and each
  * costs cache misses, so nothing is done if no worker is blocked or was at the previous sample.
@@ -218,25 +211,15 @@ static unsigned sample_all(struct rxw_workers *w, uint64_t now)
 	return over;
 }
 
-/* Workers' lock held: threads that have a call and are not parked, at most LOOKS. */
-static unsigned list_busy(const struct rxw_workers *w, pid_t tid[LOOKS])
+/* Workers' lock held: threads that have a call and are not parked. */
+static unsigned list_busy(const struct rxw_workers *w, pid_t tid[LOOKS_MOST])
 {
 	unsigned n = 0;
 
-	for (const struct rxw_worker *k = w->list; k && n < LOOKS; k = k->next)
+	for (const struct rxw_worker *k = w->list; k && n < LOOKS_MOST; k = k->next)
 		if (k->call && k->tid && !k->parked)
 			tid[n++] = k->tid;
 	return n;
-}
-
-/* No lock held, since this takes a few microseconds each. */
-static unsigned count_awake(const pid_t *tid, unsigned n)
-{
-	unsigned awake = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		awake += !thread_sleeps(tid[i]);
-	return awake;
 }
 
 /*
@@ -267,22 +250,22 @@ static unsigned useful_threads(struct rxw_workers *w, unsigned running, uint64_t
 static __attribute__((cold)) unsigned look_at_workers(struct rxw_endpoint *ep, uint64_t now)
 {
 	struct rxw_workers *w = &ep->workers;
-	unsigned looked, awake, running, useful;
-	pid_t tid[LOOKS];
+	unsigned looked, busy, running, useful;
+	pid_t tid[LOOKS_MOST];
 
 	/* If a thread is idle, no call may run, or it is about to take one. */
 	looked = w->idle || w->threads >= w->max + w->parked ? 0 : list_busy(w, tid);
 	if (!looked)
 		return rxw_workers_more(ep, 0);
+	/* Listeners may be among those that are parked. */
+	busy = w->threads > w->parked ? w->threads - w->parked : 1;
 	rxw_workers_unlock(ep);
-	awake = count_awake(tid, looked);
+	running = estimate_running(tid, looked, busy);
 	rxw_workers_lock(ep);
 	if (w->stop) {
 		atomic_store(&w->sample_at, UINT64_MAX);
 		return 0;
 	}
-	/* Listeners may be among those that are parked. */
-	running = awake * (w->threads > w->parked ? w->threads - w->parked : 1) / looked;
 	useful = useful_threads(w, running, now);
 	atomic_store(&w->sample_at, now + w->look_interval);
 	return rxw_workers_more(ep, useful);
@@ -330,6 +313,11 @@ __attribute__((cold)) void rxw_workers_spare(struct rxw_endpoint *ep, const stru
 					     unsigned n)
 {
 	rxw_workers_lock(ep);
-	spare_calls(&ep->workers, v, n);
+	for (struct rxw_worker *k = ep->workers.list; k; k = k->next)
+		for (unsigned i = 0; i < n; i++)
+			if (k->call == v[i].call && !v[i].ended) {
+				k->ending = false;
+				atomic_store_explicit(&k->moved, v[i].moved, memory_order_relaxed);
+			}
 	rxw_workers_unlock(ep);
 }
