@@ -23,7 +23,8 @@ DONE = ["src/admin", "src/afs", "src/classic", "src/common", "src/fileserver", "
         "src/rx/token", "src/rxgen", "src/tools/copy", "src/tools/perf", "src/tools/protection", "src/tools/stat",
         "src/tools/volumes", "src/volume"]
 # Modules that must have this many assertions per 1,000 lines.
-ASSERTED = {"src/fileserver": 5.0, "src/observe": 5.0, "src/rxgen": 5.0, "src/volume": 5.0}
+ASSERTED = {"src/fileserver": 5.0, "src/observe": 5.0, "src/rx/engine": 5.0, "src/rx/io": 5.0, "src/rxgen": 5.0,
+            "src/volume": 5.0}
 # The whole product when this table was last changed. Lower it after an improvement.
 WHOLE = {"one word": 17.4, "shared": 18.9, "same file": 51}
 WHOLE_ASSERTED = 1.9

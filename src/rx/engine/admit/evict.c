@@ -98,8 +98,7 @@ static bool evict_connection(struct rxw_shard *s, struct rxw_connection *victim,
 	struct rxw_effects a;
 	bool idle;
 
-	rxw_effects_init(&a, rxw_home(victim), false);
-	rxw_conn_lock(victim);
+	rxw_change_begin(&a, victim);
 	idle = unused_since(victim) < now;
 	/*
 	 * Another thread may have looked it up just before: its packet is dropped, and the peer
@@ -108,10 +107,8 @@ static bool evict_connection(struct rxw_shard *s, struct rxw_connection *victim,
 	if (idle) {
 		victim->p.evicted = true;
 		rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
-		rxw_effects_collect(&a, false);
 	}
-	rxw_conn_unlock(victim);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, victim);
 	if (!idle)
 		return false;
 	rxw_conn_remove(victim);

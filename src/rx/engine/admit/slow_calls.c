@@ -11,21 +11,17 @@ static void end_if_slow(struct rxw_slow_call *v, uint64_t now)
 {
 	struct rxw_call *call = v->call;
 	struct rxw_connection *c = call->conn;
-	struct rxw_shard *s = rxw_home(c);
 	struct rxw_effects a;
 
-	rxw_effects_init(&a, s, false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	v->moved = rxw_worker_progress(call);
 	v->ended = rxw_workers_too_slow(v, now);
 	if (v->ended && !call->p.error && !call->ended) {
-		rxw_count(&s->stats.calls_given_up, 1);
+		rxw_count(&rxw_home(c)->stats.calls_given_up, 1);
 		rxw_pcall_fail(&call->p, RXW_CALL_TIMEOUT, RXW_ORIGIN_LOCAL, true, &a.out);
-		rxw_effects_collect(&a, false);
 		rxw_timer_update(call);
 	}
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 }
 
 void rxw_end_slow_calls(struct rxw_endpoint *ep, uint64_t now)

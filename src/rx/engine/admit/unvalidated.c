@@ -26,22 +26,17 @@ bool rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
 
 void rxw_unvalidated_dismiss(struct rxw_endpoint *ep)
 {
-	atomic_fetch_sub_explicit(&ep->unvalidated, 1, memory_order_relaxed);
-}
-
-/* Connection's lock held: it no longer counts as one of an unvalidated address. */
-static void clear_unvalidated(struct rxw_connection *c)
-{
-	c->admit.unvalidated = false;
-	rxw_unvalidated_dismiss(c->ep);
+	rxw_count_down(&ep->unvalidated);
 }
 
 void rxw_unvalidated_recheck(struct rxw_connection *c, uint64_t now)
 {
-	if (c->admit.unvalidated && rxw_peer_validated(c->p.peer, now)) {
-		clear_unvalidated(c);
-		rxw_count_validated(c);
-	}
+	if (!c->admit.unvalidated || !rxw_peer_validated(c->p.peer, now))
+		return;
+	assert(rxw_is_locked(&c->lock));
+	c->admit.unvalidated = false;
+	rxw_unvalidated_dismiss(c->ep);
+	rxw_count_validated(c);
 }
 
 bool rxw_unvalidated_needs_cookie(struct rxw_connection *c, const struct rxw_rxrun *run,
@@ -93,15 +88,13 @@ static void schedule_check(struct rxw_shard_admit *b, struct rxw_connection *c, 
 	b->count++;
 }
 
-/*
- * Shard's lock held: remove the first of a list that is not empty. Its reference becomes the
- * caller's.
- */
+/* Shard's lock held: remove the first of a list. Its reference becomes the caller's. */
 static struct rxw_connection *remove_first(struct rxw_shard_admit *b,
 					   struct rxw_unvalidated_list *list)
 {
 	struct rxw_connection *c = list->head;
 
+	assert(c && atomic_load(&b->count));
 	list->head = c->admit.next;
 	c->admit.next = NULL;
 	b->count--;
@@ -129,10 +122,12 @@ void rxw_unvalidated_forget_all(struct rxw_shard *s)
 }
 
 /* Returns when to check again; 0: its address was validated, or it expired (*gone). */
-static uint64_t check_unvalidated(struct rxw_connection *c, uint64_t now, bool *gone)
+static uint64_t check_unvalidated(struct rxw_shard *s, struct rxw_connection *c, uint64_t now,
+				  bool *gone)
 {
 	uint64_t again = 0;
 
+	assert(rxw_is_locked(&s->lock));
 	*gone = false;
 	rxw_conn_lock(c);
 	rxw_unvalidated_recheck(c, now);
@@ -177,7 +172,7 @@ static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *checked)
 	rxw_table_lock(s);
 	for (unsigned i = 0; b->due.head && i < CHECK_MAX; i++, ++*checked) {
 		struct rxw_connection *c = remove_first(b, &b->due);
-		uint64_t again = check_unvalidated(c, now, &gone[n]);
+		uint64_t again = check_unvalidated(s, c, now, &gone[n]);
 
 		if (again)
 			schedule_check(b, c, again);

@@ -17,25 +17,23 @@ void rxw_count_validated(struct rxw_connection *c)
 	atomic_fetch_add_explicit(&c->ep->validated, 1, memory_order_relaxed);
 }
 
-void rxw_uncount_validated(struct rxw_connection *c)
+static void uncount_validated(struct rxw_connection *c)
 {
 	if (c->admit.validated)
-		atomic_fetch_sub_explicit(&c->ep->validated, 1, memory_order_relaxed);
+		rxw_count_down(&c->ep->validated);
 	c->admit.validated = false;
 }
 
-/*
- * With `last`, no reference is left. The destructor may use the connection: it runs without the
- * lock, and the caller has a handle.
- */
-static void settle_connection(struct rxw_connection *c, bool last)
+/* The destructor may use the connection: it runs without the lock, and the caller has a handle. */
+void rxw_conn_settle(struct rxw_connection *c)
 {
 	struct rxw_service *service = NULL;
 	void (*end)(void *data) = NULL;
 	void *data = NULL;
 
+	assert(atomic_load(&c->handles));
 	rxw_conn_lock(c);
-	if (last || (c->p.error && !atomic_load(&c->calls))) {
+	if (!atomic_load(&c->refs) || (c->p.error && !atomic_load(&c->calls))) {
 		end = c->data_end;
 		data = c->data;
 		service = c->service;
@@ -53,11 +51,6 @@ static void settle_connection(struct rxw_connection *c, bool last)
 	rxw_service_unref(service);
 }
 
-void rxw_conn_settle(struct rxw_connection *c)
-{
-	settle_connection(c, false);
-}
-
 void rxw_conn_drop(struct rxw_connection *c)
 {
 	if (atomic_fetch_sub_explicit(&c->handles, 1, memory_order_acq_rel) != 1)
@@ -71,21 +64,22 @@ void rxw_conn_drop(struct rxw_connection *c)
 	free(c);
 }
 
-/* The last reference was dropped. */
 void rxw_conn_free(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
 
+	assert(!atomic_load(&c->refs) && !c->in_table && !c->timer.wheel_prev &&
+	       !c->timer.callbacks);
 	if (c->admit.unvalidated)
-		atomic_fetch_sub_explicit(&ep->unvalidated, 1, memory_order_relaxed);
-	rxw_uncount_validated(c); /* the table may hold another one in its place */
+		rxw_count_down(&ep->unvalidated);
+	uncount_validated(c); /* the table may hold another one in its place */
 	rxw_verify_forget_early(c);
 	rxw_pconn_ask_end(&c->p, &rxw_home(c)->stats);
 	rxw_pconn_end(&c->p, rxw_now());
 	rxw_settings_unref(c->settings);
-	settle_connection(c, true);
+	rxw_conn_settle(c);
 	rxw_conn_drop(c);
-	atomic_fetch_sub(&ep->connections, 1);
+	rxw_count_down(&ep->connections);
 }
 
 /* Buffers of the stream: pieces that were not returned, slots that were not sent. */
@@ -102,6 +96,7 @@ void rxw_call_free(struct rxw_call *call)
 	struct rxw_connection *c = call->conn;
 	NOT_CANCELLED;
 
+	assert(!atomic_load(&call->refs) && !call->sched.link && !call->tx.claimed);
 	rxw_workers_release_call(call);
 	rxw_deferral_release_call(call);
 	rxw_call_unlive(call);
@@ -111,8 +106,8 @@ void rxw_call_free(struct rxw_call *call)
 	pthread_cond_destroy(&call->sleep.cond);
 	rxw_alive_end(&call->alive);
 	free(call);
-	atomic_fetch_sub(&c->ep->calls, 1);
-	atomic_fetch_sub(&c->calls, 1);
+	rxw_count_down(&c->ep->calls);
+	rxw_count_down(&c->calls);
 	rxw_conn_unref(c);
 }
 
@@ -133,7 +128,7 @@ void rxw_call_live(struct rxw_call *call)
 void rxw_call_unlive(struct rxw_call *call)
 {
 	if (call->live)
-		atomic_fetch_sub(&call->conn->ep->live, 1);
+		rxw_count_down(&call->conn->ep->live);
 	call->live = false;
 }
 
@@ -311,15 +306,14 @@ void rxw_conn_remove(struct rxw_connection *c)
 	rxw_table_unlock(t);
 	if (!mine)
 		return;
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	rxw_pconn_close(&c->p, &a.out);
 	/*
 	 * Another thread may have looked it up just before. A call created by its packet would hold
 	 * the connection for ever, so the packet is dropped; the peer retransmits it.
 	 */
 	c->p.evicted = true;
-	rxw_uncount_validated(c);
+	uncount_validated(c);
 	if (!c->p.error) {
 		c->p.error = RXW_CALL_DEAD;
 		c->p.error_origin = RXW_ORIGIN_LOCAL;
@@ -330,9 +324,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 		if (left[i])
 			rxw_pcall_live_dec(&left[i]->p);
 	}
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 	for (unsigned i = 0; i < 4; i++)
 		if (left[i])
 			rxw_call_unref(left[i]);
@@ -366,13 +358,10 @@ void rxw_call_fail(struct rxw_call *call, int32_t code)
 {
 	struct rxw_effects a;
 
-	rxw_effects_init(&a, rxw_home(call->conn), false);
-	rxw_conn_lock(call->conn);
+	rxw_change_begin(&a, call->conn);
 	rxw_pcall_abort(&call->p, code, &a.out);
-	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
-	rxw_conn_unlock(call->conn);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, call->conn);
 }
 
 int32_t rxw_conn_fail(struct rxw_connection *c, int32_t code)
@@ -380,12 +369,9 @@ int32_t rxw_conn_fail(struct rxw_connection *c, int32_t code)
 	struct rxw_effects a;
 	int32_t before;
 
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	before = c->p.error;
 	rxw_pconn_fail(&c->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 	return before;
 }

@@ -48,12 +48,8 @@ void rxw_call_fail(struct rxw_call *call, int32_t code);
  */
 void rxw_call_live(struct rxw_call *call);
 void rxw_call_unlive(struct rxw_call *call);
-/*
- * Connection's lock held, or no other thread knows it: it is counted as a connection of a validated
- * address; or no longer.
- */
+/* Connection's lock held, or no other thread knows it: it counts as one of a validated address. */
 void rxw_count_validated(struct rxw_connection *c);
-void rxw_uncount_validated(struct rxw_connection *c);
 /* For struct rxw_upcalls. */
 void rxw_conn_free(struct rxw_connection *c);
 void rxw_call_free(struct rxw_call *call);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Placement of shards on processors: one of its own for each, spread over the nodes of memory. */
+#include <assert.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ RARELY void rxw_place(const char *sys, const cpu_set_t *allowed, unsigned count,
 {
 	uint8_t node[CPU_SETSIZE], used[CPU_SETSIZE] = {0}, used_in[NODES_MOST] = {0};
 
+	assert(CPU_COUNT(allowed) > 0);
 	read_nodes(sys, node);
 	for (unsigned i = 0; i < count; i++) {
 		unsigned least = UINT32_MAX;

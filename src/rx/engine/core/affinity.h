@@ -8,9 +8,8 @@
 #include <stdint.h>
 
 /*
- * A processor for each of `count` shards, of those in `allowed`, which is not empty: each one once before any is
- * used twice, spread over the NUMA nodes, the lowest number first. `sys`: "/sys", or a copy. Without nodes there, all
- * processors are of one.
+ * A processor for each of `count` shards, of those in `allowed`: each one once before any is used twice,
+ * spread over the NUMA nodes, the lowest number first. `sys`: "/sys", or a copy.
  */
 void rxw_place(const char *sys, const cpu_set_t *allowed, unsigned count, uint16_t *cpu);
 /* A network card has `count` receive queues or more. */

@@ -7,20 +7,46 @@
 
 #include "engine/objects.h"
 
+void rxw_count_down(_Atomic(uint32_t) *count)
+{
+	uint32_t before = atomic_fetch_sub(count, 1);
+
+	assert(before);
+	(void)before;
+}
+
 struct rxw_pool *rxw_pool_for(const struct rxw_shard *s)
 {
 	rxw_pool_use_part(s->index, s->ep->shard_count);
 	return s->ep->engine->pool;
 }
 
+/* Of an object that has references. */
+static void add_reference(_Atomic(uint32_t) *refs)
+{
+	uint32_t before = atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+
+	assert(before);
+	(void)before;
+}
+
+/* True: it was the last one. */
+static bool drop_reference(_Atomic(uint32_t) *refs)
+{
+	uint32_t before = atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel);
+
+	assert(before);
+	return before == 1;
+}
+
 void rxw_conn_ref(struct rxw_connection *c)
 {
-	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	add_reference(&c->refs);
 }
 
 void rxw_conn_unref(struct rxw_connection *c)
 {
-	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+	if (drop_reference(&c->refs))
 		c->ep->upcalls->free_connection(c);
 }
 
@@ -42,12 +68,12 @@ bool rxw_conn_try_ref(struct rxw_connection *c)
 
 void rxw_call_ref(struct rxw_call *call)
 {
-	atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
+	add_reference(&call->refs);
 }
 
 void rxw_call_unref(struct rxw_call *call)
 {
-	if (atomic_fetch_sub_explicit(&call->refs, 1, memory_order_acq_rel) == 1)
+	if (drop_reference(&call->refs))
 		call->conn->ep->upcalls->free_call(call);
 }
 
@@ -71,7 +97,7 @@ void rxw_security_unref(rxw_security *security)
 
 void rxw_settings_unref(struct rxw_settings *settings)
 {
-	if (settings && atomic_fetch_sub_explicit(&settings->refs, 1, memory_order_acq_rel) == 1)
+	if (settings && drop_reference(&settings->refs))
 		free(settings);
 }
 
@@ -95,12 +121,12 @@ struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id)
 
 void rxw_service_ref(struct rxw_service *s)
 {
-	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	add_reference(&s->refs);
 }
 
 void rxw_service_unref(struct rxw_service *s)
 {
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+	if (!s || !drop_reference(&s->refs))
 		return;
 	for (size_t i = 0; i < s->security_count; i++)
 		rxw_security_unref(s->security[i]);

@@ -4,6 +4,7 @@
 #define RXW_ENGINE_REFS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,6 +47,8 @@ struct rxw_upcalls {
 	void (*cancel)(struct rxw_verify_job *job);
 };
 
+/* A count, which is never negative. */
+void rxw_count_down(_Atomic(uint32_t) *count);
 /* The pool, of which this thread uses the shard's part from now on. */
 struct rxw_pool *rxw_pool_for(const struct rxw_shard *s);
 

@@ -7,6 +7,7 @@
 
 void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s)
 {
+	assert(rxw_is_locked(&call->conn->lock));
 	if (call->sleep.counted_in)
 		return;
 	call->sleep.counted_in = s;
@@ -17,12 +18,13 @@ void rxw_sleeper_remove(struct rxw_call *call)
 {
 	if (!call->sleep.counted_in)
 		return;
-	atomic_fetch_sub(&call->sleep.counted_in->role.sleepers, 1);
+	rxw_count_down(&call->sleep.counted_in->role.sleepers);
 	call->sleep.counted_in = NULL;
 }
 
 bool rxw_channel_wake(struct rxw_connection *c)
 {
+	assert(rxw_is_locked(&c->lock));
 	if (!c->channel_waiters || c->channel_woken)
 		return false;
 	c->channel_woken = true;

@@ -51,6 +51,7 @@ static void run_pending_callback(struct rxw_call *call, bool quantum)
 		rxw_conn_unlock(c);
 		call_back(call, fn, events, arg);
 		rxw_conn_lock(c);
+		assert(call->events.busy && pthread_equal(call->events.thread, pthread_self()));
 		call->events.pending |= rxw_callback_quantum_used(call);
 		call->events.quantum_end = 0;
 		call->events.busy = false;
@@ -78,6 +79,7 @@ void rxw_callback_run_quantum(struct rxw_call *call)
 {
 	struct rxw_shard *s = rxw_home(call->conn);
 
+	assert(!rxw_receiving());
 	rxw_set_library_thread(s->ep);
 	/* Send everything at once: each burst by itself would wake the peer. */
 	rxw_tx_hold(s);

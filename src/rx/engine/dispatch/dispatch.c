@@ -88,9 +88,7 @@ static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 	rxw_effects_init(&b, a->shard, false);
 	rxw_conn_lock(c);
 	done = rxw_pcall_refuse(&call->p, &b.out);
-	rxw_effects_collect(&b, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&b);
+	rxw_change_end(&b, c);
 	return done;
 }
 
@@ -98,6 +96,7 @@ static void attach_handler(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 
+	assert(!call->p.client);
 	if (service && service->queue) {
 		if (call->conn->ep->upcalls->deliver(call))
 			rxw_effects_signal(a, service->queue);
@@ -168,12 +167,6 @@ static __attribute__((cold, noinline)) void release_queues(struct rxw_call *call
 	s->effects.release = call;
 }
 
-static void announce_channel(struct rxw_connection *c)
-{
-	if (atomic_load_explicit(&c->channel_wanted, memory_order_relaxed))
-		rxw_channel_announce(c);
-}
-
 /* The oldest of those that were left; with its reference. */
 static struct rxw_call *take_callback(struct rxw_shard *s)
 {
@@ -181,6 +174,7 @@ static struct rxw_call *take_callback(struct rxw_shard *s)
 
 	if (!s->effects.callbacks)
 		return NULL;
+	assert(s->effects.callbacks <= RXW_CALLBACKS_ROOM);
 	s->effects.callbacks--;
 	s->effects.first_callback = (at + 1) % RXW_CALLBACKS_ROOM;
 	return s->effects.callback[at];
@@ -229,8 +223,9 @@ static void end_effect(struct rxw_effects *a, const struct rxw_effect *item)
 		rxw_io_wake(item->interrupt->sock);
 	if (item->todo & RXW_DO_WAKE_CHANNEL)
 		pthread_cond_signal(&call->conn->channel_free);
-	if (item->todo & RXW_DO_ANNOUNCE)
-		announce_channel(call->conn);
+	if ((item->todo & RXW_DO_ANNOUNCE) &&
+	    atomic_load_explicit(&call->conn->channel_wanted, memory_order_relaxed))
+		rxw_channel_announce(call->conn);
 	if (item->todo & RXW_DO_RELEASE)
 		release_queues(call);
 	if (!(item->todo & RXW_DO_CALLBACK)) {
@@ -256,6 +251,7 @@ static void carry_out_effects(struct rxw_effects *a)
 	rxw_verifier_grow(s->ep);
 	if (!n)
 		return;
+	assert(n <= a->room);
 	before = rxw_clock_cache_set(a->out.now);
 	if (a->receiver)
 		rxw_tx_hold(s);
@@ -282,6 +278,7 @@ void rxw_dispatch_callbacks(struct rxw_shard *s)
 
 	if (!call)
 		return;
+	assert(rxw_receiving() == s);
 	now = rxw_now();
 	end = listens ? now + CALLBACK_SLICE : UINT64_MAX;
 	rxw_tx_hold(s);
@@ -300,6 +297,19 @@ void rxw_dispatch_forget(struct rxw_shard *s)
 
 	while ((call = take_callback(s)) != NULL)
 		rxw_call_unref(call);
+}
+
+void rxw_change_begin(struct rxw_effects *a, struct rxw_connection *c)
+{
+	rxw_effects_init(a, rxw_home(c), false);
+	rxw_conn_lock(c);
+}
+
+void rxw_change_end(struct rxw_effects *a, struct rxw_connection *c)
+{
+	rxw_effects_collect(a, false);
+	rxw_conn_unlock(c);
+	rxw_dispatch(a);
 }
 
 void rxw_dispatch(struct rxw_effects *a)

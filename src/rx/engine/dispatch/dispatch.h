@@ -12,6 +12,12 @@
  */
 void rxw_dispatch(struct rxw_effects *a);
 /*
+ * Change a connection on a thread whose record is its own: initialize the record and take the lock; and later
+ * collect the events, release the lock, and carry the record out.
+ */
+void rxw_change_begin(struct rxw_effects *a, struct rxw_connection *c);
+void rxw_change_end(struct rxw_effects *a, struct rxw_connection *c);
+/*
  * Receive role: run the callbacks that records have left, and send what they have written. A listener takes a
  * slice of a millisecond: packets that came meanwhile do not wait for the callbacks of all calls.
  */

@@ -8,6 +8,7 @@
 
 void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
 {
+	assert(!receiver || rxw_receiving() == s);
 	a->shard = s;
 	a->receiver = receiver;
 	a->count = 0;
@@ -28,6 +29,7 @@ void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
 
 void rxw_effects_hold(struct rxw_effects *a)
 {
+	assert(a->receiver && !a->shard->effects.ctl_held);
 	a->shard->effects.ctl_held = a->out.ctl_count;
 	a->out.ctl_count = 0;
 }
@@ -117,8 +119,9 @@ static unsigned effects_of_events(struct rxw_effects *a, struct rxw_call *call, 
  * one more connection. A peer that begins and ends many calls in one batch may cause more, and none
  * may be lost: the rest goes to the spill list.
  */
-void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
+static void add_effect(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
+	assert(todo);
 	if (a->count < a->room) {
 		a->item[a->count++] = (struct rxw_effect){
 			.call = call, .interrupt = call->sleep.receiving, .todo = todo};
@@ -140,7 +143,7 @@ void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 	if (!todo)
 		return;
 	rxw_call_ref(call);
-	rxw_effects_add(a, call, todo);
+	add_effect(a, call, todo);
 }
 
 void rxw_effects_collect(struct rxw_effects *a, bool drained)
@@ -156,6 +159,7 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 		struct rxw_call *call = rxw_call_of(p);
 		unsigned events = p->out.events, todo;
 
+		assert(rxw_is_locked(&call->conn->lock));
 		next = p->out.next;
 		p->out.next = NULL;
 		p->out.events = 0;
@@ -165,7 +169,7 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);
 		if (todo)
-			rxw_effects_add(a, call, todo);
+			add_effect(a, call, todo);
 		else /* Not the connection's last reference: the holder of the lock has one. */
 			rxw_call_unref(call);
 	}

@@ -105,8 +105,6 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained);
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call);
 /* The queue has to be signalled; the record signals one queue once. NULL: signal it now. */
 void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q);
-/* Takes over the caller's reference of the call. */
-void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo);
 /* With the receive role: add the connection if it has deferred work. `now`: time of the batch. */
 void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
 

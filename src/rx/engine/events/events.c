@@ -49,6 +49,7 @@ void rxw_callback_enter(void)
 
 void rxw_callback_leave(void)
 {
+	assert(depth);
 	depth--;
 }
 

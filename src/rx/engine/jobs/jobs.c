@@ -19,6 +19,7 @@
 void rxw_verify_slice(const struct rxw_rxrun *run, uint16_t from, uint16_t count,
 		      struct rxw_rxrun *part)
 {
+	assert(count && from + count <= run->count);
 	*part = *run;
 	part->data += (size_t)from * run->stride;
 	part->count = count;
@@ -174,6 +175,7 @@ struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t b
 		n++;
 	}
 	c->jobs.early_tail = link;
+	assert(c->jobs.early_runs >= n);
 	c->jobs.early_runs -= n;
 	if (n)
 		c->jobs.early_busy |= bit;
@@ -228,6 +230,7 @@ struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most)
 	struct rxw_verify_job *first = call->jobs.first, **link = &call->jobs.first;
 	unsigned n = 0;
 
+	assert(!call->jobs.busy);
 	for (; *link && n < most; n++) {
 		(*link)->of = call;
 		link = &(*link)->next;
@@ -248,6 +251,7 @@ static struct rxw_verify_job *next_job(struct rxw_verifier *v)
 
 	if (!job)
 		return NULL;
+	assert(job->auth ? v->auths : v->quanta);
 	v->head = job->next;
 	if (!v->head)
 		v->tail = &v->head;
@@ -364,6 +368,7 @@ void rxw_verifier_stop(struct rxw_verifier *v)
 
 void rxw_verifier_fini(struct rxw_verifier *v)
 {
+	assert(!v->head && !v->threads);
 	pthread_cond_destroy(&v->work);
 	pthread_mutex_destroy(&v->lock);
 }

@@ -39,7 +39,10 @@ int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *
 
 static void unref_group(struct rxw_channel_group *g)
 {
-	if (atomic_fetch_sub(&g->refs, 1) != 1)
+	uint32_t before = atomic_fetch_sub(&g->refs, 1);
+
+	assert(before);
+	if (before != 1)
 		return;
 	pthread_cond_destroy(&g->cond);
 	pthread_mutex_destroy(&g->lock);
@@ -74,11 +77,11 @@ void rxw_channel_wait_free(struct rxw_channel_wait *w)
 		struct rxw_endpoint *ep = w->conn->ep;
 
 		rxw_conn_unref(w->conn);
-		atomic_fetch_sub(&ep->channel_waits, 1); /* it may be freed now */
+		rxw_count_down(&ep->channel_waits); /* it may be freed now */
 	}
 	if (w->group)
 		unref_group(w->group);
-	atomic_fetch_sub(&w->queue->users, 1);
+	rxw_count_down(&w->queue->users);
 	free(w);
 }
 
@@ -115,7 +118,7 @@ static void tell_waits(struct rxw_channel_wait *all)
 		atomic_fetch_add(&q->users, 1);
 		if (rxw_queue_append(q, &w->entry))
 			rxw_queue_signal(q);
-		atomic_fetch_sub(&q->users, 1);
+		rxw_count_down(&q->users);
 	}
 }
 

@@ -26,24 +26,15 @@ static struct rxw_call *call_of_entry(struct rxw_queue_entry *entry)
 /* Queue's lock held. */
 static void unlink_queue_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
+	assert(rxw_is_locked(&q->lock));
+	assert(q->count && *entry->link == entry);
 	*entry->link = entry->next;
 	if (entry->next)
 		entry->next->link = entry->link;
 	else
 		q->last = entry->link;
 	entry->link = NULL;
-	assert(q->count);
 	q->count--;
-}
-
-/* Queue's lock held. */
-static void link_queue_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
-{
-	entry->next = NULL;
-	entry->link = q->last;
-	*q->last = entry;
-	q->last = &entry->next;
-	q->count++;
 }
 
 /* Queue's lock held: has a thread to be woken or interrupted? */
@@ -62,12 +53,17 @@ static bool receives_here(const struct rxw_queue *q)
 	return q->receiving && q->receiving == rxw_receiving();
 }
 
-/* Queue's lock held; `entry` is not queued. True: rxw_queue_signal() is due. */
+/* Queue's lock held. True: rxw_queue_signal() is due. */
 static bool append_queue_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
 	bool signal;
 
-	link_queue_entry(q, entry);
+	assert(!entry->link && !*q->last);
+	entry->next = NULL;
+	entry->link = q->last;
+	*q->last = entry;
+	q->last = &entry->next;
+	q->count++;
 	signal = !q->owed && !receives_here(q) &&
 		 ((q->fd >= 0 && !q->fd_set) || needs_waiting_thread(q));
 	q->owed |= signal;
@@ -79,7 +75,6 @@ bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry)
 	bool signal;
 
 	pthread_mutex_lock(&q->lock);
-	assert(!entry->link);
 	signal = append_queue_entry(q, entry);
 	pthread_mutex_unlock(&q->lock);
 	return signal;
@@ -133,6 +128,7 @@ static bool uncount_sleepers(struct rxw_queue *q)
  */
 static void interrupt_receiver(struct rxw_queue *q)
 {
+	assert(q->receiving);
 	if (atomic_exchange(&q->interrupted, true))
 		return;
 	if (atomic_load(&q->receiving->role.in_wait))
@@ -145,6 +141,7 @@ static void interrupt_receiver(struct rxw_queue *q)
  */
 static struct rxw_shard *wake_thread(struct rxw_queue *q)
 {
+	assert(rxw_is_locked(&q->lock));
 	if (q->count <= q->claimed)
 		return NULL;
 	if (q->receiving) {
@@ -263,7 +260,7 @@ static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned tic
 	if (unwanted)
 		discard_call(call);
 	rxw_call_unref(call);
-	atomic_fetch_sub(&ep->calls_taken, 1);
+	rxw_count_down(&ep->calls_taken);
 	return report;
 }
 
@@ -413,7 +410,7 @@ void rxw_queue_exit(struct rxw_queue *q, struct rxw_shard *s, bool role)
 	pthread_mutex_lock(&q->lock);
 	if (role)
 		q->away_at = rxw_now();
-	atomic_fetch_sub(&s->role.guests, 1);
+	rxw_count_down(&s->role.guests);
 	pthread_mutex_unlock(&q->lock);
 }
 

@@ -10,6 +10,7 @@
 /* Takes over the caller's reference. */
 static void add_effect(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
+	assert(a->count < a->room);
 	a->item[a->count++] = (struct rxw_effect){.call = call, .todo = todo};
 }
 

@@ -13,13 +13,13 @@
 #include "engine/rx/batch.h"
 #include "proto/event/event.h"
 
-/* Locks of table and connection held. */
 static bool move_connection(struct rxw_shard *t, struct rxw_connection *c, struct rxw_peer *peer,
 			    const struct rxw_rxrun *run, struct rxw_effects *a)
 {
 	const struct rxw_header *h = &run->head;
 	bool moved;
 
+	assert(rxw_is_locked(&t->lock) && rxw_is_locked(&c->lock));
 	if (!c->in_table || !rxw_pconn_proves(&c->p, run) ||
 	    rxw_conntable_find(&t->table, false, h->epoch, h->cid & ~3u, &run->path->peer, NULL))
 		return false;

@@ -68,6 +68,7 @@ static struct rxw_connection *insert_connection(struct rxw_shard *t, struct rxw_
 {
 	struct rxw_pconn *existing;
 
+	assert(!c->in_table && !c->p.client && c->service);
 	rxw_table_lock(t);
 	/* Another shard may have created the same connection from the packet before this one. */
 	existing = rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
@@ -195,7 +196,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
  */
 static struct rxw_connection *of_other_address(struct rxw_pconn *other, const struct rxw_header *h)
 {
-	bool known = false;
+	bool known;
 
 	if (!(h->epoch & 0x80000000u))
 		return NULL;

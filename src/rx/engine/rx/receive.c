@@ -45,6 +45,7 @@ static unsigned supply_buffers(struct rxw_shard *s, bool *reserve)
 	struct rxw_pool *pool = rxw_pool_for(s);
 	unsigned n;
 
+	assert(s->rx.depth && s->rx.depth <= s->ep->constants.batch);
 	*reserve = false;
 	for (n = 0; n < s->rx.depth; n++) {
 		if (!s->rx.entry[n].buf)
@@ -182,6 +183,7 @@ static void complete_deferred(struct rxw_shard *s, struct rxw_effects *a)
 		if (rxw_effects_full(a))
 			rxw_dispatch(a);
 		rxw_conn_lock(c);
+		assert(c->deferred);
 		c->deferred = false;
 		rxw_pconn_batch_end(&c->p, true, &a->out);
 		for (unsigned k = 0; k < 4; k++) {
@@ -231,6 +233,7 @@ static void group_run(struct rxw_shard *s, struct rxw_effects *a)
 	uint8_t *first = &b->chain[rxw_batch_chain(r->run.head.cid)];
 	struct rxw_batch_group *g = NULL;
 
+	assert(b->runs < RXW_BATCH_RUNS && b->groups < RXW_BATCH_GROUPS);
 	r->next = -1;
 	for (unsigned i = *first; i && !g; i = b->group[i - 1].chain)
 		if (same_connection(b->group[i - 1].conn, &r->run))
@@ -602,15 +605,14 @@ void rxw_receive_batch(struct rxw_shard *s)
 	uint64_t now;
 	int n;
 
+	assert(rxw_receiving() == s);
 	n = receive_messages(s, &room, &reserve);
-
 	if (n > 0) {
 		/*
 		 * A caller that receives for itself calls again at once. Deferred work waits for
 		 * that, so that a reader which is faster than its sender merges ACKs, too.
 		 */
 		bool drained = (unsigned)n < room && rxw_on_library_thread(NULL);
-
 		uint64_t refused = refused_here(s);
 
 		s->rx.quiet = 0;

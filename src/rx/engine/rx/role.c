@@ -107,6 +107,7 @@ static void change_role(struct rxw_shard *s, enum rxw_role_state to)
 		[RXW_ROLE_CLAIMED] = TO(LISTENER),
 	};
 
+	assert(rxw_is_locked(&s->role.lock));
 	assert(after[role_state(s)] >> to & 1);
 	(void)after;
 	atomic_store(&s->role.state, to);
@@ -162,8 +163,10 @@ static bool send_rest(struct rxw_shard *s)
 
 void rxw_role_leave(struct rxw_shard *s)
 {
-	bool listener, sent = send_rest(s);
+	bool listener, sent;
 
+	assert(rxw_receiving() == s);
+	sent = send_rest(s);
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
 	s->role.left_at = rxw_now();
@@ -199,7 +202,7 @@ void rxw_role_waiter_begin(struct rxw_shard *s)
 
 void rxw_role_waiter_end(struct rxw_shard *s)
 {
-	atomic_fetch_sub(&s->role.waiters, 1);
+	rxw_count_down(&s->role.waiters);
 }
 
 /* How the waiting listener looks for the role. */
@@ -281,8 +284,10 @@ static void leave_to_callers(struct rxw_shard *s)
 		wait_for_role(s);
 }
 
-void rxw_role_lend(struct rxw_shard *s)
+/* Lend the role while this thread verifies. */
+static void lend_to_callers(struct rxw_shard *s)
 {
+	assert(rxw_receiving() == s);
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
 	s->role.left_at = rxw_clock_cached();
@@ -290,7 +295,8 @@ void rxw_role_lend(struct rxw_shard *s)
 	rxw_role_unlock(s);
 }
 
-bool rxw_role_retake(struct rxw_shard *s)
+/* False: a caller has it. */
+static bool retake_from_callers(struct rxw_shard *s)
 {
 	bool retaken;
 
@@ -317,9 +323,9 @@ static bool verify_own_jobs(struct rxw_shard *s)
 
 	if (!jobs)
 		return true;
-	rxw_role_lend(s);
+	lend_to_callers(s);
 	rxw_verify_run(jobs);
-	retaken = rxw_role_retake(s);
+	retaken = retake_from_callers(s);
 	rxw_verify_deliver(s, jobs, retaken, true);
 	if (retaken)
 		return true;
@@ -331,6 +337,7 @@ static void lend_to_deputy(struct rxw_shard *s)
 {
 	bool wake;
 
+	assert(rxw_receiving() == s && !lent_here && s->role.serves);
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
 	change_role(s, RXW_ROLE_SERVING);
@@ -424,6 +431,7 @@ static void start_deputy(struct rxw_shard *s)
 {
 	char name[16];
 
+	assert(!s->second_tried);
 	s->second_tried = true;
 	snprintf(name, sizeof(name), "rxw-deputy%u", s->index % 100);
 	s->second_started = !rxw_thread_create(&s->second, s->ep, RXW_OF_SHARD + s->index, name,

@@ -96,7 +96,7 @@ struct rxw_shard_rx {
 
 /* Initialize a zeroed shard. 0 or -RXW_ENOMEM; rxw_shard_fini() in either case. */
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index);
-/* Start its listener, which starts its deputy. 0 or -RXW_ESYS. */
+/* Start its listener, which starts its deputy. 0, -RXW_ENOMEM or -RXW_ESYS. */
 int rxw_shard_start(struct rxw_shard *s);
 /* Join both, or leave the shared listener. */
 void rxw_shard_stop(struct rxw_shard *s);
@@ -130,9 +130,6 @@ static inline bool rxw_role_is_free(const struct rxw_role *role)
 bool rxw_role_wanted(const struct rxw_shard *s);
 /* No caller will take the role again: the listener takes it at once. */
 void rxw_role_reclaim(struct rxw_shard *s);
-/* Lend the role while this thread verifies; then take it back. False: another thread holds it. */
-void rxw_role_lend(struct rxw_shard *s);
-bool rxw_role_retake(struct rxw_shard *s);
 /*
  * This thread is about to block in a function of the library. If it is a listener that serves a
  * call, its deputy receives at once.

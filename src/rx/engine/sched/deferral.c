@@ -21,8 +21,8 @@ bool rxw_deferral_reserve(struct rxw_connection *c)
 
 void rxw_deferral_release(struct rxw_connection *c)
 {
-	atomic_fetch_sub(&c->service->deferred, 1);
-	atomic_fetch_sub(&c->p.account->deferred, 1);
+	rxw_count_down(&c->service->deferred);
+	rxw_count_down(&c->p.account->deferred);
 }
 
 bool rxw_deferral_scarce(const struct rxw_connection *c)
@@ -32,6 +32,7 @@ bool rxw_deferral_scarce(const struct rxw_connection *c)
 
 void rxw_deferral_begin(struct rxw_call *call)
 {
+	assert(!atomic_load(&call->deferral.deferred));
 	rxw_call_ref(call);
 	atomic_store(&call->deferral.deferred, true);
 }

@@ -119,9 +119,10 @@ unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned q
 unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end);
 /* Reserve room for a new call in the queue. False: there is none. */
 bool rxw_workers_reserve(struct rxw_connection *c);
-/* Release a reservation; that of a call, if it has one. */
+/* Release a reservation. */
 void rxw_workers_release(struct rxw_connection *c);
-void rxw_workers_release_call(struct rxw_call *call);
+/* Release that of a call. False: it had none. */
+bool rxw_workers_release_call(struct rxw_call *call);
 /* More than half of the workers are busy or soon will be. */
 bool rxw_workers_scarce(struct rxw_endpoint *ep);
 /* The queueing delay (ns) while the queue stands; otherwise 0. */

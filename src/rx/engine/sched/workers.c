@@ -29,12 +29,14 @@
 /* Workers' lock held: threads that run handlers, or are about to. */
 static unsigned count_running(const struct rxw_workers *w)
 {
+	assert(w->idle <= w->threads);
 	return w->threads - w->idle + w->listeners;
 }
 
 /* Workers' lock held: workers and listeners that have a call and are not parked. */
 static unsigned busy_workers(const struct rxw_workers *w)
 {
+	assert(w->parked <= count_running(w));
 	return count_running(w) - w->parked;
 }
 
@@ -66,6 +68,7 @@ static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, un
  */
 static void waiting_dec(struct rxw_workers *w)
 {
+	assert(w->waiting);
 	if (!--w->waiting && !w->standing)
 		w->since = 0;
 }
@@ -73,6 +76,7 @@ static void waiting_dec(struct rxw_workers *w)
 /* Workers' lock held: append to the queue. */
 static void append_call(struct rxw_workers *w, struct rxw_call *call)
 {
+	assert(!call->sched.link && !call->sched.withdrawn);
 	call->sched.next = NULL;
 	call->sched.link = w->tail;
 	*w->tail = call;
@@ -82,6 +86,7 @@ static void append_call(struct rxw_workers *w, struct rxw_call *call)
 /* Workers' lock held: remove from the queue. */
 static void unlink_waiting_call(struct rxw_workers *w, struct rxw_call *call)
 {
+	assert(call->sched.link && *call->sched.link == call);
 	*call->sched.link = call->sched.next;
 	if (call->sched.next)
 		call->sched.next->sched.link = call->sched.link;
@@ -93,23 +98,20 @@ static void unlink_waiting_call(struct rxw_workers *w, struct rxw_call *call)
 	call->sched.left = false;
 }
 
-/* Workers' lock held: a call of the peer got a worker. */
-static void count_taken(struct rxw_workers *w, struct rxw_peer *peer)
+/* Workers' lock held: this thread, which counts as busy, takes a call from the queue. */
+static struct rxw_call *take_call(struct rxw_workers *w, struct rxw_call *call)
 {
+	struct rxw_peer *peer = call->conn->p.account;
+
+	assert(rxw_is_locked(&w->lock));
+	unlink_waiting_call(w, call);
 	w->taken++;
 	waiting_dec(w);
 	if (atomic_exchange(&peer->fresh, false))
 		w->fresh--;
-}
-
-/* Workers' lock held: this thread, which counts as busy, takes a call from the queue. */
-static struct rxw_call *take_call(struct rxw_workers *w, struct rxw_call *call)
-{
-	unlink_waiting_call(w, call);
-	count_taken(w, call->conn->p.account);
 	rxw_workers_release_call(call);
 	call->conn->service->workers++;
-	call->conn->p.account->workers++;
+	peer->workers++;
 	return call;
 }
 
@@ -156,6 +158,7 @@ static void sleep_until_signalled(struct rxw_workers *w)
 	w->asleep--;
 	if (w->signalled)
 		w->signalled--;
+	assert(w->signalled <= w->asleep);
 }
 
 /*
@@ -168,6 +171,7 @@ static void end_call(struct rxw_workers *w, struct rxw_worker *worker, const str
 	struct rxw_service *service = call->conn->service;
 	struct rxw_peer *peer = call->conn->p.account;
 
+	assert(service->workers && peer->workers);
 	rxw_worker_end_call(w, worker);
 	service->workers--;
 	peer->workers--;
@@ -191,6 +195,7 @@ static __attribute__((cold)) void end_thread(struct rxw_endpoint *ep, struct rxw
 	bool joins = w->joinable;
 	unsigned more;
 
+	assert(rxw_is_locked(&w->lock) && w->idle);
 	rxw_worker_end(self);
 	w->threads--;
 	w->idle--;
@@ -316,16 +321,6 @@ static __attribute__((cold)) void refuse_all(struct rxw_call *all)
 		call->conn->ep->upcalls->refuse(call, 0);
 		rxw_call_unref(call);
 	}
-}
-
-/*
- * Workers' lock held: count a thread that start_worker() will create without the lock. It counts as
- * idle.
- */
-static void reserve_thread(struct rxw_workers *w)
-{
-	w->threads++;
-	w->idle++;
 }
 
 /*
@@ -573,8 +568,8 @@ void rxw_workers_release(struct rxw_connection *c)
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_peer *peer = c->p.account;
 
-	atomic_fetch_sub(&ep->workers.reservations, 1);
-	atomic_fetch_sub(&c->service->places, 1);
+	rxw_count_down(&ep->workers.reservations);
+	rxw_count_down(&c->service->places);
 	if (atomic_fetch_sub(&peer->places, 1) != 1 || !atomic_load(&peer->fresh))
 		return;
 	/* The peer's only call ended before a worker took it. */
@@ -584,8 +579,7 @@ void rxw_workers_release(struct rxw_connection *c)
 	rxw_workers_unlock(ep);
 }
 
-/* Release the call's reservation. False: it had none. */
-static bool release_reservation(struct rxw_call *call)
+bool rxw_workers_release_call(struct rxw_call *call)
 {
 	if (!atomic_exchange(&call->sched.reserved, false))
 		return false;
@@ -593,24 +587,19 @@ static bool release_reservation(struct rxw_call *call)
 	return true;
 }
 
-void rxw_workers_release_call(struct rxw_call *call)
-{
-	release_reservation(call);
-}
-
 void rxw_workers_withdraw(struct rxw_call *call)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
-	bool queued = false;
+	bool queued;
 
-	if (!release_reservation(call))
+	if (!rxw_workers_release_call(call))
 		return; /* a worker took it, or it needs none */
 	rxw_workers_lock(ep);
-	if (call->sched.link) {
+	queued = call->sched.link;
+	if (queued) {
 		unlink_waiting_call(w, call);
 		waiting_dec(w);
-		queued = true;
 	}
 	call->sched.withdrawn = true;
 	rxw_workers_unlock(ep);
@@ -636,15 +625,18 @@ static unsigned few_threads(const struct rxw_workers *w)
 	return (w->few < w->max ? w->few : w->max) + w->parked;
 }
 
-/* Workers' lock held: count the threads to start for calls that wait for a worker, up to `most` in all. */
+/*
+ * Workers' lock held: count the threads to start for calls that wait for a worker, up to `most` in all.
+ * start_worker() creates them without the lock. They count as idle.
+ */
 static unsigned reserve_threads(struct rxw_workers *w, unsigned most)
 {
-	unsigned threads = 0;
+	unsigned before = w->threads;
 
 	for (; w->idle < rxw_workers_due(w) && w->idle < free_workers(w) && w->threads < most;
-	     threads++)
-		reserve_thread(w);
-	return threads;
+	     w->idle++)
+		w->threads++;
+	return w->threads - before;
 }
 
 /* Workers' lock held: calls wait. Are the threads blocked? False: this is being watched, or nothing follows from it. */
@@ -716,6 +708,7 @@ __attribute__((cold)) unsigned rxw_workers_more(struct rxw_endpoint *ep, unsigne
 	struct rxw_workers *w = &ep->workers;
 	unsigned few = few_threads(w), more = w->threads + useful, most = w->max + w->parked;
 
+	assert(rxw_is_locked(&w->lock));
 	if (w->idle && (w->fresh || busy_workers(w) + 1 + w->reserved_peers <= w->max))
 		pthread_cond_broadcast(&w->work);
 	arm_sampler(w);
@@ -735,15 +728,15 @@ void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
 static void hand_over_calls(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
-	unsigned more = rxw_workers_due(w) ? 1 : 0, signals = 0, threads = 0;
+	unsigned left = atomic_load_explicit(&w->left, memory_order_relaxed);
+	unsigned more = left + (rxw_workers_due(w) ? 1 : 0), signals = 0, threads = 0;
 
-	if (atomic_load_explicit(&w->left, memory_order_relaxed)) {
-		for (struct rxw_call *call = w->head; call; call = call->sched.next) {
-			more += call->sched.left;
-			call->sched.left = false;
-		}
-		atomic_store_explicit(&w->left, 0, memory_order_relaxed);
+	for (struct rxw_call *call = w->head; call && left; call = call->sched.next) {
+		left -= call->sched.left;
+		call->sched.left = false;
 	}
+	assert(!left);
+	atomic_store_explicit(&w->left, 0, memory_order_relaxed);
 	if (!w->stop) {
 		threads = reserve_threads(w, few_threads(w));
 		arm_sampler(w);

@@ -28,8 +28,8 @@ static int32_t begin_handler(struct rxw_call *call, enum rxw_server by)
 	bool stopping = atomic_load(&c->ep->stopping);
 	int32_t code;
 
-	rxw_effects_init(&a, s, false);
-	rxw_conn_lock(c);
+	assert(!call->p.client);
+	rxw_change_begin(&a, c);
 	if (stopping && call->p.state == RXW_CS_PRECALL)
 		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
 	else if (c->service && atomic_load(&c->service->removed) && call->p.state == RXW_CS_PRECALL)
@@ -39,9 +39,7 @@ static int32_t begin_handler(struct rxw_call *call, enum rxw_server by)
 		rxw_pcall_attach(&call->p, &a.out);
 	}
 	code = call->p.error;
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 	if (!code) {
 		rxw_count(by == RXW_BY_RECEIVER ? &s->handlers_inline : &s->handlers_worker, 1);
 		code = run_handler(call);
@@ -63,8 +61,8 @@ static bool deliver_to_queue(struct rxw_call *call)
 	struct rxw_effects a;
 	bool signal = false;
 
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	assert(!call->p.client && c->service->queue);
+	rxw_change_begin(&a, c);
 	if (atomic_load(&c->ep->stopping) && call->p.state == RXW_CS_PRECALL)
 		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
 	else if (atomic_load(&c->service->removed) && call->p.state == RXW_CS_PRECALL)
@@ -77,9 +75,7 @@ static bool deliver_to_queue(struct rxw_call *call)
 		rxw_queue_join(call, c->service->queue, c->service->context);
 		signal = rxw_queue_put(call);
 	}
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 	return signal;
 }
 

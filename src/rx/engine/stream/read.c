@@ -50,18 +50,16 @@ static void report_consumed(struct rxw_call *call, bool pause)
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
 
+	assert(call->r.keep <= call->r.at && call->r.at <= call->r.count);
 	if ((!call->r.consumed && !pause) || ends_soon(call))
 		return;
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	if (call->r.consumed)
 		rxw_pcall_consumed(&call->p, call->r.consumed, &a.out);
 	call->r.consumed = 0;
 	if (pause)
 		rxw_pcall_read_pause(&call->p, &a.out);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 }
 
 /* The current piece is consumed. */
@@ -128,9 +126,7 @@ static int refill_pieces(struct rxw_call *call, bool wait)
 		}
 		rxw_effects_init(&a, rxw_home(c), false);
 		rxw_pcall_read_pause(&call->p, &a.out);
-		rxw_effects_collect(&a, false);
-		rxw_conn_unlock(c);
-		rxw_dispatch(&a);
+		rxw_change_end(&a, c);
 		rxw_conn_lock(c);
 		wait_to_read(call);
 	}
@@ -162,6 +158,7 @@ static void advance_reader(struct rxw_call *call, size_t bytes)
 	size_t left;
 
 	packet_data(call, &left);
+	assert(bytes <= left);
 	call->r.offset = (uint16_t)(call->r.offset + bytes);
 	if (bytes < left)
 		return;
@@ -246,22 +243,23 @@ static ssize_t read_stream(struct rxw_call *call, uint8_t *data, size_t length, 
 	return r < 0 ? r : (ssize_t)done;
 }
 
-ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
+static ssize_t check_and_read(rxw_call *call, void *data, size_t length, bool all)
 {
 	if (!call || (!data && length) || length > SSIZE_MAX)
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	return read_stream(call, data, length, true);
+	return read_stream(call, data, length, all);
+}
+
+ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
+{
+	return check_and_read(call, data, length, true);
 }
 
 ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length)
 {
-	if (!call || (!data && length) || length > SSIZE_MAX)
-		return -RXW_EINVAL;
-	if (rxw_call_inherited(call))
-		return -RXW_ESTATE;
-	return read_stream(call, data, length, false);
+	return check_and_read(call, data, length, false);
 }
 
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)

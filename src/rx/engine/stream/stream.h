@@ -77,8 +77,6 @@ void rxw_stream_defer(struct rxw_call *call);
 void rxw_stream_finish(struct rxw_call *call, int32_t code);
 /* rxw_call_write(), but full packets stay until the next write or flush, or the end of the stream. */
 ssize_t rxw_stream_write_more(struct rxw_call *call, const void *data, size_t length);
-/* Send the data written so far, with the end of the stream if `last`. 0 or a negative result. */
-int rxw_stream_flush(struct rxw_call *call, bool last);
 /* The call ends: what was reserved and not committed is no part of its stream. */
 void rxw_stream_cancel_reservation(struct rxw_call *call);
 /* Client: the request ends before the first read. -RXW_ESTATE: a reservation is not committed. */

@@ -94,6 +94,7 @@ static bool receive_once(struct rxw_shard *s, const struct rxw_endpoint *self, b
 	struct rxw_verify_job *jobs;
 	bool role = true;
 
+	assert(!s->rx.limit);
 	if (as_listener)
 		rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&no_endpoint);
 	s->rx.limit = limit;
@@ -125,6 +126,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	bool role = false, server = c->ep->server, worker;
 	NOT_CANCELLED; /* it may run callbacks of other calls */
 
+	assert(rxw_is_locked(&c->lock));
 	if (rxw_tx_collecting()) {
 		rxw_conn_unlock(c);
 		rxw_tx_collect_end();

@@ -107,9 +107,7 @@ static void send_ready(struct rxw_call *call, bool waits)
 	rxw_pcall_flush_window(&call->p, &a.out);
 	if (waits)
 		call->tx.writer = RXW_WRITER_WAITING;
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(call->conn);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, call->conn);
 	rxw_conn_lock(call->conn);
 }
 
@@ -126,19 +124,19 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	if (!call->live && atomic_load_explicit(&call->deferral.deferred, memory_order_relaxed))
 		rxw_call_live(call);
 	limit_sendq(call, rxw_pcall_datagram_size(&call->p));
-	while (!r && !force && !may_fill(call) && !is_unlimited(call)) {
+	while (!force && !may_fill(call) && !is_unlimited(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK)
 			r = -RXW_EAGAIN;
 		else if (rxw_must_not_wait())
 			r = -RXW_EDEADLK;
 		if (!r || too_few_ready(call))
 			send_ready(call, !r);
-		if (!r) {
-			rxw_wait(call, can_write);
-			call->tx.writer = RXW_WRITER_AWAKE;
-			/* A part of the queue was released: there may be memory for more. */
-			limit_sendq(call, rxw_pcall_datagram_size(&call->p));
-		}
+		if (r)
+			break;
+		rxw_wait(call, can_write);
+		call->tx.writer = RXW_WRITER_AWAKE;
+		/* A part of the queue was released: there may be memory for more. */
+		limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 	}
 	if (call->p.error)
 		r = -RXW_ECALL;
@@ -167,15 +165,12 @@ static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 		*until = rxw_now() + MEMORY_WAIT;
 	if (rxw_now() >= *until)
 		return false;
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	error = call->p.error != 0;
 	worker = !error && rxw_worker_blocked(call, RXW_BLOCKED_ON_MEMORY);
 	if (!error)
 		rxw_pcall_flush_window(&call->p, &a.out);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 	if (error)
 		return false;
 	nanosleep(&pause, NULL);
@@ -294,8 +289,7 @@ static int queue_sealed_run(struct rxw_call *call, const struct rxw_txrun *run,
 		int r;
 
 		rxw_buf_ref(run->buf);
-		rxw_effects_init(a, rxw_home(c), false);
-		rxw_conn_lock(c);
+		rxw_change_begin(a, c);
 		r = rxw_pcall_push(&call->p, run, &a->out);
 		if (r != -RXW_ENOMEM || !wait)
 			return r;
@@ -312,6 +306,7 @@ static struct rxw_buf *finish_writing(struct rxw_call *call)
 {
 	struct rxw_buf *left = call->w.buf;
 
+	assert(rxw_is_locked(&call->conn->lock));
 	call->w.finished = true;
 	call->w.buf = NULL;
 	return left;
@@ -326,6 +321,7 @@ static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_
 	struct rxw_connection *c = call->conn;
 	uint16_t data = call->w.capacity;
 
+	assert(call->w.full <= call->w.room && call->w.fill <= call->w.capacity);
 	*run = (struct rxw_txrun){.buf = call->w.buf,
 				  .data = call->w.base,
 				  .stride = call->w.stride,
@@ -347,6 +343,7 @@ static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_
 /* The run was queued or kept: the writer continues after it. */
 static void advance_writer(struct rxw_call *call, const struct rxw_txrun *run, bool partial)
 {
+	assert(run->count <= call->w.room);
 	call->w.seq += run->count;
 	call->w.base += (size_t)run->count * call->w.stride;
 	call->w.room -= run->count;
@@ -392,9 +389,7 @@ static int push_kept(struct rxw_call *call)
 	if (!run.buf || run.last)
 		return 0;
 	r = queue_or_keep(call, &run, &a);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(call->conn);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, call->conn);
 	return r;
 }
 
@@ -446,8 +441,7 @@ static int push_packets(struct rxw_call *call, unsigned how)
 			r = queue_or_keep(call, &run, &a);
 			advance_writer(call, &run, partial);
 		} else {
-			rxw_effects_init(&a, rxw_home(c), false);
-			rxw_conn_lock(c);
+			rxw_change_begin(&a, c);
 		}
 	}
 	/* Packets that wait may have been cut into more, for a path that carries less. */
@@ -528,27 +522,42 @@ void rxw_stream_cancel_reservation(struct rxw_call *call)
 	call->w.reserved = 0;
 }
 
+/* The first free bytes of the open slots; *n: of the same slot, `most` at most. */
+static uint8_t *free_bytes(const struct rxw_call *call, size_t most, size_t *n)
+{
+	assert(call->w.buf && call->w.full < call->w.room);
+	*n = call->w.capacity - call->w.fill;
+	if (*n > most)
+		*n = most;
+	return call->w.base + (size_t)call->w.full * call->w.stride + RXW_HEADER_SIZE +
+	       call->w.head + call->w.fill;
+}
+
+/* `n` of them are data now. */
+static void use_bytes(struct rxw_call *call, size_t n)
+{
+	call->w.bytes += n;
+	call->w.fill = (uint16_t)(call->w.fill + n);
+	assert(call->w.fill <= call->w.capacity);
+	if (call->w.fill < call->w.capacity)
+		return;
+	call->w.full++;
+	call->w.fill = 0;
+}
+
 /* Copy up to `length` bytes into the open slots. */
 static size_t copy_into_slots(struct rxw_call *call, const uint8_t *data, size_t length)
 {
 	size_t done = 0;
 
 	while (done < length && call->w.full < call->w.room) {
-		uint8_t *slot = call->w.base + (size_t)call->w.full * call->w.stride +
-				RXW_HEADER_SIZE + call->w.head;
-		size_t n = call->w.capacity - call->w.fill;
+		size_t n;
+		uint8_t *to = free_bytes(call, length - done, &n);
 
-		if (n > length - done)
-			n = length - done;
-		memcpy(slot + call->w.fill, data + done, n);
+		memcpy(to, data + done, n);
 		done += n;
-		call->w.fill = (uint16_t)(call->w.fill + n);
-		if (call->w.fill == call->w.capacity) {
-			call->w.full++;
-			call->w.fill = 0;
-		}
+		use_bytes(call, n);
 	}
-	call->w.bytes += done;
 	return done;
 }
 
@@ -642,8 +651,8 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 int rxw_call_commit(rxw_call *call, size_t length)
 {
 	struct rxw_call *before;
+	size_t left = length, n;
 	int r = 0;
-	size_t left = length;
 
 	if (!call || length > call->w.reserved)
 		return -RXW_EINVAL;
@@ -652,20 +661,10 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	call->w.reserved = 0;
 	if (!length)
 		return 0;
-	assert(call->w.buf);
-	call->w.bytes += length;
 	while (left) {
-		size_t n = call->w.capacity - call->w.fill;
-
-		assert(call->w.full < call->w.room);
-		if (n > left)
-			n = left;
+		free_bytes(call, left, &n);
 		left -= n;
-		call->w.fill = (uint16_t)(call->w.fill + n);
-		if (call->w.fill == call->w.capacity) {
-			call->w.full++;
-			call->w.fill = 0;
-		}
+		use_bytes(call, n);
 	}
 	before = rxw_tx_writing(call);
 	call->w.window_queued = false;
@@ -737,10 +736,26 @@ ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
 	return r;
 }
 
-int rxw_stream_flush(struct rxw_call *call, bool last)
+/* One packet above the limit is better than a stream without an end. */
+static int push_end(struct rxw_call *call)
+{
+	int r = call->w.buf ? 0 : push_kept(call);
+
+	if (r)
+		return r;
+	if (!call->w.buf && !call->w.kept.buf) {
+		r = open_slots(call, 0, true);
+		if (r)
+			return r;
+	}
+	return push_packets(call, PUSH_PARTIAL | PUSH_FLUSH | PUSH_LAST);
+}
+
+/* Send the data written so far, with the end of the stream if `last`. 0 or a negative result. */
+static int flush_stream(struct rxw_call *call, bool last)
 {
 	struct rxw_buf *left;
-	int r = 0;
+	int r;
 
 	/*
 	 * A callback that reads or ends the call may run before the thread that sends the end
@@ -748,13 +763,7 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	 */
 	if (last ? atomic_exchange(&call->w.ending, true) : call->w.finished)
 		return 0;
-	/* One packet above the limit is better than a stream without an end. */
-	if (last && !call->w.buf)
-		r = push_kept(call);
-	if (last && !call->w.buf && !call->w.kept.buf && !r)
-		r = open_slots(call, 0, true);
-	if (!r)
-		r = push_packets(call, PUSH_PARTIAL | PUSH_FLUSH | (last ? PUSH_LAST : 0));
+	r = last ? push_end(call) : push_packets(call, PUSH_PARTIAL | PUSH_FLUSH);
 	if (!r)
 		return 0;
 	rxw_conn_lock(call->conn);
@@ -782,7 +791,7 @@ static int flush_with_ref(rxw_call *call, bool last)
 	if (call->w.reserved)
 		return -RXW_ESTATE;
 	rxw_call_ref(call);
-	r = rxw_stream_flush(call, last);
+	r = flush_stream(call, last);
 	rxw_call_unref(call);
 	return r;
 }
@@ -811,7 +820,7 @@ int rxw_stream_half_close(struct rxw_call *call)
 		return 0;
 	if (call->w.reserved)
 		return -RXW_ESTATE;
-	return rxw_stream_flush(call, true);
+	return flush_stream(call, true);
 }
 
 void rxw_stream_finish(struct rxw_call *call, int32_t code)
@@ -821,19 +830,16 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code)
 
 	rxw_stream_cancel_reservation(call);
 	if (!code) {
-		int r = rxw_stream_flush(call, true);
+		int r = flush_stream(call, true);
 
 		if (!r)
 			return;
 		code = r == -RXW_ECALL ? RXW_CALL_DEAD : RXW_USER_ABORT;
 	}
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	complete_server_call(call, a.out.now);
 	rxw_pcall_abort(&call->p, code, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
-	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 }

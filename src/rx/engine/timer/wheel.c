@@ -45,6 +45,7 @@ static void post_deadline(struct rxw_connection *c, uint64_t at)
 
 	if (at >= atomic_load_explicit(&c->timer.deadline, memory_order_relaxed))
 		return;
+	assert(rxw_is_locked(&c->lock));
 	atomic_store(&c->timer.deadline, at);
 	if (at >= atomic_load(&c->timer.armed))
 		return;
@@ -79,6 +80,7 @@ void rxw_timer_post_callback(struct rxw_call *call)
 	struct rxw_connection *c = call->conn;
 	_Atomic(bool) *left = &c->ep->callbacks_left;
 
+	assert(rxw_is_locked(&c->lock));
 	if (call->events.due)
 		return;
 	/*
@@ -128,6 +130,7 @@ static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 	uint64_t tick = at / TICK + 1;
 	struct rxw_connection **slot;
 
+	assert(!c->timer.wheel_prev);
 	if (tick <= w->tick)
 		tick = w->tick + 1;
 	tick = round_up(tick, tick - w->tick);
@@ -146,6 +149,7 @@ static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 
 static void unlink_timer(struct rxw_shard *s, struct rxw_connection *c)
 {
+	assert(s->wheel.count && *c->timer.wheel_prev == c);
 	*c->timer.wheel_prev = c->timer.wheel_next;
 	if (c->timer.wheel_next)
 		c->timer.wheel_next->timer.wheel_prev = c->timer.wheel_prev;
@@ -213,6 +217,7 @@ static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_effects *a,
 
 		c->timer.wheel_prev = NULL;
 		c->timer.wheel_next = due;
+		assert(s->wheel.count);
 		s->wheel.count--;
 		due = c;
 		c = next;

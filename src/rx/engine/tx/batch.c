@@ -199,6 +199,7 @@ static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 	bool refused = false;
 
 	rxw_conn_lock(c);
+	assert(call->tx.claimed && b->first[i] < b->first[i + 1]);
 	for (unsigned k = b->first[i]; k < b->first[i + 1]; k++) {
 		const struct rxw_io_tx *tx = &b->tx[b->message[k]];
 		unsigned count = b->burst[k].count, sent = count;

@@ -82,6 +82,7 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 	struct ctl_batch b;
 	size_t used = 0;
 
+	assert(n && n <= TX_CTL);
 	assign_messages(&b, ctl, n, n > 1 && rxw_io_gso(s->sock));
 	for (unsigned m = 0; m < b.count; m++) {
 		const struct rxw_ctl *head = b.head[m];
@@ -99,6 +100,7 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 					   .segment = burst ? head->length : 0};
 		used += burst ? (size_t)b.packets[m] * head->length : 0;
 	}
+	assert(used <= TX_CTL_BYTES);
 	for (unsigned i = 0; i < n && used; i++) {
 		struct rxw_io_tx *t = &tx[b.message[i]];
 		struct iovec *v = iov[b.message[i]];

@@ -36,6 +36,7 @@ static struct rxw_verify_job *take_unverified(struct rxw_connection *c)
 	struct rxw_verify_job *first = NULL, **last = &first;
 	struct rxw_rxrun run, part;
 
+	assert(rxw_is_locked(&c->lock));
 	while (rxw_pconn_take_unverified(&c->p, &run)) {
 		run.path = rxw_pconn_path(&c->p);
 		for (uint16_t at = 0; at < run.count; at = (uint16_t)(at + part.count)) {

@@ -34,6 +34,7 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 
 void rxw_verify_run(struct rxw_verify_job *job)
 {
+	assert(!rxw_receiving());
 	for (; job; job = job->next) {
 		job->run.path = &job->path;
 		rxw_run_verify(&job->conn->p, &job->run, job->packet);
@@ -58,6 +59,7 @@ static struct rxw_verify_job *deliver_group(struct rxw_verify_job *job, struct r
 			taken->jobs.pinned -= job->charge;
 		rxw_verify_uncharge(job);
 		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
+		assert(c->jobs.here >= job->here);
 		c->jobs.here -= job->here;
 		early |= job->early;
 	}
@@ -85,6 +87,7 @@ void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool r
 
 	if (!jobs)
 		return;
+	assert(receiver || drained);
 	rxw_effects_init(&a, s, receiver);
 	if (receiver)
 		rxw_clock_cache_set(a.out.now);
@@ -115,7 +118,6 @@ static void verify_call_runs(struct rxw_call *call)
 	rxw_conn_unlock(c);
 	rxw_verify_run(jobs);
 	rxw_verify_deliver(rxw_home(c), jobs, false, true);
-	rxw_call_unref(call);
 }
 
 /* Verifies a quantum of a channel's early runs. */
@@ -131,22 +133,18 @@ static void verify_early_runs(struct rxw_connection *c, uint8_t bit)
 	rxw_verify_deliver(rxw_home(c), jobs, false, true);
 }
 
-static void run_callback_job(struct rxw_call *call)
-{
-	rxw_callback_run_quantum(call);
-	rxw_call_unref(call);
-}
-
 void rxw_verify_job_run(struct rxw_verify_job *job)
 {
 	if (job->auth)
 		rxw_verify_exchange(job->conn, job->auth);
 	else if (job->callback)
-		run_callback_job(job->call);
+		rxw_callback_run_quantum(job->call);
 	else if (job->call)
 		verify_call_runs(job->call);
 	else
 		verify_early_runs(job->conn, job->early);
+	if (job->call)
+		rxw_call_unref(job->call);
 	rxw_conn_unref(job->conn);
 	free(job);
 }

@@ -25,25 +25,37 @@ static _Atomic(uint64_t) taken, completions, waiting;
 static _Thread_local bool waits; /* the latest acquisition was for a wait */
 
 static int (*real_trylock)(pthread_mutex_t *);
-static int (*real_lock)(pthread_mutex_t *);
+static int (*real_unlock)(pthread_mutex_t *);
+static _Thread_local bool held; /* the watched lock, by this thread */
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_sendmmsg)(int, struct mmsghdr *, unsigned, int);
 
 /* dlsym() may lock, so all functions are looked up before any thread is counted. */
 __attribute__((constructor)) static void find_real(void)
 {
-	*(void **)&real_lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	*(void **)&real_unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	*(void **)&real_trylock = dlsym(RTLD_NEXT, "pthread_mutex_trylock");
 	*(void **)&real_sendmsg = dlsym(RTLD_NEXT, "sendmsg");
 	*(void **)&real_sendmmsg = dlsym(RTLD_NEXT, "sendmmsg");
 }
 
-/* rxw_conn_lock() tries first and then waits. An acquisition is counted once, at the attempt. */
+int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	if (m == atomic_load_explicit(&watched, memory_order_relaxed))
+		held = false;
+	return real_unlock(m);
+}
+
+/*
+ * rxw_conn_lock() tries first and then waits. An acquisition is counted once, at the attempt. An attempt of
+ * the thread that has the lock is an assertion.
+ */
 int pthread_mutex_trylock(pthread_mutex_t *m)
 {
-	if (writes && m == atomic_load_explicit(&watched, memory_order_relaxed)) {
+	if (writes && !held && m == atomic_load_explicit(&watched, memory_order_relaxed)) {
 		bool waited = waits;
 
+		held = true;
 		atomic_fetch_add(&taken, 1);
 		waits = writes->tx.writer == RXW_WRITER_WAITING;
 		if (waits) /* the one before it found no room */
