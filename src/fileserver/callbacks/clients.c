@@ -93,6 +93,8 @@ static void link_newest_host(struct fsd_clients *clients, struct fsd_host *host)
 static void remove_host(struct fsd_clients *clients, struct fsd_host *host)
 {
 	assert(clients->stats.hosts > 0);
+	assert(host->state != HOST_UP || clients->stats.hosts_up > 0);
+	clients->stats.hosts_up -= host->state == HOST_UP;
 	htable_remove(&clients->hosts, host);
 	unlink_host_age(clients, host);
 	fsd_host_forget_promises(clients, host);

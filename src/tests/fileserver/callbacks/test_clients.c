@@ -778,6 +778,24 @@ START_TEST(idle_for_hours_is_reset)
 }
 END_TEST
 
+START_TEST(forgotten_clients_are_not_up)
+{
+	struct fsd_clients_stats stats;
+	struct fsd_caller caller;
+
+	setup(10, 100);
+	bring_up(1, 1000);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.hosts_up, 1);
+	caller = enter(2, 132, 100000);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.hosts, 1);
+	ck_assert_uint_eq(stats.hosts_up, 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 /* Dead clients fill the table. Active ones are called first, and do not wait for free workers. */
 START_TEST(dead_clients_delay_no_others)
 {
@@ -1147,7 +1165,8 @@ TEST_MAIN("clients", identity_call_before_promises, silent_clients_not_called_ag
 	  very_many_breaks, failed_break_drops_all_promises, promises_given_up, very_many_given_up,
 	  full_table_evicts_idle_clients, full_table_keeps_who_called, host_table_bounded,
 	  sweep_sees_all_and_expires, random_use, older_clients_get_older_calls,
-	  idle_clients_probed, idle_for_hours_is_reset, dead_clients_delay_no_others,
-	  promise_shortage_probes_idle_clients, active_clients_survive_restart,
-	  full_disk_moves_no_address, hash_slots_are_secret, silent_ports_delay_no_others,
-	  entries_of_one_address, active_clients_are_counted_once_a_second)
+	  idle_clients_probed, idle_for_hours_is_reset, forgotten_clients_are_not_up,
+	  dead_clients_delay_no_others, promise_shortage_probes_idle_clients,
+	  active_clients_survive_restart, full_disk_moves_no_address, hash_slots_are_secret,
+	  silent_ports_delay_no_others, entries_of_one_address,
+	  active_clients_are_counted_once_a_second)
