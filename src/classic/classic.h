@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions between the parts of librxwire-classic, besides the public ones. Each part calls only the
- * parts before it in this list: base, security, core, xdr, watch.
+ * Functions between the parts of librxwire-classic, besides the public ones. Each part calls only
+ * the parts before it in this list: base, security, core, xdr, watch.
  */
 #ifndef RXWIRE_CLASSIC_H
 #define RXWIRE_CLASSIC_H

@@ -3,8 +3,8 @@
 #include "core.h"
 
 /*
- * The private half of a struct multi_handle. One thread. The public half has indices and a count that
- * are too small for many connections: its pointers count positions, and the indices are here.
+ * The private half of a struct multi_handle. One thread. The public half has indices and a count
+ * that are too small for many connections: its pointers count positions, and the indices are here.
  */
 struct internal {
 	rxw_queue *queue; /* NULL: there is none, and all calls count as ready at once */

@@ -76,6 +76,14 @@ static void set_service(struct classic_service *s, const char *name,
 		classic_log("cannot set the %s of service %u: %s", name, s->id, rxw_strerror(rc));
 }
 
+static void lock_and_set_service(struct rx_service *handle, const char *name,
+				 enum rxw_service_setting setting, int64_t value)
+{
+	pthread_mutex_lock(&classic_lock);
+	set_service(handle->internal, name, setting, value);
+	pthread_mutex_unlock(&classic_lock);
+}
+
 /* A call is refused if more than the threshold wait already: the library counts the call itself. */
 static unsigned waiting_max(void)
 {
@@ -244,31 +252,19 @@ void rxc_service_max_procs(struct rx_service *handle, int n)
 
 void rxc_service_reach(struct rx_service *handle, int on)
 {
-	struct classic_service *s = handle->internal;
-
-	pthread_mutex_lock(&classic_lock);
-	set_service(s, "reachability check", RXW_SET_REACH, !!on);
-	pthread_mutex_unlock(&classic_lock);
+	lock_and_set_service(handle, "reachability check", RXW_SET_REACH, !!on);
 }
 
 void rxc_service_idle(struct rx_service *handle, int seconds)
 {
-	struct classic_service *s = handle->internal;
-
-	pthread_mutex_lock(&classic_lock);
-	set_service(s, "idle time", RXW_SET_IDLE_MS,
-		    seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
-	pthread_mutex_unlock(&classic_lock);
+	lock_and_set_service(handle, "idle time", RXW_SET_IDLE_MS,
+			     seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
 }
 
 void rxc_service_dead(struct rx_service *handle, int seconds)
 {
-	struct classic_service *s = handle->internal;
-
-	pthread_mutex_lock(&classic_lock);
-	set_service(s, "dead time", RXW_SET_DEAD_MS,
-		    (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
-	pthread_mutex_unlock(&classic_lock);
+	lock_and_set_service(handle, "dead time", RXW_SET_DEAD_MS,
+			     (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
 }
 
 void rxc_service_before(struct rx_service *handle, void (*procedure)(struct rx_call *))

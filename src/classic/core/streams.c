@@ -132,9 +132,9 @@ int rx_WritevProc(struct rx_call *call, struct iovec *iov, int count, int n)
 }
 
 /*
- * A flush ends a request, as in classic Rx: servers that take a request only when it is complete, as
- * the kernel's client does with callbacks, would otherwise wait for the read of multi_Rx(), which
- * waits for them.
+ * A flush ends a request, as in classic Rx: servers that take a request only when it is complete,
+ * as the kernel's client does with callbacks, would otherwise wait for the read of multi_Rx(),
+ * which waits for them.
  */
 void rx_FlushWrite(struct rx_call *call)
 {

@@ -64,12 +64,15 @@ void rx_RecordCallStatistics(struct rx_call *call, unsigned int interface_id, un
 /* -- Reading -------------------------------------------------------------------------------------- */
 
 static int retrieve_statistics(enum rxw_rpcstats_kind kind, afs_uint32 caller_version,
-			       afs_uint32 *version, struct clock *now, size_t *size,
-			       afs_uint32 *count, afs_uint32 **statistics)
+			       afs_uint32 *version, afs_uint32 *seconds, afs_uint32 *microseconds,
+			       size_t *size, afs_uint32 *count, afs_uint32 **statistics)
 {
+	struct clock now;
 	int functions = 0;
 
-	clock_GetTime(now);
+	clock_GetTime(&now);
+	*seconds = (afs_uint32)now.sec;
+	*microseconds = (afs_uint32)now.usec;
 	*version = RX_STATS_RETRIEVAL_VERSION;
 	*statistics = NULL;
 	if (is_kind_enabled(kind) && caller_version >= RX_STATS_RETRIEVAL_FIRST_EDITION)
@@ -83,26 +86,16 @@ int rx_RetrieveProcessRPCStats(afs_uint32 caller_version, afs_uint32 *version, a
 			       afs_uint32 *microseconds, size_t *size, afs_uint32 *count,
 			       afs_uint32 **statistics)
 {
-	struct clock now;
-	int rc = retrieve_statistics(RXW_RPCSTATS_PROCESS, caller_version, version, &now, size,
-				     count, statistics);
-
-	*seconds = (afs_uint32)now.sec;
-	*microseconds = (afs_uint32)now.usec;
-	return rc;
+	return retrieve_statistics(RXW_RPCSTATS_PROCESS, caller_version, version, seconds,
+				   microseconds, size, count, statistics);
 }
 
 int rx_RetrievePeerRPCStats(afs_uint32 caller_version, afs_uint32 *version, afs_uint32 *seconds,
 			    afs_uint32 *microseconds, size_t *size, afs_uint32 *count,
 			    afs_uint32 **statistics)
 {
-	struct clock now;
-	int rc = retrieve_statistics(RXW_RPCSTATS_PEERS, caller_version, version, &now, size, count,
-				     statistics);
-
-	*seconds = (afs_uint32)now.sec;
-	*microseconds = (afs_uint32)now.usec;
-	return rc;
+	return retrieve_statistics(RXW_RPCSTATS_PEERS, caller_version, version, seconds,
+				   microseconds, size, count, statistics);
 }
 
 void rx_FreeRPCStats(afs_uint32 *statistics, size_t size)

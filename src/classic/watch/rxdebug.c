@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queries of rxdebug. Answers of older servers are shorter, or have another layout. Members that
- * they lack become 0.
+ * The queries of rxdebug. Answers of older servers are shorter, or have another layout. Members
+ * that they lack become 0.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,8 +35,8 @@ static bool is_debug_refusal(const void *answer, int size)
 }
 
 /*
- * Ask a DEBUG question. *answer is filled up with zeros. Returns its size, at least `least` unless it
- * is a refusal; or -1 with errno set, by classic_ask() or to EBADMSG.
+ * Ask a DEBUG question. *answer is filled up with zeros. Returns its size, at least `least` unless
+ * it is a refusal; or -1 with errno set, by classic_ask() or to EBADMSG.
  */
 static int ask_debug(const struct watch_server *server, afs_int32 type, afs_int32 index,
 		     void *answer, size_t least, size_t room)

@@ -5,6 +5,8 @@
 #include <rx/rx.h>
 #include <rx/xdr.h>
 
+#include "room.h"
+
 static struct rx_call *call_of_stream(XDR *xdrs)
 {
 	return (struct rx_call *)(void *)xdrs->x_private;
@@ -45,28 +47,14 @@ static u_int get_call_position(XDR *xdrs)
 	return 0;
 }
 
-static bool_t refuse_call_position(XDR *xdrs, u_int position)
-{
-	(void)xdrs;
-	(void)position;
-	return FALSE;
-}
-
-static afs_int32 *refuse_call_inline(XDR *xdrs, u_int count)
-{
-	(void)xdrs;
-	(void)count;
-	return NULL;
-}
-
 static struct xdr_ops call_ops = {
 	.x_getint32 = read_call_int32,
 	.x_putint32 = write_call_int32,
 	.x_getbytes = read_call_bytes,
 	.x_putbytes = write_call_bytes,
 	.x_getpostn = get_call_position,
-	.x_setpostn = refuse_call_position,
-	.x_inline = refuse_call_inline,
+	.x_setpostn = classic_xdr_no_position,
+	.x_inline = classic_xdr_no_inline,
 };
 
 void xdrrx_create(XDR *xdrs, struct rx_call *call, enum xdr_op op)

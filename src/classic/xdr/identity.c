@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Identities. */
 #include <stdlib.h>
 #include <string.h>
 

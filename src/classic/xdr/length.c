@@ -4,6 +4,8 @@
 
 #include <rx/xdr.h>
 
+#include "room.h"
+
 static bool_t add_length(XDR *xdrs, u_int count)
 {
 	if (count > (u_int)(INT_MAX - xdrs->x_handy))
@@ -43,28 +45,14 @@ static u_int get_length_position(XDR *xdrs)
 	return (u_int)xdrs->x_handy;
 }
 
-static bool_t refuse_length_position(XDR *xdrs, u_int position)
-{
-	(void)xdrs;
-	(void)position;
-	return FALSE;
-}
-
-static afs_int32 *refuse_length_inline(XDR *xdrs, u_int count)
-{
-	(void)xdrs;
-	(void)count;
-	return NULL;
-}
-
 static struct xdr_ops length_ops = {
 	.x_getint32 = refuse_length_int32,
 	.x_putint32 = add_int32_length,
 	.x_getbytes = refuse_length_bytes,
 	.x_putbytes = add_bytes_length,
 	.x_getpostn = get_length_position,
-	.x_setpostn = refuse_length_position,
-	.x_inline = refuse_length_inline,
+	.x_setpostn = classic_xdr_no_position,
+	.x_inline = classic_xdr_no_inline,
 };
 
 void xdrlen_create(XDR *xdrs)

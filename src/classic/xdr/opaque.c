@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Opaque values. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,8 @@ enum decision change_decide(enum change_op op, bool unknown, const struct afs_er
 		return DECIDE_LOOK;
 	/*
 	 * A server that is killed and started again carries out a request twice if its packets are
-	 * sent again. A file that exists is none of these cases: two puts of a source make the same.
+	 * sent again. A file that exists is none of these cases: two puts of a source make the
+	 * same.
 	 */
 	if (!unknown && (!error->resent || op == CHANGE_CREATE))
 		return DECIDE_FAIL;

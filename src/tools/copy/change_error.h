@@ -24,8 +24,8 @@ enum change_op {
 };
 
 /*
- * A call fails. `unknown`: the server may have carried out an earlier try, whose answer was lost; so
- * it may have if packets of this one were sent again.
+ * A call fails. `unknown`: the server may have carried out an earlier try, whose answer was lost;
+ * so it may have if packets of this one were sent again.
  */
 enum decision {
 	DECIDE_FAIL, /* the error is the result */
@@ -35,8 +35,8 @@ enum decision {
 enum decision change_decide(enum change_op op, bool unknown, const struct afs_error *error);
 
 /*
- * Whether an object that exists under the name is the one that CreateFile or MakeDir with the status
- * `how` would have made, without a change since.
+ * Whether an object that exists under the name is the one that CreateFile or MakeDir with the
+ * status `how` would have made, without a change since.
  */
 bool change_is_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found);
 

@@ -122,8 +122,6 @@ static enum copy_result chmod_one(struct copy *copy)
 int copy_chmod(struct copy *copy)
 {
 	const struct run *run = copy->run;
-	enum copy_result rc = COPY_GOOD;
-	bool all = true;
 	mode_t mode;
 
 	if (mode_parse(run->arguments[0], 0, true, run->umask, &mode) < 0) {
@@ -131,11 +129,5 @@ int copy_chmod(struct copy *copy)
 			    run->arguments[0]);
 		return TOOLS_EXIT_USAGE;
 	}
-	for (size_t i = 0; i < run->source_count && rc != COPY_STOP; i++) {
-		rc = copy_locate(copy, &run->sources[i]) < 0 ? COPY_FAILED : chmod_one(copy);
-		if (copy_interrupted(copy))
-			rc = COPY_STOP;
-		all &= rc == COPY_GOOD;
-	}
-	return all ? 0 : TOOLS_EXIT_FAILURE;
+	return copy_each_source(copy, chmod_one);
 }

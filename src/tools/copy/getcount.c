@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The number of files and bytes that get -r will copy. A malicious server cannot cause endless work: no directory
- * is entered twice, and the number of directories that wait is limited.
+ * The number of files and bytes that get -r will copy. A malicious server cannot cause endless
+ * work: no directory is entered twice, and the number of directories that wait is limited.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -56,8 +56,8 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 }
 
 /*
- * Walk to the directory that contains the last part. *absent, unless it is NULL: there is none, which
- * is no error then.
+ * Walk to the directory that contains the last part. *absent, unless it is NULL: there is none,
+ * which is no error then.
  */
 static enum copy_result find_parent(struct copy *copy, const char *base, struct target *t,
 				    bool *absent)
@@ -91,7 +91,9 @@ static enum copy_result find_parent(struct copy *copy, const char *base, struct 
 	return COPY_FAILED;
 }
 
-/* target_find(); with `force` an object without a parent does not exist, like one without a name. */
+/*
+ * target_find(); with `force` an object without a parent does not exist, like one without a name.
+ */
 static enum copy_result find_target(struct copy *copy, struct target *t, bool force)
 {
 	bool absent = false;

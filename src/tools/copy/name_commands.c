@@ -12,21 +12,6 @@
 #include "tools/copy/mode.h"
 #include "tools/copy/remove.h"
 
-/* Do something for each place of the command line, and go on after failures. The exit status. */
-static int for_each_source(struct copy *copy, size_t count, enum copy_result (*one)(struct copy *copy))
-{
-	enum copy_result rc = COPY_GOOD;
-	bool all = true;
-
-	for (size_t i = 0; i < count && rc != COPY_STOP; i++) {
-		rc = copy_locate(copy, &copy->run->sources[i]) < 0 ? COPY_FAILED : one(copy);
-		if (copy_interrupted(copy))
-			rc = COPY_STOP;
-		all &= rc == COPY_GOOD;
-	}
-	return all ? 0 : TOOLS_EXIT_FAILURE;
-}
-
 static enum copy_result report_absent(const struct target *t)
 {
 	tools_error("%s: no such file or directory", t->label);
@@ -71,7 +56,7 @@ int copy_rm(struct copy *copy)
 {
 	if (glob_sources(copy) != COPY_GOOD)
 		return TOOLS_EXIT_FAILURE;
-	return for_each_source(copy, copy->run->source_count, rm_one);
+	return copy_each_source(copy, rm_one);
 }
 
 /* ---- mkdir ---- */
@@ -170,7 +155,7 @@ int copy_mkdir(struct copy *copy)
 
 	if (mode_of_directory(copy, &mode) != COPY_GOOD)
 		return TOOLS_EXIT_USAGE;
-	return for_each_source(copy, copy->run->source_count, mkdir_one);
+	return copy_each_source(copy, mkdir_one);
 }
 
 /* ---- mv ---- */
@@ -190,7 +175,9 @@ static int check_volumes(const struct copy *copy, const char *remedy)
 	return 0;
 }
 
-/* Find the place of the object `name`: the destination, or its name in the destination directory. */
+/*
+ * Find the place of the object `name`: the destination, or its name in the destination directory.
+ */
 static enum copy_result place_in(struct copy *copy, const struct target *destination,
 				 const char *name, struct target *to)
 {
@@ -230,8 +217,9 @@ static enum copy_result destination_of(struct copy *copy, struct target *t)
 }
 
 /*
- * A slash at the end says that the place is a directory, or is to become one. Without this check the
- * second of two files that are moved to "DIR/" would replace the first if there is no such directory.
+ * A slash at the end says that the place is a directory, or is to become one. Without this check
+ * the second of two files that are moved to "DIR/" would replace the first if there is no such
+ * directory.
  */
 static bool fits_slash(const char *path, const struct target *t, uint32_t type)
 {

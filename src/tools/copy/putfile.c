@@ -220,6 +220,13 @@ static enum copy_result create_object(struct storing *s, bool *taken)
 	return rc;
 }
 
+/* Look at the object that has a name in the directory of the file. */
+static enum copy_result look_at_name(struct storing *s, const char *name, struct target *t)
+{
+	snprintf(t->label, sizeof(t->label), "%s", s->file->label);
+	return target_look(s->copy, &s->file->dir, name, t);
+}
+
 /* Find the object that has the name, or make it. */
 static enum copy_result open_stored_object(struct storing *s)
 {
@@ -237,8 +244,7 @@ static enum copy_result open_stored_object(struct storing *s)
 		rc = create_object(s, &taken);
 		if (!taken)
 			return rc;
-		snprintf(t.label, sizeof(t.label), "%s", s->file->label);
-		rc = target_look(s->copy, &s->file->dir, s->name, &t);
+		rc = look_at_name(s, s->name, &t);
 		if (rc != COPY_GOOD)
 			return rc;
 		s->object = t.object;
@@ -525,8 +531,7 @@ static enum copy_result remove_own(struct storing *s)
 	const AFSFid *own = &s->object.fid;
 	struct target t;
 
-	snprintf(t.label, sizeof(t.label), "%s", s->file->label);
-	if (s->gone || target_look(s->copy, &s->file->dir, s->name, &t) != COPY_GOOD || !t.exists ||
+	if (s->gone || look_at_name(s, s->name, &t) != COPY_GOOD || !t.exists ||
 	    t.object.fid.Vnode != own->Vnode || t.object.fid.Unique != own->Unique)
 		return COPY_FAILED;
 	return remove_made(s);
@@ -672,8 +677,7 @@ static enum copy_result take_part(struct storing *s, bool *taken)
 	struct target t;
 	enum copy_result rc;
 
-	snprintf(t.label, sizeof(t.label), "%s", s->file->label);
-	rc = target_look(s->copy, &s->file->dir, s->name, &t);
+	rc = look_at_name(s, s->name, &t);
 	if (rc != COPY_GOOD)
 		return rc;
 	if (t.exists && !is_part(s, &t.object)) {
@@ -731,8 +735,7 @@ static enum copy_result look_at_successor(struct storing *s)
 	struct target t;
 	enum copy_result rc;
 
-	snprintf(t.label, sizeof(t.label), "%s", s->file->label);
-	rc = target_look(s->copy, &s->file->dir, s->file->name, &t);
+	rc = look_at_name(s, s->file->name, &t);
 	if (rc != COPY_GOOD || !t.exists || t.object.status.FileType != AFS_TYPE_FILE ||
 	    t.object.status.ClientModTime != s->mtime ||
 	    afs_status_length(&t.object.status) >= s->size)
