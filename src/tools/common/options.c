@@ -269,6 +269,45 @@ static int set_tunable(const char *name, struct rxw_config *config, const char *
 	return record_option_place(name, from, message, size);
 }
 
+/* Store a string, and a copy of it in *kept. 0, or -1 without memory. */
+static int set_string(const struct tools_option *o, void *field, const char *value,
+		      const char **kept)
+{
+	*kept = keep_string(value);
+	if (!*kept)
+		return -1;
+	if (o->kind == TOOLS_LIST)
+		return append_to_list(field, *kept);
+	*(const char **)field = *kept;
+	return 0;
+}
+
+/* Store a value in the target. 0, or -1 with the allowed values. */
+static int set_value(const struct tools_option *o, void *target, const char *value,
+		     const char **kept, char *allowed, size_t size)
+{
+	void *field = (char *)target + o->offset;
+
+	switch (o->kind) {
+	case TOOLS_FLAG:
+		snprintf(allowed, size, "yes or no");
+		return set_flag(field, value);
+	case TOOLS_UINT:
+	case TOOLS_SIZE:
+	case TOOLS_DURATION:
+		describe_range(o, allowed, size);
+		return set_option_number(o, field, value);
+	case TOOLS_CHOICE:
+		snprintf(allowed, size, "%s", o->argument);
+		return set_choice(o->argument, field, value);
+	case TOOLS_CALL:
+		return o->set(target, value, allowed, size);
+	default: /* TOOLS_STRING, TOOLS_LIST */
+		snprintf(allowed, size, "a shorter one; memory is exhausted");
+		return set_string(o, field, value, kept);
+	}
+}
+
 /*
  * Set an option of the program. 0, or -1 with one line in `message`. `from` is where it was set;
  * name and value are filled in.
@@ -276,47 +315,16 @@ static int set_tunable(const char *name, struct rxw_config *config, const char *
 static int set_own(const struct tools_option *o, void *target, struct rxw_config *config,
 		   const char *value, struct tools_place from, char *message, size_t size)
 {
-	char *field = (char *)target + o->offset;
 	char allowed[160] = "";
 	const char *kept = NULL;
-	int rc;
 
-	switch (o->kind) {
-	case TOOLS_FLAG:
-		rc = set_flag((bool *)(void *)field, value);
-		snprintf(allowed, sizeof(allowed), "yes or no");
-		break;
-	case TOOLS_UINT:
-	case TOOLS_SIZE:
-	case TOOLS_DURATION:
-		rc = set_option_number(o, (uint64_t *)(void *)field, value);
-		describe_range(o, allowed, sizeof(allowed));
-		break;
-	case TOOLS_CHOICE:
-		rc = set_choice(o->argument, (int *)(void *)field, value);
-		snprintf(allowed, sizeof(allowed), "%s", o->argument);
-		break;
-	case TOOLS_CALL:
-		rc = o->set(target, value, allowed, sizeof(allowed));
-		break;
-	case TOOLS_TUNABLE:
+	if (o->kind == TOOLS_TUNABLE)
 		return set_tunable(o->name, config, value, from, message, size);
-	default: /* TOOLS_STRING, TOOLS_LIST */
-		if (!*value) {
-			write_reason(message, size, "option --%s needs a value", o->name);
-			return -1;
-		}
-		kept = keep_string(value);
-		if (kept && o->kind == TOOLS_STRING)
-			*(const char **)(void *)field = kept;
-		rc = !kept ? -1
-		     : o->kind == TOOLS_LIST
-			     ? append_to_list((struct tools_list *)(void *)field, kept)
-			     : 0;
-		snprintf(allowed, sizeof(allowed), "a shorter one; memory is exhausted");
-		break;
+	if ((o->kind == TOOLS_STRING || o->kind == TOOLS_LIST) && !*value) {
+		write_reason(message, size, "option --%s needs a value", o->name);
+		return -1;
 	}
-	if (rc < 0) {
+	if (set_value(o, target, value, &kept, allowed, sizeof(allowed)) < 0) {
 		write_reason(message, size, "option --%s: invalid value \"%s\"; use %s", o->name,
 			     value, allowed);
 		return -1;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces of all endpoints of a program, started and stopped together. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <rxwire/error.h>
 #include <rxwire/observe.h>
 
+#include "tools/common/address.h"
 #include "tools/common/message.h"
 #include "tools/common/trace.h"
 
@@ -45,10 +45,7 @@ static unsigned read_port(rxw_endpoint *endpoint)
 	struct sockaddr_storage sa;
 	socklen_t length = sizeof(sa);
 
-	if (rxw_endpoint_address(endpoint, &sa, &length) < 0)
-		return 0;
-	return ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)(void *)&sa)->sin6_port
-					      : ((struct sockaddr_in *)(void *)&sa)->sin_port);
+	return rxw_endpoint_address(endpoint, &sa, &length) < 0 ? 0 : tools_address_port(&sa);
 }
 
 /* On the thread of the watch. */

@@ -266,6 +266,23 @@ static void watch_progress(struct perf_runner *r, struct progress *p, uint64_t n
 				 (unsigned long long)(r->load->timeout_ms + 999) / 1000);
 }
 
+/* The time of the next look at the slots, the earliest of several; a time of 0 does not count. */
+static uint64_t find_next_look(struct perf_runner *r, uint64_t now, uint64_t deadline,
+			       uint64_t kill_ns, uint64_t report_ns)
+{
+	uint64_t until = now + LOOK_MS * 1000000;
+
+	if (atomic_load(&r->parked) > 0)
+		return now + PARKED_MS * 1000000;
+	if (deadline && deadline < until)
+		until = deadline;
+	if (kill_ns && !atomic_load(&r->aborting) && kill_ns < until)
+		until = kill_ns;
+	if (report_ns && report_ns < until)
+		until = report_ns;
+	return until;
+}
+
 /* Wait until all slots are done; handle time limits, failures and reports. */
 static void supervise_slots(struct perf_runner *r, struct perf_result *result)
 {
@@ -280,7 +297,7 @@ static void supervise_slots(struct perf_runner *r, struct perf_result *result)
 		v.next_ns = v.start_ns + r->load->interval_ms * 1000000;
 	pthread_mutex_lock(&r->lock);
 	while (r->active > 0) {
-		uint64_t now = monotonic_ns(), until = now + LOOK_MS * 1000000;
+		uint64_t now = monotonic_ns();
 		bool parked = atomic_load(&r->parked) > 0;
 		bool abort_now = r->failed && !atomic_load(&r->aborting), close_now;
 
@@ -315,18 +332,11 @@ static void supervise_slots(struct perf_runner *r, struct perf_result *result)
 				report_interval(r, &v, now, result);
 			pthread_mutex_lock(&r->lock);
 		}
-		if (deadline && !kill_ns && deadline < until)
-			until = deadline;
-		if (kill_ns && !atomic_load(&r->aborting) && kill_ns < until)
-			until = kill_ns;
-		if (v.next_ns && v.next_ns < until)
-			until = v.next_ns;
-		if (atomic_load(&r->parked) > 0)
-			until = now + PARKED_MS * 1000000;
 		if (r->active == 0 || (r->failed && !atomic_load(&r->aborting)) ||
 		    (r->stop_asked && !result->interrupted))
 			continue;
-		monotonic_wait(&r->wake, &r->lock, until);
+		monotonic_wait(&r->wake, &r->lock,
+			       find_next_look(r, now, kill_ns ? 0 : deadline, kill_ns, v.next_ns));
 	}
 	pthread_mutex_unlock(&r->lock);
 	if (v.next_ns && v.last_ns + 1000000 < monotonic_ns())

@@ -67,7 +67,7 @@ static const struct command {
 };
 
 /* An option that the command ignores would surprise the user. True after a message about one. */
-static bool refuse_options(const struct pt *pt, const struct command *command)
+static bool refuse_misplaced_option(const struct pt *pt, const struct command *command)
 {
 	bool group = command->run == pt_add_group;
 
@@ -98,7 +98,7 @@ static int run_pt_command(void *target, char **words, size_t count)
 	char message[PROT_MESSAGE_MAX];
 	int status;
 
-	if (!command || refuse_options(pt, command))
+	if (!command || refuse_misplaced_option(pt, command))
 		return TOOLS_EXIT_USAGE;
 	if (!pt->store) {
 		tools_error("-S DIR is required: the directory of the users and groups");

@@ -97,7 +97,7 @@ static const struct tools_program program = {
 };
 
 /* An option that the command ignores would surprise the user. True after a message about one. */
-static bool refuse_misplaced(const struct rxvol *v)
+static bool refuse_misplaced_volume_option(const struct rxvol *v)
 {
 	const struct {
 		bool given;
@@ -135,7 +135,7 @@ static int run_volume_command(void *target, char **words, size_t count)
 
 	if (status)
 		return status;
-	if (refuse_misplaced(rxvol))
+	if (refuse_misplaced_volume_option(rxvol))
 		return TOOLS_EXIT_USAGE;
 	if (!rxvol->store)
 		rxvol->store = getenv("RXVOL_STORE");
