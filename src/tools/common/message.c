@@ -56,11 +56,6 @@ bool tools_stderr_is_journal(void)
 	       (unsigned long long)st.st_ino == ino;
 }
 
-const char *tools_program_name(void)
-{
-	return program;
-}
-
 /* Errors of stderr are ignored. */
 static void write_stderr(const char *text, size_t length)
 {

@@ -14,7 +14,6 @@
  * standard files on /dev/null, so that no other file gets their descriptors.
  */
 void tools_set_program(const char *name);
-const char *tools_program_name(void);
 
 /*
  * Whether stderr is a stream of systemd's journal ($JOURNAL_STREAM), where lines begin with

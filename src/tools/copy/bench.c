@@ -385,16 +385,11 @@ static int open_readers(struct bench *b)
 	}
 	pthread_mutexattr_destroy(&recursive);
 	for (size_t i = 0; i < b->count; i++) {
-		struct afs_client_options o = {.vl = &copy->run->vl.sa,
-					       .vl_len = copy->run->vl.len,
-					       .vl_others = copy->run->vl_others,
-					       .vl_other_count = copy->run->vl_other_count,
-					       .fs_port = copy->run->fs_port,
-					       .config = &copy->run->config};
+		struct afs_client_options o = run_client_options(copy->run);
 		struct reader *r = &b->readers[i];
 		struct afs_error error;
 
-		o.limit_ms = (unsigned)copy->set->timeout_ms;
+		o.config = &copy->run->config;
 		o.security = tools_renewal_security(&copy->run->renewal);
 		tools_histogram_init(&r->latency);
 		/* Start at different offsets, so that not all clients read the same bytes. */

@@ -44,14 +44,19 @@ static void unregister_client(struct run *run, struct afs_client *client)
 	pthread_mutex_unlock(&run->lock);
 }
 
+struct afs_client_options run_client_options(const struct run *run)
+{
+	return (struct afs_client_options){.vl = &run->vl.sa,
+					   .vl_len = run->vl.len,
+					   .vl_others = run->vl_others,
+					   .vl_other_count = run->vl_other_count,
+					   .fs_port = run->fs_port,
+					   .limit_ms = (unsigned)run->set.timeout_ms};
+}
+
 int copy_open(struct run *run, struct copy *copy)
 {
-	struct afs_client_options o = {.vl = &run->vl.sa,
-				       .vl_len = run->vl.len,
-				       .vl_others = run->vl_others,
-				       .vl_other_count = run->vl_other_count,
-				       .fs_port = run->fs_port,
-				       .limit_ms = (unsigned)run->set.timeout_ms};
+	struct afs_client_options o = run_client_options(run);
 	struct afs_error error;
 	int rc;
 

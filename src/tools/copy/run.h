@@ -109,6 +109,8 @@ struct copy {
 	bool silent; /* failed calls are neither reported nor repeated */
 };
 
+/* Options for a client of the run, without its token. */
+struct afs_client_options run_client_options(const struct run *run);
 /* Open the client of a thread. 0, or -1 after a message. */
 int copy_open(struct run *run, struct copy *copy);
 /* Close it, after it has returned its promises. */

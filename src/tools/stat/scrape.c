@@ -173,11 +173,3 @@ double stat_sum(const struct stat_samples *samples, const char *name, const char
 			sum += samples->at[i].value;
 	return sum;
 }
-
-bool stat_has(const struct stat_samples *samples, const char *name)
-{
-	for (size_t i = 0; i < samples->count; i++)
-		if (!strcmp(samples->at[i].name, name))
-			return true;
-	return false;
-}

@@ -63,7 +63,6 @@ bool stat_parse(char *text, struct stat_samples *samples);
 bool stat_label(const char *labels, const char *name, char *value, size_t size);
 /* Sum of the samples of that name with these labels (all of them if ""), 0 if there are none. */
 double stat_sum(const struct stat_samples *samples, const char *name, const char *labels);
-bool stat_has(const struct stat_samples *samples, const char *name);
 
 /* calls.c: a number of a call; 0 if it lacks it. */
 double stat_call_number(const json_t *call, const char *member);
