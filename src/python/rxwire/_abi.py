@@ -75,9 +75,6 @@ RXW_TOKEN_CACHE = 0
 RXW_TOKEN_KEYTAB = 1
 RXW_TOKEN_LOCAL = 2
 
-RXW_COUNTER_TOTAL = 0
-RXW_DURATIONS = 24
-
 RXW_RXKAD_INDEX = 2
 RXW_RXGK_INDEX = 4
 RXW_RXGK_INDEX_YFS = 6
@@ -284,8 +281,8 @@ class rxw_effective(C.Structure):
 class rxw_durations(C.Structure):
     _fields_ = [
         ("size", C.c_size_t),
-        ("served", C.c_uint64 * RXW_DURATIONS),
-        ("made", C.c_uint64 * RXW_DURATIONS),
+        ("served", C.c_uint64 * 24),
+        ("made", C.c_uint64 * 24),
         ("served_ns", C.c_uint64),
         ("made_ns", C.c_uint64),
     ]

@@ -8,6 +8,7 @@ from rxwire import _abi
 from rxwire._abi import lib
 from rxwire.errors import check
 
+TOTAL = 0  # RXW_COUNTER_TOTAL
 SHORTEST = 1 << 14  # ns: upper bound of the first number of struct rxw_durations
 PHASES = {
     "reno": ("slow-start", "avoidance", "recovery"),
@@ -43,7 +44,7 @@ def _counters(handle, where):
     for name, group in itertools.groupby(zip(known, values), lambda pair: parts(pair)[0]):
         group = list(group)
         counter = group[0][0].contents
-        total = counter.kind == _abi.RXW_COUNTER_TOTAL
+        total = counter.kind == TOTAL
         yield from _family(f"rxwire_{name}{'_total' if total else ''}", "counter" if total else "gauge", counter.help.decode(),
                            (("", where | parts(pair)[1], pair[1]) for pair in group))
 
