@@ -143,7 +143,7 @@ const struct rxw_option *rxw_config_options(size_t *count)
 
 /* ---- members as numbers ---- */
 
-static bool is_number(const struct field *f)
+static bool is_numeric_field(const struct field *f)
 {
 	return f->kind == KIND_UINT || f->kind == KIND_SIZE || f->kind == KIND_CHOICE ||
 	       f->kind == KIND_LEVEL;
@@ -163,7 +163,7 @@ static int find_level(uint64_t number)
 	return -1;
 }
 
-static uint64_t load(const struct rxw_config *c, const struct field *f)
+static uint64_t load_field(const struct rxw_config *c, const struct field *f)
 {
 	const char *at = (const char *)c + f->offset;
 	unsigned u;
@@ -178,7 +178,7 @@ static uint64_t load(const struct rxw_config *c, const struct field *f)
 	return u;
 }
 
-static void store(struct rxw_config *c, const struct field *f, uint64_t value)
+static void store_field(struct rxw_config *c, const struct field *f, uint64_t value)
 {
 	char *at = (char *)c + f->offset;
 	unsigned u = (unsigned)value;
@@ -190,10 +190,10 @@ static void store(struct rxw_config *c, const struct field *f, uint64_t value)
 		memcpy(at, &u, sizeof(u));
 }
 
-_Static_assert(sizeof(enum rxw_switch) == sizeof(unsigned), "load() and store()");
-_Static_assert(sizeof(enum rxw_congestion) == sizeof(unsigned), "load() and store()");
-_Static_assert(sizeof(enum rxw_log_level) == sizeof(unsigned), "load() and store()");
-_Static_assert(sizeof(enum rxw_io_kind) == sizeof(unsigned), "load() and store()");
+_Static_assert(sizeof(enum rxw_switch) == sizeof(unsigned), "load_field() and store_field()");
+_Static_assert(sizeof(enum rxw_congestion) == sizeof(unsigned), "load_field() and store_field()");
+_Static_assert(sizeof(enum rxw_log_level) == sizeof(unsigned), "load_field() and store_field()");
+_Static_assert(sizeof(enum rxw_io_kind) == sizeof(unsigned), "load_field() and store_field()");
 
 static uint64_t highest(const struct field *f)
 {
@@ -201,7 +201,7 @@ static uint64_t highest(const struct field *f)
 }
 
 /* Is it written as the word of a number? */
-static bool has_word(const struct field *f, uint64_t value)
+static bool field_has_word(const struct field *f, uint64_t value)
 {
 	return f->kind == KIND_UINT && f->words && value == WORD_VALUE;
 }
@@ -209,7 +209,7 @@ static bool has_word(const struct field *f, uint64_t value)
 static bool in_range(const struct field *f, uint64_t value)
 {
 	return (value >= f->low && value <= highest(f)) || (!value && f->zero) ||
-	       has_word(f, value);
+	       field_has_word(f, value);
 }
 
 /* ---- text of values ---- */
@@ -331,7 +331,7 @@ static size_t word_at(const char *words, uint64_t index, const char **word)
 }
 
 /* Describes the valid numbers: "a whole number from 1 to 255 (packets)". */
-static void describe(const struct field *f, const char *unit, char *text, size_t size)
+static void describe_numbers(const struct field *f, const char *unit, char *text, size_t size)
 {
 	static const char suffix[] = " KMG";
 	uint64_t v[2] = {f->low, highest(f)};
@@ -358,7 +358,7 @@ static void describe(const struct field *f, const char *unit, char *text, size_t
 /* ---- the functions ---- */
 
 /* In names "_" and "-" are equivalent. */
-static const struct field *find(const char *name)
+static const struct field *find_field(const char *name)
 {
 	for (size_t i = 0; i < FIELDS; i++) {
 		const char *a = options[i].name, *b = name;
@@ -375,7 +375,7 @@ static const struct field *find(const char *name)
 
 const struct rxw_option *rxw_config_option(const char *name)
 {
-	const struct field *f = find(name);
+	const struct field *f = find_field(name);
 
 	return f ? &options[f - fields] : NULL;
 }
@@ -388,8 +388,8 @@ __attribute__((cold)) void rxw_config_init(struct rxw_config *config, size_t siz
 		return;
 	memset(&c, 0, sizeof(c));
 	for (size_t i = 0; i < FIELDS; i++)
-		if (is_number(&fields[i]))
-			store(&c, &fields[i], fields[i].preset);
+		if (is_numeric_field(&fields[i]))
+			store_field(&c, &fields[i], fields[i].preset);
 	c.size = size;
 	/* Fields that this library does not know stay zero, which means "not set". */
 	memset(config, 0, size);
@@ -402,7 +402,7 @@ static bool has_member(const struct rxw_config *config, const struct field *f)
 	return config->size >= f->offset + f->size;
 }
 
-static int set_text(struct rxw_config *config, const struct field *f, const char *value)
+static int set_text_field(struct rxw_config *config, const struct field *f, const char *value)
 {
 	size_t length = strlen(value);
 
@@ -420,12 +420,12 @@ static int set_clients(struct rxw_config *config, const struct field *f, const c
 
 	if (word < 0 && (!rxw_cidr_parse(&net, value) || strlen(value) >= f->size))
 		return -RXW_EVALUE;
-	set_text(config, f, word < 0 ? value : "");
+	set_text_field(config, f, word < 0 ? value : "");
 	config->debug_access = word < 0 ? RXW_DEBUG_NET : (enum rxw_debug_access)word;
 	return 0;
 }
 
-static int set_number(struct rxw_config *config, const struct field *f, const char *value)
+static int set_numeric_field(struct rxw_config *config, const struct field *f, const char *value)
 {
 	uint64_t v;
 
@@ -433,10 +433,10 @@ static int set_number(struct rxw_config *config, const struct field *f, const ch
 		v = 0;
 	else if (f->words && !strcmp(value, f->words))
 		v = WORD_VALUE;
-	else if (!parse_number(value, f->kind == KIND_SIZE, &v) || has_word(f, v) ||
+	else if (!parse_number(value, f->kind == KIND_SIZE, &v) || field_has_word(f, v) ||
 		 !in_range(f, v))
 		return -RXW_EVALUE;
-	store(config, f, v);
+	store_field(config, f, v);
 	return 0;
 }
 
@@ -447,28 +447,28 @@ static int set_field(struct rxw_config *config, const struct field *f, const cha
 	switch (f->kind) {
 	case KIND_UINT:
 	case KIND_SIZE:
-		return set_number(config, f, value);
+		return set_numeric_field(config, f, value);
 	case KIND_CHOICE:
 		word = find_word(f->words, value);
 		if (word < 0)
 			return -RXW_EVALUE;
-		store(config, f, (uint64_t)word);
+		store_field(config, f, (uint64_t)word);
 		return 0;
 	case KIND_LEVEL:
 		word = find_word(level_words, value);
 		if (word < 0)
 			return -RXW_EVALUE;
-		store(config, f, level_numbers[word]);
+		store_field(config, f, level_numbers[word]);
 		return 0;
 	case KIND_CPUS:
-		return cpu_list(value) ? set_text(config, f, value) : -RXW_EVALUE;
+		return cpu_list(value) ? set_text_field(config, f, value) : -RXW_EVALUE;
 	case KIND_CLIENTS:
 		return set_clients(config, f, value);
 	}
 	return -RXW_EVALUE;
 }
 
-static void explain(const struct field *f, const char *value, char *message, size_t size)
+static void explain_field(const struct field *f, const char *value, char *message, size_t size)
 {
 	const struct rxw_option *o = &options[f - fields];
 	char allowed[160] = "";
@@ -476,7 +476,7 @@ static void explain(const struct field *f, const char *value, char *message, siz
 	switch (f->kind) {
 	case KIND_UINT:
 	case KIND_SIZE:
-		describe(f, o->unit, allowed, sizeof(allowed));
+		describe_numbers(f, o->unit, allowed, sizeof(allowed));
 		break;
 	case KIND_CHOICE:
 	case KIND_LEVEL:
@@ -496,7 +496,7 @@ static void explain(const struct field *f, const char *value, char *message, siz
 #define NAME_MAX_LENGTH 32
 
 /* How many letters have to be inserted, removed or replaced to make one name of the other. */
-static unsigned distance(const char *a, const char *b)
+static unsigned edit_distance(const char *a, const char *b)
 {
 	unsigned row[NAME_MAX_LENGTH + 1];
 	size_t n = strlen(b);
@@ -522,7 +522,7 @@ static unsigned distance(const char *a, const char *b)
 }
 
 /* The option whose name is misspelt, or NULL. */
-static const char *nearest(const char *name)
+static const char *nearest_option(const char *name)
 {
 	const char *found = NULL;
 	unsigned least = 3;
@@ -534,7 +534,7 @@ static const char *nearest(const char *name)
 
 		if (strlen(options[i].name) > NAME_MAX_LENGTH)
 			continue;
-		d = distance(name, options[i].name);
+		d = edit_distance(name, options[i].name);
 		if (d < least) {
 			least = d;
 			found = options[i].name;
@@ -556,9 +556,9 @@ int rxw_config_set(struct rxw_config *config, const char *name, const char *valu
 		put_message(message, message_size, "no configuration, name or value was given");
 		return -RXW_EINVAL;
 	}
-	f = find(name);
+	f = find_field(name);
 	if (!f) {
-		const char *near = nearest(name);
+		const char *near = nearest_option(name);
 
 		put_message(message, message_size, "%.64s: there is no option of this name%s%s%s",
 			    name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
@@ -572,14 +572,14 @@ int rxw_config_set(struct rxw_config *config, const char *name, const char *valu
 	}
 	rc = set_field(config, f, value);
 	if (rc < 0)
-		explain(f, value, message, message_size);
+		explain_field(f, value, message, message_size);
 	return rc;
 }
 
 __attribute__((cold)) int rxw_config_get(const struct rxw_config *config, const char *name,
 					 char *text, size_t text_size)
 {
-	const struct field *f = config && name ? find(name) : NULL;
+	const struct field *f = config && name ? find_field(name) : NULL;
 	const char *word = NULL;
 	size_t length = 0;
 	char digits[24];
@@ -593,19 +593,19 @@ __attribute__((cold)) int rxw_config_get(const struct rxw_config *config, const 
 			return -RXW_EINVAL;
 		length = word_at("local|off|any", config->debug_access, &word);
 	} else if (f->kind == KIND_CHOICE) {
-		if (load(config, f) > f->high)
+		if (load_field(config, f) > f->high)
 			return -RXW_EINVAL;
-		length = word_at(f->words, load(config, f), &word);
+		length = word_at(f->words, load_field(config, f), &word);
 	} else if (f->kind == KIND_LEVEL) {
-		int level = find_level(load(config, f));
+		int level = find_level(load_field(config, f));
 
 		if (level < 0)
 			return -RXW_EINVAL;
 		length = word_at(level_words, (uint64_t)level, &word);
-	} else if (is_number(f)) {
-		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)load(config, f));
-		word = f->zero && !load(config, f) ? f->zero : digits;
-		word = has_word(f, load(config, f)) ? f->words : word;
+	} else if (is_numeric_field(f)) {
+		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)load_field(config, f));
+		word = f->zero && !load_field(config, f) ? f->zero : digits;
+		word = field_has_word(f, load_field(config, f)) ? f->words : word;
 		length = strlen(word);
 	} else {
 		word = (const char *)config + f->offset;
@@ -625,9 +625,9 @@ static bool field_good(const struct rxw_config *c, const struct field *f)
 	struct rxw_cidr net;
 
 	if (f->kind == KIND_LEVEL)
-		return find_level(load(c, f)) >= 0;
-	if (is_number(f))
-		return in_range(f, load(c, f));
+		return find_level(load_field(c, f)) >= 0;
+	if (is_numeric_field(f))
+		return in_range(f, load_field(c, f));
 	if (strnlen(text, f->size) == f->size)
 		return false;
 	if (f->kind == KIND_CPUS)
@@ -647,12 +647,12 @@ __attribute__((cold)) int rxw_config_adopt(struct rxw_config *full, const struct
 		/*
 		 * 0 means the default of memory sizes; a member that `size` cuts in two is missing
 		 */
-		if (f->kind == KIND_SIZE && !load(full, f))
-			store(full, f, f->preset);
+		if (f->kind == KIND_SIZE && !load_field(full, f))
+			store_field(full, f, f->preset);
 		if (f->offset + f->size > from->size && f->offset < from->size) {
 			memset((char *)full + f->offset, 0, f->size);
-			if (is_number(f))
-				store(full, f, f->preset);
+			if (is_numeric_field(f))
+				store_field(full, f, f->preset);
 		}
 		if (!field_good(full, f))
 			return -RXW_EINVAL;

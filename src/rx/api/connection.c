@@ -13,7 +13,7 @@
 #define CID_TRIES 64
 
 /* Inserts it into the table, unless a live connection there has the same id from an older epoch. */
-static int insert(struct rxw_connection *c)
+static int insert_connection(struct rxw_connection *c)
 {
 	struct rxw_shard *t = &c->ep->shard[c->table];
 	int r;
@@ -57,7 +57,7 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 		if (!c)
 			return error;
 		rxw_conn_ref(c); /* one reference for the table, one for the application */
-		r = insert(c);
+		r = insert_connection(c);
 		if (r) {
 			rxw_conn_unref(c);
 			rxw_conn_unref(c);

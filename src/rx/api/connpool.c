@@ -94,7 +94,7 @@ void rxw_connpool_release(rxw_connpool *pool)
 }
 
 /* The connection of a slot with a reference for the caller, or NULL. */
-static rxw_connection *get(struct rxw_connpool *p, unsigned i)
+static rxw_connection *ref_slot(struct rxw_connpool *p, unsigned i)
 {
 	rxw_connection *c;
 
@@ -107,7 +107,7 @@ static rxw_connection *get(struct rxw_connpool *p, unsigned i)
 }
 
 /* A new connection of the pool, with a reference for the caller besides that of the slot. */
-static int create(struct rxw_connpool *p, rxw_connection **c)
+static int create_pooled_connection(struct rxw_connpool *p, rxw_connection **c)
 {
 	struct rxw_conn_channels *channels = calloc(1, sizeof(*channels));
 	int r = channels ? rxw_connection_create(p->endpoint, &p->peer.u.sa, p->peer.len,
@@ -129,20 +129,21 @@ static int create(struct rxw_connpool *p, rxw_connection **c)
 }
 
 /* Fills an empty slot. *c has a reference for the caller. */
-static int make(struct rxw_connpool *p, unsigned i, rxw_connection **c)
+static int fill_slot(struct rxw_connpool *p, unsigned i, rxw_connection **c)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&p->making);
-	*c = get(p, i);
-	if (!*c) { /* otherwise another thread has made it */
-		r = create(p, c);
-		if (!r) {
-			pthread_mutex_lock(&p->group.lock);
-			p->slot[i] = *c;
-			pthread_mutex_unlock(&p->group.lock);
-		}
-	}
+	*c = ref_slot(p, i);
+	if (*c) /* another thread has made it */
+		goto out;
+	r = create_pooled_connection(p, c);
+	if (r)
+		goto out;
+	pthread_mutex_lock(&p->group.lock);
+	p->slot[i] = *c;
+	pthread_mutex_unlock(&p->group.lock);
+out:
 	pthread_mutex_unlock(&p->making);
 	return r;
 }
@@ -153,7 +154,7 @@ enum condition {
 	FAILED /* or its call numbers are used up */
 };
 
-static enum condition look_at(rxw_connection *c, uint64_t now)
+static enum condition connection_condition(rxw_connection *c, uint64_t now)
 {
 	enum condition is;
 
@@ -167,7 +168,7 @@ static enum condition look_at(rxw_connection *c, uint64_t now)
 }
 
 /* A failed connection leaves its slot, so that another one is created. */
-static void replace(struct rxw_connpool *p, unsigned i, rxw_connection *c)
+static void vacate_slot(struct rxw_connpool *p, unsigned i, rxw_connection *c)
 {
 	bool mine;
 
@@ -184,27 +185,29 @@ static void replace(struct rxw_connpool *p, unsigned i, rxw_connection *c)
 static int try_slot(struct rxw_connpool *p, unsigned i, const struct rxw_call_options *options,
 		    rxw_call **call)
 {
-	rxw_connection *c = get(p, i);
+	rxw_connection *c = ref_slot(p, i);
 	uint64_t now = rxw_now();
 	int r = 0;
 
-	if (c && look_at(c, now) == FAILED) {
-		replace(p, i, c);
+	if (c && connection_condition(c, now) == FAILED) {
+		vacate_slot(p, i, c);
 		rxw_conn_unref(c);
 		c = NULL;
 	}
 	if (!c)
-		r = make(p, i, &c);
+		r = fill_slot(p, i, &c);
 	if (r)
 		return r;
-	r = look_at(c, now) == FREE ? rxw_call_begin_now(c, options, call) : -RXW_EAGAIN;
+	r = connection_condition(c, now) == FREE ? rxw_call_begin_now(c, options, call)
+						 : -RXW_EAGAIN;
 	rxw_conn_unref(c);
 	/* It failed, or was replaced, just now: the next attempt finds another one. */
 	return r == -RXW_ECALL || r == -RXW_ESTATE ? -RXW_EAGAIN : r;
 }
 
 /* Connections that exist come before those that have to be created. */
-static int try_all(struct rxw_connpool *p, const struct rxw_call_options *options, rxw_call **call)
+static int try_all_slots(struct rxw_connpool *p, const struct rxw_call_options *options,
+			 rxw_call **call)
 {
 	unsigned first, empty = p->most;
 
@@ -213,7 +216,7 @@ static int try_all(struct rxw_connpool *p, const struct rxw_call_options *option
 	pthread_mutex_unlock(&p->group.lock);
 	for (unsigned k = 0; k < p->most; k++) {
 		unsigned i = (first + k) % p->most;
-		rxw_connection *c = get(p, i);
+		rxw_connection *c = ref_slot(p, i);
 		int r;
 
 		if (!c) {
@@ -272,7 +275,7 @@ static int sleep_or_leave(struct rxw_connpool *p, const struct rxw_call_options 
 }
 
 /* Milliseconds until `end`, at least 1; 0: there is no end. */
-static unsigned left_ms(uint64_t end)
+static unsigned remaining_ms(uint64_t end)
 {
 	uint64_t now = rxw_now();
 
@@ -305,8 +308,8 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 	aborts = pool->aborts;
 	pthread_mutex_unlock(&pool->group.lock);
 	for (;;) {
-		options.deadline_ms = left_ms(end);
-		r = try_all(pool, &options, call);
+		options.deadline_ms = remaining_ms(end);
+		r = try_all_slots(pool, &options, call);
 		if (r != -RXW_EAGAIN)
 			return r;
 		pthread_mutex_lock(&pool->group.lock);
@@ -328,12 +331,13 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 }
 
 /* The function for each connection. The first result that is not 0. */
-static int each(struct rxw_connpool *p, int (*fn)(rxw_connection *c, struct rxw_connpool *p))
+static int for_each_connection(struct rxw_connpool *p,
+			       int (*fn)(rxw_connection *c, struct rxw_connpool *p))
 {
 	int first = 0;
 
 	for (unsigned i = 0; i < p->most; i++) {
-		rxw_connection *c = get(p, i);
+		rxw_connection *c = ref_slot(p, i);
 		int r = c ? fn(c, p) : 0;
 
 		if (c)
@@ -365,7 +369,7 @@ int rxw_connpool_abort(rxw_connpool *pool, rxw_code code)
 	pool->abort_code = code;
 	pthread_cond_broadcast(&pool->group.cond);
 	pthread_mutex_unlock(&pool->group.lock);
-	return each(pool, abort_one);
+	return for_each_connection(pool, abort_one);
 }
 
 static int set_one(rxw_connection *c, struct rxw_connpool *p)
@@ -386,7 +390,7 @@ int rxw_connpool_set_timeouts(rxw_connpool *pool, unsigned dead_ms, unsigned idl
 	pool->dead_ms = dead_ms ? dead_ms : pool->dead_ms;
 	pool->idle_ms = idle_ms ? idle_ms : pool->idle_ms;
 	pool->hard_ms = hard_ms ? hard_ms : pool->hard_ms;
-	r = each(pool, set_one);
+	r = for_each_connection(pool, set_one);
 	pthread_mutex_unlock(&pool->making);
 	return r;
 }

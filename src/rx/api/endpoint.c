@@ -105,16 +105,17 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 	if (by_cpu && !o.steer)
 		o.steer = RXW_IO_STEER_CPU;
 	r = rxw_io_open(&ep->io, &o);
-	if (!r) {
-		ep->room_packets = room_packets(&ep->io);
-		return 0;
+	if (r) {
+		errno = -r;
+		return r == -EADDRINUSE		 ? -RXW_EADDRINUSE
+		       : r == -EINVAL && o.given ? -RXW_EINVAL
+						 : -RXW_ESYS;
 	}
-	errno = -r;
-	return r == -EADDRINUSE ? -RXW_EADDRINUSE : r == -EINVAL && o.given ? -RXW_EINVAL
-									       : -RXW_ESYS;
+	ep->room_packets = room_packets(&ep->io);
+	return 0;
 }
 
-static int start(struct rxw_endpoint *ep)
+static int create_shards(struct rxw_endpoint *ep)
 {
 	uint64_t now = rxw_now();
 	int r;
@@ -130,14 +131,15 @@ static int start(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->log_rate, LINES_LOGGED, now);
 	ep->shard_count = ep->io.count;
 	r = rxw_workers_start(ep);
-	if (!r)
-		r = rxw_verifier_init(&ep->verifier, rxw_half_of_cpus(ep->engine));
+	if (r)
+		return r;
+	r = rxw_verifier_init(&ep->verifier, rxw_half_of_cpus(ep->engine));
 	for (unsigned i = 0; i < ep->shard_count && !r; i++)
 		r = rxw_shard_init(&ep->shard[i], ep, i);
 	return r;
 }
 
-static int run(struct rxw_endpoint *ep)
+static int start_shards(struct rxw_endpoint *ep)
 {
 	int r = 0;
 
@@ -158,7 +160,7 @@ int rxw_endpoint_start(rxw_endpoint *endpoint)
 	pthread_mutex_lock(&endpoint->lock);
 	if (endpoint->paused) {
 		endpoint->paused = false;
-		r = run(endpoint);
+		r = start_shards(endpoint);
 	}
 	pthread_mutex_unlock(&endpoint->lock);
 	return r;
@@ -207,7 +209,7 @@ static void remove_connections(struct rxw_endpoint *ep)
 }
 
 /* Ends the threads and removes all connections. The application may still have handles of some. */
-static void quiesce(struct rxw_endpoint *ep)
+static void quiesce_endpoint(struct rxw_endpoint *ep)
 {
 	if (ep->quiesced)
 		return;
@@ -235,7 +237,7 @@ static void quiesce(struct rxw_endpoint *ep)
 
 static void tear_down(struct rxw_endpoint *ep)
 {
-	quiesce(ep);
+	quiesce_endpoint(ep);
 	if (ep->shard_count) {
 		for (unsigned i = 0; i < ep->shard_count; i++)
 			rxw_shard_fini(&ep->shard[i]);
@@ -282,7 +284,7 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	struct rxw_endpoint *ep;
 	struct rxw_addr bind;
 	const char *text;
-	int r;
+	int r, saved;
 	NOT_CANCELLED;
 
 	if (!engine || !endpoint || (options && !sized_read(&o, sizeof(o), options)) ||
@@ -319,24 +321,27 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	rxw_mutex_init(&ep->peer_lock);
 	rxw_mutex_init(&ep->unvalidated_lock);
 	r = rxw_settings_apply(ep, &ep->config);
-	if (!r)
-		r = open_sockets(ep, &bind, &o);
-	if (!r)
-		r = start(ep);
-	if (!r && !ep->paused)
-		r = run(ep);
-	if (r) {
-		int saved = errno;
-
-		tear_down(ep);
-		errno = saved;
-		return r;
-	}
+	if (r)
+		goto fail;
+	r = open_sockets(ep, &bind, &o);
+	if (r)
+		goto fail;
+	r = create_shards(ep);
+	if (r)
+		goto fail;
+	r = ep->paused ? 0 : start_shards(ep);
+	if (r)
+		goto fail;
 	pthread_mutex_lock(&engine->lock);
 	engine->endpoints++;
 	pthread_mutex_unlock(&engine->lock);
 	*endpoint = ep;
 	return 0;
+fail:
+	saved = errno;
+	tear_down(ep);
+	errno = saved;
+	return r;
 }
 
 int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address,
@@ -354,7 +359,7 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
  * Connection's lock held: has it calls in progress? An application's call that failed does not
  * count: it was told, and may end the call when it likes.
  */
-static bool is_busy(struct rxw_connection *c)
+static bool connection_is_busy(struct rxw_connection *c)
 {
 	if (!c->p.client)
 		return !rxw_pconn_idle(&c->p);
@@ -421,7 +426,7 @@ static unsigned busy_connections(struct rxw_endpoint *ep, void (*end)(struct rxw
 				bool works;
 
 				rxw_conn_lock(c);
-				works = is_busy(c);
+				works = connection_is_busy(c);
 				/* Callers that wait for a channel see that the endpoint stops. */
 				if (works && c->channel_waiters)
 					pthread_cond_broadcast(&c->channel_free);
@@ -457,7 +462,7 @@ static void refuse_queued(struct rxw_endpoint *ep)
 }
 
 /* Waits until no call is in progress. -RXW_ETIMEDOUT: some are at the time `end`. */
-static int drain(struct rxw_endpoint *ep, uint64_t end)
+static int drain_endpoint(struct rxw_endpoint *ep, uint64_t end)
 {
 	for (;;) {
 		bool stopping = atomic_load(&ep->stopping);
@@ -497,7 +502,7 @@ int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 	rxw_tx_collect_end();
 	if (atomic_load(&endpoint->stopping) || atomic_exchange(&endpoint->leaving, true))
 		return -RXW_ESTATE;
-	return drain(endpoint, rxw_now() + limit_ms * RXW_MS);
+	return drain_endpoint(endpoint, rxw_now() + limit_ms * RXW_MS);
 }
 
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
@@ -517,7 +522,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	if (atomic_exchange(&endpoint->stopping, true))
 		return -RXW_ESTATE;
 	end = rxw_now() + limit_ms * RXW_MS;
-	r = drain(endpoint, end);
+	r = drain_endpoint(endpoint, end);
 	end += RXW_STOP_GRACE;
 	while (r && busy_connections(endpoint, end_calls) && rxw_now() < end)
 		rxw_sleep_us(1000);
@@ -620,7 +625,7 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 	refuse_queued(endpoint);
 	/* Handlers use what is freed below. */
 	rxw_workers_stop(endpoint, UINT64_MAX);
-	quiesce(endpoint);
+	quiesce_endpoint(endpoint);
 	open.handles = atomic_load(&endpoint->owned);
 	if (is_open(&open)) {
 		log_open(endpoint, &open);

@@ -2,7 +2,7 @@
 # Floor 4 of librxwire: the public interface. Sources and private headers, one pair a line.
 
 rx_sources += \
-	src/rx/api/call.c \
+	src/rx/api/calls.c \
 	src/rx/api/config.c src/rx/api/config.h \
 	src/rx/api/connection.c \
 	src/rx/api/counters.c src/rx/api/counters.h \
@@ -12,9 +12,9 @@ rx_sources += \
 	src/rx/api/flows.c src/rx/api/flows.h \
 	src/rx/api/observer.c src/rx/api/observer.h \
 	src/rx/api/connpool.c \
-	src/rx/api/queue.c \
+	src/rx/api/queues.c \
 	src/rx/api/security.c \
-	src/rx/api/service.c \
+	src/rx/api/services.c \
 	src/rx/api/settings.c src/rx/api/settings.h \
 	src/rx/api/stats.c \
 	src/rx/api/trace.c

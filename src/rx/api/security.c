@@ -12,7 +12,7 @@
  * A class that seals but does not verify, or has one side of an exchange only, is incomplete: no
  * peer could talk to it.
  */
-static bool complete(const struct rxw_security_class *k)
+static bool class_is_complete(const struct rxw_security_class *k)
 {
 	return !k->seal == !k->verify && !k->challenge == !k->check_response;
 }
@@ -26,7 +26,7 @@ int rxw_security_create(const struct rxw_security_class *klass, void *data, rxw_
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -RXW_ENOMEM;
-	if (!sized_read(&s->class, sizeof(s->class), klass) || !complete(&s->class)) {
+	if (!sized_read(&s->class, sizeof(s->class), klass) || !class_is_complete(&s->class)) {
 		free(s);
 		return -RXW_EINVAL;
 	}

@@ -86,7 +86,7 @@ int rxw_settings_apply(struct rxw_endpoint *ep, const struct rxw_config *c)
 /*
  * May the tunable change while the endpoint exists? Threads and sockets are made with the others.
  */
-static bool changes(const struct rxw_option *option)
+static bool may_change_setting(const struct rxw_option *option)
 {
 	static const char *const fixed[] = {"listeners", "rcvbuf", "sndbuf", "gso",
 					    "gro",	 "io",	   "peer-memory"};
@@ -99,10 +99,30 @@ static bool changes(const struct rxw_option *option)
 	return true;
 }
 
+/* Endpoint's lock held. *threads: workers to start once it is released. */
+static int change_setting(struct rxw_endpoint *ep, const struct rxw_option *option,
+			  const char *value, unsigned *threads)
+{
+	struct rxw_config next = ep->config;
+	int r = rxw_config_set(&next, option->name, value, NULL, 0);
+
+	if (r)
+		return r;
+	if (!may_change_setting(option))
+		return -RXW_ESTATE;
+	r = rxw_settings_apply(ep, &next);
+	if (r)
+		return r;
+	if (!strcmp(option->name, "log-level"))
+		atomic_store(&ep->engine->log_level, (unsigned)next.log_level);
+	*threads = rxw_workers_limit(ep, next.workers_max, next.queue);
+	/* Other threads read members that never change: only this one is stored. */
+	return rxw_config_set(&ep->config, option->name, value, NULL, 0);
+}
+
 int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value)
 {
 	const struct rxw_option *option = name ? rxw_config_option(name) : NULL;
-	struct rxw_config next;
 	unsigned threads = 0;
 	int r;
 
@@ -113,18 +133,7 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 	if (!option)
 		return -RXW_ENAME;
 	pthread_mutex_lock(&endpoint->lock);
-	next = endpoint->config;
-	r = rxw_config_set(&next, name, value, NULL, 0);
-	if (!r && !changes(option))
-		r = -RXW_ESTATE;
-	if (!r)
-		r = rxw_settings_apply(endpoint, &next);
-	if (!r) {
-		/* Other threads read members that never change: only this one is stored. */
-		r = rxw_config_set(&endpoint->config, name, value, NULL, 0);
-		atomic_store(&endpoint->engine->log_level, (unsigned)next.log_level);
-		threads = rxw_workers_limit(endpoint, next.workers_max, next.queue);
-	}
+	r = change_setting(endpoint, option, value, &threads);
 	pthread_mutex_unlock(&endpoint->lock);
 	rxw_workers_make(endpoint, threads);
 	return r;

@@ -12,7 +12,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 
-static uint64_t get(const _Atomic(uint64_t) *counter)
+static uint64_t load_counter(const _Atomic(uint64_t) *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -33,32 +33,33 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 
 static void add_proto(struct rxw_sums *to, const struct rxw_pstats *proto)
 {
-#define X(name) to->name += get(&proto->name);
+#define X(name) to->name += load_counter(&proto->name);
 	PROTO_COUNTERS(X)
 #undef X
 	for (unsigned i = 0; i < RXW_PACKET_TYPES; i++) {
-		to->packets[RXW_SENT][rxw_packet_class[i]] += get(&proto->packets_sent[i]);
-		to->packets[RXW_RECEIVED][rxw_packet_class[i]] += get(&proto->packets_received[i]);
+		to->packets[RXW_SENT][rxw_packet_class[i]] += load_counter(&proto->packets_sent[i]);
+		to->packets[RXW_RECEIVED][rxw_packet_class[i]] +=
+			load_counter(&proto->packets_received[i]);
 	}
 	for (unsigned i = 0; i < RXW_DROP_COUNT; i++)
-		to->drops[i] += get(&proto->drops[i]);
+		to->drops[i] += load_counter(&proto->drops[i]);
 	for (unsigned i = 0; i < RXW_MOVE_OUTCOMES; i++)
-		to->moves[i] += get(&proto->moves[i]);
+		to->moves[i] += load_counter(&proto->moves[i]);
 }
 
 static void add_io(struct rxw_sums *to, const struct rxw_io_stats *io)
 {
-#define X(name) to->name += get(&io->name);
+#define X(name) to->name += load_counter(&io->name);
 	IO_COUNTERS(X)
 #undef X
-	to->datagrams[RXW_SENT] += get(&io->datagrams_sent);
-	to->datagrams[RXW_RECEIVED] += get(&io->datagrams_received);
-	to->bytes[RXW_SENT] += get(&io->bytes_sent);
-	to->bytes[RXW_RECEIVED] += get(&io->bytes_received);
-	to->syscalls[0] += get(&io->syscalls_send);
-	to->syscalls[1] += get(&io->syscalls_recv);
-	to->syscalls[2] += get(&io->syscalls_other);
-	to->lock_contended[RXW_LOCK_SOCKET] += get(&io->lock_contended);
+	to->datagrams[RXW_SENT] += load_counter(&io->datagrams_sent);
+	to->datagrams[RXW_RECEIVED] += load_counter(&io->datagrams_received);
+	to->bytes[RXW_SENT] += load_counter(&io->bytes_sent);
+	to->bytes[RXW_RECEIVED] += load_counter(&io->bytes_received);
+	to->syscalls[0] += load_counter(&io->syscalls_send);
+	to->syscalls[1] += load_counter(&io->syscalls_recv);
+	to->syscalls[2] += load_counter(&io->syscalls_other);
+	to->lock_contended[RXW_LOCK_SOCKET] += load_counter(&io->lock_contended);
 }
 
 static void add_counters(struct rxw_sums *to, const struct rxw_shard *s)
@@ -66,22 +67,22 @@ static void add_counters(struct rxw_sums *to, const struct rxw_shard *s)
 	add_proto(to, &s->stats);
 	add_proto(to, &s->own);
 	add_io(to, rxw_io_sock_stats(s->sock));
-	to->wakeups += get(&s->wakeups);
-	to->wrong_shard += get(&s->wrong_shard);
-	to->handlers[0] += get(&s->handlers_inline);
-	to->handlers[1] += get(&s->handlers_worker);
-	to->windows[0] += get(&s->tx.windows_by_writer);
-	to->windows[1] += get(&s->tx.windows_by_receiver);
+	to->wakeups += load_counter(&s->wakeups);
+	to->wrong_shard += load_counter(&s->wrong_shard);
+	to->handlers[0] += load_counter(&s->handlers_inline);
+	to->handlers[1] += load_counter(&s->handlers_worker);
+	to->windows[0] += load_counter(&s->tx.windows_by_writer);
+	to->windows[1] += load_counter(&s->tx.windows_by_receiver);
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
-		to->lock_contended[i] += get(&s->contended[i]);
+		to->lock_contended[i] += load_counter(&s->contended[i]);
 }
 
 /* The endpoint's locks. */
 static void add_contended(struct rxw_sums *to, const struct rxw_endpoint *ep)
 {
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
-		to->lock_contended[i] += get(&ep->contended[i]);
-	to->lock_contended[RXW_LOCK_VERIFIER] += get(&ep->verifier.contended);
+		to->lock_contended[i] += load_counter(&ep->contended[i]);
+	to->lock_contended[RXW_LOCK_VERIFIER] += load_counter(&ep->verifier.contended);
 	to->lock_contended[RXW_LOCK_BUFFERS] += rxw_pool_contended(ep->engine->pool);
 }
 

@@ -49,8 +49,8 @@ static size_t bytes_of_turn(const struct transfer *t)
  * Bytes, 0 at the end of the file, or -1 with errno; without `may_wait` only from the page cache.
  * Threads that may wait have no signals, so nothing interrupts them.
  */
-static ssize_t read_file(const struct transfer *t, const struct iovec *iov, unsigned count,
-			 bool may_wait)
+static ssize_t read_file_slices(const struct transfer *t, const struct iovec *iov, unsigned count,
+				bool may_wait)
 {
 #ifdef RWF_NOWAIT
 	return preadv2(t->fd, iov, (int)count, (off_t)t->at, may_wait ? 0 : RWF_NOWAIT);
@@ -69,7 +69,7 @@ static ssize_t send_slices(struct transfer *t, bool may_wait)
 
 	if (n < 0)
 		return n;
-	n = read_file(t, iov, count, may_wait);
+	n = read_file_slices(t, iov, count, may_wait);
 	r = rxw_call_commit(t->call, n > 0 ? (size_t)n : 0); /* 0 leaves errno as it is */
 	if (r)
 		return r;
@@ -79,7 +79,7 @@ static ssize_t send_slices(struct transfer *t, bool may_wait)
 }
 
 /* 0 or -RXW_ESYS. */
-static int write_file(struct transfer *t, struct iovec *iov, unsigned count)
+static int write_file_slices(struct transfer *t, struct iovec *iov, unsigned count)
 {
 	uint64_t at = t->at;
 
@@ -109,7 +109,7 @@ __attribute__((cold)) static ssize_t receive_slices(struct transfer *t)
 
 	if (n <= 0)
 		return n ? n : -RXW_EEOF;
-	r = write_file(t, iov, count);
+	r = write_file_slices(t, iov, count);
 	return r ? r : n;
 }
 
@@ -185,7 +185,7 @@ __attribute__((cold)) static void visit_transfer(rxw_call *call, unsigned events
 }
 
 /* errno of what prevents the transfer, or 0. */
-static int check_file(const struct transfer *t)
+static int check_transfer_file(const struct transfer *t)
 {
 	struct stat st;
 
@@ -202,7 +202,7 @@ __attribute__((cold)) static void begin_turns(struct rxw_file_job *job)
 {
 	struct transfer *t = (struct transfer *)job;
 
-	t->error = t->fd < 0 ? t->error : check_file(t);
+	t->error = t->fd < 0 ? t->error : check_transfer_file(t);
 	if (t->error)
 		t->result = -RXW_ESYS;
 	job->run = run_transfer;

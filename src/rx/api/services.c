@@ -21,7 +21,7 @@ static bool dead_in_range(int64_t ms)
 	return ms >= DEAD_MIN && ms <= DEAD_MAX;
 }
 
-static bool valid(const struct rxw_service_options *o)
+static bool service_options_valid(const struct rxw_service_options *o)
 {
 	return o->id && !o->handler == !!o->queue && (!o->security_count || o->security) &&
 	       o->security_count <= SECURITY_MAX && o->level_min <= RXW_LEVEL_CRYPT &&
@@ -45,7 +45,7 @@ static int find_place(struct rxw_endpoint *ep, uint16_t id, unsigned *place)
 }
 
 /* Endpoint's lock held. No other thread reads a place without references. 0 or -RXW_ENOMEM. */
-static int fill(struct rxw_service *s, const struct rxw_service_options *o)
+static int fill_service(struct rxw_service *s, const struct rxw_service_options *o)
 {
 	struct rxw_security *null_class = rxw_security_null();
 	struct rxw_security *const *classes = o->security ? o->security : &null_class;
@@ -86,9 +86,9 @@ static int fill(struct rxw_service *s, const struct rxw_service_options *o)
 	return 0;
 }
 
-__attribute__((cold))
-int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *given,
-		    rxw_service **service)
+__attribute__((cold)) int rxw_service_add(rxw_endpoint *endpoint,
+					  const struct rxw_service_options *given,
+					  rxw_service **service)
 {
 	struct rxw_service_options options = {0};
 	struct rxw_service *s;
@@ -96,27 +96,29 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *gi
 	int r;
 
 	if (!endpoint || !given || !sized_read(&options, sizeof(options), given) ||
-	    !valid(&options) || (options.queue && options.queue->engine != endpoint->engine))
+	    !service_options_valid(&options) ||
+	    (options.queue && options.queue->engine != endpoint->engine))
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
 	pthread_mutex_lock(&endpoint->lock);
 	r = find_place(endpoint, options.id, &place);
-	s = &endpoint->service[place % RXW_MAX_SERVICES];
-	if (!r)
-		r = fill(s, &options);
-	if (!r) {
-		s->ep = endpoint;
-		atomic_store(&s->used, true);
-		/* Receivers read the table without the lock: the entry is complete before that. */
-		atomic_store_explicit(&s->refs, 1, memory_order_release);
-		atomic_store_explicit(&endpoint->service_id[place], s->id, memory_order_release);
-		if (atomic_load(&endpoint->service_count) <= place)
-			atomic_store_explicit(&endpoint->service_count, place + 1,
-					      memory_order_release);
-		if (service)
-			*service = s;
-	}
+	if (r)
+		goto out;
+	s = &endpoint->service[place];
+	r = fill_service(s, &options);
+	if (r)
+		goto out;
+	s->ep = endpoint;
+	atomic_store(&s->used, true);
+	/* Receivers read the table without the lock: the entry is complete before that. */
+	atomic_store_explicit(&s->refs, 1, memory_order_release);
+	atomic_store_explicit(&endpoint->service_id[place], s->id, memory_order_release);
+	if (atomic_load(&endpoint->service_count) <= place)
+		atomic_store_explicit(&endpoint->service_count, place + 1, memory_order_release);
+	if (service)
+		*service = s;
+out:
 	pthread_mutex_unlock(&endpoint->lock);
 	return r;
 }
@@ -194,7 +196,7 @@ enum what {
 };
 
 /* Connection's lock held. Returns whether it has calls; *due: `what` applies to it. */
-static bool busy(const struct rxw_connection *c, enum what what, bool *due)
+static bool service_connection_busy(const struct rxw_connection *c, enum what what, bool *due)
 {
 	bool works = !rxw_pconn_idle(&c->p) || atomic_load(&c->calls);
 
@@ -206,8 +208,9 @@ static bool busy(const struct rxw_connection *c, enum what what, bool *due)
  * Table's lock held: finds connections of the service with something to do, with a reference each,
  * from chain *at on. A full chain is visited again. Returns how many; *count: those that are busy.
  */
-static unsigned find(struct rxw_service *service, struct rxw_shard *s, enum what what, unsigned *at,
-		     struct rxw_connection *found[SOME], unsigned *count)
+static unsigned find_service_connections(struct rxw_service *service, struct rxw_shard *s,
+					 enum what what, unsigned *at,
+					 struct rxw_connection *found[SOME], unsigned *count)
 {
 	unsigned n = 0;
 
@@ -219,7 +222,7 @@ static unsigned find(struct rxw_service *service, struct rxw_shard *s, enum what
 
 			rxw_conn_lock(c);
 			mine = c->service == service;
-			*count += mine && busy(c, what, &due);
+			*count += mine && service_connection_busy(c, what, &due);
 			rxw_conn_unlock(c);
 			if (!mine || !due)
 				continue;
@@ -239,7 +242,7 @@ static unsigned visit_table(struct rxw_service *service, struct rxw_shard *s, en
 
 	do {
 		rxw_table_lock(s);
-		n = find(service, s, what, &at, found, &count);
+		n = find_service_connections(service, s, what, &at, found, &count);
 		rxw_table_unlock(s);
 		for (unsigned k = 0; k < n; k++) {
 			rxw_conn_fail(found[k], RXW_INVALID_OPERATION);
@@ -250,7 +253,7 @@ static unsigned visit_table(struct rxw_service *service, struct rxw_shard *s, en
 	return count;
 }
 
-static unsigned visit(struct rxw_service *service, enum what what)
+static unsigned visit_service_connections(struct rxw_service *service, enum what what)
 {
 	unsigned count = 0;
 
@@ -285,7 +288,7 @@ int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 	for (;;) {
 		if (service->queue)
 			rxw_queue_refuse(service->queue, service);
-		if (!visit(service, LOOK))
+		if (!visit_service_connections(service, LOOK))
 			break;
 		if (rxw_now() >= end) {
 			r = -RXW_ETIMEDOUT;
@@ -294,7 +297,9 @@ int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 		rxw_sleep_us(2000);
 	}
 	/* A receiver may add a connection that it began before: it has a reference meanwhile. */
-	for (end += RXW_STOP_GRACE; visit(service, END), !no_connection_left(service); rxw_sleep_us(1000)) {
+	for (end += RXW_STOP_GRACE;
+	     visit_service_connections(service, END), !no_connection_left(service);
+	     rxw_sleep_us(1000)) {
 		if (rxw_now() < end)
 			continue;
 		rxw_log(ep->engine, RXW_LOG_WARNING,

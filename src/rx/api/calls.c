@@ -126,8 +126,8 @@ static int want_channel(struct rxw_connection *c, const struct rxw_call_options 
 }
 
 /* `only_now`: without a free channel, -RXW_EAGAIN and no event. */
-static int begin(struct rxw_connection *c, const struct rxw_call_options *given, rxw_call **call,
-		 int32_t *code, bool only_now)
+static int begin_call_on(struct rxw_connection *c, const struct rxw_call_options *given,
+			 rxw_call **call, int32_t *code, bool only_now)
 {
 	struct rxw_call_options options = {.size = sizeof(options)};
 	struct rxw_call *made;
@@ -179,7 +179,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
 {
 	int32_t code;
 
-	return begin(connection, options, call, &code, false);
+	return begin_call_on(connection, options, call, &code, false);
 }
 
 int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options *options,
@@ -187,13 +187,13 @@ int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options
 {
 	int32_t code;
 
-	return begin(connection, options, call, &code, true);
+	return begin_call_on(connection, options, call, &code, true);
 }
 
 int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		       rxw_call **call, int32_t *code)
 {
-	return begin(connection, options, call, code, false);
+	return begin_call_on(connection, options, call, code, false);
 }
 
 /*
@@ -490,7 +490,7 @@ static int copy_address(const struct rxw_addr *from, struct sockaddr_storage *ad
 }
 
 /* It changes if a client moves; what is pointed to stays. */
-static const struct rxw_path *path_of(const rxw_call *call)
+static const struct rxw_path *call_path(const rxw_call *call)
 {
 	const struct rxw_path *path;
 
@@ -506,7 +506,7 @@ int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, sockle
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	return copy_address(&path_of(call)->peer, address, address_len);
+	return copy_address(&call_path(call)->peer, address, address_len);
 }
 
 int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
@@ -515,7 +515,7 @@ int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, sockl
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	return copy_address(&path_of(call)->local, address, address_len);
+	return copy_address(&call_path(call)->local, address, address_len);
 }
 
 uint16_t rxw_call_service_id(const rxw_call *call)
