@@ -51,6 +51,7 @@ rxgen_sources += \
 	src/rxgen/emit/type.c \
 	src/rxgen/emit/view.c \
 	src/rxgen/emit/xdr.c \
+	src/rxgen/emit/xdr_copy.c \
 	src/rxgen/emit/xdr_free.c \
 	src/rxgen/emit/xdr_get.c \
 	src/rxgen/emit/xdr_put.c

@@ -241,6 +241,7 @@ const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool opt
 void emit_put(struct emit *e, const struct xg_type *type);
 void emit_get(struct emit *e, const struct xg_type *type);
 void emit_free(struct emit *e, const struct xg_type *type);
+void emit_copy(struct emit *e, const struct xg_type *type);
 /* The call that codes a value; emit_is_call() must be true. */
 const char *emit_put_call(struct emit *e, const struct emit_view *view, const char *x,
 			  const char *value);

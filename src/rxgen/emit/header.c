@@ -206,6 +206,9 @@ static const char type_contract[] =
 	"For each type T: xdr_put_T() encodes and xdr_get_T() decodes a value. On failure both\n"
 	"return false, and the cursor records it; xdr_get_T() then zeroes the value, with\n"
 	"nothing to free. xdrfree_T() frees the memory of a value and zeroes it.";
+static const char copy_contract[] =
+	"xdrcopy_T() makes a deep copy, which xdrfree_T() frees. On failure, for lack of memory, it\n"
+	"returns false, and the copy is zero. What `to` had before is not freed.";
 
 /* -- the output -------------------------------------------------------------------------------- */
 
@@ -233,6 +236,8 @@ static void emit_header_item(struct emit *e, size_t index, bool *types, bool *pr
 		if (!*types) {
 			emit_blank(e);
 			emit_comment(e, type_contract);
+			if (e->options->copies)
+				emit_comment(e, copy_contract);
 		}
 		*types = true;
 		emit_type(e, item, index);

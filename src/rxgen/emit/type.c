@@ -163,4 +163,7 @@ void emit_type(struct emit *e, const struct xg_item *item, size_t index)
 	emit_line(e, "bool xdr_put_%s(struct rxw_xdr *x, const %s *v);", type->name, type->name);
 	emit_line(e, "bool xdr_get_%s(struct rxw_xdr *x, %s *v);", type->name, type->name);
 	emit_line(e, "void xdrfree_%s(%s *v);", type->name, type->name);
+	if (e->options->copies)
+		emit_line(e, "bool xdrcopy_%s(%s *to, const %s *from);", type->name, type->name,
+			  type->name);
 }

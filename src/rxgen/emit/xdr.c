@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The output of XDR functions: xdr_put_T(), xdr_get_T(), xdrfree_T(), and name tables. */
+/* The output of XDR functions: xdr_put_T(), xdr_get_T(), xdrfree_T(), xdrcopy_T(), and name tables. */
 #include "rxgen/emit/emit.h"
 
 /* The description of an interface, for statistics and messages. */
@@ -76,6 +76,10 @@ void emit_xdr_output(struct emit *e)
 		emit_get(e, type);
 		emit_blank(e);
 		emit_free(e, type);
+		if (e->options->copies) {
+			emit_blank(e);
+			emit_copy(e, type);
+		}
 		emit_forget(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {

@@ -31,9 +31,9 @@ CLEANFILES += $(xg_short) $(xg_long) src/tests/xg/stubs.h src/tests/xg/types.h
 xg_make = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RXWGEN) -x -o $@
 $(xg_short) $(xg_long): src/tests/xg/all-types.xg $(RXWGEN_MADE_HERE)
 src/tests/xg/short/all-types.h:
-	$(xg_make) -b -h $(srcdir)/src/tests/xg/all-types.xg
+	$(xg_make) --copy -b -h $(srcdir)/src/tests/xg/all-types.xg
 src/tests/xg/short/all-types.xdr.c:
-	$(xg_make) -b -c $(srcdir)/src/tests/xg/all-types.xg
+	$(xg_make) --copy -b -c $(srcdir)/src/tests/xg/all-types.xg
 src/tests/xg/short/all-types.cs.c:
 	$(xg_make) -b -C $(srcdir)/src/tests/xg/all-types.xg
 src/tests/xg/short/all-types.ss.c:
@@ -87,6 +87,13 @@ src_tests_xg_test_hostile_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_test_hostile_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
 src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_hostile_OBJECTS): $(xg_short)
+
+check_tests += src/tests/xg/test_copy
+src_tests_xg_test_copy_SOURCES = src/tests/xg/test_copy.c
+src_tests_xg_test_copy_CPPFLAGS = $(xg_test_cppflags)
+src_tests_xg_test_copy_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
+src_tests_xg_test_copy_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+$(src_tests_xg_test_copy_OBJECTS): src/tests/xg/types.h $(xg_short)
 
 # -- With the library: recorded calls, and stubs of all-types.xg.
 
