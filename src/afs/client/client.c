@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <rxwire/stats.h>
+
 #include "afs/client/private.h"
 #include "afs/uuid.h"
 

@@ -4,6 +4,7 @@
 #define API_FLOWS_H
 
 #include <rxwire/call.h>
+#include <rxwire/stats.h>
 
 /* Connection's lock held: fill in the statistics, except `size`. */
 void rxw_flow_read(const struct rxw_call *call, struct rxw_call_statistics *s);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters of endpoints, and settings in effect. See rxw_stats(3). */
+/* Counters of endpoints, statistics of calls, and settings in effect. See rxw_stats(3). */
 #ifndef RXWIRE_STATS_H
 #define RXWIRE_STATS_H
 
 #include <sys/socket.h>
 
 #include <rxwire/config.h>
+#include <rxwire/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,6 +99,34 @@ struct rxw_effective {
 
 /* 0 or -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
 int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effective);
+
+/* Statistics of one call. */
+struct rxw_call_statistics {
+	size_t size;			     /* set by the caller: sizeof(struct rxw_call_statistics) */
+	uint64_t bytes_sent, bytes_received; /* of the streams */
+	uint64_t packets_sent, packets_received; /* DATA: first transmissions; accepted */
+	uint64_t retransmitted, duplicates;
+	uint64_t acks_sent, acks_received;
+	/* windows opened by an ACK, by the thread that sent the data */
+	uint64_t windows_by_writer, windows_by_receiver;
+	uint64_t rtt_ns;	       /* smoothed; 0 = no sample */
+	uint32_t cwnd, peer_window;    /* packets */
+	uint64_t started_ns, ended_ns; /* monotonic clock */
+	uint8_t security, level;       /* security index; enum rxw_level */
+	/* of the sender; packets, unless stated */
+	uint64_t pacing_rate;	     /* bytes of payload per second; 0 = not paced */
+	uint64_t rtt_min_ns;	     /* 0 = no sample */
+	uint64_t lost, loss_events;  /* declared lost; events that congestion control saw */
+	uint64_t spurious, timeouts; /* losses that were none; retransmission timeouts */
+	uint32_t in_flight, ssthresh;
+	/* Static: "cubic", "rate"; "slow-start", "recovery" and so on, see rxw_stats(3). */
+	const char *controller, *phase;
+	/* ECN: packets sent marked; those that congestion marked; reactions; received with CE */
+	uint64_t marks_sent, marks_seen, mark_events, marks_received;
+	const char *ecn; /* static: "off", "testing", "capable" and so on, see rxw_stats(3) */
+};
+/* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
+int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats);
 
 #ifdef __cplusplus
 }
