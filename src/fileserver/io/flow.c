@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "fileserver/io/private.h"
+#include "fileserver/io/chunk.h"
 
 #define CHUNK_MIN ((size_t)128 << 10)
 #define CHUNK_MAX ((size_t)1 << 20)
@@ -510,7 +510,7 @@ static bool leave_to_another(struct fsd_flow *flow, unsigned *seen)
  * stay above 0. A thread that seals more slowly than the client reads never runs out of room. Others wait
  * for it, so it leaves the flow to another one after a turn. *seen: visits that this round answers.
  */
-static bool go_on(struct fsd_flow *flow, bool receives, unsigned *seen)
+static bool run_round(struct fsd_flow *flow, bool receives, unsigned *seen)
 {
 	uint64_t begin = flow->offset;
 
@@ -543,7 +543,7 @@ static void run_flow(struct fsd_flow *flow, bool receives)
 {
 	unsigned seen = atomic_load(&flow->base.visits), visits;
 
-	while (go_on(flow, receives, &seen)) {
+	while (run_round(flow, receives, &seen)) {
 		assert(!flow->spare);
 		visits = atomic_fetch_sub(&flow->base.visits, seen);
 		if (visits == seen)
@@ -557,7 +557,7 @@ static void run_by_reader(struct asker *asker)
 	run_flow((struct fsd_flow *)(void *)asker, false);
 }
 
-static void run_job(struct fsd_job *job)
+static void run_flow_job(struct fsd_job *job)
 {
 	run_flow((struct fsd_flow *)(void *)((char *)job - offsetof(struct fsd_flow, job)), false);
 }
@@ -604,7 +604,7 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 		return -ENOMEM;
 	}
 	flow->job = (struct fsd_job){
-		.caller = &flow->base.caller->base, .run = run_job, .urgent = true};
+		.caller = &flow->base.caller->base, .run = run_flow_job, .urgent = true};
 	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, flow) < 0) {
 		leave_caller(&flow->base);
 		free(flow);

@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "common/cpus.h"
-#include "fileserver/io/private.h"
+#include "fileserver/io/chunk.h"
 
 #define STALL_NS (4 * (uint64_t)NS_PER_S)
 

@@ -44,7 +44,7 @@ static void run_task(struct fsd_task *task)
 	}
 }
 
-static void run_job(struct fsd_job *job)
+static void run_task_job(struct fsd_job *job)
 {
 	run_task((struct fsd_task *)(void *)job);
 }
@@ -83,7 +83,7 @@ struct fsd_task *fsd_task_create(struct fsd_pool *pool, const struct fsd_share_k
 		free(task);
 		return NULL;
 	}
-	*task = (struct fsd_task){.job = {.caller = caller, .run = run_job},
+	*task = (struct fsd_task){.job = {.caller = caller, .run = run_task_job},
 				  .pool = pool,
 				  .run = run,
 				  .arg = arg,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data of files, directories and symbolic links. */
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -119,7 +120,7 @@ static const struct fsd_stream_ops noting_ops = {.write = write_noting,
 /* -- fetches -- */
 
 /* The number of bytes to send of an object of `size` bytes. */
-static uint64_t clip(const struct fetch *fetch, uint64_t size)
+static uint64_t clip_length(const struct fetch *fetch, uint64_t size)
 {
 	uint64_t length = fetch->offset < size ? size - fetch->offset : 0;
 
@@ -156,7 +157,7 @@ static void look_ahead(struct fetch *fetch, uint64_t length)
 	ops->read_ahead(fetch->reader, end, ahead);
 }
 
-static void explain(const struct fetch *fetch, int rc)
+static void log_failed_fetch(const struct fetch *fetch, int rc)
 {
 	const AFSFid *fid = &fetch->fid;
 
@@ -186,15 +187,15 @@ static int end_reading(struct fetch *fetch, uint64_t length, int rc)
 		rc = end;
 	if (!rc)
 		fsd_count(&counters->fetched_bytes, length);
-	explain(fetch, rc);
+	log_failed_fetch(fetch, rc);
 	fsd_count(&counters->fetches, 1);
 	fsd_count(&counters->fetch_ns, monotonic_ns() - fetch->begin);
 	return rc;
 }
 
 /* A client may take its time to read: a place. With `start`, the call may wait for one. */
-static enum fsd_entry take_place(struct fetch *fetch,
-				 void (*start)(struct fsd_place *place, bool got))
+static enum fsd_entry take_fetch_place(struct fetch *fetch,
+				       void (*start)(struct fsd_place *place, bool got))
 {
 	struct fs_call *call = fetch->call;
 	struct fsd_service *service = call->service;
@@ -266,9 +267,10 @@ static void end_fetch(struct fsd_source *source, int rc)
 	fs_answer_later(call, rc, answer_fetch);
 }
 
-/* The call is deferred. `rc`: it fails. */
-static void start_flow(struct fetch *fetch, int rc)
+/* `rc`: the call fails. */
+static void start_sending(struct fetch *fetch, int rc)
 {
+	assert(fetch->call->deferred && (rc || (fetch->has_slot && fetch->reader)));
 	if (!rc)
 		rc = fsd_flow_start(fetch->call->service->readers, &fetch->source, fetch->offset,
 				    fetch->length, &fetch->stream, end_fetch);
@@ -278,9 +280,9 @@ static void start_flow(struct fetch *fetch, int rc)
 
 static bool begin_sending(struct fetch *fetch)
 {
-	fetch->has_slot = take_place(fetch, NULL) != FSD_ENTRY_REFUSED;
+	fetch->has_slot = take_fetch_place(fetch, NULL) != FSD_ENTRY_REFUSED;
 	if (fetch->has_slot && fs_defer(fetch->call)) {
-		start_flow(fetch, 0);
+		start_sending(fetch, 0);
 		return true;
 	}
 	leave_place(fetch);
@@ -291,7 +293,7 @@ static bool begin_sending(struct fetch *fetch)
 /* -- fetches that wait for a place, meanwhile with nothing open -- */
 
 /* The object as it is now: 0 or a result. */
-static int open_object(struct fetch *fetch)
+static int open_for_fetch(struct fetch *fetch)
 {
 	const struct store_ops *ops = fetch->place.store->ops;
 	int rc = ops->read_begin(fetch->place.store, &fetch->call->self, &fetch->place.fid,
@@ -305,17 +307,18 @@ static int open_object(struct fetch *fetch)
 }
 
 /* The volume may have been released, moved or removed meanwhile. The thread belongs to the pool that ends changes. */
-static int open_after_wait(struct fetch *fetch)
+static int reopen_after_wait(struct fetch *fetch)
 {
 	struct fs_call *call = fetch->call;
 	int rc;
 
+	assert(fetch->has_slot && !fetch->reader);
 	call->place.store = NULL;
 	rc = fs_find(call, &fetch->fid, &fetch->place);
 	if (rc)
 		return rc;
 	call->hasty = true;
-	rc = open_object(fetch);
+	rc = open_for_fetch(fetch);
 	call->hasty = false;
 	return rc;
 }
@@ -328,15 +331,16 @@ static void send_after_wait(struct fsd_job *job)
 	struct fetch *fetch = call->fetch;
 	int rc = rxw_call_error(call->rx, NULL) ? FSD_LOST : AFS_VBUSY;
 
-	fs_set_callback(call, NULL, NULL); /* report_gone() uses the fetch */
+	fs_set_callback(call, NULL, NULL); /* withdraw_fetch() uses the fetch */
 	if (fetch->has_slot)
-		rc = open_after_wait(fetch);
-	if (!rc && (clip(fetch, fetch->status.length) != fetch->length || !take_permit(fetch)))
+		rc = reopen_after_wait(fetch);
+	if (!rc &&
+	    (clip_length(fetch, fetch->status.length) != fetch->length || !take_permit(fetch)))
 		rc = AFS_VBUSY;
-	start_flow(fetch, rc);
+	start_sending(fetch, rc);
 }
 
-static void start_after_wait(struct fsd_place *place, bool got)
+static void resume_fetch(struct fsd_place *place, bool got)
 {
 	struct fetch *fetch =
 		(struct fetch *)(void *)((char *)place - offsetof(struct fetch, slot));
@@ -346,7 +350,7 @@ static void start_after_wait(struct fsd_place *place, bool got)
 }
 
 /* A client that is gone keeps no share of those that wait. */
-static void report_gone(rxw_call *rx, unsigned events, void *arg)
+static void withdraw_fetch(rxw_call *rx, unsigned events, void *arg)
 {
 	struct fetch *fetch = arg;
 
@@ -364,10 +368,10 @@ static bool wait_for_place(struct fetch *fetch)
 	fetch->place.store->ops->read_end(fetch->reader);
 	fetch->reader = NULL;
 	fetch->call->fetch = fetch;
-	fs_set_callback(fetch->call, report_gone, fetch);
-	entry = take_place(fetch, start_after_wait);
+	fs_set_callback(fetch->call, withdraw_fetch, fetch);
+	entry = take_fetch_place(fetch, resume_fetch);
 	if (entry != FSD_ENTRY_WAITS)
-		start_after_wait(&fetch->slot, entry != FSD_ENTRY_REFUSED);
+		resume_fetch(&fetch->slot, entry != FSD_ENTRY_REFUSED);
 	return true;
 }
 
@@ -391,7 +395,7 @@ static int send_without_thread(const struct fetch *fetch)
  * Whether the thread that sends the reply may have to wait for the client, which may take its time. Once half of the
  * memory is used (limit_sendq() of the library), all but the first packet waits for an acknowledgement.
  */
-static bool may_wait(const struct fetch *fetch)
+static bool may_wait_for_client(const struct fetch *fetch)
 {
 	const struct fsd_service *service = fetch->call->service;
 	size_t size = rxw_call_packet_size(fetch->call->rx);
@@ -401,24 +405,23 @@ static bool may_wait(const struct fetch *fetch)
 	       (packets > 1 && rxw_engine_memory(service->engine, NULL) > service->memory / 8 * 3);
 }
 
-static int send_data(struct fetch *fetch)
+static int send_fetched_data(struct fetch *fetch)
 {
 	int rc = send_length(fetch, fetch->length);
 
-	if (!rc && fetch->status.kind == STORE_FILE)
+	if (rc)
+		return end_reading(fetch, fetch->length, rc);
+	if (fetch->status.kind == STORE_FILE)
 		look_ahead(fetch, fetch->length);
-	if (!rc && may_wait(fetch)) {
+	if (may_wait_for_client(fetch))
 		rc = send_without_thread(fetch);
-		if (rc == RXW_RPC_DEFERRED)
-			return rc;
-	} else if (!rc) {
+	else
 		rc = fsd_send_now(fetch->call->service->readers, &fetch->source, fetch->offset,
 				  fetch->length, &fetch->reply);
-	}
-	return end_reading(fetch, fetch->length, rc);
+	return rc == RXW_RPC_DEFERRED ? rc : end_reading(fetch, fetch->length, rc);
 }
 
-static bool fits(const struct fetch *fetch)
+static bool is_range_valid(const struct fetch *fetch)
 {
 	return fetch->offset <= INT64_MAX && fetch->wanted <= INT64_MAX &&
 	       fetch->offset + fetch->wanted <= INT64_MAX;
@@ -440,16 +443,16 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 		return rc;
 	/* Give the promise first, so that a change during the transfer breaks it. */
 	fs_promise(call, &fetch->place, cb);
-	rc = open_object(fetch);
+	rc = open_for_fetch(fetch);
 	if (rc)
 		return rc;
-	if (!fits(fetch)) {
+	if (!is_range_valid(fetch)) {
 		end_reading(fetch, 0, -EFBIG);
 		return -EFBIG;
 	}
 	fetch->promise = *cb;
-	fetch->length = clip(fetch, fetch->status.length);
-	rc = send_data(fetch);
+	fetch->length = clip_length(fetch, fetch->status.length);
+	rc = send_fetched_data(fetch);
 	if (rc)
 		return rc;
 	fs_fill(call, &fetch->status, st);

@@ -68,6 +68,7 @@ static enum fsd_task_state receive_data(struct storing *storing)
 	const struct fs_change *change = &storing->call->change;
 	uint64_t end = storing->left > TURN ? storing->left - TURN : 0;
 
+	assert(storing->has_place && storing->has_writer);
 	while (storing->left > end) {
 		struct iovec iov[SLICES];
 		unsigned count = SLICES;
@@ -81,6 +82,7 @@ static enum fsd_task_state receive_data(struct storing *storing)
 				 : FSD_LOST;
 		if (storing->result)
 			return FSD_TASK_ENDED;
+		assert((uint64_t)n <= storing->left);
 		storing->left -= (uint64_t)n;
 	}
 	return storing->left ? FSD_TASK_GOES_ON : FSD_TASK_ENDED;
@@ -117,7 +119,7 @@ static void end_storing(struct storing *storing)
 		fs_end_change(call, rc);
 }
 
-static int commit_again(struct fs_call *call)
+static int repeat_commit(struct fs_call *call)
 {
 	struct fs_change *change = &call->change;
 
@@ -132,7 +134,7 @@ static int open_writer(struct storing *storing)
 	struct fs_change *change = &call->change;
 	const struct store_ops *ops = change->place.store->ops;
 	int rc = ops->write_begin(change->place.store,
-				  fs_self_later(call, request->reply, commit_again),
+				  fs_self_later(call, request->reply, repeat_commit),
 				  &change->place.fid, &change->set, request->offset,
 				  request->length, request->file_length, &change->writer);
 
@@ -152,7 +154,7 @@ static void report_data(rxw_call *rx, unsigned events, void *arg)
 }
 
 /* The same while it waits for a place. A client that is gone keeps no share of those that wait. */
-static void report_gone(rxw_call *rx, unsigned events, void *arg)
+static void withdraw_store(rxw_call *rx, unsigned events, void *arg)
 {
 	struct storing *storing = arg;
 
@@ -162,7 +164,7 @@ static void report_gone(rxw_call *rx, unsigned events, void *arg)
 }
 
 /* The volume may have been released, moved or removed meanwhile. */
-static int open_after_wait(struct storing *storing)
+static int open_writer_after_wait(struct storing *storing)
 {
 	struct fs_call *call = storing->call;
 	int rc;
@@ -181,7 +183,7 @@ static enum fsd_task_state run_storing(void *arg)
 	enum fsd_task_state state;
 
 	if (!storing->has_writer)
-		storing->result = open_after_wait(storing);
+		storing->result = open_writer_after_wait(storing);
 	state = storing->result ? FSD_TASK_ENDED : receive_data(storing);
 	if (state == FSD_TASK_ENDED)
 		end_storing(storing);
@@ -189,8 +191,8 @@ static enum fsd_task_state run_storing(void *arg)
 }
 
 /* With `start`, the call may wait for one. */
-static enum fsd_entry take_place(struct storing *storing,
-				 void (*start)(struct fsd_place *place, bool got))
+static enum fsd_entry take_store_place(struct storing *storing,
+				       void (*start)(struct fsd_place *place, bool got))
 {
 	struct fs_call *call = storing->call;
 	struct fsd_service *service = call->service;
@@ -215,7 +217,7 @@ static void count_store(struct fs_call *call, int result)
 		fsd_count(&counters->stored_bytes, call->change.length);
 }
 
-static void fill(struct fs_call *call, AFSFetchStatus *st, AFSVolSync *sync)
+static void fill_stored_reply(struct fs_call *call, AFSFetchStatus *st, AFSVolSync *sync)
 {
 	fs_fill(call, &call->change.status, st);
 	fs_sync(call, sync);
@@ -232,7 +234,7 @@ static void reply_stored(struct fs_call *call, int result,
 
 	count_store(call, result);
 	if (!result)
-		fill(call, &st, &sync);
+		fill_stored_reply(call, &st, &sync);
 	fs_audit(call, code);
 	fs_end(call, reply(call->rx, code, &st, &sync));
 }
@@ -283,11 +285,12 @@ static int begin_storing(struct storing *storing)
 	return RXW_RPC_DEFERRED;
 }
 
-static void start_after_wait(struct fsd_place *place, bool got)
+static void resume_storing(struct fsd_place *place, bool got)
 {
 	struct storing *storing =
 		(struct storing *)(void *)((char *)place - offsetof(struct storing, place));
 
+	assert(!storing->has_place && !storing->has_writer);
 	storing->has_place = got;
 	fsd_task_post(storing->task);
 }
@@ -298,15 +301,15 @@ static int wait_to_store(struct storing *storing)
 	struct fs_call *call = storing->call;
 	enum fsd_entry entry;
 
-	fs_self_later(call, storing->request.reply, commit_again);
+	fs_self_later(call, storing->request.reply, repeat_commit);
 	if (!fs_defer(call)) {
 		free_storing(storing);
 		return AFS_VBUSY;
 	}
-	fs_set_callback(call, report_gone, storing);
-	entry = take_place(storing, start_after_wait);
+	fs_set_callback(call, withdraw_store, storing);
+	entry = take_store_place(storing, resume_storing);
 	if (entry != FSD_ENTRY_WAITS)
-		start_after_wait(&storing->place, entry != FSD_ENTRY_REFUSED);
+		resume_storing(&storing->place, entry != FSD_ENTRY_REFUSED);
 	return RXW_RPC_DEFERRED;
 }
 
@@ -326,8 +329,8 @@ static int store_without_thread(struct fs_call *call, const struct store_request
 		free(storing);
 		return -ENOMEM;
 	}
-	return take_place(storing, NULL) != FSD_ENTRY_REFUSED ? begin_storing(storing)
-							      : wait_to_store(storing);
+	return take_store_place(storing, NULL) != FSD_ENTRY_REFUSED ? begin_storing(storing)
+								    : wait_to_store(storing);
 }
 
 static int store_data(struct fs_call *call, const AFSStoreStatus *ss,
@@ -352,7 +355,7 @@ static int store_data(struct fs_call *call, const AFSStoreStatus *ss,
 }
 
 /* Signed in the protocol. */
-static uint64_t widen(uint32_t value)
+static uint64_t widen_signed(uint32_t value)
 {
 	return (uint64_t)(int64_t)(int32_t)value;
 }
@@ -361,8 +364,8 @@ int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSS
 		      uint32_t pos, uint32_t length, uint32_t file_length, AFSFetchStatus *st,
 		      AFSVolSync *sync)
 {
-	const struct store_request request = {*fid, widen(pos), widen(length), widen(file_length),
-					      reply_32};
+	const struct store_request request = {*fid, widen_signed(pos), widen_signed(length),
+					      widen_signed(file_length), reply_32};
 
 	(void)rx;
 	(void)st;

@@ -109,7 +109,7 @@ static uint64_t measure_rate(struct fsd_place *place, uint64_t now)
 /* -- places: with the lock held -- */
 
 /* False: the caller has its share, or there is no memory. `force`: it may have more. */
-static bool take_place(struct fsd_places *all, struct fsd_place *place, bool force)
+static bool occupy_place(struct fsd_places *all, struct fsd_place *place, bool force)
 {
 	place->address =
 		fsd_share_take(&all->addresses, &place->keys.address, force ? SIZE_MAX : all->max);
@@ -120,7 +120,8 @@ static bool take_place(struct fsd_places *all, struct fsd_place *place, bool for
 		fsd_share_give(&all->addresses, place->address);
 		return false;
 	}
-	assert(mutex_is_held(&all->lock) && all->count <= all->max);
+	assert(mutex_is_held(&all->lock));
+	assert(all->count <= all->max); /* for a moment there may be one more */
 	place->index = all->count;
 	all->place[all->count++] = place;
 	return true;
@@ -144,8 +145,8 @@ struct newcomer {
 };
 
 /* Whether a newcomer may have the place of another one if that is slow. */
-static bool may_take(const struct fsd_places *all, const struct newcomer *newcomer,
-		     const struct fsd_place *of)
+static bool may_take_from(const struct fsd_places *all, const struct newcomer *newcomer,
+			  const struct fsd_place *of)
 {
 	if (fsd_same_share(&of->address->key, &newcomer->keys->address))
 		return of->client->count > newcomer->client;
@@ -165,7 +166,7 @@ static struct fsd_place *find_slow(struct fsd_places *all, const struct newcomer
 		uint64_t rate = least;
 
 		all->next = (all->next + 1) % all->count;
-		if (of->open && may_take(all, newcomer, of))
+		if (of->open && may_take_from(all, newcomer, of))
 			rate = measure_rate(of, now);
 		if (rate < least) {
 			least = rate;
@@ -184,8 +185,7 @@ static struct fsd_place *take_from_slow(struct fsd_places *all, struct fsd_place
 				    fsd_share_count(&all->clients, &keys->client)};
 	struct fsd_place *slow = find_slow(all, &newcomer, now);
 
-	/* For a moment there may be one more than `max`. */
-	if (!slow || !take_place(all, place, true))
+	if (!slow || !occupy_place(all, place, true))
 		return NULL;
 	drop_place(all, slow);
 	slow->lost = true;
@@ -214,7 +214,7 @@ static void unlink_waiter(struct fsd_places *all, struct fsd_place *place)
 }
 
 /* False: as many of its address wait as others may, or there is no memory. */
-static bool add_waiter(struct fsd_places *all, struct fsd_place *place, uint64_t now)
+static bool begin_waiting(struct fsd_places *all, struct fsd_place *place, uint64_t now)
 {
 	place->waiter = fsd_share_take(&all->waiters, &place->keys.address, FSD_WAITERS_MAX);
 	place->since = now;
@@ -244,7 +244,7 @@ static struct fsd_place *admit_waiter(struct fsd_places *all)
 	while (looks-- && all->count < all->max) {
 		struct fsd_place *place = all->first;
 
-		if (take_place(all, place, false)) {
+		if (occupy_place(all, place, false)) {
 			remove_waiter(all, place);
 			return place;
 		}
@@ -305,11 +305,11 @@ enum fsd_entry fsd_place_await(struct fsd_places *all, struct fsd_place *place, 
 	pthread_mutex_init(&place->lock, NULL);
 	if (place->withdrawn)
 		entry = FSD_ENTRY_REFUSED;
-	else if (take_place(all, place, false))
+	else if (occupy_place(all, place, false))
 		entry = FSD_ENTRY_FREE;
 	else if ((slow = take_from_slow(all, place, &pin, now)))
 		entry = FSD_ENTRY_TAKEN;
-	else if (start && add_waiter(all, place, now))
+	else if (start && begin_waiting(all, place, now))
 		entry = FSD_ENTRY_WAITS;
 	pthread_mutex_unlock(&all->lock);
 	if (slow)
@@ -353,7 +353,8 @@ static struct fsd_place *look_at_waiter(struct fsd_places *all, uint64_t now,
 {
 	struct fsd_place *place = all->first;
 
-	*got = take_place(all, place, false);
+	assert(place && place->waiter && place->start);
+	*got = occupy_place(all, place, false);
 	*slow = *got ? NULL : take_from_slow(all, place, pin, now);
 	*got |= *slow != NULL;
 	if (!*got && !has_waited_long(place, now)) {
@@ -415,6 +416,7 @@ void fsd_place_leave(struct fsd_places *all, struct fsd_place *place)
 	struct fsd_place *admitted[ADMITTED];
 
 	pthread_mutex_lock(&all->lock);
+	assert(!place->waiter);
 	await_unpinned(all, place);
 	if (place->pin)
 		place->pin->left = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of flows and their readers: bytes, reading ahead, limits, windows, failures. */
 #include "tests/fileserver/fixture.h"
-#include "fileserver/io/private.h"
+#include "fileserver/io/chunk.h"
 #include "tests/main.h"
 
 #include <errno.h>

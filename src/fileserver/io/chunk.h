@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between the reads from the disk (readers.c) and the flows (flow.c). */
-#ifndef FILESERVER_IO_PRIVATE_H
-#define FILESERVER_IO_PRIVATE_H
+#ifndef FILESERVER_IO_CHUNK_H
+#define FILESERVER_IO_CHUNK_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,10 +49,10 @@ struct fsd_readers {
 	struct fsd_pool *pool;	       /* of `struct caller` */
 	unsigned processors;	       /* constant */
 	size_t memory;		       /* constant: bytes of all buffers */
-	uint64_t stall_ns; /* constant: a flow without a change for so long is stalled */
-	pthread_mutex_t lock;	       /* covers everything below, and `done` and `result` of chunks */
-	unsigned flows;		       /* in progress */
-	size_t used;		       /* bytes of their buffers */
+	uint64_t stall_ns;    /* constant: a flow without a change for so long is stalled */
+	pthread_mutex_t lock; /* covers everything below, and `done` and `result` of chunks */
+	unsigned flows;	      /* in progress */
+	size_t used;	      /* bytes of their buffers */
 	struct fsd_flow *first, **last; /* have some, in the order of their last changes */
 	struct fsd_reader_stats stats;
 };
