@@ -74,6 +74,11 @@ src_tests_fileserver_service_test_small_fetches_SOURCES = \
 	src/tests/fileserver/service/test_small_fetches.c $(fileserver_test_fixture)
 src_tests_fileserver_service_test_small_fetches_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_slow_clients
+src_tests_fileserver_service_test_slow_clients_SOURCES = \
+	src/tests/fileserver/service/test_slow_clients.c $(fileserver_shop)
+src_tests_fileserver_service_test_slow_clients_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_waiting
 src_tests_fileserver_service_test_waiting_SOURCES = \
 	src/tests/fileserver/service/test_waiting.c $(fileserver_shop)
