@@ -65,15 +65,12 @@ int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData
 /* Constant; any thread. */
 struct fsd_rootafs;
 
-/*
- * `writable`: .CELL leads to the read-write volume. `date`: its creation, seconds since 1970. NULL
- * without memory, or if the name is too long.
- */
+/* `writable`: .CELL leads to the read-write volume. `date`: seconds since 1970. NULL: no memory, or too long a name. */
 struct fsd_rootafs *fsd_rootafs_create(const char *cell, bool writable, uint32_t date);
 void fsd_rootafs_destroy(struct fsd_rootafs *root);
 uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 
-/* It as a store, which lives as long. The rights in a status are those of all users. */
+/* The same as a store, which lives as long. The rights in a status are those of all users. */
 struct store *fsd_rootafs_store(struct fsd_rootafs *root);
 
 /* -- catalogue.c: the volumes of this server, grouped by name -- */
@@ -186,8 +183,7 @@ struct fsd_service {
 	struct fsd_places storing, sending;
 	struct fsd_waiting waiting;
 	struct fsd_pool *storers; /* threads that give the data of clients to the store */
-	struct fsd_permits lists,
-		fragmented; /* lists of very many volumes; files of very many pieces */
+	struct fsd_permits lists, fragmented; /* lists of very many volumes; files of very many pieces */
 };
 
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)

@@ -131,10 +131,7 @@ struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for t
 
 /* --- what the path carries: see path.c --- */
 
-/*
- * A round trip was measured, ns, of which the answer waited in our own socket (0: unknown). The shortest one is
- * forgotten if none was like it for a while.
- */
+/* A round trip was measured, ns, of which the answer waited in our own socket (0: unknown). The shortest one expires. */
 void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint64_t now);
 /*
  * Is the path short? One to this host is, however long answers take: a thousand clients that begin together have no
@@ -177,10 +174,7 @@ bool rxw_peer_validated(const struct rxw_peer *p, uint64_t now);
 /* Validated, and at least half of the lifetime of that is left. */
 bool rxw_peer_freshly_validated(const struct rxw_peer *p, uint64_t now);
 void rxw_peer_set_validated(struct rxw_peer *p, uint64_t now);
-/*
- * May `bytes` of UDP payload be sent in `datagrams` datagrams? Charges them if so. Always true for
- * a validated peer.
- */
+/* May `bytes` of UDP payload be sent in `datagrams` datagrams? Charges them if so. A validated peer always may. */
 bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now);
 void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
 /* Bytes, with IP and UDP headers, that may be sent; UINT64_MAX for a validated peer. */
