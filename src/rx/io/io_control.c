@@ -102,6 +102,15 @@ static uint64_t time_waited(const struct timespec *since, const struct timespec 
 	return ns > 0 && ns < WAITED_MOST ? (uint64_t)ns : 0;
 }
 
+/* True: the message is of this kind, and *value is set. */
+static bool read_control(struct cmsghdr *h, int level, int type, void *value, size_t size)
+{
+	if (h->cmsg_level != level || h->cmsg_type != type || h->cmsg_len < CMSG_LEN(size))
+		return false;
+	memcpy(value, CMSG_DATA(h), size);
+	return true;
+}
+
 void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_t length,
 			  const struct timespec *now, struct rxw_io_rx *rx)
 {
@@ -117,47 +126,28 @@ void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_
 	if (!rxw_addr_set(&rx->path.peer, m->msg_name, m->msg_namelen))
 		memset(&rx->path.peer, 0, sizeof(rx->path.peer));
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(walk); h; h = CMSG_NXTHDR(walk, h)) {
-		const uint8_t *data = CMSG_DATA(h);
-		size_t size = h->cmsg_len - CMSG_LEN(0);
+		struct in_pktinfo info;
+		struct in6_pktinfo info6;
+		struct timespec since;
+		uint32_t total;
+		uint8_t tos;
+		int n;
 
-		if (h->cmsg_level == SOL_UDP && h->cmsg_type == UDP_GRO && size >= sizeof(int)) {
-			int segment;
-
-			memcpy(&segment, data, sizeof(segment));
-			if (segment > 0 && (uint32_t)segment < length)
-				rx->segment = (uint32_t)segment;
-		} else if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SO_RXQ_OVFL &&
-			   size >= sizeof(uint32_t)) {
-			uint32_t total;
-
-			memcpy(&total, data, sizeof(total));
+		if (read_control(h, SOL_UDP, UDP_GRO, &n, sizeof(n))) {
+			if (n > 0 && (uint32_t)n < length)
+				rx->segment = (uint32_t)n;
+		} else if (read_control(h, SOL_SOCKET, SO_RXQ_OVFL, &total, sizeof(total))) {
 			count_drops(s, total);
-		} else if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SO_TIMESTAMPNS &&
-			   size >= sizeof(struct timespec)) {
-			struct timespec since;
-
-			memcpy(&since, data, sizeof(since));
+		} else if (read_control(h, SOL_SOCKET, SO_TIMESTAMPNS, &since, sizeof(since))) {
 			rx->waited = time_waited(&since, now);
-		} else if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO &&
-			   size >= sizeof(struct in_pktinfo)) {
-			struct in_pktinfo info;
-
-			memcpy(&info, data, sizeof(info));
+		} else if (read_control(h, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info))) {
 			set_local4(&rx->path, &info);
-		} else if (h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_PKTINFO &&
-			   size >= sizeof(struct in6_pktinfo)) {
-			struct in6_pktinfo info;
-
-			memcpy(&info, data, sizeof(info));
-			set_local6(&rx->path, &info);
-		} else if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_TOS && size >= 1) {
-			rx->ecn = data[0] & 3;
-		} else if (h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_TCLASS &&
-			   size >= sizeof(int)) {
-			int class;
-
-			memcpy(&class, data, sizeof(class));
-			rx->ecn = (uint8_t)(class & 3);
+		} else if (read_control(h, IPPROTO_IPV6, IPV6_PKTINFO, &info6, sizeof(info6))) {
+			set_local6(&rx->path, &info6);
+		} else if (read_control(h, IPPROTO_IP, IP_TOS, &tos, sizeof(tos))) {
+			rx->ecn = tos & 3;
+		} else if (read_control(h, IPPROTO_IPV6, IPV6_TCLASS, &n, sizeof(n))) {
+			rx->ecn = (uint8_t)(n & 3);
 		}
 	}
 }

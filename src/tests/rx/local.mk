@@ -9,7 +9,7 @@ include src/tests/rx/api/local.mk
 # -- io
 #
 # Unit tests of src/rx/io: one line for each program; its source is the same name with .c.
-# io_msg.c and io_mmsg.c are two rows of one table: test_io_send and test_io_recv run with both.
+# The back-ends are two rows of one table: test_io_send and test_io_recv run with both.
 
 check_tests += src/tests/rx/io/test_io_common
 check_tests += src/tests/rx/io/test_io_control
