@@ -75,7 +75,7 @@ int rxw_queue_destroy(rxw_queue *queue)
 		q->fd = -1;
 		return 0;
 	}
-	rxw_queue_drop(q);
+	rxw_queue_refuse(q, NULL);
 	users = atomic_load(&q->users);
 	if (users) {
 		rxw_log(q->engine, RXW_LOG_INFO,

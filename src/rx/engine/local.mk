@@ -8,7 +8,6 @@ rx_sources += \
 	src/rx/engine/core/constants.c src/rx/engine/core/constants.h \
 	src/rx/engine/core/refs.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
 	src/rx/engine/core/affinity.c src/rx/engine/core/affinity.h \
-	src/rx/engine/core/sleepers.c \
 	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
 	src/rx/engine/files/files.c src/rx/engine/files/files.h \
 	src/rx/engine/trace/records.c src/rx/engine/trace/records.h \
@@ -21,7 +20,6 @@ rx_sources += \
 	src/rx/engine/events/events.c src/rx/engine/events/events.h \
 	src/rx/engine/queue/channels.c \
 	src/rx/engine/queue/event_queue.c src/rx/engine/queue/queue.h \
-	src/rx/engine/effects/deferred.c \
 	src/rx/engine/effects/effects.c src/rx/engine/effects/effects.h \
 	src/rx/engine/tx/batch.c src/rx/engine/tx/tx.h \
 	src/rx/engine/tx/control_packets.c \

@@ -12,15 +12,14 @@
  */
 static inline void rxw_mutex_lock(pthread_mutex_t *m, _Atomic(uint64_t) *contended)
 {
-	if (__builtin_expect(pthread_mutex_trylock(m) == 0, 1))
-		return;
-	atomic_fetch_add_explicit(contended, 1, memory_order_relaxed);
-	pthread_mutex_lock(m);
+	if (__builtin_expect(pthread_mutex_trylock(m) != 0, 0))
+		rxw_mutex_wait(m, contended);
 }
 
 static inline void rxw_conn_lock(struct rxw_connection *c)
 {
-	rxw_mutex_lock(&c->lock, &rxw_home(c)->contended[RXW_LOCK_CONNECTION]);
+	if (__builtin_expect(pthread_mutex_trylock(&c->lock) != 0, 0))
+		rxw_conn_wait_lock(c);
 }
 
 /* For work that can be postponed. */

@@ -226,6 +226,7 @@ static inline struct rxw_connection *rxw_conn_of(struct rxw_pconn *p)
 	return (struct rxw_connection *)p;
 }
 
+/* NULL for NULL. */
 static inline struct rxw_call *rxw_call_of(struct rxw_pcall *p)
 {
 	return (struct rxw_call *)p;

@@ -33,7 +33,6 @@ void rxw_unvalidated_recheck(struct rxw_connection *c, uint64_t now)
 {
 	if (!c->admit.unvalidated || !rxw_peer_validated(c->p.peer, now))
 		return;
-	assert(rxw_is_locked(&c->lock));
 	c->admit.unvalidated = false;
 	rxw_unvalidated_dismiss(c->ep);
 	rxw_count_validated(c);

@@ -31,7 +31,6 @@ void rxw_conn_settle(struct rxw_connection *c)
 	void (*end)(void *data) = NULL;
 	void *data = NULL;
 
-	assert(atomic_load(&c->handles));
 	rxw_conn_lock(c);
 	if (!atomic_load(&c->refs) || (c->p.error && !atomic_load(&c->calls))) {
 		end = c->data_end;
@@ -156,6 +155,13 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	return call;
 }
 
+/* The address of a new call is not validated, and will not be before the call begins. */
+static bool may_be_spoofed(const struct rxw_pconn *p)
+{
+	return !p->validate_first && !rxw_path_is_local(rxw_pconn_path(p)) &&
+	       !rxw_peer_validated(p->peer, rxw_clock_cached());
+}
+
 /* A call that a queue receives needs no worker. */
 static struct rxw_pcall *new_queued_call(struct rxw_connection *c)
 {
@@ -169,8 +175,7 @@ static struct rxw_pcall *new_queued_call(struct rxw_connection *c)
 		return NULL;
 	}
 	atomic_store(&call->deferral.counted, true);
-	if (!c->p.validate_first && !rxw_path_is_local(rxw_pconn_path(&c->p)) &&
-	    !rxw_peer_validated(c->p.peer, rxw_clock_cached()) && rxw_deferral_scarce(c))
+	if (may_be_spoofed(&c->p) && rxw_deferral_scarce(c))
 		c->p.validate_first = true;
 	return &call->p;
 }
@@ -199,8 +204,7 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p, int32_t *code)
 	call->is_inline = is_inline;
 	atomic_store(&call->sched.reserved, !is_inline);
 	/* Validate addresses when workers are scarce: a spoofed request must not occupy one. */
-	if (!is_inline && !p->validate_first && !rxw_path_is_local(rxw_pconn_path(p)) &&
-	    !rxw_peer_validated(p->peer, rxw_clock_cached()) && rxw_workers_scarce(c->ep))
+	if (!is_inline && may_be_spoofed(p) && rxw_workers_scarce(c->ep))
 		p->validate_first = true;
 	return &call->p;
 }
@@ -319,7 +323,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 		c->p.error_origin = RXW_ORIGIN_LOCAL;
 	}
 	for (unsigned i = 0; i < 4; i++) {
-		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		left[i] = rxw_call_of(c->p.channel[i]);
 		c->p.channel[i] = NULL;
 		if (left[i])
 			rxw_pcall_live_dec(&left[i]->p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reference counts of connections, calls, services and security classes. conn/lifecycle.c frees the
- * first two.
+ * Counts: references of connections, calls, services and security classes; threads that sleep for packets;
+ * callers that wait for a channel. conn/lifecycle.c frees connections and calls.
  */
 #include <stdlib.h>
 
@@ -13,6 +13,17 @@ void rxw_count_down(_Atomic(uint32_t) *count)
 
 	assert(before);
 	(void)before;
+}
+
+__attribute__((cold)) void rxw_mutex_wait(pthread_mutex_t *m, _Atomic(uint64_t) *contended)
+{
+	atomic_fetch_add_explicit(contended, 1, memory_order_relaxed);
+	pthread_mutex_lock(m);
+}
+
+__attribute__((cold)) void rxw_conn_wait_lock(struct rxw_connection *c)
+{
+	rxw_mutex_wait(&c->lock, &rxw_home(c)->contended[RXW_LOCK_CONNECTION]);
 }
 
 struct rxw_pool *rxw_pool_for(const struct rxw_shard *s)
@@ -136,4 +147,30 @@ void rxw_service_unref(struct rxw_service *s)
 		atomic_fetch_sub(&s->queue->users, 1);
 	s->queue = NULL;
 	atomic_store_explicit(&s->used, false, memory_order_release);
+}
+
+void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s)
+{
+	assert(rxw_is_locked(&call->conn->lock));
+	if (call->sleep.counted_in)
+		return;
+	call->sleep.counted_in = s;
+	atomic_fetch_add(&s->role.sleepers, 1);
+}
+
+void rxw_sleeper_remove(struct rxw_call *call)
+{
+	if (!call->sleep.counted_in)
+		return;
+	rxw_count_down(&call->sleep.counted_in->role.sleepers);
+	call->sleep.counted_in = NULL;
+}
+
+bool rxw_channel_wake(struct rxw_connection *c)
+{
+	assert(rxw_is_locked(&c->lock));
+	if (!c->channel_waiters || c->channel_woken)
+		return false;
+	c->channel_woken = true;
+	return true;
 }

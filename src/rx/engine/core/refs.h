@@ -49,6 +49,9 @@ struct rxw_upcalls {
 
 /* A count, which is never negative. */
 void rxw_count_down(_Atomic(uint32_t) *count);
+/* Another thread has the lock: count that, and wait for it. */
+void rxw_mutex_wait(pthread_mutex_t *m, _Atomic(uint64_t) *contended);
+void rxw_conn_wait_lock(struct rxw_connection *c);
 /* The pool, of which this thread uses the shard's part from now on. */
 struct rxw_pool *rxw_pool_for(const struct rxw_shard *s);
 

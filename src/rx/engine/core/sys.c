@@ -229,7 +229,6 @@ static int start_library_thread(pthread_t *t, struct start *start, const char *n
 
 	if (start == NULL)
 		return -RXW_ENOMEM;
-	assert(strlen(name) < sizeof(start->name));
 	start->run = run;
 	start->arg = arg;
 	snprintf(start->name, sizeof(start->name), "%s", name);

@@ -174,7 +174,6 @@ static struct rxw_call *take_callback(struct rxw_shard *s)
 
 	if (!s->effects.callbacks)
 		return NULL;
-	assert(s->effects.callbacks <= RXW_CALLBACKS_ROOM);
 	s->effects.callbacks--;
 	s->effects.first_callback = (at + 1) % RXW_CALLBACKS_ROOM;
 	return s->effects.callback[at];

@@ -55,7 +55,6 @@ static bool send_batch(struct rxw_shard *s)
 	rxw_dispatch(&a);
 	rxw_clock_cache_set(0); /* the cached time is stale for the next batch */
 	if (!brief) {
-		assert(atomic_load(&s->tx.busy));
 		atomic_store_explicit(&s->tx.sends_bulk, false, memory_order_relaxed);
 		atomic_store(&s->tx.busy, false);
 	}

@@ -121,7 +121,6 @@ static unsigned effects_of_events(struct rxw_effects *a, struct rxw_call *call, 
  */
 static void add_effect(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
-	assert(todo);
 	if (a->count < a->room) {
 		a->item[a->count++] = (struct rxw_effect){
 			.call = call, .interrupt = call->sleep.receiving, .todo = todo};
@@ -173,4 +172,24 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 		else /* Not the connection's last reference: the holder of the lock has one. */
 			rxw_call_unref(call);
 	}
+}
+
+/* Connection's lock held: does it have deferred work? */
+static bool has_deferred_work(const struct rxw_connection *c)
+{
+	for (unsigned i = 0; i < 4; i++)
+		if (c->p.channel[i] && rxw_call_of(c->p.channel[i])->effects.quiet)
+			return true;
+	return rxw_pconn_owes(&c->p);
+}
+
+void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
+{
+	if (c->deferred || s->deferred.count == RXW_DEFERRED_MAX || !has_deferred_work(c))
+		return;
+	if (!s->deferred.count)
+		s->deferred.since = now;
+	c->deferred = true;
+	rxw_conn_ref(c);
+	s->deferred.conn[s->deferred.count++] = c;
 }

@@ -43,6 +43,7 @@ static const char no_endpoint;
 /* With the lock held, as all functions until run_file_jobs(). Queue the share if it can go on. */
 __attribute__((cold)) static void queue_share(struct rxw_files *f, struct rxw_files_share *share)
 {
+	assert(rxw_is_locked(&f->lock));
 	if (share->queued || !share->first || share->busy == OF_A_PEER)
 		return;
 	share->queued = true;
@@ -58,6 +59,7 @@ __attribute__((cold)) static struct rxw_file_job *take_share_turn(struct rxw_fil
 	struct rxw_files_share *share = f->first;
 	struct rxw_file_job *job = share->first;
 
+	assert(share->queued && job);
 	f->first = share->next;
 	share->queued = false;
 	share->first = job->next;

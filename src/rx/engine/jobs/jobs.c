@@ -78,28 +78,18 @@ struct rxw_verify_job *rxw_verify_run_job(struct rxw_connection *c, const struct
 
 	if (!job)
 		return NULL;
-	job->next = NULL;
-	job->conn = c;
-	job->auth = NULL;
-	job->call = NULL;
-	job->callback = false;
-	job->of = NULL;
-	job->early = 0;
-	job->here = false;
-	job->run = *part;
-	job->path = *part->path;
-	job->charge = 0;
-	if (!hold_bytes(job, part)) {
-		free(job);
-		return NULL;
-	}
+	*job = (struct rxw_verify_job){.conn = c, .run = *part, .path = *part->path};
+	if (!hold_bytes(job, part))
+		goto fail;
 	if (!charge_run(job)) {
 		rxw_buf_unref(job->run.buf);
-		free(job);
-		return NULL;
+		goto fail;
 	}
 	rxw_conn_ref(c);
 	return job;
+fail:
+	free(job);
+	return NULL;
 }
 
 static void free_run(struct rxw_verify_job *job)
@@ -118,32 +108,6 @@ void rxw_verify_drop(struct rxw_verify_job *job)
 		next = job->next;
 		free_run(job);
 	}
-}
-
-static bool submit_job(struct rxw_endpoint *ep, struct rxw_verify_job *job);
-
-bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early,
-		       bool callback)
-{
-	struct rxw_verify_job *job = calloc(1, sizeof(*job));
-
-	if (!job)
-		return false;
-	job->conn = c;
-	job->call = call;
-	job->early = early;
-	job->callback = callback;
-	rxw_conn_ref(c);
-	if (call)
-		rxw_call_ref(call);
-	if (submit_job(c->ep, job))
-		return true;
-	/* Never the last references: the caller has its own. */
-	if (call)
-		rxw_call_unref(call);
-	rxw_conn_unref(c);
-	free(job);
-	return false;
 }
 
 bool rxw_verify_early_ready(const struct rxw_connection *c, uint8_t bit)
@@ -374,15 +338,21 @@ void rxw_verifier_fini(struct rxw_verifier *v)
 }
 
 /*
- * Takes over the job's references. False: the queue is full. Locks may be held; after they are
- * released rxw_verifier_grow() must follow.
+ * Queues a job like this one, with references of its own. False: the queue is full, or there is no memory. Locks
+ * may be held; after they are released rxw_verifier_grow() must follow.
  */
-static bool submit_job(struct rxw_endpoint *ep, struct rxw_verify_job *job)
+static bool submit_job(const struct rxw_verify_job *like)
 {
-	struct rxw_verifier *v = &ep->verifier;
+	struct rxw_verifier *v = &like->conn->ep->verifier;
+	struct rxw_verify_job *job = malloc(sizeof(*job));
 	bool taken = false;
 
-	job->next = NULL;
+	if (!job)
+		return false;
+	*job = *like;
+	rxw_conn_ref(job->conn);
+	if (job->call)
+		rxw_call_ref(job->call);
 	rxw_verifier_lock(v);
 	if (!v->stop && (job->auth ? v->auths < RXW_VERIFY_AUTH : v->quanta < RXW_VERIFY_QUEUE)) {
 		*v->tail = job;
@@ -396,29 +366,31 @@ static bool submit_job(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 			atomic_store_explicit(&v->short_of, true, memory_order_relaxed);
 	}
 	rxw_verifier_unlock(v);
-	if (taken)
+	if (taken) {
 		pthread_cond_signal(&v->work);
-	return taken;
+		return true;
+	}
+	/* Never the last references: the caller has its own. */
+	if (job->call)
+		rxw_call_unref(job->call);
+	rxw_conn_unref(job->conn);
+	free(job);
+	return false;
+}
+
+bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early,
+		       bool callback)
+{
+	return submit_job(&(struct rxw_verify_job){
+		.conn = c, .call = call, .early = early, .callback = callback});
 }
 
 void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 {
 	struct rxw_auth_job *auth = rxw_pconn_auth_take(&c->p);
-	struct rxw_verify_job *job;
 
-	if (!auth)
+	if (!auth || submit_job(&(struct rxw_verify_job){.conn = c, .auth = auth}))
 		return;
-	job = calloc(1, sizeof(*job));
-	if (job) {
-		job->conn = c;
-		job->auth = auth;
-		rxw_conn_ref(c);
-		if (submit_job(c->ep, job))
-			return;
-		/* Never the last reference: the holder of the lock has one. */
-		rxw_conn_unref(c);
-		free(job);
-	}
 	rxw_pconn_auth_drop(&c->p, auth, out);
 	rxw_timer_of_conn(c);
 }

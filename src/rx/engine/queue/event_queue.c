@@ -26,8 +26,7 @@ static struct rxw_call *call_of_entry(struct rxw_queue_entry *entry)
 /* Queue's lock held. */
 static void unlink_queue_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
-	assert(rxw_is_locked(&q->lock));
-	assert(q->count && *entry->link == entry);
+	assert(rxw_is_locked(&q->lock) && q->count && *entry->link == entry);
 	*entry->link = entry->next;
 	if (entry->next)
 		entry->next->link = entry->link;
@@ -128,7 +127,6 @@ static bool uncount_sleepers(struct rxw_queue *q)
  */
 static void interrupt_receiver(struct rxw_queue *q)
 {
-	assert(q->receiving);
 	if (atomic_exchange(&q->interrupted, true))
 		return;
 	if (atomic_load(&q->receiving->role.in_wait))
@@ -321,10 +319,9 @@ static void unlink_queued_call(struct rxw_queue *q, struct rxw_call *call)
  * Queue's lock held: until report_entry(), an element of the application's array has the entry and its
  * ticket.
  */
-static void unlink_into(struct rxw_queue *q, struct rxw_queue_event *event)
+static void unlink_into(struct rxw_queue *q, struct rxw_queue_entry *entry,
+			struct rxw_queue_event *event)
 {
-	struct rxw_queue_entry *entry = q->first;
-
 	if (entry->kind == RXW_ENTRY_CALL)
 		unlink_queued_call(q, call_of_entry(entry));
 	else
@@ -340,7 +337,7 @@ static unsigned unlink_some(struct rxw_queue *q, struct rxw_queue_event *events,
 
 	pthread_mutex_lock(&q->lock);
 	while (q->first && n < max)
-		unlink_into(q, &events[n++]);
+		unlink_into(q, q->first, &events[n++]);
 	if (n) {
 		update_fd(q);
 		wake_thread(q);
@@ -571,7 +568,7 @@ static bool unlink_claimed(struct rxw_queue *q, struct rxw_queue_event *event, u
 	*claim -= used;
 	if (!q->first)
 		return false;
-	unlink_into(q, event);
+	unlink_into(q, q->first, event);
 	update_fd(q);
 	wake_thread(q);
 	return true;
@@ -615,38 +612,17 @@ void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service)
 {
 	struct rxw_queue_entry *entry;
 
-	for (;;) {
+	do {
 		struct rxw_queue_event event;
-		unsigned ticket = 0;
 
 		pthread_mutex_lock(&q->lock);
 		entry = find_queue_entry(q, service);
 		if (entry) {
-			unlink_queued_call(q, call_of_entry(entry));
+			unlink_into(q, entry, &event);
 			update_fd(q);
-			ticket = entry->ticket;
 		}
 		pthread_mutex_unlock(&q->lock);
-		if (!entry)
-			return;
-		report_call(q, call_of_entry(entry), ticket, &event);
-	}
-}
-
-void rxw_queue_drop(struct rxw_queue *q)
-{
-	struct rxw_queue_entry *entry;
-
-	for (;;) {
-		struct rxw_queue_event event;
-
-		pthread_mutex_lock(&q->lock);
-		entry = find_queue_entry(q, NULL);
 		if (entry)
-			unlink_queue_entry(q, entry);
-		pthread_mutex_unlock(&q->lock);
-		if (!entry)
-			return;
-		report_entry(q, entry, 0, &event);
-	}
+			report_entry(q, entry, event.reserved, &event);
+	} while (entry);
 }

@@ -116,10 +116,11 @@ void rxw_queue_forget(struct rxw_endpoint *ep);
  * entries, names one afterwards.
  */
 void rxw_queue_drop_channels(struct rxw_endpoint *ep);
-/* The endpoint stops, or the service is removed: end those of its calls that are still queued. */
+/*
+ * The endpoint stops, or the service is removed: end those of its calls that are still queued. NULL: the queue
+ * ends; free the entries that belong to no call.
+ */
 void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service);
-/* Free the entries that belong to no call. */
-void rxw_queue_drop(struct rxw_queue *q);
 
 /* --- channels --- */
 

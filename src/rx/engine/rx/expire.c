@@ -34,7 +34,7 @@ static void fire_timers(struct rxw_connection *c, struct rxw_effects *a)
 		rxw_dispatch(a);
 	rxw_conn_lock(c);
 	for (unsigned i = 0; i < 4; i++) {
-		call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		call = rxw_call_of(c->p.channel[i]);
 		if (call && call->tx.pace_at && call->tx.pace_at <= now) {
 			call->tx.pace_at = 0;
 			rxw_call_ref(call);

@@ -45,7 +45,6 @@ static unsigned supply_buffers(struct rxw_shard *s, bool *reserve)
 	struct rxw_pool *pool = rxw_pool_for(s);
 	unsigned n;
 
-	assert(s->rx.depth && s->rx.depth <= s->ep->constants.batch);
 	*reserve = false;
 	for (n = 0; n < s->rx.depth; n++) {
 		if (!s->rx.entry[n].buf)
@@ -187,8 +186,7 @@ static void complete_deferred(struct rxw_shard *s, struct rxw_effects *a)
 		c->deferred = false;
 		rxw_pconn_batch_end(&c->p, true, &a->out);
 		for (unsigned k = 0; k < 4; k++) {
-			struct rxw_call *call =
-				c->p.channel[k] ? rxw_call_of(c->p.channel[k]) : NULL;
+			struct rxw_call *call = rxw_call_of(c->p.channel[k]);
 
 			if (!call || !call->effects.quiet)
 				continue;

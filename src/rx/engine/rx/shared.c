@@ -70,7 +70,6 @@ COLD static int take_seat(struct rxw_listener *l, struct rxw_shard *s)
 	unsigned i = 0;
 	int r = -RXW_ENOMEM;
 
-	assert(!s->listener);
 	pthread_mutex_lock(&l->lock);
 	while (i < l->seats && l->seat[i].shard)
 		i++;
@@ -267,7 +266,6 @@ COLD static struct rxw_listener *find_listener(struct rxw_engine *e, unsigned *o
 {
 	struct rxw_listener *l, *found = NULL;
 
-	assert(rxw_is_locked(&e->thread_lock));
 	for (l = e->listeners; l; l = l->next, ++*ordinal)
 		if (!found || l->shards < found->shards)
 			found = l;

@@ -53,7 +53,6 @@ void rxw_worker_forget(void)
 
 void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call)
 {
-	assert(!worker->call && !worker->parked);
 	worker->call = call;
 	worker->order = w->executed++;
 	worker->since = 0;

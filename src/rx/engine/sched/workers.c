@@ -29,14 +29,12 @@
 /* Workers' lock held: threads that run handlers, or are about to. */
 static unsigned count_running(const struct rxw_workers *w)
 {
-	assert(w->idle <= w->threads);
 	return w->threads - w->idle + w->listeners;
 }
 
 /* Workers' lock held: workers and listeners that have a call and are not parked. */
 static unsigned busy_workers(const struct rxw_workers *w)
 {
-	assert(w->parked <= count_running(w));
 	return count_running(w) - w->parked;
 }
 
@@ -68,7 +66,6 @@ static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, un
  */
 static void waiting_dec(struct rxw_workers *w)
 {
-	assert(w->waiting);
 	if (!--w->waiting && !w->standing)
 		w->since = 0;
 }
@@ -86,7 +83,7 @@ static void append_call(struct rxw_workers *w, struct rxw_call *call)
 /* Workers' lock held: remove from the queue. */
 static void unlink_waiting_call(struct rxw_workers *w, struct rxw_call *call)
 {
-	assert(call->sched.link && *call->sched.link == call);
+	assert(w->waiting && call->sched.link && *call->sched.link == call);
 	*call->sched.link = call->sched.next;
 	if (call->sched.next)
 		call->sched.next->sched.link = call->sched.link;
@@ -158,7 +155,6 @@ static void sleep_until_signalled(struct rxw_workers *w)
 	w->asleep--;
 	if (w->signalled)
 		w->signalled--;
-	assert(w->signalled <= w->asleep);
 }
 
 /*
@@ -708,7 +704,8 @@ __attribute__((cold)) unsigned rxw_workers_more(struct rxw_endpoint *ep, unsigne
 	struct rxw_workers *w = &ep->workers;
 	unsigned few = few_threads(w), more = w->threads + useful, most = w->max + w->parked;
 
-	assert(rxw_is_locked(&w->lock));
+	assert(rxw_is_locked(&w->lock) && w->idle <= w->threads && w->signalled <= w->asleep);
+	assert(w->parked <= count_running(w));
 	if (w->idle && (w->fresh || busy_workers(w) + 1 + w->reserved_peers <= w->max))
 		pthread_cond_broadcast(&w->work);
 	arm_sampler(w);

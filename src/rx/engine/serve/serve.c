@@ -20,21 +20,30 @@ static int32_t run_handler(struct rxw_call *call)
 	return code;
 }
 
+/* Connection's lock held. False: the call has failed, perhaps now, since the endpoint or the service ends. */
+static bool may_begin(struct rxw_call *call, struct rxw_out *out)
+{
+	const struct rxw_service *service = call->conn->service;
+	int32_t code = 0;
+
+	if (atomic_load(&call->conn->ep->stopping))
+		code = RXW_RESTARTING;
+	else if (service && atomic_load(&service->removed))
+		code = RXW_INVALID_OPERATION;
+	if (code && call->p.state == RXW_CS_PRECALL)
+		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, out);
+	return !call->p.error;
+}
+
 static int32_t begin_handler(struct rxw_call *call, enum rxw_server by)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
 	struct rxw_effects a;
-	bool stopping = atomic_load(&c->ep->stopping);
 	int32_t code;
 
-	assert(!call->p.client);
 	rxw_change_begin(&a, c);
-	if (stopping && call->p.state == RXW_CS_PRECALL)
-		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
-	else if (c->service && atomic_load(&c->service->removed) && call->p.state == RXW_CS_PRECALL)
-		rxw_pcall_fail(&call->p, RXW_INVALID_OPERATION, RXW_ORIGIN_LOCAL, true, &a.out);
-	else if (!call->p.error) {
+	if (may_begin(call, &a.out)) {
 		rxw_call_live(call);
 		rxw_pcall_attach(&call->p, &a.out);
 	}
@@ -63,11 +72,7 @@ static bool deliver_to_queue(struct rxw_call *call)
 
 	assert(!call->p.client && c->service->queue);
 	rxw_change_begin(&a, c);
-	if (atomic_load(&c->ep->stopping) && call->p.state == RXW_CS_PRECALL)
-		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
-	else if (atomic_load(&c->service->removed) && call->p.state == RXW_CS_PRECALL)
-		rxw_pcall_fail(&call->p, RXW_INVALID_OPERATION, RXW_ORIGIN_LOCAL, true, &a.out);
-	else if (!call->p.error) {
+	if (may_begin(call, &a.out)) {
 		rxw_pcall_attach(&call->p, &a.out);
 		rxw_stream_relax(call);
 		rxw_deferral_begin(call);

@@ -50,7 +50,6 @@ static void report_consumed(struct rxw_call *call, bool pause)
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
 
-	assert(call->r.keep <= call->r.at && call->r.at <= call->r.count);
 	if ((!call->r.consumed && !pause) || ends_soon(call))
 		return;
 	rxw_change_begin(&a, c);
@@ -80,8 +79,7 @@ static void verify_own(struct rxw_call *call)
 	struct rxw_verify_job *jobs = rxw_verify_take(call, UINT_MAX);
 
 	rxw_conn_unlock(call->conn);
-	rxw_verify_run(jobs);
-	rxw_verify_deliver(rxw_home(call->conn), jobs, false, true);
+	rxw_verify_and_deliver(call->conn, jobs);
 	rxw_conn_lock(call->conn);
 }
 
@@ -265,16 +263,19 @@ ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length)
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
 {
 	size_t lent = 0;
-	unsigned n = 0;
+	unsigned n = 0, most;
 	int r;
 
 	if (!call || !iov || !count || !*count || !length)
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
+	most = *count;
+	*count = 0;
 	r = begin_read(call);
-	if (!r)
-		r = refill_pieces(call, true);
+	if (r)
+		return r;
+	r = refill_pieces(call, true);
 	/* Empty packets have no data to lend. */
 	while (r == 1) {
 		size_t left;
@@ -285,11 +286,9 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		advance_reader(call, 0);
 		r = refill_pieces(call, true);
 	}
-	if (r <= 0) {
-		*count = 0;
+	if (r <= 0)
 		return r;
-	}
-	while (n < *count && lent < length && call->r.at < call->r.count) {
+	while (n < most && lent < length && call->r.at < call->r.count) {
 		size_t bytes, left;
 
 		iov[n].iov_base = packet_data(call, &left);

@@ -306,7 +306,6 @@ static struct rxw_buf *finish_writing(struct rxw_call *call)
 {
 	struct rxw_buf *left = call->w.buf;
 
-	assert(rxw_is_locked(&call->conn->lock));
 	call->w.finished = true;
 	call->w.buf = NULL;
 	return left;
@@ -444,19 +443,19 @@ static int push_packets(struct rxw_call *call, unsigned how)
 			rxw_change_begin(&a, c);
 		}
 	}
-	/* Packets that wait may have been cut into more, for a path that carries less. */
-	if (!r)
+	if (!r) {
+		/* Packets that wait may have been cut into more, for a path that carries less. */
 		call->w.seq = rxw_pcall_next_seq(&call->p);
+		if (how & PUSH_FLUSH)
+			rxw_pcall_flush(&call->p, &a.out);
+		else
+			check_next_room(call);
+	}
 	over = last && r != -RXW_EAGAIN;
 	if (last)
 		call->w.end_pending = !over;
-	if (over)
-		call->tx.writer = RXW_WRITER_GONE;
-	if (!r && (how & PUSH_FLUSH))
-		rxw_pcall_flush(&call->p, &a.out);
-	else if (!r)
-		check_next_room(call);
 	if (over) {
+		call->tx.writer = RXW_WRITER_GONE;
 		left = finish_writing(call);
 		back = call->sleep.received_at != 0;
 	}
@@ -538,7 +537,6 @@ static void use_bytes(struct rxw_call *call, size_t n)
 {
 	call->w.bytes += n;
 	call->w.fill = (uint16_t)(call->w.fill + n);
-	assert(call->w.fill <= call->w.capacity);
 	if (call->w.fill < call->w.capacity)
 		return;
 	call->w.full++;
@@ -606,6 +604,21 @@ ssize_t rxw_stream_write_more(struct rxw_call *call, const void *data, size_t le
 	return write_stream(call, data, length, true);
 }
 
+/* There are no free bytes: provides slots for `length`. */
+static int renew_slots(struct rxw_call *call, size_t length)
+{
+	struct rxw_call *before = rxw_tx_writing(call);
+	int r = 0;
+
+	call->w.window_queued = false;
+	if (call->w.buf)
+		r = push_packets(call, 0);
+	r = r ? r : open_slots(call, length, false);
+	leave_write(call);
+	rxw_tx_writing(before);
+	return r;
+}
+
 ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
 {
 	size_t offered = 0;
@@ -616,19 +629,13 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 	if (!call || !iov || !count || !*count || !length)
 		return -RXW_EINVAL;
 	r = check_writable(call);
-	if (!r && (!call->w.buf || call->w.full == call->w.room)) {
-		struct rxw_call *before = rxw_tx_writing(call);
-
-		call->w.window_queued = false;
-		if (call->w.buf)
-			r = push_packets(call, 0);
-		if (!r)
-			r = open_slots(call, length, false);
-		leave_write(call);
-		rxw_tx_writing(before);
-	}
 	if (r)
 		return r;
+	if (!call->w.buf || call->w.full == call->w.room) {
+		r = renew_slots(call, length);
+		if (r)
+			return r;
+	}
 	packet = call->w.full;
 	fill = call->w.fill;
 	while (n < *count && offered < length && packet < call->w.room) {

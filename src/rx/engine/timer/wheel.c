@@ -11,11 +11,8 @@
 
 /*
  * A connection's entry is in the wheel of the shard where its first packet arrived; unlike the home, that never
- * changes. `deadline` is not later than the earliest deadline of its calls; `armed` is the entry's
- * time in the wheel. The poster stores `deadline` and then reads `armed`. The holder of the receive
- * role stores `armed` and then reads `deadline`. One of the two sees the other's store, so no
- * deadline is missed. Only expiry moves `deadline` to a later time: calls that begin and end in
- * between store nothing and leave no entry behind.
+ * changes. Only expiry moves `deadline` to a later time: calls that begin and end in between store nothing and
+ * leave no entry behind.
  */
 
 static void inbox_push(struct rxw_shard *s, struct rxw_connection *c)
@@ -80,7 +77,6 @@ void rxw_timer_post_callback(struct rxw_call *call)
 	struct rxw_connection *c = call->conn;
 	_Atomic(bool) *left = &c->ep->callbacks_left;
 
-	assert(rxw_is_locked(&c->lock));
 	if (call->events.due)
 		return;
 	/*
@@ -130,7 +126,6 @@ static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 	uint64_t tick = at / TICK + 1;
 	struct rxw_connection **slot;
 
-	assert(!c->timer.wheel_prev);
 	if (tick <= w->tick)
 		tick = w->tick + 1;
 	tick = round_up(tick, tick - w->tick);
@@ -217,7 +212,6 @@ static void run_slot(struct rxw_shard *s, unsigned index, struct rxw_effects *a,
 
 		c->timer.wheel_prev = NULL;
 		c->timer.wheel_next = due;
-		assert(s->wheel.count);
 		s->wheel.count--;
 		due = c;
 		c = next;

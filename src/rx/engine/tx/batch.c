@@ -80,13 +80,10 @@ struct tx_batch {
 
 static void count_window(struct rxw_shard *s, struct rxw_call *call)
 {
-	if (rxw_receiving()) {
-		rxw_count(&s->tx.windows_by_receiver, 1);
-		rxw_count(&call->tx.windows_by_receiver, 1);
-	} else {
-		rxw_count(&s->tx.windows_by_writer, 1);
-		rxw_count(&call->tx.windows_by_writer, 1);
-	}
+	bool receives = rxw_receiving();
+
+	rxw_count(receives ? &s->tx.windows_by_receiver : &s->tx.windows_by_writer, 1);
+	rxw_count(receives ? &call->tx.windows_by_receiver : &call->tx.windows_by_writer, 1);
 }
 
 static void requeue_call(struct tx_batch *b, struct rxw_call *call)

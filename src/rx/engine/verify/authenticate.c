@@ -102,6 +102,5 @@ void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 		log_refusal(c, refused);
 	if (reply)
 		send_response(c, reply, size);
-	rxw_verify_run(unverified);
-	rxw_verify_deliver(rxw_home(c), unverified, false, true);
+	rxw_verify_and_deliver(c, unverified);
 }

@@ -13,7 +13,7 @@
 void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		struct rxw_call *call = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
+		struct rxw_call *call = rxw_call_of(c->p.channel[i]);
 		uint8_t bit = (uint8_t)(1u << i);
 
 		if (rxw_verify_early_ready(c, bit) && !(c->jobs.early_signalled & bit)) {
@@ -106,6 +106,12 @@ void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool r
 	rxw_verify_drop(jobs);
 }
 
+void rxw_verify_and_deliver(struct rxw_connection *c, struct rxw_verify_job *jobs)
+{
+	rxw_verify_run(jobs);
+	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+}
+
 /* Verifies a quantum of a call's runs, unless its reader took them. */
 static void verify_call_runs(struct rxw_call *call)
 {
@@ -116,8 +122,7 @@ static void verify_call_runs(struct rxw_call *call)
 	call->jobs.signalled = false;
 	jobs = rxw_verify_ready(call) ? rxw_verify_take(call, QUANTUM) : NULL;
 	rxw_conn_unlock(c);
-	rxw_verify_run(jobs);
-	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+	rxw_verify_and_deliver(c, jobs);
 }
 
 /* Verifies a quantum of a channel's early runs. */
@@ -129,8 +134,7 @@ static void verify_early_runs(struct rxw_connection *c, uint8_t bit)
 	c->jobs.early_signalled &= (uint8_t)~bit;
 	jobs = rxw_verify_early_ready(c, bit) ? rxw_verify_take_early(c, bit, QUANTUM) : NULL;
 	rxw_conn_unlock(c);
-	rxw_verify_run(jobs);
-	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+	rxw_verify_and_deliver(c, jobs);
 }
 
 void rxw_verify_job_run(struct rxw_verify_job *job)

@@ -24,6 +24,8 @@ void rxw_verify_run(struct rxw_verify_job *jobs);
  */
 void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver,
 			bool drained);
+/* Both, without a role. */
+void rxw_verify_and_deliver(struct rxw_connection *c, struct rxw_verify_job *jobs);
 /* Do the work of an exchange, and verify the packets that waited for its key. */
 void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth);
 /* For struct rxw_upcalls: run a job and free it; free one that no thread can run. */
