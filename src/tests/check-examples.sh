@@ -77,6 +77,15 @@ for src in "$top"/examples/*.c; do
 			"$libdir/librxwire.a" $(pkg-config --static --libs rxwire | sed 's/-lrxwire//') -lpthread
 	fi
 done
+# A program that exports metrics and writes traces.
+src=$dir/observe.c
+printf '#include <rxwire/observe.h>\nint main(void)\n{\n\tchar *text;\n\treturn %s;\n}\n' \
+	'rxw_metrics_text(0, 0, &text) <= 0 || !rxw_trace_save(0, text)' > "$src"
+if [ -e "$libdir/librxwire.so" ] && [ -z "$san" ]; then
+	# shellcheck disable=SC2046
+	build 'librxwire-observe' -o "$dir/observe" "$src" $(pkg-config --cflags --libs rxwire-observe) -Wl,-rpath,"$libdir"
+	"$dir/observe" || { echo "FAIL: $src"; status=1; }
+fi
 # The same client in C++ and, with ctypes, in Python.
 bindings="$top/examples/bindings"
 src=$bindings/shout.cc
