@@ -43,7 +43,8 @@ static void prepare_headers(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned
 	}
 }
 
-static void take_messages(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
+static void take_messages(struct rxw_io_sock *s, const struct rxw_io_in *in, struct rxw_io_rx *rx,
+		 unsigned n)
 {
 	uint64_t datagrams = 0, bytes = 0, segmented = 0;
 	struct timespec now;
@@ -51,8 +52,7 @@ static void take_messages(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned 
 	assert(n <= RXW_IO_BATCH);
 	clock_gettime(CLOCK_REALTIME, &now); /* the kernel's time stamps have no other */
 	for (unsigned i = 0; i < n; i++) {
-		rxw_io_control_parse(s, &s->in->hdr[i].msg_hdr, s->in->hdr[i].msg_len, &now,
-				     &rx[i]);
+		rxw_io_control_parse(s, &in->hdr[i].msg_hdr, in->hdr[i].msg_len, &now, &rx[i]);
 		bytes += rx[i].length;
 		if (rx[i].segment < rx[i].length) {
 			datagrams += (rx[i].length + rx[i].segment - 1) / rx[i].segment;
@@ -76,6 +76,7 @@ static bool is_error_of_call(int error)
 
 int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uint32_t timeout_us)
 {
+	struct rxw_io_in in;
 	int flags = 0;
 	int r = 0;
 	NOT_CANCELLED;
@@ -95,8 +96,8 @@ int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uin
 	}
 	/* Reporting a pending error clears it; it does not affect received data. */
 	for (unsigned tries = 0; tries < 3; tries++) {
-		prepare_headers(s->in, rx, count);
-		r = s->backend->recv(s, s->in, count, flags);
+		prepare_headers(&in, rx, count);
+		r = s->backend->recv(s, &in, count, flags);
 		if (r >= 0)
 			break;
 		if (r == -EAGAIN || r == -EWOULDBLOCK || r == -EINTR)
@@ -106,6 +107,6 @@ int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uin
 		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
 		r = 0;
 	}
-	take_messages(s, rx, (unsigned)r);
+	take_messages(s, &in, rx, (unsigned)r);
 	return r;
 }

@@ -301,9 +301,6 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	s->timeout_us = -1;
 	s->family = o->bind.u.sa.sa_family;
 	s->dual = o->dual && s->family == AF_INET6;
-	s->in = aligned_alloc(64, (sizeof(*s->in) + 63) & ~(size_t)63);
-	if (!s->in)
-		return -ENOMEM;
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->wake_fd < 0)
 		return -errno;
@@ -330,7 +327,6 @@ void rxw_io_sock_close(struct rxw_io_sock *s)
 		close(s->fd);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
-	free(s->in);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }

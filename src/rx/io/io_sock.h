@@ -35,7 +35,7 @@ union rxw_io_control {
 	uint8_t bytes[RXW_IO_CONTROL];
 };
 
-/* Buffers for a batch of received messages; only the holder of the receive role uses them. */
+/* A batch of messages to receive; on the receiver's stack, which a cache has, however many sockets there are. */
 struct rxw_io_in {
 	rxw_io_hdr hdr[RXW_IO_BATCH];
 	struct iovec iov[RXW_IO_BATCH];
@@ -85,7 +85,7 @@ struct rxw_io_refusal {
 };
 
 /*
- * A socket. `in`, timeout_us, drops_seen and errors_offered belong to the holder of the receive
+ * A socket. timeout_us, drops_seen and errors_offered belong to the holder of the receive
  * role. fd, wake_fd, local, backend, family, dual, gso, gro and the buffer sizes are constant once
  * it is open. lock covers `refused`, and the socket's fragmentation mode while it is switched for
  * one send.
@@ -104,8 +104,7 @@ struct rxw_io_sock {
 	void *log_arg;
 
 	int64_t timeout_us;        /* SO_RCVTIMEO as set now; -1 = never set */
-	uint32_t drops_seen;       /* last SO_RXQ_OVFL */
-	struct rxw_io_in *in;
+	uint32_t drops_seen;	   /* last SO_RXQ_OVFL */
 	bool errors_offered;       /* a wait ended because of reports that are still unread */
 
 	_Atomic(bool) errors_pending;
