@@ -12,10 +12,9 @@
 static struct sim sim;
 
 /* A window that nothing changes. */
-static void fixed(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+static void fixed(struct rxw_cc *cc, uint32_t flight)
 {
 	(void)flight;
-	(void)now;
 	cc->cwnd = cc->max;
 }
 
@@ -25,12 +24,10 @@ static void begin(struct rxw_cc *cc)
 	cc->cwnd = cc->max;
 }
 
-static void acked(struct rxw_cc *cc, uint32_t n, bool limited, uint64_t srtt, uint64_t now)
+static void acked(struct rxw_cc *cc, uint32_t n, bool limited)
 {
 	(void)n;
 	(void)limited;
-	(void)srtt;
-	(void)now;
 	cc->cwnd = cc->max;
 }
 

@@ -6,11 +6,11 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <rxwire/stats.h>
 
 #include "afs/numbers.h"
 #include "common/clock.h"
-#include "fileserver/service/private.h"
+#include "common/counters.h"
+#include "fileserver/service/services.h"
 #include "tests/main.h"
 
 static struct shop shop;
@@ -38,10 +38,10 @@ static void teardown(void)
 /* Threads of the library that serve calls. */
 static uint64_t busy_workers(void)
 {
-	uint64_t values[256];
+	struct counters now;
 
-	ck_assert_int_gt(rxw_endpoint_counters(shop.server, values, 256), 0);
-	return values[rxw_counter_find("workers")] - values[rxw_counter_find("workers_idle")];
+	ck_assert_int_eq(counters_read(&now, shop.server), 0);
+	return counters_get(&now, "workers") - counters_get(&now, "workers_idle");
 }
 
 static unsigned storing(void)

@@ -9,6 +9,7 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
+#include "common/counters.h"
 #include "fileserver/audit/audit.h"
 #include "fileserver/service/services.h"
 #include "tests/main.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "volume/store/db/db.h"
 #include "tests/main.h"
 #include "tests/volume/store/spy.h"
 #include "tests/volume/store/store_fixture.h"
-#include "volume/store/db/db.h"
 
 /* -- directories are read before the transaction, once -- */
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "volume/store/txn/writer.h"
 #include "tests/main.h"
 #include "tests/volume/store/spy.h"
 #include "tests/volume/store/store_fixture.h"
-#include "volume/store/txn/writer.h"
 
 #define LENGTH 20000 /* of a file that is no small one */
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/main.h"
-#include "tests/volume/store/store_fixture.h"
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/txn.h"
+#include "tests/main.h"
+#include "tests/volume/store/store_fixture.h"
 
 #define LENGTH 20000 /* of a file that is no small one */
 
