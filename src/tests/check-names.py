@@ -19,12 +19,12 @@ import sys
 LIMITS = {"one word": 5.0, "shared": 8.0, "same file": 0}
 # Modules that must be within the limits.
 DONE = ["src/admin", "src/afs", "src/classic", "src/common", "src/fileserver", "src/observe", "src/protection",
-        "src/rx/api", "src/rx/engine", "src/rx/io", "src/rx/keys", "src/rx/rpc", "src/rx/rpcstats", "src/rx/rxgk",
-        "src/rx/rxkad", "src/rx/token", "src/rxgen", "src/tools/copy", "src/tools/perf", "src/tools/protection",
-        "src/tools/stat", "src/tools/volumes", "src/volume"]
+        "src/rx/api", "src/rx/base", "src/rx/engine", "src/rx/io", "src/rx/keys", "src/rx/proto", "src/rx/rpc",
+        "src/rx/rpcstats", "src/rx/rxgk", "src/rx/rxkad", "src/rx/token", "src/rxgen", "src/tools/copy",
+        "src/tools/perf", "src/tools/protection", "src/tools/stat", "src/tools/volumes", "src/volume"]
 # Modules that must have this many assertions per 1,000 lines.
-ASSERTED = {"src/fileserver": 5.0, "src/observe": 5.0, "src/rx/engine": 5.0, "src/rx/io": 5.0, "src/rxgen": 5.0,
-            "src/volume": 5.0}
+ASSERTED = {"src/fileserver": 5.0, "src/observe": 5.0, "src/rx/base": 5.0, "src/rx/engine": 5.0, "src/rx/io": 5.0,
+            "src/rx/proto": 5.0, "src/rxgen": 5.0, "src/volume": 5.0}
 # The whole product when this table was last changed. Lower it after an improvement.
 WHOLE = {"one word": 17.4, "shared": 18.9, "same file": 51}
 WHOLE_ASSERTED = 1.9

@@ -73,7 +73,6 @@ bool rxw_budget_take(struct rxw_budget *b, int64_t bytes)
 	int64_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
 	int64_t peak;
 
-	assert(bytes >= 0);
 	do {
 		if (bytes > b->limit - used)
 			return false;
@@ -133,7 +132,6 @@ static _Thread_local struct {
 
 void rxw_pool_use_part(unsigned number, unsigned parts)
 {
-	assert(parts == 0 || number < parts);
 	part.number = number;
 	part.parts = parts;
 }
@@ -539,6 +537,7 @@ static struct rxw_buf *provide_buffer(struct rxw_pool *pool, uint32_t cap)
 	struct rxw_buf **list = full ? &s->free : cap <= SMALL_MOST ? &s->small[cap / ALIGN] : NULL;
 	struct rxw_buf *idle = NULL, *b;
 
+	assert(cap <= RXW_BUF_LARGEST);
 	stripe_lock(s);
 	b = list ? *list : NULL;
 	if (b) {

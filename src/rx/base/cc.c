@@ -32,7 +32,6 @@ static void bound_window(struct rxw_cc *cc)
 void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial,
 		 uint32_t ssthresh, uint32_t max)
 {
-	assert(initial > 0);
 	assert(ops->timeout && (ops->sample || (ops->acked && ops->lost && ops->marked)));
 	memset(cc, 0, sizeof(*cc));
 	cc->ops = ops;
@@ -126,7 +125,6 @@ void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited)
 
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
-	assert(cc->ops->sample != NULL);
 	cc->ops->sample(cc, s);
 	bound_window(cc);
 }

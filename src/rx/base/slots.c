@@ -49,7 +49,6 @@ static size_t slab_bytes(const struct rxw_slots *slots)
 
 void rxw_slots_init(struct rxw_slots *slots, size_t size)
 {
-	assert(size > sizeof(struct rxw_slot));
 	assert(size % ALIGN == 0);
 	*slots = (struct rxw_slots){.size = size, .lock = ATOMIC_FLAG_INIT};
 }
@@ -105,6 +104,7 @@ static __attribute__((noinline)) struct rxw_slot *pop_idle(struct rxw_slots *slo
 {
 	struct rxw_slot *slot = NULL;
 
+	assert(part < RXW_SLOT_PARTS);
 	for (unsigned i = 0; i < RXW_SLOT_PARTS && slots->idle_count && !slot; i++)
 		slot = pop_slot(&slots->idle[(part + i) % RXW_SLOT_PARTS]);
 	assert((slot != NULL) == (slots->idle_count > 0));

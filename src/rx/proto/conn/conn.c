@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections: their life, channels, errors (rx-protocol 2.3 to 2.5). */
-#include <assert.h>
 #include <errno.h>
 
 #include "proto/conn/conn.h"
@@ -54,7 +53,6 @@ void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_pconn *c = p->conn;
 
-	assert(c->channel[p->channel] == p);
 	c->channel[p->channel] = NULL;
 	rxw_pcall_abandon(p, out);
 	c->ops->drop(p);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets without stream data: headers, ABORT, BUSY (rx-protocol 1.5, 2.8, 2.9). */
-#include <assert.h>
-
 #include "proto/state.h"
 
 #define ABORT_INTERVAL (100 * RXW_MS)
@@ -9,7 +7,6 @@
 
 void rxw_pcall_post_event(struct rxw_pcall *p, struct rxw_out *out, uint32_t events)
 {
-	assert(p->out.linked || p->out.events == 0);
 	p->out.events |= events;
 	if (p->out.linked)
 		return;

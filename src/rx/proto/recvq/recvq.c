@@ -453,6 +453,7 @@ void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
 	hard = rxw_min32(hard, to);
 	if (hard > q->hard)
 		q->hard = hard;
+	assert(q->consumed >= 1);
 	assert(q->hard <= q->next);
 	assert(q->consumed <= q->taken);
 	assert(q->taken <= q->next);
@@ -530,7 +531,8 @@ static void describe_part(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	uint32_t begin = q->parts % 3 ? newest : 1 + turn * (tables - 1) % newest;
 
 	assert(tables > 1);
-	assert(begin >= 1 && begin <= newest);
+	assert(begin >= 1);
+	assert(begin <= newest);
 	q->parts++;
 	ack->base = (uint8_t)begin;
 	ack->tables = (uint8_t)(tables - 1);
@@ -680,6 +682,7 @@ static void append_entry(struct rxw_recvq *q, uint16_t index)
 	struct rxw_rxent *e = entry_at(q, index);
 
 	assert(e->first == q->next);
+	assert(e->count > 0);
 	e->next = RXW_NO_NODE;
 	if (q->ready_tail == RXW_NO_NODE)
 		q->ready_head = index;

@@ -247,6 +247,7 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 	bool tail = at + n == e->count;
 
 	assert(n > 0);
+	assert(first >= e->first);
 	assert(at + n <= e->count);
 	*burst = (struct rxw_burst){
 		.call = p,

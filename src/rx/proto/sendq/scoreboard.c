@@ -28,6 +28,7 @@ static __attribute__((noinline)) void assert_counts(const struct rxw_sendq *q)
 	assert(q->flight + q->acked + q->lost == q->nxt - q->una);
 	assert(q->flight <= q->nxt - q->una);
 	assert(q->acked <= q->nxt - q->una);
+	assert(q->lost <= q->nxt - q->una);
 	assert(q->units.old <= q->flight);
 }
 
@@ -35,6 +36,9 @@ void rxw_sendq_set(struct rxw_sendq *q, uint32_t first, uint32_t n, enum rxw_txs
 		   bool doubted)
 {
 	assert(state != RXW_TX_FLIGHT);
+	assert(n > 0);
+	assert(first >= q->una);
+	assert(first + n <= q->nxt);
 	count_packets(q, first, n, rxw_sent_state(&q->sent, first), false);
 	count_packets(q, first, n, state, true);
 	if (state == RXW_TX_LOST)

@@ -340,6 +340,7 @@ void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
 {
 	struct rxw_sendq *q = &p->tx;
 
+	assert(first <= q->nxt);
 	rxw_sendq_free_sent(q, first);
 	while (q->ent_head != RXW_NO_NODE) {
 		uint16_t i = q->ent_head;

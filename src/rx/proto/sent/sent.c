@@ -254,7 +254,8 @@ struct rxw_txseg *rxw_sent_add(struct rxw_sent *b, uint32_t first, uint32_t coun
 	struct rxw_txseg *s = log_at(b, b->log_count);
 
 	assert(b->log_count < b->log_room);
-	assert(count > 0 && count <= b->room);
+	assert(count > 0);
+	assert(count <= b->room);
 	b->log_count++;
 	*s = (struct rxw_txseg){.first = first,
 				.count = count,
