@@ -26,8 +26,8 @@ DONE = ["src/admin", "src/afs", "src/classic", "src/common", "src/fileserver", "
 ASSERTED = {"src/fileserver": 5.0, "src/observe": 5.0, "src/rx/base": 5.0, "src/rx/engine": 5.0, "src/rx/io": 5.0,
             "src/rx/proto": 5.0, "src/rxgen": 5.0, "src/volume": 5.0}
 # The whole product when this table was last changed. Lower it after an improvement.
-WHOLE = {"one word": 17.4, "shared": 18.9, "same file": 51}
-WHOLE_ASSERTED = 1.9
+WHOLE = {"one word": 0.4, "shared": 1.2, "same file": 0}
+WHOLE_ASSERTED = 4.4
 
 # Folders that have modules in folders of their own.
 GROUPS = ("src/rx", "src/tools")

@@ -9,9 +9,9 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
-#include "common/counters.h"
 #include "fileserver/service/services.h"
 #include "tests/main.h"
+#include "tests/support/counters.h"
 
 static struct shop shop;
 static struct shop_client *a, *b;
@@ -38,10 +38,7 @@ static void teardown(void)
 /* Threads of the library that serve calls. */
 static uint64_t busy_workers(void)
 {
-	struct counters now;
-
-	ck_assert_int_eq(counters_read(&now, shop.server), 0);
-	return counters_get(&now, "workers") - counters_get(&now, "workers_idle");
+	return counter_of(shop.server, "workers") - counter_of(shop.server, "workers_idle");
 }
 
 static unsigned storing(void)

@@ -9,10 +9,10 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
-#include "common/counters.h"
 #include "fileserver/audit/audit.h"
 #include "fileserver/service/services.h"
 #include "tests/main.h"
+#include "tests/support/counters.h"
 
 #define UAE(e) rxw_code_from_errno(e)
 
@@ -388,10 +388,7 @@ static void *blocked_main(void *arg)
 /* Threads of the library that serve calls. */
 static uint64_t busy_workers(void)
 {
-	struct counters now;
-
-	ck_assert_int_eq(counters_read(&now, shop.server), 0);
-	return counters_get(&now, "workers") - counters_get(&now, "workers_idle");
+	return counter_of(shop.server, "workers") - counter_of(shop.server, "workers_idle");
 }
 
 /* Writers that wait for a client which does not answer hold up no other call, and occupy no worker. */
