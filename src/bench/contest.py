@@ -136,7 +136,7 @@ class Rxperf(Contestant):
         self.options = list(options)
 
     def sample(self):
-        rxperf = self.place.program("src/tools/rxperf")
+        rxperf = self.place.program("src/rxperf/rxperf")
         port = free_port()
         each = self.place.bytes // self.calls
         server = Server([rxperf, "server", "-p", str(port), *self.options], [port],
@@ -189,7 +189,7 @@ class Fileserver(Contestant):
 
 class AfscpGet(Fileserver):
     def sample(self):
-        afscp = self.place.program("src/tools/afscp")
+        afscp = self.place.program("src/afscp/afscp")
         server, where = self.serve()
         try:
             # Its own clock, as with rxperf: neither includes the start of a process.
@@ -210,7 +210,7 @@ class AfscpBench(Fileserver):
         self.seconds = seconds
 
     def sample(self):
-        afscp = self.place.program("src/tools/afscp")
+        afscp = self.place.program("src/afscp/afscp")
         server, where = self.serve()
         try:
             r, _, cpu = run_client([afscp, "-s", where, "bench", "bench:/large", "--clients",

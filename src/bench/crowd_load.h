@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "bench/crowd.h"
-#include "tools/common/histogram.h"
+#include "program/histogram.h"
 
 #define CROWD_PIDS 128u
 

@@ -271,7 +271,7 @@ class OpenAfsVolume:
         self.bed, pid = bed, bed.openafs.pid
         self.program = os.readlink(f"/proc/{pid}/exe")
         names = sorted(os.listdir(folder))
-        afscp = bed.place.program("src/tools/afscp")
+        afscp = bed.place.program("src/afscp/afscp")
         run_program([afscp, "-s", bed.openafs.where, "put", *(os.path.join(folder, n) for n in names), VOLUME + ":"],
                     timeout=1200)
         os.kill(pid, signal.SIGQUIT)
@@ -315,7 +315,7 @@ class OpenAfs:
 
     def wait_for_volume(self, target):
         """Until the server has attached its volumes."""
-        afscp, deadline = self.bed.place.program("src/tools/afscp"), time.monotonic() + 60
+        afscp, deadline = self.bed.place.program("src/afscp/afscp"), time.monotonic() + 60
         while True:
             try:
                 return run_program([afscp, "-s", target.where, "stat", VOLUME + ":f00000"], timeout=60)

@@ -25,7 +25,7 @@
 #include "afs/client/client.h"
 #include "bench/count.h"
 #include "common/clock.h"
-#include "tools/common/histogram.h"
+#include "program/histogram.h"
 
 #define PIECE	    262144u
 #define CLIENTS_MAX 1024u

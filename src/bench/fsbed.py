@@ -65,7 +65,7 @@ class Bed:
         return path
 
     def rxvol(self, store, *words):
-        return run_program([self.place.program("src/tools/rxvol"), "-S", store, *words])
+        return run_program([self.place.program("src/rxvol/rxvol"), "-S", store, *words])
 
     def rxfsd(self, name, options, volume, folder, before=()):
         """`before`: words before the command."""

@@ -112,7 +112,7 @@ src_bench_store_LDADD = src/volume/libvolume.la src/afs/librxafs.la $(PTHREAD_LI
 
 # The writable file server, beside OpenAFS's.
 src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c src/bench/count.c src/bench/count.h
-src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_fileserver_load_LDADD = src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 
@@ -121,7 +121,7 @@ src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_load.h src
 	src/bench/crowd_files.c src/bench/crowd_report.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd_raw.c \
 	src/bench/crowd.h src/bench/crowd_raw.h src/bench/count.c src/bench/count.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
-src_bench_crowd_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_crowd_load_LDADD = src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_crowd_load_OBJECTS): $(afs_headers)
 src_bench_crowd_raw_server_SOURCES = src/bench/crowd_raw_server.c src/bench/crowd_raw.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h

@@ -101,7 +101,7 @@ class Rxwire:
     """rxperf at both ends."""
 
     def __init__(self, a):
-        self.program = os.path.join(a["programs"], "src/tools/rxperf")
+        self.program = os.path.join(a["programs"], "src/rxperf/rxperf")
         self.options = a["options"]
         self.server = Server([self.program, "server", "--listen", HOST, "-p", PORT, "--json", *self.options],
                              "server-rxwire")

@@ -6,7 +6,7 @@ from contest import Missing
 from measure import free_port, json_object
 from spending import both_ends
 
-RXPERF = "src/tools/rxperf"
+RXPERF = "src/rxperf/rxperf"
 LOCK = "lock_contended."
 
 

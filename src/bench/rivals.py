@@ -153,7 +153,7 @@ class AfscpBench(Contestant):
 
     def sample(self, count=False):
         place = self.place
-        rxfsd, afscp = place.program("src/fileserver/rxfsd"), place.program("src/tools/afscp")
+        rxfsd, afscp = place.program("src/fileserver/rxfsd"), place.program("src/afscp/afscp")
         fs, vl, vol = free_port(), free_port(), free_port()
         state = os.path.join(place.work, "state")
         os.makedirs(state, exist_ok=True)

@@ -14,12 +14,12 @@
 #include "fileserver/base/base.h"
 #include "fileserver/reload.h"
 #include "fileserver/server.h"
-#include "tools/common/message.h"
-#include "tools/common/metrics.h"
-#include "tools/common/number.h"
-#include "tools/common/options.h"
-#include "tools/common/option_place.h"
-#include "tools/common/signals.h"
+#include "program/message.h"
+#include "program/metrics.h"
+#include "program/number.h"
+#include "program/options.h"
+#include "program/option_place.h"
+#include "program/signals.h"
 
 struct options {
 	struct fsd_settings settings;

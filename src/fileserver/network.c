@@ -10,7 +10,7 @@
 
 #include "afs/numbers.h"
 #include "fileserver/storage.h"
-#include "tools/common/address.h"
+#include "program/address.h"
 
 static int open_server_endpoint(struct fsd_server *server, const struct rxw_config *config,
 				uint16_t port, const char *option, rxw_endpoint **endpoint,

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/common/message.h"
+#include "program/message.h"
 
 #define ANSWER	SIGURG	   /* ignored by default, if the sender does not wait for it */
 #define ASKED	0x72786600 /* values of the signals */

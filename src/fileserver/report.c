@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/counters.h"
-#include "tools/common/address.h"
+#include "program/address.h"
 
 #define TRIM_TICKS 10u /* seconds between looks at memory that was freed */
 

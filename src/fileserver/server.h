@@ -10,8 +10,8 @@
 
 #include "fileserver/guard/guard.h"
 #include "fileserver/tree/tree.h"
-#include "tools/common/metrics.h"
-#include "tools/common/trace.h"
+#include "program/metrics.h"
+#include "program/trace.h"
 
 struct fsd_settings {
 	const char *export;	/* directory to serve; NULL: `store` */

@@ -13,7 +13,7 @@
 #include "afs/volname.h"
 #include "fileserver/sandbox.h"
 #include "fileserver/storage.h"
-#include "tools/common/address.h"
+#include "program/address.h"
 
 static int check_volume_name(struct fsd_server *server, char *message)
 {

@@ -20,17 +20,17 @@ LONGEST_HEADER = 200
 LAYERS = [
     ["src/common"],
     ["src/rx/base"],
-    ["src/rx/proto/core", "src/rx/proto/event", "src/rx/proto/sent", "src/rx/proto/slab",
-     "src/rx/proto/peer"],
-    ["src/rx/proto/output"],
-    ["src/rx/proto/auth"],
-    ["src/rx/proto/recvq"],
+    ["src/rx/proto/peer"],
     ["src/rx/proto/recv"],
-    ["src/rx/proto/sendq"],
     ["src/rx/proto/send"],
-    ["src/rx/proto/call"],
     ["src/rx/proto/conn", "src/rx/io"],
     ["src/rx/engine"],
+    ["src/rx/engine/core"],
+    ["src/rx/engine/observe"],
+    ["src/rx/engine/work"],
+    ["src/rx/engine/send"],
+    ["src/rx/engine/receive"],
+    ["src/rx/engine/stream"],
     ["src/rx/api"],
     ["src/rx/rpc", "src/rx/keys"],
     ["src/rx/rxkad", "src/rx/rxgk"],
@@ -51,11 +51,11 @@ LAYERS = [
     ["src/volume/store"],
     ["src/admin"],
     ["src/observe"],
-    ["src/tools/common"],
-    ["src/tools", "src/fileserver"],
+    ["src/program"],
+    ["src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/fileserver"],
 ]
 ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/volume", "src/admin",
-         "src/observe", "src/tools", "src/fileserver"]
+         "src/observe", "src/program", "src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/fileserver"]
 
 
 def layer_of(module):

@@ -73,20 +73,12 @@ no_clock='common/(cancel|histogram|htable|siphash)[.]h'
 may_include src/common    "$common|rxwire/stats[.]h"
 may_include src/rx/base   "$config|$no_clock|base/.*|$values"
 may_include src/rx/proto  "$config|$no_clock|(base|proto)/.*|$values|rxwire/security[.]h"
-# Modules of proto. state.h is the layout of calls and connections.
-below='(core/core|event/event|sent/sent|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/(repack|sendq)|send/(pmtu|send)|state)'
-may_include src/rx/proto/core   "$config|base/.*|proto/(core/core|event/event)[.]h|$values"
-may_include src/rx/proto/event  "$config|base/.*|proto/(event/event|state)[.]h|$values"
-may_include src/rx/proto/slab   "$config|base/.*|proto/slab/slab[.]h"
-may_include src/rx/proto/sent   "$config|base/.*|proto/sent/sent[.]h"
-may_include src/rx/proto/output "$config|base/.*|proto/(core/core|event/event|state)[.]h|$values"
-may_include src/rx/proto/peer   "$config|common/htable[.]h|base/.*|proto/peer/(cookie|peer|table|wide)[.]h"
-may_include src/rx/proto/auth   "$config|base/.*|proto/(core/core|output/output|auth/auth|state)[.]h|rxwire/security[.]h"
-for module in recvq recv sendq send; do
-	may_include src/rx/proto/$module "$config|base/.*|proto/${below}[.]h"
-done
-may_include src/rx/proto/call "$config|base/.*|proto/(call/call|state)[.]h"
-may_include src/rx/proto/conn "$config|base/.*|proto/(call/call|conn/conn|state)[.]h"
+# Modules of proto, each with those below it. state.h is the layout of calls and connections.
+ok="$config|common/htable[.]h|base/.*|proto/(state|peer/.*)[.]h|rxwire/security[.]h|$values"
+may_include src/rx/proto/peer "$ok"
+may_include src/rx/proto/recv "$ok|proto/recv/.*"
+may_include src/rx/proto/send "$ok|proto/(recv/recvq?|send/.*)[.]h"
+may_include src/rx/proto/conn "$ok|proto/(recv/recvq?|send/(send|sendq|sent)|conn/.*)[.]h"
 may_include src/rx/io     "$config|$common|(base|io)/.*|$values"
 may_include src/rx/engine "$config|$common|(base|proto|io|engine)/.*|$values|rxwire/.*"
 may_include src/rx/api   "$config|$common|(base|proto|io|engine|api)/.*|rxwire/.*"
@@ -141,24 +133,24 @@ may_include src/protection "$config|common/(clock|held)[.]h|protection/(protecti
 may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"
-may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
-may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
-may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"
-may_include src/tools/protection "$config|$common|$programs|tools/(common|protection)/.*|protection/protection[.]h|rxwire/.*"
-may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
-may_include src/tools/volumes "$config|$common|$programs|tools/(common|volumes)/.*|tools/copy/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
+may_include src/program "$config|$common|$programs|program/.*|rxwire/.*"
+may_include src/rxperf "$config|$common|$programs|(program|rxperf|afs)/.*|rxwire/.*"
+may_include src/afscp "$config|$common|$programs|(program|afscp|afs)/.*|rxwire/.*"
+may_include src/rxpt "$config|$common|$programs|(program|rxpt)/.*|protection/protection[.]h|rxwire/.*"
+may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(program|rxwstat)/.*|rxwire/.*"
+may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/(callbacks|memory)|export/export|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/interface[.]h'
 server_module() {
-	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
+	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	case $module in acl | export | service) ok="$ok|volume/interface[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
-		"$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/store/store[.]h"
+		"$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/store/store[.]h"
 }
 server_module base
 server_module guard base
@@ -171,8 +163,8 @@ server_module audit base
 server_module control base
 server_module export base guard tree volume callbacks
 server_module service base guard tree callbacks export acl audit io
-may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
-may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
+may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
+may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
 # bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.
@@ -191,10 +183,10 @@ for module in keys token rxkad rxgk; do
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
 may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(rxkad_conn|der|ticket)|rxgk/negotiate)[.]h|\
-(rxgen|tools)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
+(rxgen|program)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do
-	may_include src/tests/$folder "$tests|(fileserver|rxgen|tools)/.*|(api/observer|short/all-types)[.]h"
+	may_include src/tests/$folder "$tests|(fileserver|rxgen|program)/.*|(api/observer|short/all-types)[.]h"
 done
 
 # The layers base and proto know no threads, sockets or clock, and allocate through base/buf.c. Memory that xdr.c
@@ -243,7 +235,7 @@ for floor in rx/base rx/proto rx/io rx/engine rx/api rx/rpc rx/rpcstats rx/keys 
 done
 grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' $(find src/rx src/observe -name '*.c') | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
 # Programs stay in the C locale, because other programs read their output.
-grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/observe src/rxgen src/afs src/tools src/fileserver -name '*.[ch]') |
+grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/observe src/rxgen src/afs src/program src/afscp src/rxperf src/rxpt src/rxvol src/rxwstat src/fileserver -name '*.[ch]') |
 	sed 's/$/: programs stay in the C locale/' >> "$bad"
 
 # Each file has a licence line first, and at most 1,200 lines.

@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "tools/common/message.h"
+#include "program/message.h"
 
 /* Global, like stderr. `journal` is set before other threads exist. */
 static bool journal;

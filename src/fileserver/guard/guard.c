@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "fileserver/base/base.h"
-#include "tools/common/address.h"
+#include "program/address.h"
 
 #define SEEN	     1024 /* slots of the table of identities that were logged */
 #define REFUSED_NS   (60 * (uint64_t)NS_PER_S) /* between lines about tickets without a key */

@@ -9,7 +9,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "tools/common/auth.h"
+#include "program/auth.h"
 
 enum fsd_service_kind {
 	FSD_FS,

@@ -5,7 +5,7 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/services.h"
-#include "tools/common/address.h"
+#include "program/address.h"
 
 #define LOGGED_MOST 16u
 

@@ -8,14 +8,14 @@
 
 #include "common/cancel.h"
 #include "common/sized.h"
-#include "engine/conn/lifecycle.h"
-#include "engine/dispatch/dispatch.h"
-#include "engine/fork/fork.h"
+#include "engine/receive/lifecycle.h"
+#include "engine/send/dispatch.h"
+#include "engine/receive/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "api/flows.h"
 #include "api/observer.h"
-#include "proto/event/event.h"
+#include "proto/peer/event.h"
 
 #define ALL_EVENTS     (RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)
 #define CHECK_INTERVAL (100 * RXW_MS) /* a channel that got BUSY becomes free by time alone */

@@ -4,9 +4,9 @@
 
 #include <rxwire/afs.h>
 
-#include "engine/conn/lifecycle.h"
-#include "engine/dispatch/dispatch.h"
-#include "engine/fork/fork.h"
+#include "engine/receive/lifecycle.h"
+#include "engine/send/dispatch.h"
+#include "engine/receive/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 

@@ -12,7 +12,7 @@
 #include <rxwire/stats.h>
 
 #include "base/names.h"
-#include "proto/event/event.h"
+#include "proto/peer/event.h"
 
 enum {
 	RXW_RECEIVED,

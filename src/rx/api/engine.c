@@ -5,8 +5,8 @@
 
 #include "common/cancel.h"
 #include "common/cpus.h"
-#include "engine/files/files.h"
-#include "engine/fork/fork.h"
+#include "engine/work/files.h"
+#include "engine/receive/fork.h"
 #include "engine/objects.h"
 #include "api/config.h"
 

@@ -8,7 +8,7 @@
 #include <rxwire/call.h>
 #include <rxwire/stats.h>
 
-#include "engine/fork/fork.h"
+#include "engine/receive/fork.h"
 #include "api/flows.h"
 #include "common/cancel.h"
 #include "engine/lock.h"

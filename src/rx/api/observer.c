@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Internal functions for generated stubs: the observer, and why a call could not begin. */
-#include "engine/fork/fork.h"
+#include "engine/receive/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "api/observer.h"

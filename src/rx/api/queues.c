@@ -8,8 +8,8 @@
 
 #include "common/cancel.h"
 #include "common/sized.h"
-#include "engine/dispatch/dispatch.h"
-#include "engine/fork/fork.h"
+#include "engine/send/dispatch.h"
+#include "engine/receive/fork.h"
 #include "engine/objects.h"
 #include "engine/stream/stream.h"
 

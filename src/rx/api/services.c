@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/sized.h"
-#include "engine/conn/lifecycle.h"
-#include "engine/dispatch/dispatch.h"
-#include "engine/fork/fork.h"
+#include "engine/receive/lifecycle.h"
+#include "engine/send/dispatch.h"
+#include "engine/receive/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

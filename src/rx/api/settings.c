@@ -5,7 +5,7 @@
 
 #include "api/config.h"
 #include "api/settings.h"
-#include "engine/fork/fork.h"
+#include "engine/receive/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

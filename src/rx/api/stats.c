@@ -8,7 +8,7 @@
 
 #include "api/counters.h"
 #include "common/sized.h"
-#include "engine/fork/fork.h"
+#include "engine/receive/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 

@@ -6,8 +6,8 @@
 
 #include "common/cancel.h"
 #include "common/sized.h"
-#include "engine/fork/fork.h"
-#include "engine/trace/ring.h"
+#include "engine/receive/fork.h"
+#include "engine/observe/ring.h"
 
 #define MEMORY	   ((size_t)4 << 20)
 #define MEMORY_MIN ((size_t)64 << 10)

@@ -13,8 +13,8 @@
 
 #include <rxwire/file.h>
 
-#include "engine/files/files.h"
-#include "engine/fork/fork.h"
+#include "engine/work/files.h"
+#include "engine/receive/fork.h"
 #include "engine/objects.h"
 
 #define TURN   ((uint64_t)1 << 20) /* bytes that a thread moves in a row */

@@ -9,41 +9,41 @@ rx_sources += \
 	src/rx/engine/core/refs.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
 	src/rx/engine/core/affinity.c src/rx/engine/core/affinity.h \
 	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
-	src/rx/engine/files/files.c src/rx/engine/files/files.h \
-	src/rx/engine/trace/records.c src/rx/engine/trace/records.h \
-	src/rx/engine/trace/ring.c src/rx/engine/trace/ring.h src/rx/engine/trace/trace.h \
-	src/rx/engine/timer/wheel.c src/rx/engine/timer/timer.h \
-	src/rx/engine/sched/deferral.c \
-	src/rx/engine/sched/quick.c src/rx/engine/sched/quick.h src/rx/engine/sched/stalled.c \
-	src/rx/engine/sched/workers.c src/rx/engine/sched/sched.h \
-	src/rx/engine/jobs/jobs.c src/rx/engine/jobs/jobs.h \
-	src/rx/engine/events/events.c src/rx/engine/events/events.h \
-	src/rx/engine/queue/channels.c \
-	src/rx/engine/queue/event_queue.c src/rx/engine/queue/queue.h \
-	src/rx/engine/effects/effects.c src/rx/engine/effects/effects.h \
-	src/rx/engine/tx/batch.c src/rx/engine/tx/tx.h \
-	src/rx/engine/tx/control_packets.c \
-	src/rx/engine/dispatch/callback.c \
-	src/rx/engine/dispatch/dispatch.c src/rx/engine/dispatch/dispatch.h \
-	src/rx/engine/dispatch/send.c \
-	src/rx/engine/conn/lifecycle.c src/rx/engine/conn/lifecycle.h \
-	src/rx/engine/admit/admit.h src/rx/engine/admit/address_cookie.c \
-	src/rx/engine/admit/evict.c \
-	src/rx/engine/admit/slow_calls.c \
-	src/rx/engine/admit/unvalidated.c \
-	src/rx/engine/verify/deliver.c src/rx/engine/verify/verify.h \
-	src/rx/engine/verify/authenticate.c \
-	src/rx/engine/diag/rxdebug.c src/rx/engine/diag/diag.h \
-	src/rx/engine/rx/batch.h src/rx/engine/rx/rx.h \
-	src/rx/engine/rx/expire.c \
-	src/rx/engine/rx/shared.c \
-	src/rx/engine/rx/icmp.c \
-	src/rx/engine/rx/lookup.c \
-	src/rx/engine/rx/follow.c \
-	src/rx/engine/rx/receive.c \
-	src/rx/engine/rx/role.c \
-	src/rx/engine/fork/fork.c src/rx/engine/fork/fork.h \
+	src/rx/engine/work/files.c src/rx/engine/work/files.h \
+	src/rx/engine/observe/records.c src/rx/engine/observe/records.h \
+	src/rx/engine/observe/ring.c src/rx/engine/observe/ring.h src/rx/engine/observe/trace.h \
+	src/rx/engine/core/wheel.c src/rx/engine/core/timer.h \
+	src/rx/engine/work/deferral.c \
+	src/rx/engine/work/quick.c src/rx/engine/work/quick.h src/rx/engine/work/stalled.c \
+	src/rx/engine/work/workers.c src/rx/engine/work/sched.h \
+	src/rx/engine/work/jobs.c src/rx/engine/work/jobs.h \
+	src/rx/engine/core/events.c src/rx/engine/core/events.h \
+	src/rx/engine/work/channels.c \
+	src/rx/engine/work/event_queue.c src/rx/engine/work/queue.h \
+	src/rx/engine/send/effects.c src/rx/engine/send/effects.h \
+	src/rx/engine/send/batch.c src/rx/engine/send/tx.h \
+	src/rx/engine/send/control_packets.c \
+	src/rx/engine/send/callback.c \
+	src/rx/engine/send/dispatch.c src/rx/engine/send/dispatch.h \
+	src/rx/engine/send/send.c \
+	src/rx/engine/receive/lifecycle.c src/rx/engine/receive/lifecycle.h \
+	src/rx/engine/receive/admit.h src/rx/engine/receive/address_cookie.c \
+	src/rx/engine/receive/evict.c \
+	src/rx/engine/receive/slow_calls.c \
+	src/rx/engine/receive/unvalidated.c \
+	src/rx/engine/receive/deliver.c src/rx/engine/receive/verify.h \
+	src/rx/engine/receive/authenticate.c \
+	src/rx/engine/observe/rxdebug.c src/rx/engine/observe/diag.h \
+	src/rx/engine/receive/batch.h src/rx/engine/receive/rx.h \
+	src/rx/engine/receive/expire.c \
+	src/rx/engine/receive/shared.c \
+	src/rx/engine/receive/icmp.c \
+	src/rx/engine/receive/lookup.c \
+	src/rx/engine/receive/follow.c \
+	src/rx/engine/receive/receive.c \
+	src/rx/engine/receive/role.c \
+	src/rx/engine/receive/fork.c src/rx/engine/receive/fork.h \
 	src/rx/engine/stream/read.c src/rx/engine/stream/stream.h \
 	src/rx/engine/stream/wait.c \
 	src/rx/engine/stream/write.c \
-	src/rx/engine/serve/serve.c src/rx/engine/serve/serve.h
+	src/rx/engine/stream/serve.c src/rx/engine/stream/serve.h

@@ -9,16 +9,16 @@
 #ifndef RXW_PROTO_STATE_H
 #define RXW_PROTO_STATE_H
 
-#include "proto/auth/auth.h"
-#include "proto/core/core.h"
-#include "proto/event/event.h"
-#include "proto/output/output.h"
+#include "proto/peer/auth.h"
+#include "proto/peer/core.h"
+#include "proto/peer/event.h"
+#include "proto/peer/output.h"
 #include "proto/peer/peer.h"
 #include "proto/recv/recv.h"
-#include "proto/recvq/recvq.h"
+#include "proto/recv/recvq.h"
 #include "proto/send/send.h"
-#include "proto/sendq/sendq.h"
-#include "proto/sent/sent.h"
+#include "proto/send/sendq.h"
+#include "proto/send/sent.h"
 #include "proto/state_roam.h"
 
 enum rxw_call_state {

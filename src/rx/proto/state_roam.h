@@ -3,7 +3,7 @@
 #ifndef RXW_PROTO_STATE_ROAM_H
 #define RXW_PROTO_STATE_ROAM_H
 
-#include "proto/core/core.h"
+#include "proto/peer/core.h"
 
 /* Server: the latest PING to another address of the client, for proof. */
 struct rxw_asked {

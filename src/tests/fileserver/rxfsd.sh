@@ -5,7 +5,7 @@
 export LC_ALL=C
 set -u
 rxfsd=$top_builddir/src/fileserver/rxfsd
-afscp=$top_builddir/src/tools/afscp
+afscp=$top_builddir/src/afscp/afscp
 dir=$(mktemp -d "${TMPDIR:-/tmp}/rxfsd-test-XXXXXX") || exit 99
 pid=
 cleanup() {

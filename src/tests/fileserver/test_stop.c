@@ -130,7 +130,7 @@ START_TEST(stop_with_blocked_read)
 	tree_text(root, "large", "");
 	ck_assert_int_eq(truncate(tree_path(root, "large"), 8 << 20), 0);
 	ck_assert(!pipe2(begun, O_CLOEXEC) && !pipe2(never, O_CLOEXEC) && !pipe2(where, O_CLOEXEC));
-	snprintf(program, sizeof(program), "%s/src/tools/afscp", top ? top : ".");
+	snprintf(program, sizeof(program), "%s/src/afscp/afscp", top ? top : ".");
 	daemon = start(NULL, NULL, NULL);
 	read_from(where[0], server, sizeof(server));
 	client = start(program, server, path);

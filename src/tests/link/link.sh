@@ -50,7 +50,7 @@ for way in send recv; do
 done
 kill -INT $server && wait $server
 END
-RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" reorder-40 sh "$PWD/lab-rxperf.$$" "$top_builddir/src/tools/rxperf" \
+RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" reorder-40 sh "$PWD/lab-rxperf.$$" "$top_builddir/src/rxperf/rxperf" \
 	"$PWD/lab-serve.$$" ||
 	{ echo "FAIL: rxperf"; failed=1; }
 rm -f "lab-rxperf.$$"
@@ -69,7 +69,7 @@ echo "$packets packets, $receives system calls to receive them"
 [ "$packets" -gt 3000 ] && [ "$receives" -lt $((packets * 20)) ]
 END
 RXW_LAB_IPV4=1 bash "$here/lab" "$top_builddir" none,rate=20Mbit,delay=10ms,queue=200ms \
-	sh "$PWD/lab-polls.$$" "$top_builddir/src/tools/rxperf" "$PWD/lab-serve.$$" || { echo "FAIL: a caller polls"; failed=1; }
+	sh "$PWD/lab-polls.$$" "$top_builddir/src/rxperf/rxperf" "$PWD/lab-serve.$$" || { echo "FAIL: a caller polls"; failed=1; }
 rm -f "lab-polls.$$"
 
 # Calls behind a NAT that gives the client another address and port in the middle, with each class.
@@ -88,7 +88,7 @@ kill -INT $server && wait $server
 END
 RXW_LAB_IPV4=1 bash "$here/lab" "$top_builddir" \
 	'none,rate=20Mbit,delay=10ms,queue=200ms,nat=10.93.1.101 10.93.1.102,rebind=1s' \
-	sh "$PWD/lab-moved.$$" "$top_builddir/src/tools/rxperf" "$PWD/lab-serve.$$" "$PWD/lab-keys.$$" || { echo "FAIL: moved"; failed=1; }
+	sh "$PWD/lab-moved.$$" "$top_builddir/src/rxperf/rxperf" "$PWD/lab-serve.$$" "$PWD/lab-keys.$$" || { echo "FAIL: moved"; failed=1; }
 rm -f "lab-moved.$$" "lab-keys.$$" "lab-serve.$$"
 
 # Mistakes.

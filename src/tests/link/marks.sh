@@ -10,7 +10,7 @@ check() {
 	case=$1 address=$2 settings=$3
 	shift 3
 	RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" "$path,$settings" "$python" -B "$here/marks.py" "$case" \
-		"$address" "$top_builddir/src/tools/rxperf" "$@" && return
+		"$address" "$top_builddir/src/rxperf/rxperf" "$@" && return
 	echo "FAIL: $case with $settings $*"
 	failed=1
 }

@@ -3,4 +3,4 @@
 
 . "$top_srcdir/src/tests/link/needs.sh"
 RXW_LAB_IPV4=1 bash "$here/lab" "$top_builddir" none,delay=5ms \
-	"$python" -B "$here/rule8.py" "$top_builddir/src/tools/rxperf"
+	"$python" -B "$here/rule8.py" "$top_builddir/src/rxperf/rxperf"

@@ -40,7 +40,7 @@ def main():
     if six and not os.path.exists("/proc/net/if_inet6"):
         print("no IPv6")
         return
-    rxperf, rxwplot = (os.path.join(build, "src/tools", p) for p in ("rxperf", "rxwplot"))
+    rxperf, rxwplot = (os.path.join(build, "src", p, p) for p in ("rxperf", "rxwplot"))
     folders = [os.path.join(link, side) for side in ("near", "far")]
     for f in folders:
         os.mkdir(f, 0o700)

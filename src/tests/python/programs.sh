@@ -25,7 +25,7 @@ done
 cd "$work" || exit 99
 
 mkfifo out
-"$top_builddir/src/tools/rxperf" server -p 0 --listen 127.0.0.1 > out 2> err &
+"$top_builddir/src/rxperf/rxperf" server -p 0 --listen 127.0.0.1 > out 2> err &
 servers="$servers $!"
 exec 3< out
 while read -r line <&3; do

@@ -9,7 +9,7 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
-#include "proto/auth/auth.h"
+#include "proto/peer/auth.h"
 #include "rxgk/client.h"
 #include "sim.h"
 #include "tests/support/test_class.h"

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "challenger.h"
-#include "proto/auth/auth.h"
+#include "proto/peer/auth.h"
 
 #define SEAL_SIZE 4
 

@@ -4,7 +4,7 @@
 #include "engine/objects.h"
 #include "internals.h"
 #include "io/io_sock.h"
-#include "proto/auth/auth.h"
+#include "proto/peer/auth.h"
 #include "tests/support/test_class.h"
 
 const size_t internals_connection_size = sizeof(struct rxw_connection);

@@ -6,7 +6,7 @@
 #ifndef TESTS_SUPPORT_TEST_CLASS_H
 #define TESTS_SUPPORT_TEST_CLASS_H
 
-#include "proto/auth/auth.h"
+#include "proto/peer/auth.h"
 
 extern struct rxw_security rxw_security_test_class;
 

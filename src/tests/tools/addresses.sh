@@ -8,7 +8,7 @@ if [ -z "${RXWIRE_OWN_NETWORK:-}" ]; then
 	RXWIRE_OWN_NETWORK=1 exec unshare -n -m sh "$0"
 fi
 . "$top_srcdir/src/tests/tools/lib.sh"
-rxwstat=$top_builddir/src/tools/rxwstat
+rxwstat=$top_builddir/src/rxwstat/rxwstat
 
 [ -x "$rxfsd" ] || { echo "SKIP: rxfsd is not built"; exit 77; }
 command -v ip > /dev/null || { echo "SKIP: there is no ip(8)"; exit 77; }

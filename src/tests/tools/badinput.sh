@@ -79,7 +79,7 @@ refused 2 '--bytes has an effect only with -c send, -c recv or --mix' client -c 
 refused 2 '--mix-streams has an effect only with --mix' client -c rpc --mix-streams 4 -s 127.0.0.1
 refused 2 '--arrivals has an effect only with --rate' client -c rpc --arrivals even -s 127.0.0.1
 refused 2 '--per-stream has an effect only with --json' client -c rpc --per-stream -s 127.0.0.1
-refused 2 '--interval and --count are for --live' "$top_builddir/src/tools/rxwstat" -n 3 127.0.0.1
+refused 2 '--interval and --count are for --live' "$top_builddir/src/rxwstat/rxwstat" -n 3 127.0.0.1
 
 # A port that is taken: reported, with a remedy.
 start_rxperf first

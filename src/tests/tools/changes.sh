@@ -2,7 +2,7 @@
 # afscp with the store of rxfsd on loopback: commands that change a volume, and their failures.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/tools/rxvol
+rxvol=$top_builddir/src/rxvol/rxvol
 
 for program in "$rxfsd" "$rxvol"; do
 	[ -x "$program" ] || { echo "SKIP: $program is not built"; exit 77; }

@@ -3,8 +3,8 @@
 
 set -u
 : "${top_builddir:=.}" "${top_srcdir:=.}"
-rxperf=$top_builddir/src/tools/rxperf
-afscp=$top_builddir/src/tools/afscp
+rxperf=$top_builddir/src/rxperf/rxperf
+afscp=$top_builddir/src/afscp/afscp
 rxfsd=$top_builddir/src/fileserver/rxfsd
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/rxwire-tools-XXXXXX") || exit 99

@@ -1,113 +1,113 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests in src/tests/tools: check_tests += src/tests/tools/test_NAME (see src/tests/local.mk).
 
-tools_test_libs = src/tools/libtools.la src/rx/librxwire.la \
+tools_test_libs = src/program/libprogram.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(INIH_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
 
-check_tests += src/tests/tools/common/test_address
-src_tests_tools_common_test_address_SOURCES = src/tests/tools/common/test_address.c src/tests/tools/testing.h
-src_tests_tools_common_test_address_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_address
+src_tests_program_test_address_SOURCES = src/tests/program/test_address.c src/tests/tools/testing.h
+src_tests_program_test_address_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/perf/test_arrivals
-src_tests_tools_perf_test_arrivals_SOURCES = \
-	src/tests/tools/perf/test_arrivals.c src/tests/tools/testing.h src/tools/perf/arrivals.c
-src_tests_tools_perf_test_arrivals_LDADD = $(tools_test_libs) -lm
+check_tests += src/tests/rxperf/test_arrivals
+src_tests_rxperf_test_arrivals_SOURCES = \
+	src/tests/rxperf/test_arrivals.c src/tests/tools/testing.h src/rxperf/arrivals.c
+src_tests_rxperf_test_arrivals_LDADD = $(tools_test_libs) -lm
 
-check_tests += src/tests/tools/common/test_histogram
-src_tests_tools_common_test_histogram_SOURCES = src/tests/tools/common/test_histogram.c src/tests/tools/testing.h
-src_tests_tools_common_test_histogram_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_histogram
+src_tests_program_test_histogram_SOURCES = src/tests/program/test_histogram.c src/tests/tools/testing.h
+src_tests_program_test_histogram_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/perf/test_latency
-src_tests_tools_perf_test_latency_SOURCES = \
-	src/tests/tools/perf/test_latency.c src/tests/tools/testing.h src/tools/perf/latency.c
-src_tests_tools_perf_test_latency_LDADD = $(tools_test_libs)
+check_tests += src/tests/rxperf/test_latency
+src_tests_rxperf_test_latency_SOURCES = \
+	src/tests/rxperf/test_latency.c src/tests/tools/testing.h src/rxperf/latency.c
+src_tests_rxperf_test_latency_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/common/test_endpoints
-src_tests_tools_common_test_endpoints_SOURCES = src/tests/tools/common/test_endpoints.c src/tests/tools/testing.h
-src_tests_tools_common_test_endpoints_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_endpoints
+src_tests_program_test_endpoints_SOURCES = src/tests/program/test_endpoints.c src/tests/tools/testing.h
+src_tests_program_test_endpoints_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/common/test_message
-src_tests_tools_common_test_message_SOURCES = src/tests/tools/common/test_message.c src/tests/tools/testing.h
-src_tests_tools_common_test_message_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_message
+src_tests_program_test_message_SOURCES = src/tests/program/test_message.c src/tests/tools/testing.h
+src_tests_program_test_message_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/common/test_metrics
-src_tests_tools_common_test_metrics_SOURCES = src/tests/tools/common/test_metrics.c src/tests/tools/testing.h
-src_tests_tools_common_test_metrics_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_metrics
+src_tests_program_test_metrics_SOURCES = src/tests/program/test_metrics.c src/tests/tools/testing.h
+src_tests_program_test_metrics_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/common/test_number
-src_tests_tools_common_test_number_SOURCES = src/tests/tools/common/test_number.c src/tests/tools/testing.h
-src_tests_tools_common_test_number_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_number
+src_tests_program_test_number_SOURCES = src/tests/program/test_number.c src/tests/tools/testing.h
+src_tests_program_test_number_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/common/test_options
-src_tests_tools_common_test_options_SOURCES = src/tests/tools/common/test_options.c src/tests/tools/testing.h
-src_tests_tools_common_test_options_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_options
+src_tests_program_test_options_SOURCES = src/tests/program/test_options.c src/tests/tools/testing.h
+src_tests_program_test_options_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/copy/test_arguments
-src_tests_tools_copy_test_arguments_SOURCES = \
-	src/tests/tools/copy/test_arguments.c src/tests/tools/testing.h src/tools/copy/arguments.c
-src_tests_tools_copy_test_arguments_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_tools_copy_test_arguments_LDADD = $(tools_test_libs)
-$(src_tests_tools_copy_test_arguments_OBJECTS): $(afs_headers)
+check_tests += src/tests/afscp/test_arguments
+src_tests_afscp_test_arguments_SOURCES = \
+	src/tests/afscp/test_arguments.c src/tests/tools/testing.h src/afscp/arguments.c
+src_tests_afscp_test_arguments_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_afscp_test_arguments_LDADD = $(tools_test_libs)
+$(src_tests_afscp_test_arguments_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/tools/copy/test_change
-src_tests_tools_copy_test_change_SOURCES = \
-	src/tests/tools/copy/test_change.c src/tests/tools/testing.h src/tools/copy/change.c \
-	src/tools/copy/change_error.c src/tools/copy/entries.c src/tools/copy/glob.c src/tools/copy/mode.c \
-	src/tools/copy/name_commands.c src/tools/copy/partname.c src/tools/copy/progress.c src/tools/copy/remove.c \
-	src/tools/copy/retry.c src/tools/copy/run.c src/tools/copy/lookup.c
-src_tests_tools_copy_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_tools_copy_test_change_LDADD = src/afs/librxafs.la $(tools_test_libs)
-$(src_tests_tools_copy_test_change_OBJECTS): $(afs_headers)
+check_tests += src/tests/afscp/test_change
+src_tests_afscp_test_change_SOURCES = \
+	src/tests/afscp/test_change.c src/tests/tools/testing.h src/afscp/change.c \
+	src/afscp/change_error.c src/afscp/entries.c src/afscp/glob.c src/afscp/mode.c \
+	src/afscp/name_commands.c src/afscp/partname.c src/afscp/progress.c src/afscp/remove.c \
+	src/afscp/retry.c src/afscp/run.c src/afscp/lookup.c
+src_tests_afscp_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_afscp_test_change_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_afscp_test_change_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/tools/copy/test_change_error
-src_tests_tools_copy_test_change_error_SOURCES = \
-	src/tests/tools/copy/test_change_error.c src/tests/tools/testing.h src/tools/copy/change_error.c
-src_tests_tools_copy_test_change_error_LDADD = src/afs/librxafs.la $(tools_test_libs)
-$(src_tests_tools_copy_test_change_error_OBJECTS): $(afs_headers)
+check_tests += src/tests/afscp/test_change_error
+src_tests_afscp_test_change_error_SOURCES = \
+	src/tests/afscp/test_change_error.c src/tests/tools/testing.h src/afscp/change_error.c
+src_tests_afscp_test_change_error_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_afscp_test_change_error_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/tools/copy/test_mixspec
-src_tests_tools_copy_test_mixspec_SOURCES = \
-	src/tests/tools/copy/test_mixspec.c src/tests/tools/testing.h src/tools/copy/mixspec.c
-src_tests_tools_copy_test_mixspec_LDADD = $(tools_test_libs)
+check_tests += src/tests/afscp/test_mixspec
+src_tests_afscp_test_mixspec_SOURCES = \
+	src/tests/afscp/test_mixspec.c src/tests/tools/testing.h src/afscp/mixspec.c
+src_tests_afscp_test_mixspec_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/copy/test_mode
-src_tests_tools_copy_test_mode_SOURCES = \
-	src/tests/tools/copy/test_mode.c src/tests/tools/testing.h src/tools/copy/mode.c
-src_tests_tools_copy_test_mode_LDADD = $(tools_test_libs)
+check_tests += src/tests/afscp/test_mode
+src_tests_afscp_test_mode_SOURCES = \
+	src/tests/afscp/test_mode.c src/tests/tools/testing.h src/afscp/mode.c
+src_tests_afscp_test_mode_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/copy/test_progress
-src_tests_tools_copy_test_progress_SOURCES = \
-	src/tests/tools/copy/test_progress.c src/tests/tools/testing.h src/tools/copy/progress.c
-src_tests_tools_copy_test_progress_LDADD = $(tools_test_libs)
+check_tests += src/tests/afscp/test_progress
+src_tests_afscp_test_progress_SOURCES = \
+	src/tests/afscp/test_progress.c src/tests/tools/testing.h src/afscp/progress.c
+src_tests_afscp_test_progress_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/common/test_report
-src_tests_tools_common_test_report_SOURCES = src/tests/tools/common/test_report.c src/tests/tools/testing.h
-src_tests_tools_common_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_tools_common_test_report_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_report
+src_tests_program_test_report_SOURCES = src/tests/program/test_report.c src/tests/tools/testing.h
+src_tests_program_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_program_test_report_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/perf/test_serve
-src_tests_tools_perf_test_serve_SOURCES = \
-	src/tests/tools/perf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h \
-	src/tools/perf/flow.c src/tools/perf/serve.c src/tools/perf/wire.c
-src_tests_tools_perf_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_tools_perf_test_serve_LDADD = src/afs/librxafs.la $(tools_test_libs)
-$(src_tests_tools_perf_test_serve_OBJECTS): $(afs_headers)
+check_tests += src/tests/rxperf/test_serve
+src_tests_rxperf_test_serve_SOURCES = \
+	src/tests/rxperf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h \
+	src/rxperf/flow.c src/rxperf/serve.c src/rxperf/wire.c
+src_tests_rxperf_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_rxperf_test_serve_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_rxperf_test_serve_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/tools/common/test_signals
-src_tests_tools_common_test_signals_SOURCES = src/tests/tools/common/test_signals.c src/tests/tools/testing.h
-src_tests_tools_common_test_signals_LDADD = $(tools_test_libs)
+check_tests += src/tests/program/test_signals
+src_tests_program_test_signals_SOURCES = src/tests/program/test_signals.c src/tests/tools/testing.h
+src_tests_program_test_signals_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/copy/test_sink
-src_tests_tools_copy_test_sink_SOURCES = \
-	src/tests/tools/copy/test_sink.c src/tests/tools/testing.h src/tools/copy/partname.c src/tools/copy/sink.c
-src_tests_tools_copy_test_sink_LDADD = $(tools_test_libs)
-src_tests_tools_copy_test_sink_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
+check_tests += src/tests/afscp/test_sink
+src_tests_afscp_test_sink_SOURCES = \
+	src/tests/afscp/test_sink.c src/tests/tools/testing.h src/afscp/partname.c src/afscp/sink.c
+src_tests_afscp_test_sink_LDADD = $(tools_test_libs)
+src_tests_afscp_test_sink_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
 
-check_tests += src/tests/tools/perf/test_wire
-src_tests_tools_perf_test_wire_SOURCES = \
-	src/tests/tools/perf/test_wire.c src/tests/tools/testing.h src/tools/perf/wire.c
-src_tests_tools_perf_test_wire_LDADD = src/afs/librxafs.la $(tools_test_libs)
-$(src_tests_tools_perf_test_wire_OBJECTS): $(afs_headers)
+check_tests += src/tests/rxperf/test_wire
+src_tests_rxperf_test_wire_SOURCES = \
+	src/tests/rxperf/test_wire.c src/tests/tools/testing.h src/rxperf/wire.c
+src_tests_rxperf_test_wire_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_rxperf_test_wire_OBJECTS): $(afs_headers)
 
 # Programs with each other on loopback.
 check_scripts += src/tests/tools/addresses.sh
@@ -121,5 +121,5 @@ check_scripts += src/tests/tools/rxperf.sh
 check_scripts += src/tests/tools/rxpt.sh
 check_scripts += src/tests/tools/rxvol.sh
 check_scripts += src/tests/tools/rxwstat.sh
-check_scripts += src/tests/tools/plot/rxwplot.sh
-EXTRA_DIST += src/tests/tools/plot/plot.py src/tests/tools/lib.sh src/tests/tools/rules.test.yml
+check_scripts += src/tests/rxwplot/rxwplot.sh
+EXTRA_DIST += src/tests/rxwplot/plot.py src/tests/tools/lib.sh src/tests/tools/rules.test.yml

@@ -8,8 +8,8 @@ if [ -z "${machines_inside:-}" ]; then
 	exec unshare -rn sh "$0"
 fi
 . "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/tools/rxvol
-rxpt=$top_builddir/src/tools/rxpt
+rxvol=$top_builddir/src/rxvol/rxvol
+rxpt=$top_builddir/src/rxpt/rxpt
 [ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
 store=$work/store
 server_address=10.91.7.1

@@ -48,11 +48,11 @@ help server "$rxperf" server
 help client "$rxperf" client
 help afscp "$afscp"
 help rxfsd "$rxfsd"
-help rxwstat "$top_builddir/src/tools/rxwstat"
+help rxwstat "$top_builddir/src/rxwstat/rxwstat"
 python=${PYTHON3:-python3}
-! command -v "$python" > /dev/null || help rxwplot "$python" -B "$top_builddir/src/tools/rxwplot"
-help rxpt "$top_builddir/src/tools/rxpt"
-help rxvol "$top_builddir/src/tools/rxvol"
+! command -v "$python" > /dev/null || help rxwplot "$python" -B "$top_builddir/src/rxwplot/rxwplot"
+help rxpt "$top_builddir/src/rxpt/rxpt"
+help rxvol "$top_builddir/src/rxvol/rxvol"
 help rxwgen "$top_builddir/src/rxgen/rxwgen"
 # Options that are accepted without effect are in the last line there; two that are not accepted are only in the
 # manual.

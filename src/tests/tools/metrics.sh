@@ -32,7 +32,7 @@ grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "no metrics of the pr
 [ "$(grep -c '^rxwire_endpoint_info' "$text")" -eq 3 ] || fail "not three endpoints"
 
 # A server of a store has some of its own.
-"$top_builddir/src/tools/rxvol" -S "$work/store" create w --quota 100M > "$work/rxvol.out" 2>&1 || fail "rxvol: $(cat "$work/rxvol.out")"
+"$top_builddir/src/rxvol/rxvol" -S "$work/store" create w --quota 100M > "$work/rxvol.out" 2>&1 || fail "rxvol: $(cat "$work/rxvol.out")"
 "$rxfsd" --store "$work/store" --listen 127.0.0.1 --port 0 --vl-port 0 --vol-port 0 --pt-port 0 \
 	--metrics-file "$work/store.prom" > "$work/store.out" 2> "$work/store.err" &
 store_pid=$!

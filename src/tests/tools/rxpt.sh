@@ -2,7 +2,7 @@
 # rxpt: every command as text and as JSON, what it refuses, several processes at a time, and a running server.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
-rxpt=$top_builddir/src/tools/rxpt
+rxpt=$top_builddir/src/rxpt/rxpt
 store=$work/store
 mkdir "$store" || exit 99
 

@@ -2,8 +2,8 @@
 # rxvol: every command, offline and at a running rxfsd; what it refuses; trees that go in and come out the same.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/tools/rxvol
-rxpt=$top_builddir/src/tools/rxpt
+rxvol=$top_builddir/src/rxvol/rxvol
+rxpt=$top_builddir/src/rxpt/rxpt
 [ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
 umask 022
 export TZ=UTC

@@ -2,7 +2,7 @@
 # rxwstat: an endpoint by packets, a program by its socket, both output formats, the terminal, and errors.
 
 . "$top_srcdir/src/tests/tools/lib.sh"
-rxwstat=$top_builddir/src/tools/rxwstat
+rxwstat=$top_builddir/src/rxwstat/rxwstat
 
 mkdir "$work/export" && echo hello > "$work/export/file" && chmod -R a+rX "$work" || exit 99
 "$rxfsd" --export "$work/export" --volume v --listen 127.0.0.1 --port 0 --vl-port 0 --state "$work/state" \

@@ -3,12 +3,12 @@
 #include <limits.h>
 #include <string.h>
 
-#include "engine/conn/lifecycle.h"
-#include "engine/dispatch/dispatch.h"
-#include "engine/fork/fork.h"
+#include "engine/receive/lifecycle.h"
+#include "engine/send/dispatch.h"
+#include "engine/receive/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/verify/verify.h"
+#include "engine/receive/verify.h"
 
 static bool has_data(const struct rxw_call *call)
 {

@@ -3,10 +3,10 @@
  * Waiting in blocking functions: asleep until woken, or receiving itself if that saves the wake-up.
  */
 #include "common/cancel.h"
-#include "engine/dispatch/dispatch.h"
+#include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/verify/verify.h"
+#include "engine/receive/verify.h"
 
 #define ABSENT	 RXW_MS	       /* a writer that was absent for so long leaves packets unread */
 #define STAY_OUT (20 * RXW_MS) /* it then does not receive for itself for a while */

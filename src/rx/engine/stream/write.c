@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "common/cancel.h"
-#include "engine/conn/lifecycle.h"
-#include "engine/dispatch/dispatch.h"
-#include "engine/fork/fork.h"
+#include "engine/receive/lifecycle.h"
+#include "engine/send/dispatch.h"
+#include "engine/receive/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

@@ -5,7 +5,7 @@
 #ifndef RXW_PROTO_CONN_H
 #define RXW_PROTO_CONN_H
 
-#include "proto/call/call.h"
+#include "proto/conn/call.h"
 #include "proto/state.h"
 
 /*

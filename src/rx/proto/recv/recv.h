@@ -3,7 +3,7 @@
 #ifndef RXW_PROTO_RECV_H
 #define RXW_PROTO_RECV_H
 
-#include "proto/recvq/recvq.h"
+#include "proto/recv/recvq.h"
 
 #define RXW_PINGS 8u /* latest PINGs of a call that are remembered */
 

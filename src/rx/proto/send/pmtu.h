@@ -3,7 +3,7 @@
 #ifndef RXW_PROTO_SEND_PMTU_H
 #define RXW_PROTO_SEND_PMTU_H
 
-#include "proto/sendq/sendq.h"
+#include "proto/send/sendq.h"
 
 enum rxw_burst_result {
 	RXW_BURST_READY, /* *burst is filled */

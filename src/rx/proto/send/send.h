@@ -7,7 +7,7 @@
 #define RXW_PROTO_SEND_H
 
 #include "proto/send/pmtu.h"
-#include "proto/sendq/sendq.h"
+#include "proto/send/sendq.h"
 
 /*
  * The address validation of a call: PINGs to an address that is not validated, until one is
@@ -42,7 +42,7 @@ uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p);
 bool rxw_send_pushed(struct rxw_pcall *p, struct rxw_out *out);
 /* Post RXW_OUT_SEND if something can be sent now, else set the time at which it can. */
 void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out);
-/* What rxw_pcall_burst() and rxw_pcall_burst_done() do to the queue (proto/call/call.h). */
+/* What rxw_pcall_burst() and rxw_pcall_burst_done() do to the queue (proto/conn/call.h). */
 enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 				     struct rxw_burst *burst, uint64_t *not_before,
 				     struct rxw_out *out);

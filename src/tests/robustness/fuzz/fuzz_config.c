@@ -13,7 +13,7 @@
 
 #include <rxwire/error.h>
 
-#include "tools/common/options.h"
+#include "program/options.h"
 
 const char fuzz_name[] = "config";
 const size_t fuzz_max = 2048;

@@ -45,9 +45,9 @@ compile() {
 	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io "$top"/src/rx/api \
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
 		"$top/src/afs/dir.c" "$top/src/fileserver/acl/acl.c" "$top/src/volume/acl.c" \
-		"$top"/src/tools/common/options.c \
-		"$top"/src/tools/common/option_place.c \
-		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
+		"$top"/src/program/options.c \
+		"$top"/src/program/option_place.c \
+		"$top"/src/program/number.c "$top"/src/program/message.c \
 		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
 		"$top/src/tests/support/host.c"; do
 		o=${f#"$top/src/"}

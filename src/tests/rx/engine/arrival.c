@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 
 #include "arrival.h"
-#include "engine/rx/batch.h"
+#include "engine/receive/batch.h"
 
 static void set_address(struct rxw_addr *to, const char *host, uint16_t port)
 {

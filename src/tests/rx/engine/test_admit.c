@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "arrival.h"
-#include "engine/conn/lifecycle.h"
+#include "engine/receive/lifecycle.h"
 #include "engine/lock.h"
-#include "engine/rx/batch.h"
+#include "engine/receive/batch.h"
 #include "tests/main.h"
 
 static struct h_bed bed;

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "arrival.h"
-#include "engine/conn/lifecycle.h"
-#include "engine/dispatch/dispatch.h"
+#include "engine/receive/lifecycle.h"
+#include "engine/send/dispatch.h"
 #include "engine/lock.h"
-#include "engine/rx/batch.h"
-#include "proto/event/event.h"
+#include "engine/receive/batch.h"
+#include "proto/peer/event.h"
 #include "tests/main.h"
 #include "tests/rx/api/streams.h"
 

@@ -9,7 +9,7 @@
 #include "base/wire.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "proto/slab/slab.h"
+#include "proto/peer/slab.h"
 #include "tests/rx/api/harness.h"
 
 #define MOST 8192u

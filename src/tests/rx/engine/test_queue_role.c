@@ -3,7 +3,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "engine/dispatch/dispatch.h"
+#include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "tests/main.h"

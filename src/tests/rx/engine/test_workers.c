@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/asleep.h"
-#include "engine/admit/admit.h"
+#include "engine/receive/admit.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "tests/main.h"

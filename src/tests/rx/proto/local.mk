@@ -3,23 +3,23 @@
 
 proto_bench = src/tests/rx/proto/bench.c src/tests/rx/proto/bench.h $(support_host)
 
-check_tests += src/tests/rx/proto/auth/test_exchange
-src_tests_rx_proto_auth_test_exchange_SOURCES = src/tests/rx/proto/auth/test_exchange.c $(proto_bench)
+check_tests += src/tests/rx/proto/peer/test_exchange
+src_tests_rx_proto_peer_test_exchange_SOURCES = src/tests/rx/proto/peer/test_exchange.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/auth/test_null
-src_tests_rx_proto_auth_test_null_SOURCES = src/tests/rx/proto/auth/test_null.c $(proto_bench)
+check_tests += src/tests/rx/proto/peer/test_null
+src_tests_rx_proto_peer_test_null_SOURCES = src/tests/rx/proto/peer/test_null.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/auth/test_class
-src_tests_rx_proto_auth_test_class_SOURCES = src/tests/rx/proto/auth/test_class.c $(proto_bench)
+check_tests += src/tests/rx/proto/peer/test_class
+src_tests_rx_proto_peer_test_class_SOURCES = src/tests/rx/proto/peer/test_class.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/call/test_call
-src_tests_rx_proto_call_test_call_SOURCES = src/tests/rx/proto/call/test_call.c $(proto_bench)
+check_tests += src/tests/rx/proto/conn/test_call
+src_tests_rx_proto_conn_test_call_SOURCES = src/tests/rx/proto/conn/test_call.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/call/test_input
-src_tests_rx_proto_call_test_input_SOURCES = src/tests/rx/proto/call/test_input.c $(proto_bench)
+check_tests += src/tests/rx/proto/conn/test_input
+src_tests_rx_proto_conn_test_input_SOURCES = src/tests/rx/proto/conn/test_input.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/call/test_timer
-src_tests_rx_proto_call_test_timer_SOURCES = src/tests/rx/proto/call/test_timer.c $(proto_bench)
+check_tests += src/tests/rx/proto/conn/test_timer
+src_tests_rx_proto_conn_test_timer_SOURCES = src/tests/rx/proto/conn/test_timer.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/conn/test_conn
 src_tests_rx_proto_conn_test_conn_SOURCES = src/tests/rx/proto/conn/test_conn.c $(proto_bench)
@@ -30,11 +30,11 @@ src_tests_rx_proto_conn_test_finished_call_SOURCES = src/tests/rx/proto/conn/tes
 check_tests += src/tests/rx/proto/conn/test_table
 src_tests_rx_proto_conn_test_table_SOURCES = src/tests/rx/proto/conn/test_table.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/core/test_run
-src_tests_rx_proto_core_test_run_SOURCES = src/tests/rx/proto/core/test_run.c $(proto_bench)
+check_tests += src/tests/rx/proto/peer/test_run
+src_tests_rx_proto_peer_test_run_SOURCES = src/tests/rx/proto/peer/test_run.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/output/test_control
-src_tests_rx_proto_output_test_control_SOURCES = src/tests/rx/proto/output/test_control.c $(proto_bench)
+check_tests += src/tests/rx/proto/peer/test_control
+src_tests_rx_proto_peer_test_control_SOURCES = src/tests/rx/proto/peer/test_control.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/peer/test_cookie
 src_tests_rx_proto_peer_test_cookie_SOURCES = src/tests/rx/proto/peer/test_cookie.c $(proto_bench)
@@ -48,8 +48,8 @@ src_tests_rx_proto_peer_test_wide_SOURCES = src/tests/rx/proto/peer/test_wide.c 
 check_tests += src/tests/rx/proto/recv/test_ack
 src_tests_rx_proto_recv_test_ack_SOURCES = src/tests/rx/proto/recv/test_ack.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/recvq/test_queue
-src_tests_rx_proto_recvq_test_queue_SOURCES = src/tests/rx/proto/recvq/test_queue.c $(proto_bench)
+check_tests += src/tests/rx/proto/recv/test_queue
+src_tests_rx_proto_recv_test_queue_SOURCES = src/tests/rx/proto/recv/test_queue.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/send/test_ack_input
 src_tests_rx_proto_send_test_ack_input_SOURCES = src/tests/rx/proto/send/test_ack_input.c $(proto_bench)
@@ -59,14 +59,14 @@ src_tests_rx_proto_send_test_pmtu_SOURCES = src/tests/rx/proto/send/test_pmtu.c 
 check_tests += src/tests/rx/proto/send/test_transmit
 src_tests_rx_proto_send_test_transmit_SOURCES = src/tests/rx/proto/send/test_transmit.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/sendq/test_queue
-src_tests_rx_proto_sendq_test_queue_SOURCES = src/tests/rx/proto/sendq/test_queue.c $(proto_bench)
+check_tests += src/tests/rx/proto/send/test_queue
+src_tests_rx_proto_send_test_queue_SOURCES = src/tests/rx/proto/send/test_queue.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/sent/test_sent
-src_tests_rx_proto_sent_test_sent_SOURCES = src/tests/rx/proto/sent/test_sent.c $(proto_bench)
+check_tests += src/tests/rx/proto/send/test_sent
+src_tests_rx_proto_send_test_sent_SOURCES = src/tests/rx/proto/send/test_sent.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/slab/test_slab
-src_tests_rx_proto_slab_test_slab_SOURCES = src/tests/rx/proto/slab/test_slab.c $(proto_bench)
+check_tests += src/tests/rx/proto/peer/test_slab
+src_tests_rx_proto_peer_test_slab_SOURCES = src/tests/rx/proto/peer/test_slab.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/test_amplification
 src_tests_rx_proto_test_amplification_SOURCES = src/tests/rx/proto/test_amplification.c $(proto_bench)

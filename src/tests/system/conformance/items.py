@@ -18,7 +18,7 @@ ITEMS = {
     13: ('call numbers: lower, higher, higher while a handler runs', ''),
     14: ('the next call acknowledges the previous reply', ''),
     15: ('BUSY is a header with the refused number', ''),
-    16: ('a client survives BUSY', 'the times of its back-off: `proto/call/test_input.c`: busy_backs_off'),
+    16: ('a client survives BUSY', 'the times of its back-off: `proto/conn/test_input.c`: busy_backs_off'),
     17: ('ABORT codes: four bytes, 0 is never sent and counts as -5', ''),
     18: ('call number 0 in an ABORT ends all calls of a connection', ''),
     19: ('a failure is an ABORT without output', ''),

@@ -154,7 +154,7 @@ seconds_of() {
 # find_program NAME: its path in the build; also below $build itself, for an installed tree.
 find_program() {
 	local p
-	for p in "$build/src/tools/$1" "$build/src/fileserver/$1" "$build/src/tests/system/interop/$1" "$build/$1" \
+	for p in "$build/src/$1/$1" "$build/src/fileserver/$1" "$build/src/tests/system/interop/$1" "$build/$1" \
 		"$build/bin/$1" "$build/sbin/$1" "$build/src/classic/.libs/$1" "$build/lib/$1"; do
 		[ -x "$p" ] && [ ! -d "$p" ] && { echo "$p"; return 0; }
 	done

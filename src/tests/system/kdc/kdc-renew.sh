@@ -5,7 +5,7 @@
 
 build=${top_builddir:-.}
 . "${top_srcdir:-.}/src/tests/system/kdc/kdc.sh"
-rxfsd=$build/src/fileserver/rxfsd afscp=$build/src/tools/afscp
+rxfsd=$build/src/fileserver/rxfsd afscp=$build/src/afscp/afscp
 [ -x "$rxfsd" ] && [ -x "$afscp" ] || kdc_skip "rxfsd or afscp was not built here"
 kdc_start
 dir=$KDC_DIR

@@ -86,7 +86,7 @@ for p in $(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) vol [^ ]
 done
 
 # -- Names with dots mean the same by either class: without the option john/doe is the user john.doe, with it john.doe. --
-rxvol=$build/src/tools/rxvol rxpt=$build/src/tools/rxpt
+rxvol=$build/src/rxvol/rxvol rxpt=$build/src/rxpt/rxpt
 if [ -x "$rxvol" ] && [ -x "$rxpt" ]; then
 	cat "$dir/gk.keytab" > "$dir/now.keytab"
 	tail -c +3 "$dir/kad.keytab" >> "$dir/now.keytab"

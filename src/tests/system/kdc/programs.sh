@@ -14,7 +14,7 @@
 
 build=${top_builddir:-.}
 . "${top_srcdir:-.}/src/tests/system/kdc/kdc.sh"
-rxperf=$build/src/tools/rxperf rxfsd=$build/src/fileserver/rxfsd afscp=$build/src/tools/afscp
+rxperf=$build/src/rxperf/rxperf rxfsd=$build/src/fileserver/rxfsd afscp=$build/src/afscp/afscp
 [ -x "$rxperf" ] && [ -x "$rxfsd" ] && [ -x "$afscp" ] || kdc_skip "rxperf, rxfsd or afscp was not built here"
 kdc_start
 dir=$KDC_DIR

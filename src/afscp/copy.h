@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside afscp: its commands and their parts. */
+#ifndef COPY_COPY_H
+#define COPY_COPY_H
+
+#include "afscp/run.h"
+
+/* Result of a part of a command. */
+enum copy_result {
+	COPY_GOOD = 0,
+	COPY_FAILED = -1, /* this object failed, after a message */
+	COPY_STOP = -2	  /* the rest would fail as well; after a message */
+};
+
+/* Commands; 0 or the exit status, after one line on stderr. */
+int copy_get(struct copy *copy);
+int copy_list(struct copy *copy);
+int copy_stat(struct copy *copy);
+int copy_put(struct copy *copy);
+int copy_rm(struct copy *copy);
+int copy_mkdir(struct copy *copy);
+int copy_mv(struct copy *copy);
+int copy_ln(struct copy *copy);
+int copy_chmod(struct copy *copy);
+int copy_acl(struct copy *copy);
+int copy_lock(struct copy *copy);
+int copy_df(struct copy *copy);
+int copy_bench(struct copy *copy);
+/* The two kinds of bench: one file, or --mix. */
+int bench_read(struct copy *copy);
+int bench_mix(struct copy *copy);
+
+/* ---- retries ---- */
+
+/* A sequence of failures; all zeros at first, and again after a success. */
+struct outage {
+	uint64_t since_ns;
+	unsigned tries, pause_ms;
+};
+
+/*
+ * After a failed call: true if it may be repeated, because there is a new token or a server that
+ * serves the volume. *moved (may be NULL): that may be another server. Waits, in total for --retry,
+ * and reports that once. If false, *error is the last error.
+ */
+bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
+/* copy_retry(), with a message if the call may not be repeated. */
+bool copy_retry_or_complain(struct copy *copy, struct outage *outage, struct afs_error *error);
+/* Look up the volume of a source, and make it the current one; -1 after a message. */
+int copy_locate(struct copy *copy, const struct copy_source *source);
+/* Call one() for each source of the command line, and go on after failures. The exit status. */
+int copy_each_source(struct copy *copy, enum copy_result (*one)(struct copy *copy));
+/* Walk to copy->path. -1: it failed, after a message, or with *error and without one. */
+int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
+int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
+		  struct afs_error *error);
+/* "VOLUME:PATH" of copy->path, for messages; a long path is cut. */
+#define COPY_LABEL 320
+void copy_format_label(const struct copy *copy, char label[COPY_LABEL]);
+/* "LABEL/NAME" of a name in a directory. free(). NULL after a message. */
+char *copy_join_label(const char *label, const char *name);
+/*
+ * COPY_STOP if the error that copy_retry() returned concerns everything that follows, COPY_FAILED
+ * with --keep-going.
+ */
+enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error);
+
+/*
+ * Before a call: renew a token that expires soon, if possible. Calls in progress keep theirs.
+ */
+void copy_fresh(struct copy *copy);
+/*
+ * After a failed call: true if its token had expired and there is a new one, so the call may be
+ * repeated.
+ */
+bool copy_again(struct copy *copy, const struct afs_error *error);
+
+/*
+ * Report the end of a tree, whose result is `rc`, if a part of it failed. `files` and `failed` are
+ * the numbers of the run before the tree. COPY_FAILED if a part failed, otherwise `rc`.
+ */
+enum copy_result copy_report_tree(const struct copy *copy, const char *label, uint64_t files,
+				  uint64_t failed, enum copy_result rc);
+
+/* ---- parts of get ---- */
+
+struct pool; /* pool.h */
+struct sink; /* sink.h */
+
+/*
+ * Copy a file. `label` names it in messages. *object becomes the version that was copied: another
+ * server of a read-only volume may have another one.
+ */
+enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
+			  const char *label);
+/* Open the destination of the object. 0, or -1 with errno; see sink_open(). */
+int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
+	     const char *name, bool inside, const char *label);
+/*
+ * Complete the destination, or remove it if `rc`, the result of get_file(), is a failure. The
+ * result.
+ */
+enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
+			   enum copy_result rc, const char *label);
+/* Report a failed write to `name` in the directory `dir` (AT_FDCWD), by errno. */
+enum copy_result write_failed(struct copy *copy, const char *label, int dir, const char *name);
+/* Whether an earlier run has left the file: same length and time. */
+bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status);
+/* Mode of the copy of an object. */
+mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status);
+/* Mode of the copy of a directory, which its owner can use unless --preserve is given. */
+mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status);
+
+/*
+ * Open an existing directory, and let its owner write there. The descriptor, or -1 with errno. If
+ * its mode had to change, *mode is the old one.
+ */
+int get_open_directory(int dir, const char *name, int flags, mode_t *mode);
+/* Copy everything below a directory into the directory `dir`; waits for all jobs. */
+enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,
+			  const char *label);
+
+/* ---- directories ---- */
+
+struct entry {
+	char *name;
+	AFSFid fid;
+};
+struct entries {
+	struct entry *list;
+	size_t count;
+};
+
+/* Names of a directory without "." and "..", sorted. Other results than 0 after a message. */
+enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *label,
+			      struct entries *entries);
+/* Status of `count` (1..AFSCBMAX) entries from `at` on. `label` names their directory. */
+enum copy_result entries_status(struct copy *copy, const struct entries *entries, size_t at,
+				uint32_t count, const char *label,
+				AFSFetchStatus statuses[AFSCBMAX]);
+void entries_free(struct entries *entries);
+
+/* The number of entries from `at` on whose status one call gets. */
+static inline uint32_t entries_batch(const struct entries *entries, size_t at)
+{
+	return entries->count - at < AFSCBMAX ? (uint32_t)(entries->count - at) : AFSCBMAX;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parts of afscp put. */
+#ifndef COPY_PUT_H
+#define COPY_PUT_H
+
+#include <sys/stat.h>
+
+#include "afscp/change.h"
+#include "afscp/pool.h"
+
+/* One file to store. */
+struct put_file {
+	int fd;		/* owned; a regular file, or anything else that can be read once */
+	struct stat st; /* of fd */
+	AFSFid dir;	/* and name: where it goes */
+	char *name;	/* owned */
+	char *label;	/* "VOLUME:PATH", owned */
+	bool exists;	/* there is an object with that name: */
+	AFSFid existing;
+	bool by_link;		 /* the name is a symbolic link to it */
+	struct put_level *level; /* told when the file is done; may be NULL */
+};
+
+/* NULL after a message; takes fd, also then. `level` (may be NULL) waits for the file. */
+struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const char *label,
+			      struct put_level *level);
+/* Jobs: see pool_add(). */
+enum copy_result put_file_work(struct copy *copy, void *arg);
+void put_file_drop(void *arg);
+
+/* Mode of a new object: `mode`, less the umask without --preserve. */
+mode_t put_mode(const struct copy *copy, mode_t mode);
+
+/* A time as AFS has it, from 1970 to 2106: earlier and later ones become the nearest. */
+uint32_t put_time(time_t seconds);
+
+/*
+ * Store the folder `fd` (taken) as the directory that `target` names: it exists, or is made. Waits
+ * for all jobs.
+ */
+enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd,
+			  const struct target *target);
+/* A name that the directory has no room for: it is counted, and told at the end. */
+void put_level_full(struct put_level *level);
+/*
+ * A user of the level is done. The last one sets mode and time of the directory, if `copy` is not
+ * NULL.
+ */
+void put_level_leave(struct copy *copy, struct put_level *level);
+
+/* Add all files in a folder, for the progress. */
+struct put_sum {
+	uint64_t files, bytes;
+};
+void put_sum_below(int fd, struct put_sum *sum);
+/* Sorted names in a folder without "." and ".."; free() each and the list. -1 with errno. */
+ssize_t put_names(int fd, char ***names);
+void put_names_free(char **names, size_t count);
+
+/* COPY_FAILED after a message if the object is a mount point, which a put does not replace. */
+enum copy_result put_spare_mount(struct copy *copy, const AFSFid *link, const char *label);
+
+#endif

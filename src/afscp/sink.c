@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Destinations: files appear under their names only when they are complete. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "afscp/partname.h"
+#include "afscp/sink.h"
+
+#define ATTEMPTS 16
+
+void sink_temp_name(char *temp, size_t size, const char *name)
+{
+	uint32_t number = 0;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		number = (uint32_t)getpid();
+	/* 200 + 10 bytes fit every file system. */
+	snprintf(temp, size, ".%.200s.%08x", name, number);
+}
+
+/* Last part of a path, and the length of what is before it. */
+static const char *last_part(const char *path, size_t *before)
+{
+	const char *slash = strrchr(path, '/');
+
+	*before = slash ? (size_t)(slash - path) + 1 : 0;
+	return path + *before;
+}
+
+/* Use a name in the directory of s->name. 0, or -1 with errno. */
+static int set_temporary(struct sink *s, const char *name)
+{
+	size_t before;
+
+	last_part(s->name, &before);
+	if (before + strlen(name) >= sizeof(s->temp)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(s->temp, s->name, before);
+	strcpy(s->temp + before, name);
+	return 0;
+}
+
+/* "PATH/.NAME.0123abcd" of s->name. 0, or -1 with errno. */
+static int choose_temporary(struct sink *s)
+{
+	size_t before;
+	char name[224];
+
+	sink_temp_name(name, sizeof(name), last_part(s->name, &before));
+	return set_temporary(s, name);
+}
+
+/*
+ * Create a file without a name, which even SIGKILL cannot leave behind. -1: not supported here, or
+ * it could not get a name later.
+ */
+static int open_nameless(struct sink *s)
+{
+	char folder[sizeof(s->temp)];
+	size_t before;
+
+	last_part(s->name, &before);
+	if (before >= sizeof(folder) || access("/proc/self/fd", X_OK) < 0)
+		return -1;
+	memcpy(folder, s->name, before);
+	strcpy(folder + before, ".");
+	s->fd = openat(s->dir, folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	if (s->fd < 0)
+		return -1;
+	s->nameless = s->owned = s->seekable = true;
+	return 0;
+}
+
+static int open_temporary(struct sink *s)
+{
+	for (int i = 0; i < ATTEMPTS; i++) {
+		if (choose_temporary(s) < 0)
+			return -1;
+		s->fd = openat(s->dir, s->temp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (s->fd >= 0) {
+			s->temporary = s->owned = s->seekable = true;
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
+}
+
+/* Give a nameless file the temporary name, which is renamed to the final one later. */
+static int link_nameless(struct sink *s)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	for (int i = 0; i < ATTEMPTS; i++) {
+		if (choose_temporary(s) < 0)
+			return -1;
+		if (linkat(AT_FDCWD, path, s->dir, s->temp, AT_SYMLINK_FOLLOW) == 0) {
+			s->nameless = false;
+			s->temporary = true;
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -1;
+	}
+	return -1;
+}
+
+/*
+ * Lock the part that was opened. False: it cannot be trusted, or another process uses it or has
+ * renamed it.
+ */
+static bool lock_part(struct sink *s, struct stat *st)
+{
+	struct stat named;
+
+	return flock(s->fd, LOCK_EX | LOCK_NB) == 0 && fstat(s->fd, st) == 0 &&
+	       S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 &&
+	       fstatat(s->dir, s->temp, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == st->st_dev && named.st_ino == st->st_ino;
+}
+
+/* Open the part. -1: it is somebody else's, or cannot be made: a temporary file does as well. */
+static int open_sink_part(struct sink *s, const struct sink_part *part)
+{
+	char name[PART_NAME];
+	struct stat st;
+	size_t before;
+
+	part_name(name, last_part(s->name, &before), part->version);
+	if (set_temporary(s, name) < 0)
+		return -1;
+	s->fd = openat(s->dir, s->temp, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		       0600);
+	if (s->fd < 0)
+		return -1;
+	if (!lock_part(s, &st) ||
+	    (st.st_size && !part->is_ours(part->arg, s->fd, (uint64_t)st.st_size, s->temp))) {
+		close(s->fd);
+		s->fd = -1;
+		return -1;
+	}
+	s->begun = part->resume ? (uint64_t)st.st_size : 0;
+	if (ftruncate(s->fd, (off_t)s->begun) < 0)
+		s->begun = 0;
+	s->end = s->begun;
+	s->part = s->temporary = s->owned = s->seekable = true;
+	return 0;
+}
+
+/* 0: opened, since it is no regular file. 1: it is, or will be. -1 with errno. */
+static int open_special(struct sink *s, int dir, const char *name, bool inside)
+{
+	struct stat st;
+	size_t before;
+
+	memset(s, 0, sizeof(*s));
+	s->dir = dir;
+	s->name = name;
+	s->fd = -1;
+	if (*last_part(name, &before) == 0) {
+		errno = EISDIR;
+		return -1;
+	}
+	if (!inside && fstatat(dir, name, &st, 0) == 0) {
+		if (S_ISDIR(st.st_mode)) {
+			errno = EISDIR;
+			return -1;
+		}
+		if (!S_ISREG(st.st_mode)) {
+			s->fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+			s->owned = true;
+			return s->fd < 0 ? -1 : 0;
+		}
+	}
+	return 1;
+}
+
+int sink_open(struct sink *s, int dir, const char *name, bool inside)
+{
+	int rc = open_special(s, dir, name, inside);
+
+	if (rc <= 0)
+		return rc;
+	return open_nameless(s) == 0 ? 0 : open_temporary(s);
+}
+
+int sink_open_part(struct sink *s, int dir, const char *name, bool inside,
+		   const struct sink_part *part)
+{
+	int rc = open_special(s, dir, name, inside);
+
+	if (rc <= 0)
+		return rc;
+	if (open_sink_part(s, part) == 0 || open_nameless(s) == 0)
+		return 0;
+	return open_temporary(s);
+}
+
+void sink_stdout(struct sink *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->dir = AT_FDCWD;
+	s->fd = STDOUT_FILENO;
+	s->name = "-";
+}
+
+static bool is_zero(const struct iovec *iov, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const char *bytes = iov[i].iov_base;
+		size_t length = iov[i].iov_len;
+
+		if (length && (*bytes || memcmp(bytes, bytes + 1, length - 1) != 0))
+			return false;
+	}
+	return true;
+}
+
+int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t offset)
+{
+	uint64_t end = offset;
+
+	for (unsigned i = 0; i < count; i++)
+		end += iov[i].iov_len;
+	if (end > s->end)
+		s->end = end;
+	/* Nothing was there before. */
+	if (s->seekable && is_zero(iov, count))
+		return 0;
+	while (count > 0) {
+		ssize_t n = s->seekable ? pwritev(s->fd, iov, (int)count, (off_t)offset)
+					: writev(s->fd, iov, (int)count);
+
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		if (n == 0) {
+			errno = ENOSPC;
+			return -1;
+		}
+		offset += (uint64_t)n;
+		while (count > 0 && (size_t)n >= iov->iov_len) {
+			n -= (ssize_t)iov->iov_len;
+			iov++;
+			count--;
+		}
+		if (n > 0) {
+			iov->iov_base = (char *)iov->iov_base + n;
+			iov->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+int sink_restart(struct sink *s)
+{
+	if (!s->seekable) {
+		errno = ESPIPE;
+		return -1;
+	}
+	s->begun = s->end = 0;
+	if (s->part) {
+		char old[sizeof(s->temp)];
+
+		/* The name of a part belongs to the other version. */
+		strcpy(old, s->temp);
+		s->part = s->keep = false;
+		if (choose_temporary(s) < 0 || renameat(s->dir, old, s->dir, s->temp) < 0) {
+			strcpy(s->temp, old);
+			return -1;
+		}
+	}
+	return ftruncate(s->fd, 0);
+}
+
+int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
+{
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)mtime}};
+	int fd = s->fd, lock, failed;
+
+	if (!s->owned)
+		return 0;
+	if (s->seekable &&
+	    (ftruncate(fd, (off_t)s->end) < 0 || fchmod(fd, mode) < 0 || futimens(fd, times) < 0))
+		return -1;
+	if (s->nameless && link_nameless(s) < 0)
+		return -1;
+	/* Another process must not take the part before it has its name. */
+	lock = s->part ? dup(fd) : -1;
+	/* close() may report that the disk of a network file system is full. */
+	failed = close(fd);
+	s->owned = lock >= 0;
+	s->fd = lock;
+	if (failed || (s->temporary && renameat(s->dir, s->temp, s->dir, s->name) < 0))
+		return -1;
+	s->owned = s->temporary = false;
+	s->fd = -1;
+	if (lock >= 0)
+		close(lock);
+	return 0;
+}
+
+void sink_abandon(struct sink *s)
+{
+	int saved = errno;
+
+	/* The part is removed before its lock ends. */
+	if (s->temporary && !(s->part && s->keep))
+		unlinkat(s->dir, s->temp, 0);
+	if (s->owned && s->fd >= 0)
+		close(s->fd);
+	s->owned = s->temporary = s->nameless = false;
+	s->fd = -1;
+	errno = saved;
+}

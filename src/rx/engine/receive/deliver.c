@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Verifying received packets without any lock, and delivering them to their calls. */
+#include <stdlib.h>
+
+#include "engine/send/dispatch.h"
+#include "engine/work/jobs.h"
+#include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/receive/verify.h"
+
+#define QUANTUM 4u /* runs that a thread verifies before other jobs run */
+
+void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct rxw_call *call = rxw_call_of(c->p.channel[i]);
+		uint8_t bit = (uint8_t)(1u << i);
+
+		if (rxw_verify_early_ready(c, bit) && !(c->jobs.early_signalled & bit)) {
+			if (rxw_verify_signal(c, NULL, bit, false))
+				c->jobs.early_signalled |= bit;
+			else
+				rxw_verify_lose_early(c, bit, &a->out);
+		}
+		if (!call || call->jobs.signalled || !rxw_verify_ready(call))
+			continue;
+		/* Keep room for four more effects. */
+		if (call->sleep.reading && call->sleep.threads && a->count + 4 < a->room)
+			rxw_effects_readable(a, call);
+		else
+			call->jobs.signalled = rxw_verify_signal(c, call, 0, false);
+	}
+}
+
+void rxw_verify_run(struct rxw_verify_job *job)
+{
+	assert(!rxw_receiving());
+	for (; job; job = job->next) {
+		job->run.path = &job->path;
+		rxw_run_verify(&job->conn->p, &job->run, job->packet);
+	}
+}
+
+/*
+ * Delivers consecutive runs of one connection under one lock, so that they cause one ACK. If more
+ * runs of it wait for verification, the ACK is left to them.
+ */
+static struct rxw_verify_job *deliver_group(struct rxw_verify_job *job, struct rxw_effects *a,
+					    bool drained)
+{
+	struct rxw_connection *c = job->conn;
+	struct rxw_call *taken = job->of;
+	uint8_t early = 0;
+
+	rxw_conn_lock(c);
+	for (; job && job->conn == c && job->of == taken; job = job->next) {
+		/* From here on the receive queue charges for the data. */
+		if (taken)
+			taken->jobs.pinned -= job->charge;
+		rxw_verify_uncharge(job);
+		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
+		assert(c->jobs.here >= job->here);
+		c->jobs.here -= job->here;
+		early |= job->early;
+	}
+	c->jobs.early_busy &= (uint8_t)~early;
+	rxw_pconn_batch_end(
+		&c->p, drained && !(taken && taken->jobs.first) && !(c->jobs.early_has & early),
+		&a->out);
+	if (taken)
+		taken->jobs.busy = false;
+	rxw_verify_wake(c, a);
+	if (c->admit.unvalidated)
+		rxw_unvalidated_recheck(c, a->out.now);
+	rxw_effects_collect(a, drained);
+	if (!drained)
+		rxw_defer_until_drained(a->shard, c, a->out.now);
+	rxw_conn_unlock(c);
+	return job;
+}
+
+void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver,
+			bool drained)
+{
+	struct rxw_verify_job *job = jobs;
+	struct rxw_effects a;
+
+	if (!jobs)
+		return;
+	assert(receiver || drained);
+	rxw_effects_init(&a, s, receiver);
+	if (receiver)
+		rxw_clock_cache_set(a.out.now);
+	while (job) {
+		if (rxw_effects_full(&a))
+			rxw_dispatch(&a);
+		if (!receiver)
+			a.shard = rxw_home(job->conn);
+		job = deliver_group(job, &a, drained);
+		if (!receiver)
+			rxw_dispatch(&a);
+	}
+	if (receiver)
+		rxw_clock_cache_set(0);
+	rxw_dispatch(&a);
+	rxw_verify_drop(jobs);
+}
+
+void rxw_verify_and_deliver(struct rxw_connection *c, struct rxw_verify_job *jobs)
+{
+	rxw_verify_run(jobs);
+	rxw_verify_deliver(rxw_home(c), jobs, false, true);
+}
+
+/* Verifies a quantum of a call's runs, unless its reader took them. */
+static void verify_call_runs(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_verify_job *jobs;
+
+	rxw_conn_lock(c);
+	call->jobs.signalled = false;
+	jobs = rxw_verify_ready(call) ? rxw_verify_take(call, QUANTUM) : NULL;
+	rxw_conn_unlock(c);
+	rxw_verify_and_deliver(c, jobs);
+}
+
+/* Verifies a quantum of a channel's early runs. */
+static void verify_early_runs(struct rxw_connection *c, uint8_t bit)
+{
+	struct rxw_verify_job *jobs;
+
+	rxw_conn_lock(c);
+	c->jobs.early_signalled &= (uint8_t)~bit;
+	jobs = rxw_verify_early_ready(c, bit) ? rxw_verify_take_early(c, bit, QUANTUM) : NULL;
+	rxw_conn_unlock(c);
+	rxw_verify_and_deliver(c, jobs);
+}
+
+void rxw_verify_job_run(struct rxw_verify_job *job)
+{
+	if (job->auth)
+		rxw_verify_exchange(job->conn, job->auth);
+	else if (job->callback)
+		rxw_callback_run_quantum(job->call);
+	else if (job->call)
+		verify_call_runs(job->call);
+	else
+		verify_early_runs(job->conn, job->early);
+	if (job->call)
+		rxw_call_unref(job->call);
+	rxw_conn_unref(job->conn);
+	free(job);
+}
+
+/*
+ * No thread can run the job: packets count as lost, callbacks are left to the timers. No lock held.
+ */
+void rxw_verify_job_cancel(struct rxw_verify_job *job)
+{
+	struct rxw_connection *c = job->conn;
+	struct rxw_effects a;
+
+	rxw_effects_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	if (job->auth) {
+		rxw_pconn_auth_drop(&c->p, job->auth, &a.out);
+		rxw_timer_of_conn(c);
+	} else if (job->callback) {
+		rxw_timer_post_callback(job->call);
+	} else if (job->call) {
+		job->call->jobs.signalled =
+			false; /* its reader verifies them, or the next packet signals again */
+	} else {
+		c->jobs.early_signalled &= (uint8_t)~job->early;
+		rxw_verify_lose_early(c, job->early, &a.out);
+	}
+	rxw_effects_collect(&a, true);
+	rxw_conn_unlock(c);
+	rxw_dispatch(&a);
+	if (job->call)
+		rxw_call_unref(job->call);
+	rxw_conn_unref(c);
+	free(job);
+}

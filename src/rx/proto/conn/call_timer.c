@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The timer of a call: limits, ACKs, keepalive, address validation (rx-protocol 6). */
+#include "base/hash.h"
+#include "proto/conn/call.h"
+
+#define REACH_LIFE  (10 * RXW_SEC)
+
+#define LEAST_QUIET (10 * RXW_SEC) /* of keepalives, if the dead time allows more */
+
+/*
+ * The silence that keepalives leave adapts to the mapping of a NAT. It is a sixth of the dead time
+ * at first, and at most a third, so that three more can follow one that is lost. At least it is a
+ * sixth, or ten seconds if that is less.
+ */
+static uint64_t least_quiet(const struct rxw_pcall *p)
+{
+	return rxw_min64(p->timer.dead / 6, LEAST_QUIET);
+}
+
+static uint64_t quiet_of(const struct rxw_pcall *p)
+{
+	const struct rxw_calltimers *t = &p->timer;
+
+	if (t->asked != 0)
+		return rxw_min64(t->quiet != 0 ? t->quiet : t->dead / 6, t->dead / 6);
+	return t->quiet != 0 ? t->quiet : t->dead / 6;
+}
+
+/* The mapping outlived a silence: a longer one may follow, within what is known to break it. */
+static void mapping_held(struct rxw_pcall *p)
+{
+	struct rxw_calltimers *t = &p->timer;
+	uint64_t quiet = t->quiet != 0 ? t->quiet : t->dead / 6;
+
+	if (t->asked >= quiet / 10 * 8) {
+		uint64_t longer = rxw_min64(quiet / 2 * 3, t->dead / 3);
+
+		if (t->broke != 0 && longer > t->broke / 3 * 2) {
+			longer = rxw_max64(t->broke / 3 * 2, least_quiet(p));
+			/* The reason may have been another one: try longer ones after many. */
+			t->broke += t->broke / 1024;
+		}
+		t->quiet = longer;
+	}
+	t->asked = 0;
+}
+
+static void mapping_broke(struct rxw_pcall *p, uint64_t silence)
+{
+	struct rxw_calltimers *t = &p->timer;
+
+	t->asked = 0;
+	if (silence < least_quiet(p))
+		return; /* the host has moved, or its NAT was restarted */
+	t->broke = t->broke != 0 ? rxw_min64(t->broke, silence) : silence;
+	t->quiet = rxw_max64(t->broke / 2, least_quiet(p));
+}
+
+void rxw_pcall_pong(struct rxw_pcall *p)
+{
+	if (p->timer.asked != 0)
+		mapping_held(p);
+}
+
+void rxw_pcall_remapped(struct rxw_pcall *p, uint64_t now)
+{
+	mapping_broke(p, now - p->time.last_heard);
+	p->timer.ping = rxw_min64(p->timer.ping, now + quiet_of(p) / 10 * 9);
+}
+
+/* An interval 10 % longer or shorter, so that calls do not ping in step; deterministic. */
+static uint64_t ping_interval(const struct rxw_pcall *p)
+{
+	uint64_t interval = quiet_of(p),
+		 state = p->conn->cid ^ (uint64_t)p->number << 32 ^ p->time.last_sent;
+
+	if (state == 0)
+		state = 1;
+	return interval - interval / 10 + rxw_prng(&state) % (interval / 5 + 1);
+}
+
+static void send_keepalive(struct rxw_pcall *p, struct rxw_out *out)
+{
+	uint64_t interval = ping_interval(p);
+
+	rxw_recvq_rest(p, out->now);
+	rxw_sendq_rest(p, out->now);
+	if (out->now < p->time.last_sent + interval) {
+		p->timer.ping = p->time.last_sent + interval;
+		return;
+	}
+	/*
+	 * The server was heard, but the latest PING has no answer: it arrived from another address,
+	 * and the server asked that address for proof instead (2.3).
+	 */
+	if (p->client && p->timer.asked != 0 && p->time.last_heard > p->timer.asked_at)
+		mapping_broke(p, p->timer.asked);
+	if (p->timer.asked == 0) {
+		p->timer.asked = out->now - p->time.last_sent;
+		p->timer.asked_at = out->now;
+	} else {
+		rxw_send_unanswered(p, out);
+	}
+	p->timer.ping = out->now + ping_interval(p);
+	if (!p->client && !rxw_peer_validated(p->conn->peer, out->now)) {
+		rxw_proof_ping(p, out);
+		return;
+	}
+	rxw_ack_ping(p, 0, out);
+}
+
+/* A handler waits for the address to be validated. */
+static void proof_timer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	uint64_t since = p->timer.proof_since;
+
+	if (rxw_peer_validated(p->conn->peer, out->now)) {
+		p->timer.proof_since = 0;
+		rxw_pcall_try_attach(p, out);
+	} else if (out->now >= since + REACH_LIFE) {
+		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
+	} else {
+		rxw_proof_ask_again(p, since, p->proof.pings, since + REACH_LIFE, out);
+	}
+}
+
+/* Has the call exceeded a limit? Then it ends. */
+static bool end_if_overdue(struct rxw_pcall *p, struct rxw_out *out)
+{
+	int32_t code;
+
+	switch (rxw_pcall_overdue(p, out->now)) {
+	case RXW_LIMIT_NONE:
+		return false;
+	case RXW_LIMIT_DEAD:
+		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
+		break;
+	case RXW_LIMIT_BROKEN:
+		code = p->conn->auth.security->class.broken;
+		rxw_pcall_fail(p, code ? code : RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
+		break;
+	case RXW_LIMIT_TIME:
+		rxw_pcall_fail(p, RXW_CALL_TIMEOUT, RXW_ORIGIN_LOCAL, true, out);
+		break;
+	}
+	return true;
+}
+
+/*
+ * If the timer is late by more than a keepalive's interval, this process was stopped, and heard nothing.
+ * That is not the peer's silence.
+ */
+static void excuse_pause(struct rxw_pcall *p, uint64_t deadline, uint64_t now)
+{
+	uint64_t heard = rxw_max64(p->time.last_heard, p->timer.excused);
+
+	if (now <= deadline || now - deadline <= p->timer.dead / 6)
+		return;
+	p->timer.excused = rxw_min64(heard + (now - deadline), now);
+	rxw_send_excuse(p, now);
+}
+
+void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_calltimers *t = &p->timer;
+
+	excuse_pause(p, t->deadline, out->now);
+	/* The caller has removed the deadline from its timer wheel. */
+	t->deadline = RXW_NEVER;
+	if (rxw_pcall_live(p) && end_if_overdue(p, out))
+		return;
+	if (out->now >= p->ack.due) {
+		rxw_ack_timer(p, out);
+		if (p->state == RXW_CS_DALLY)
+			rxw_pcall_done_event(p, out);
+	}
+	if (rxw_pcall_live(p)) {
+		rxw_send_timer(p, out);
+		if (p->timer.proof_since != 0 && out->now >= p->proof.at)
+			proof_timer(p, out);
+		if (rxw_pcall_live(p) && out->now >= t->ping)
+			send_keepalive(p, out);
+	}
+	rxw_pcall_arm(p, out);
+	/* Work that waits for a sender must not run the timer again at once. */
+	if (t->deadline <= out->now)
+		t->deadline = out->now + RXW_MS;
+}

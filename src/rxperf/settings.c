@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of rxperf client. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "program/message.h"
+#include "program/option_place.h"
+#include "rxperf/client.h"
+
+#define MOST_IN_FLIGHT 10000
+
+#define COMMANDS       "send|recv|rpc|file"
+static const char *const command_names[] = {"send", "recv", "rpc", "file"};
+static const rxperf_what command_codes[] = {RXPERF_SEND, RXPERF_RECV, RXPERF_RPC, RXPERF_FILE};
+
+/* A positive number with optional decimals, at most `most`. */
+static int set_real(double *field, const char *value, double most, const char *what, char *allowed,
+		    size_t size)
+{
+	char *end;
+	double v = strtod(value, &end);
+
+	snprintf(allowed, size, "%s", what);
+	if (end == value || *end || !isdigit((unsigned char)value[0]) || !(v > 0) || v > most)
+		return -1;
+	*field = v;
+	return 0;
+}
+
+static int set_rate(void *target, const char *value, char *allowed, size_t size)
+{
+	return set_real(&((struct perf_settings *)target)->rate, value, 1e7,
+			"calls per second, above 0, at most 10000000", allowed, size);
+}
+
+static int set_share(double *field, const char *value, char *allowed, size_t size)
+{
+	return set_real(field, value, 1, "a fraction above 0, at most 1", allowed, size);
+}
+
+static int set_dead(void *target, const char *value, char *allowed, size_t size)
+{
+	return set_share(&((struct perf_settings *)target)->dead, value, allowed, size);
+}
+
+static int set_slow(void *target, const char *value, char *allowed, size_t size)
+{
+	return set_share(&((struct perf_settings *)target)->slow, value, allowed, size);
+}
+
+#define PLACE(field) offsetof(struct perf_settings, field)
+#define AT(field)    .offset = PLACE(field)
+static const struct tools_option options[] = {
+	{.name = "command",
+	 .letter = 'c',
+	 .kind = TOOLS_CHOICE,
+	 AT(command),
+	 .argument = COMMANDS,
+	 .help = "kind of calls: data to or from the server, small calls, a list"},
+	{.name = "server",
+	 .letter = 's',
+	 .kind = TOOLS_STRING,
+	 AT(host),
+	 .argument = "HOST[:PORT]",
+	 .help = "name or address of the server, and its port in place of --port"},
+	{.name = "port",
+	 .letter = 'p',
+	 .kind = TOOLS_UINT,
+	 AT(port),
+	 .argument = "PORT",
+	 .help = "UDP port of the server (7009)",
+	 .min = 1,
+	 .max = 65535},
+	{.name = "bytes",
+	 .letter = 'b',
+	 .kind = TOOLS_SIZE,
+	 AT(bytes),
+	 .argument = "BYTES",
+	 .help = "-c send, recv: data of each call (1M)",
+	 .max = PERF_MAX_BYTES},
+	{.name = "request",
+	 .letter = 'S',
+	 .commands = "rpc",
+	 .kind = TOOLS_SIZE,
+	 AT(request),
+	 .argument = "BYTES",
+	 .help = "-c rpc: data of each request (100)",
+	 .max = PERF_MAX_BYTES},
+	{.name = "reply",
+	 .letter = 'R',
+	 .commands = "rpc",
+	 .kind = TOOLS_SIZE,
+	 AT(reply),
+	 .argument = "BYTES",
+	 .help = "-c rpc: data of each reply (100)",
+	 .max = PERF_MAX_BYTES},
+	{.name = "file",
+	 .letter = 'f',
+	 .kind = TOOLS_STRING,
+	 AT(list),
+	 .argument = "LIST",
+	 .help = "-c file: sizes with commas; those after 0 are received"},
+	{.name = "in-flight",
+	 .letter = 't',
+	 .kind = TOOLS_UINT,
+	 AT(slots),
+	 .argument = "CALLS",
+	 .help = "calls in flight (1); with --rate the maximum (4 per connection)",
+	 .min = 1,
+	 .max = 10000},
+	{.name = "per-connection",
+	 .letter = 'C',
+	 .kind = TOOLS_UINT,
+	 AT(per_connection),
+	 .argument = "CALLS",
+	 .help = "calls of -t that share a connection, 1 to 4 (1)",
+	 .min = 1,
+	 .max = 4},
+	{.name = "times",
+	 .letter = 'T',
+	 .kind = TOOLS_UINT,
+	 AT(calls),
+	 .argument = "CALLS",
+	 .help = "total number of calls for each of -t (1)",
+	 .min = 1},
+	{.name = "duration",
+	 .letter = 'D',
+	 .kind = TOOLS_DURATION,
+	 AT(duration_ms),
+	 .argument = "SECONDS",
+	 .help = "make calls for this time instead",
+	 .min = 1,
+	 .max = 31536000000},
+	{.name = "endpoints",
+	 .kind = TOOLS_UINT,
+	 AT(endpoints),
+	 .argument = "N",
+	 .help = "client ports, each with its own thread (1)",
+	 .min = 1,
+	 .max = 4096},
+	{.name = "connections",
+	 .kind = TOOLS_UINT,
+	 AT(connections),
+	 .argument = "N",
+	 .help = "total number of connections, used in rotation (as many as -t needs)",
+	 .min = 1,
+	 .max = 1000000},
+	{.name = "rate",
+	 .kind = TOOLS_CALL,
+	 .argument = "CALLS/S",
+	 .help = "open loop: calls to start per second, whether answered or not",
+	 .set = set_rate},
+	{.name = "arrivals",
+	 .kind = TOOLS_CHOICE,
+	 AT(arrivals),
+	 .argument = "even|poisson",
+	 .help = "distribution of the starts of an open loop (even)"},
+	{.name = "prime",
+	 .kind = TOOLS_FLAG,
+	 AT(prime),
+	 .help = "make one call on each connection before the measurement"},
+	{.name = "mix",
+	 .kind = TOOLS_CHOICE,
+	 AT(mix),
+	 .argument = "none|send|recv",
+	 .help = "additional bulk calls of -b bytes, reported separately (none)"},
+	{.name = "mix-streams",
+	 .kind = TOOLS_UINT,
+	 AT(mix_streams),
+	 .argument = "CALLS",
+	 .help = "bulk calls of --mix in flight (1)",
+	 .min = 1,
+	 .max = 10000},
+	{.name = "dead",
+	 .kind = TOOLS_CALL,
+	 .argument = "SHARE",
+	 .help = "additional clients that disappear in a call; fraction of the connections",
+	 .set = set_dead},
+	{.name = "slow",
+	 .kind = TOOLS_CALL,
+	 .argument = "SHARE",
+	 .help = "additional clients that read at 10 KiB/s; fraction of the connections",
+	 .set = set_slow},
+	{.name = "read-size",
+	 .letter = 'r',
+	 .kind = TOOLS_SIZE,
+	 AT(read_size),
+	 .argument = "BYTES",
+	 .help = "bytes of each read from the library, on both sides (512K)",
+	 .min = 1,
+	 .max = RXPERF_IO_MAX},
+	{.name = "write-size",
+	 .letter = 'w',
+	 .kind = TOOLS_SIZE,
+	 AT(write_size),
+	 .argument = "BYTES",
+	 .help = "bytes of each write to the library, on both sides (512K)",
+	 .min = 1,
+	 .max = RXPERF_IO_MAX},
+	{.name = "window",
+	 .letter = 'W',
+	 .kind = TOOLS_TUNABLE,
+	 .argument = "PACKETS",
+	 .help = "same as --window of the library, 1 to 65535"},
+	{.name = "form",
+	 .kind = TOOLS_CHOICE,
+	 AT(form),
+	 .argument = "auto|blocking|async",
+	 .help = "blocking calls on threads, or callbacks; auto: blocking for one call"},
+	{.name = "interval",
+	 .kind = TOOLS_DURATION,
+	 AT(interval_ms),
+	 .argument = "SECONDS",
+	 .help = "also report at this interval",
+	 .min = 10,
+	 .max = 31536000000},
+	{.name = "timeout",
+	 .kind = TOOLS_DURATION,
+	 AT(timeout_ms),
+	 .argument = "SECONDS",
+	 .help = "give up if no call in flight makes progress for this time (60)",
+	 .min = 100,
+	 .max = 86400000},
+	{.name = "verify",
+	 .kind = TOOLS_FLAG,
+	 AT(verify),
+	 .help = "check received data; the server must be rxperf of rxwire"},
+	{.name = "per-stream",
+	 .kind = TOOLS_FLAG,
+	 AT(per_stream),
+	 .help = "with --json: the bytes of each call slot of -t"},
+	{.name = "class",
+	 .letter = 'x',
+	 .kind = TOOLS_CHOICE,
+	 AT(auth.class),
+	 .argument = TOOLS_CLASSES,
+	 .help = "security class of the connections (null)"},
+	{.name = "level",
+	 .kind = TOOLS_CHOICE,
+	 AT(auth.level),
+	 .argument = TOOLS_LEVELS,
+	 .help = "protection of calls with rxkad and rxgk (crypt)"},
+	{.name = "key-file",
+	 .kind = TOOLS_STRING,
+	 AT(auth.key_file),
+	 .argument = "FILE",
+	 .help = "service keys of the server, to make a token"},
+	{.name = "cell",
+	 .kind = TOOLS_STRING,
+	 AT(auth.cell),
+	 .argument = "CELL",
+	 .help = "use a Kerberos ticket for afs/CELL"},
+	{.name = "keytab",
+	 .kind = TOOLS_STRING,
+	 AT(auth.keytab),
+	 .argument = "FILE",
+	 .help = "obtain the ticket with a key in FILE, not with those of kinit"},
+	TOOLS_TRACE_OPTIONS(PLACE, trace),
+	{.name = "json", .kind = TOOLS_FLAG, AT(json), .help = "report as one JSON object"},
+};
+
+static const struct tools_program program = {
+	.name = "rxperf",
+	.usage = "usage: rxperf client -c send|recv|rpc|file -s HOST [-p PORT] [option...]\n",
+	.summary = "Make calls to an rxperf server and report their performance.",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+};
+
+/* Whether an option is given that the others make pointless: a message and true then. */
+static bool refuse_pointless_settings(const struct perf_settings *set)
+{
+	const struct {
+		const char *option;
+		bool used;
+		const char *needs;
+	} uses[] = {
+		{"bytes", set->command < 2 || set->mix, "-c send, -c recv or --mix"},
+		{"mix-streams", set->mix, "--mix"},
+		{"arrivals", set->rate > 0, "--rate"},
+		{"per-stream", set->json, "--json"},
+	};
+
+	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+		if (!uses[i].used && tools_place_given(uses[i].option)) {
+			tools_error("option --%s has an effect only with %s", uses[i].option,
+				    uses[i].needs);
+			return true;
+		}
+	return tools_options_suit(&program, command_names[set->command]) < 0;
+}
+
+/* Checks that the option table cannot express. 0, or -1 after a message. */
+static int check_perf_settings(const struct perf_settings *set, struct perf_load *load)
+{
+	char message[160];
+
+	if (set->command < 0) {
+		tools_error("choose the kind of calls with -c %s; see rxperf client --help",
+			    COMMANDS);
+		return -1;
+	}
+	if (!set->host) {
+		tools_error("name the server with -s HOST; see rxperf client --help");
+		return -1;
+	}
+	if (set->calls && set->duration_ms) {
+		tools_error("-T and -D are mutually exclusive; give a number of calls or a time");
+		return -1;
+	}
+	if (set->rate > 0 && (!set->duration_ms || set->form == PERF_FORM_BLOCKING)) {
+		tools_error(set->duration_ms ? "--rate cannot be used with --form blocking"
+					     : "--rate needs -D, the duration");
+		return -1;
+	}
+	if ((command_codes[set->command] == RXPERF_FILE) != (set->list != NULL)) {
+		tools_error(set->list ? "-f requires -c file"
+				      : "-c file needs a list, for example -f 64K,0,1M");
+		return -1;
+	}
+	if (refuse_pointless_settings(set))
+		return -1;
+	load->request.what = command_codes[set->command];
+	if (set->list &&
+	    perf_parse_list(set->list, &load->request.u.file, message, sizeof(message)) < 0) {
+		tools_error("option --file: %s", message);
+		return -1;
+	}
+	return 0;
+}
+
+static void fill_request(const struct perf_settings *set, rxperf_command *r)
+{
+	const rxperf_sizes sizes = {(uint32_t)set->read_size, (uint32_t)set->write_size};
+
+	switch (r->what) {
+	case RXPERF_SEND:
+		r->u.send = (rxperf_transfer){sizes, (uint32_t)set->bytes};
+		break;
+	case RXPERF_RECV:
+		r->u.recv = (rxperf_transfer){sizes, (uint32_t)set->bytes};
+		break;
+	case RXPERF_RPC:
+		r->u.rpc = (rxperf_exchange){sizes, (uint32_t)set->request, (uint32_t)set->reply};
+		break;
+	default:
+		r->u.file.sizes = sizes; /* the list is set */
+	}
+}
+
+/* Numbers of calls and connections. 0, or -1 after a message. */
+static int fill_counts(const struct perf_settings *set, struct perf_load *load)
+{
+	bool open = set->rate > 0;
+	uint64_t slots = set->slots, connections = set->connections, need;
+
+	if (!connections && open)
+		connections = set->endpoints;
+	if (!slots)
+		slots = !open				   ? 1
+			: 4 * connections < MOST_IN_FLIGHT ? 4 * connections
+							   : MOST_IN_FLIGHT;
+	/* An open loop distributes its slots over all connections, at most four each. */
+	need = open ? (slots + 3) / 4 : (slots + set->per_connection - 1) / set->per_connection;
+	if (!connections)
+		connections = need;
+	if (connections < need) {
+		tools_error("--connections %llu is too small; %llu calls in flight need %llu",
+			    (unsigned long long)connections, (unsigned long long)slots,
+			    (unsigned long long)need);
+		return -1;
+	}
+	load->slots = slots;
+	load->connection_count = connections;
+	load->per_connection = set->per_connection;
+	return 0;
+}
+
+static void fill_mix(const struct perf_settings *set, struct perf_load *mix)
+{
+	if (!set->mix)
+		return;
+	mix->request.what = set->mix == 1 ? RXPERF_SEND : RXPERF_RECV;
+	fill_request(set, &mix->request);
+	mix->slots = mix->connection_count = set->mix_streams;
+	mix->per_connection = 1;
+	mix->duration_ms = 31536000000; /* the main load ends it */
+	mix->verify = set->verify;
+	mix->timeout_ms = set->timeout_ms;
+	mix->json = true; /* no reports during the run */
+}
+
+int perf_settings_apply(const struct perf_settings *set, struct perf_load *load,
+			struct perf_load *mix)
+{
+	if (check_perf_settings(set, load) < 0 || fill_counts(set, load) < 0)
+		return -1;
+	fill_request(set, &load->request);
+	load->duration_ms = set->duration_ms;
+	load->calls_per_slot = set->duration_ms ? 0 : set->calls ? set->calls : 1;
+	load->interval_ms = set->interval_ms;
+	load->timeout_ms = set->timeout_ms;
+	load->rate = set->rate;
+	load->arrivals = (enum perf_arrivals_kind)set->arrivals;
+	load->verify = set->verify;
+	load->json = set->json;
+	load->form = (enum perf_form)set->form;
+	fill_mix(set, mix);
+	return 0;
+}
+
+const char *perf_command_name(int command)
+{
+	return command_names[command];
+}
+
+/* Lines about traces go to stderr, since stdout is for the report. */
+static void print_trace_line(const char *line)
+{
+	tools_error("%s", line);
+}
+
+enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_config *config,
+				      int argc, char **argv)
+{
+	enum tools_parsed parsed;
+	int first;
+
+	*set = (struct perf_settings){.command = -1,
+				      .port = PERF_PORT,
+				      .bytes = 1 << 20,
+				      .request = 100,
+				      .reply = 100,
+				      .per_connection = 1,
+				      .endpoints = 1,
+				      .mix_streams = 1,
+				      .timeout_ms = 60000,
+				      .read_size = RXPERF_IO_MAX,
+				      .write_size = RXPERF_IO_MAX,
+				      .auth = {.class = -1, .level = -1},
+				      .trace = {.start = true, .say = print_trace_line}};
+	tools_config_init(config);
+	parsed = tools_options_parse(&program, set, config, argc, argv, &first);
+	if (parsed == TOOLS_RUN && first < argc) {
+		tools_error("unexpected argument \"%s\"; see rxperf client --help", argv[first]);
+		parsed = TOOLS_USAGE;
+	}
+	return parsed;
+}

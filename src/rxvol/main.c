@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rxvol: the volumes of a file server, for its administrator. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "program/message.h"
+#include "rxvol/volumes.h"
+
+#define AT(field) .offset = offsetof(struct rxvol, field)
+static const struct tools_option options[] = {
+	{.name = "store",
+	 .letter = 'S',
+	 .kind = TOOLS_STRING,
+	 AT(store),
+	 .argument = "DIR",
+	 .help = "the directory of the store ($RXVOL_STORE)"},
+	{.name = "acl",
+	 .kind = TOOLS_LIST,
+	 AT(acl),
+	 .argument = "'NAME RIGHTS...'",
+	 .help = "create: rights in the root directory, beside those of system:administrators; "
+		 "may be repeated"},
+	{.name = "quota",
+	 .kind = TOOLS_STRING,
+	 AT(quota),
+	 .argument = "SIZE",
+	 .help = "create: the most that the volume may hold, such as 500M or 10G; default: no limit"},
+	{.name = "id",
+	 .kind = TOOLS_UINT,
+	 AT(id),
+	 .argument = "N",
+	 .min = 1,
+	 .max = INT32_MAX,
+	 .help = "create: the number of the volume; default: the next free one"},
+	{.name = "owner",
+	 .kind = TOOLS_STRING,
+	 AT(owner),
+	 .argument = "NAME|N",
+	 .help = "create, import: the user who owns the root directory or what is imported; "
+		 "default: 0, and import removes set-id bits"},
+	{.name = "backup",
+	 .kind = TOOLS_FLAG,
+	 AT(backup),
+	 .help = "clone: make or replace the backup volume instead of the read-only one"},
+	{.name = "rw",
+	 .kind = TOOLS_FLAG,
+	 AT(rw),
+	 .help = "mount: always lead to the read-write volume"},
+	{.name = "set-id",
+	 .kind = TOOLS_FLAG,
+	 AT(set_id),
+	 .help = "export: keep set-user-id and set-group-id bits of files whose owner has the number of this user"},
+	{.name = "negative",
+	 .letter = 'n',
+	 .kind = TOOLS_FLAG,
+	 AT(negative),
+	 .help = "acl: change entries that take rights away"},
+	{.name = "message",
+	 .kind = TOOLS_STRING,
+	 AT(message),
+	 .argument = "TEXT",
+	 .help = "offline: the reason, for users"},
+	{.name = "fast",
+	 .kind = TOOLS_FLAG,
+	 AT(fast),
+	 .help = "check: only the records of volumes and the structure of the database"},
+	{.name = "quiet", .letter = 'q', .kind = TOOLS_FLAG, AT(quiet), .help = "show no progress"},
+	{.name = "json",
+	 .kind = TOOLS_FLAG,
+	 AT(json),
+	 .help = "show the result as one JSON object"},
+};
+
+static const struct tools_program program = {
+	.name = "rxvol",
+	.usage = "usage: rxvol -S DIR init\n"
+		 "       rxvol -S DIR create NAME [--acl 'NAME RIGHTS...'] [--quota SIZE] [--id N] "
+		 "[--owner NAME|N]\n"
+		 "       rxvol -S DIR list\n"
+		 "       rxvol -S DIR examine VOLUME\n"
+		 "       rxvol -S DIR remove VOLUME\n"
+		 "       rxvol -S DIR rename VOLUME NEWNAME\n"
+		 "       rxvol -S DIR clone VOLUME [--backup]\n"
+		 "       rxvol -S DIR mount VOLUME:PATH TARGET [--rw]\n"
+		 "       rxvol -S DIR import VOLUME[:PATH] DIRECTORY [--owner NAME|N]\n"
+		 "       rxvol -S DIR export VOLUME[:PATH] DIRECTORY [--set-id]\n"
+		 "       rxvol -S DIR quota VOLUME [SIZE|none]\n"
+		 "       rxvol -S DIR acl VOLUME[:PATH] [[-n] NAME RIGHTS...]\n"
+		 "       rxvol -S DIR online VOLUME\n"
+		 "       rxvol -S DIR offline VOLUME [--message TEXT]\n"
+		 "       rxvol -S DIR check [--fast]\n",
+	.summary = "Manage the volumes of rxfsd, also while it runs.",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+	.no_tunables = true,
+};
+
+/* An option that the command ignores would surprise the user. True after a message about one. */
+static bool refuse_misplaced_volume_option(const struct rxvol *v)
+{
+	const struct {
+		bool given;
+		const char *option, *commands[2];
+	} uses[] = {
+		{v->acl.count > 0, "--acl", {"create"}},
+		{v->quota, "--quota", {"create"}},
+		{v->id, "--id", {"create"}},
+		{v->owner, "--owner", {"create", "import"}},
+		{v->backup, "--backup", {"clone"}},
+		{v->rw, "--rw", {"mount"}},
+		{v->set_id, "--set-id", {"export"}},
+		{v->negative, "--negative", {"acl"}},
+		{v->message, "--message", {"offline"}},
+		{v->fast, "--fast", {"check"}},
+	};
+
+	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+		const char *second = uses[i].commands[1];
+
+		if (!uses[i].given || !strcmp(v->command, uses[i].commands[0]) ||
+		    (second && !strcmp(v->command, second)))
+			continue;
+		tools_error("%s is an option of %s%s%s", uses[i].option, uses[i].commands[0],
+			    second ? " and " : "", second ? second : "");
+		return true;
+	}
+	return false;
+}
+
+static int run_volume_command(void *target, char **words, size_t count)
+{
+	struct rxvol *rxvol = target;
+	int status = rxvol_request(rxvol, &program, words, count);
+
+	if (status)
+		return status;
+	if (refuse_misplaced_volume_option(rxvol))
+		return TOOLS_EXIT_USAGE;
+	if (!rxvol->store)
+		rxvol->store = getenv("RXVOL_STORE");
+	if (!rxvol->store || !*rxvol->store) {
+		tools_error("-S DIR or $RXVOL_STORE is required: the directory of the store");
+		return TOOLS_EXIT_USAGE;
+	}
+	if (!strcmp(rxvol->command, "init"))
+		return rxvol_init(rxvol);
+	return rxvol_session(rxvol);
+}
+
+int main(int argc, char **argv)
+{
+	struct rxvol rxvol = {.directory = -1};
+	int status = tools_run_program(&program, &rxvol, argc, argv, run_volume_command);
+
+	json_decref(rxvol.request);
+	json_decref(rxvol.result);
+	json_decref(rxvol.faults);
+	if (rxvol.directory >= 0)
+		close(rxvol.directory);
+	tools_list_free(&rxvol.acl);
+	return tools_finish(status);
+}

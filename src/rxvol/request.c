@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The request that a command line asks for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/admin.h"
+#include "program/message.h"
+#include "program/number.h"
+#include "rxvol/volumes.h"
+
+#define SEPARATORS " \t\n"
+#define PATH_BYTES 4096 /* with the colon before it */
+
+/* Set a member; false after a message. Takes the reference. */
+static bool set_request_member(struct rxvol *rxvol, const char *name, json_t *value)
+{
+	if (value && json_object_set_new(rxvol->request, name, value) == 0)
+		return true;
+	tools_error("no memory");
+	return false;
+}
+
+/* Text in a request is UTF-8. */
+static bool set_request_text(struct rxvol *rxvol, const char *name, const char *text)
+{
+	json_t *value = json_string(text);
+
+	if (value)
+		return set_request_member(rxvol, name, value);
+	tools_error("%s: not text in UTF-8", text);
+	return false;
+}
+
+/* VOLUME or VOLUME:PATH; `path`: whether there may be a path. */
+static bool set_volume_path(struct rxvol *rxvol, const char *text, bool path)
+{
+	size_t length = strcspn(text, ":");
+	char *volume, *encoded;
+	bool good;
+
+	if (!length || (!path && text[length] && text[length + 1] &&
+			strspn(text + length + 1, "/") != strlen(text + length + 1))) {
+		tools_error("%s: %s; see rxvol --help", text,
+			    length ? "only a volume can be given here, without a path"
+				   : "the name of a volume is missing");
+		return false;
+	}
+	volume = strndup(text, length);
+	good = volume && set_request_text(rxvol, "volume", volume);
+	free(volume);
+	if (!good || !path || !text[length])
+		return good;
+	if (strlen(text + length) > PATH_BYTES) {
+		tools_error("the path is longer than %d bytes", PATH_BYTES - 1);
+		return false;
+	}
+	encoded = admin_text(text + length + 1);
+	good = encoded && set_request_text(rxvol, "path", encoded);
+	free(encoded);
+	return good;
+}
+
+static bool set_quota(struct rxvol *rxvol, const char *text)
+{
+	uint64_t bytes = 0;
+
+	if (strcmp(text, "none") && tools_parse_size(text, &bytes)) {
+		tools_error(
+			"quota \"%s\": give a number of bytes, or of K, M, G or T, such as 500M; "
+			"or none",
+			text);
+		return false;
+	}
+	if (bytes > (uint64_t)1 << 50) {
+		tools_error("quota \"%s\": at most 1024T", text);
+		return false;
+	}
+	return set_request_member(rxvol, "quota", json_integer((json_int_t)bytes));
+}
+
+/* -- access lists: NAME RIGHTS NAME RIGHTS ... -- */
+
+static bool append_acl_entry(json_t *list, const char *name, const char *rights, bool negative)
+{
+	return json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", name, "rights",
+						     rights, "negative", negative)) == 0;
+}
+
+static bool report_missing_rights(const char *name)
+{
+	tools_error("access list: \"%s\" has no rights after it; give pairs such as "
+		    "'system:anyuser rl'",
+		    name);
+	return false;
+}
+
+/* Entries as words of the command line. */
+static bool set_acl_of_words(struct rxvol *rxvol, char **words, size_t count)
+{
+	json_t *list = json_array();
+
+	if (count % 2) {
+		json_decref(list);
+		return report_missing_rights(words[count - 1]);
+	}
+	for (size_t i = 0; i < count; i += 2)
+		if (!append_acl_entry(list, words[i], words[i + 1], rxvol->negative)) {
+			json_decref(list);
+			tools_error("access list: %s: not text in UTF-8", words[i]);
+			return false;
+		}
+	return set_request_member(rxvol, "acl", list);
+}
+
+/* Entries as one text of each --acl. */
+static bool set_acl_of_options(struct rxvol *rxvol)
+{
+	json_t *list = json_array();
+	bool good = list;
+
+	for (size_t i = 0; good && i < rxvol->acl.count; i++) {
+		char *text = strdup(rxvol->acl.items[i]), *rest = NULL, *name, *rights;
+
+		name = text ? strtok_r(text, SEPARATORS, &rest) : NULL;
+		if (!name)
+			good = report_missing_rights(rxvol->acl.items[i]);
+		for (; good && name; name = strtok_r(NULL, SEPARATORS, &rest)) {
+			rights = strtok_r(NULL, SEPARATORS, &rest);
+			good = rights ? append_acl_entry(list, name, rights, false)
+				      : report_missing_rights(name);
+		}
+		free(text);
+	}
+	if (good)
+		return set_request_member(rxvol, "acl", list);
+	json_decref(list);
+	return false;
+}
+
+/* -- commands: false after a message -- */
+
+static bool request_without_arguments(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)arguments;
+	(void)count;
+	return !rxvol->fast || set_request_member(rxvol, "fast", json_true());
+}
+
+static bool request_create(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	return set_request_text(rxvol, "name", arguments[0]) &&
+	       (!rxvol->acl.count || set_acl_of_options(rxvol)) &&
+	       (!rxvol->quota || set_quota(rxvol, rxvol->quota)) &&
+	       (!rxvol->id ||
+		set_request_member(rxvol, "id", json_integer((json_int_t)rxvol->id))) &&
+	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
+}
+
+static bool request_volume(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	return set_volume_path(rxvol, arguments[0], false) &&
+	       (!rxvol->backup || set_request_member(rxvol, "backup", json_true())) &&
+	       (!rxvol->message || set_request_text(rxvol, "message", rxvol->message));
+}
+
+static bool request_rename(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	return set_volume_path(rxvol, arguments[0], false) &&
+	       set_request_text(rxvol, "name", arguments[1]);
+}
+
+static bool request_quota(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	return set_volume_path(rxvol, arguments[0], false) &&
+	       (count < 2 || set_quota(rxvol, arguments[1]));
+}
+
+static bool request_acl(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	return set_volume_path(rxvol, arguments[0], true) &&
+	       (count < 2 || set_acl_of_words(rxvol, arguments + 1, count - 1));
+}
+
+static bool request_mount(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	return set_volume_path(rxvol, arguments[0], true) &&
+	       set_request_text(rxvol, "target", arguments[1]) &&
+	       (!rxvol->rw || set_request_member(rxvol, "rw", json_true()));
+}
+
+/* import and export; rxvol_session() opens the directory. */
+static bool request_copy(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	rxvol->local = arguments[1];
+	return set_volume_path(rxvol, arguments[0], true) &&
+	       (!rxvol->set_id || set_request_member(rxvol, "set_id", json_true())) &&
+	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
+}
+
+static const struct command {
+	struct tools_command base;
+	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
+} commands[] = {
+	{{"init", 0, 0, ""}, request_without_arguments},
+	{{"create", 1, 1, "NAME"}, request_create},
+	{{"list", 0, 0, ""}, request_without_arguments},
+	{{"examine", 1, 1, "VOLUME"}, request_volume},
+	{{"remove", 1, 1, "VOLUME"}, request_volume},
+	{{"rename", 2, 2, "VOLUME NEWNAME"}, request_rename},
+	{{"clone", 1, 1, "VOLUME [--backup]"}, request_volume},
+	{{"mount", 2, 2, "VOLUME:PATH TARGET [--rw]"}, request_mount},
+	{{"import", 2, 2, "VOLUME[:PATH] DIRECTORY"}, request_copy},
+	{{"export", 2, 2, "VOLUME[:PATH] DIRECTORY [--set-id]"}, request_copy},
+	{{"quota", 1, 2, "VOLUME [SIZE|none]"}, request_quota},
+	{{"acl", 1, SIZE_MAX, "VOLUME[:PATH] [[-n] NAME RIGHTS...]"}, request_acl},
+	{{"online", 1, 1, "VOLUME"}, request_volume},
+	{{"offline", 1, 1, "VOLUME [--message TEXT]"}, request_volume},
+	{{"check", 0, 0, "[--fast]"}, request_without_arguments},
+};
+
+int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,
+		  size_t count)
+{
+	const struct command *command =
+		tools_find_command(program, commands, sizeof(commands) / sizeof(commands[0]),
+				   sizeof(commands[0]), words, count);
+
+	if (!command)
+		return TOOLS_EXIT_USAGE;
+	rxvol->command = command->base.name;
+	rxvol->request = json_pack("{s:s}", "command", rxvol->command);
+	if (!rxvol->request) {
+		tools_error("no memory");
+		return TOOLS_EXIT_FAILURE;
+	}
+	return command->request(rxvol, words + 1, count - 1) ? 0 : TOOLS_EXIT_USAGE;
+}

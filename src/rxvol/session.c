@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Execute a request on a store that no server has open, or let its server do it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "admin/admin.h"
+#include "common/clock.h"
+#include "program/message.h"
+#include "program/report.h"
+#include "rxvol/volumes.h"
+#include "volume/store/store.h"
+
+#define PATIENCE_NS (2 * (uint64_t)NS_PER_S) /* for a process that has the store for a moment */
+#define PAUSE_MS    20
+
+/* -- answers -- */
+
+static void show_check_progress(const struct rxvol *rxvol, uint64_t done, uint64_t all)
+{
+	char line[100];
+
+	snprintf(line, sizeof(line), "%s: %llu of %llu files, directories and links",
+		 rxvol->command, (unsigned long long)done, (unsigned long long)all);
+	tools_progress(line);
+}
+
+static void accept_result(struct rxvol *rxvol, const json_t *object)
+{
+	if (rxvol->counts)
+		tools_progress(NULL);
+	if (rxvol->progress.on)
+		progress_end(&rxvol->progress, rxvol->command,
+			     tools_count_of(json_object_get(object, "result"), "bytes"),
+			     json_object_get(object, "result"),
+			     tools_count_of(json_object_get(object, "result"), "objects"));
+	rxvol->progress.on = false;
+	rxvol->status = (int)tools_count_of(object, "status");
+	rxvol->failed = json_object_get(object, "error");
+	/*
+	 * The end of the server interrupts a request. The answer has no reader after the end of
+	 * rxvol.
+	 */
+	if (rxvol->failed && !strcmp(tools_text_of(object, "error"), "interrupted"))
+		tools_error("interrupted: the server of %s ends; give the command again",
+			    rxvol->store);
+	else if (rxvol->failed)
+		tools_error("%s", tools_text_of(object, "error"));
+	else
+		rxvol->result = json_incref(json_object_get(object, "result"));
+}
+
+void rxvol_answer(void *arg, json_t *object)
+{
+	struct rxvol *rxvol = arg;
+	const json_t *progress = json_object_get(object, "progress");
+	json_t *fault = json_object_get(object, "fault");
+
+	if (progress && rxvol->counts) {
+		show_check_progress(rxvol, tools_count_of(progress, "done"),
+				    tools_count_of(progress, "all"));
+	} else if (progress) {
+		progress_update(&rxvol->progress, tools_text_of(progress, "path"),
+				tools_count_of(progress, "bytes"),
+				tools_count_of(progress, "total"),
+				tools_count_of(progress, "files"), 0);
+	} else if (json_object_get(object, "skipped")) {
+		rxvol->skipped++;
+		tools_error("%s: skipped: %s", tools_text_of(object, "skipped"),
+			    tools_text_of(object, "reason"));
+	} else if (fault && rxvol->json) {
+		json_array_append(rxvol->faults, fault);
+	} else if (fault) {
+		if (rxvol->counts)
+			tools_progress(NULL);
+		printf("%s\n", json_string_value(fault));
+	} else {
+		accept_result(rxvol, object);
+	}
+}
+
+/* -- directories -- */
+
+/*
+ * Files of a store belong to one user. When root works on the store of another user, become that
+ * user, so that the server can use what is made. 0, or -1 after a message.
+ */
+static int become_owner(const struct rxvol *rxvol, const struct stat *st)
+{
+	if (geteuid() || !st->st_uid)
+		return 0;
+	if (setgroups(0, NULL) == 0 && setgid(st->st_gid) == 0 && setuid(st->st_uid) == 0)
+		return 0;
+	tools_error("%s: cannot become its owner, the user %u: %s", rxvol->store,
+		    (unsigned)st->st_uid, strerror(errno));
+	return -1;
+}
+
+/*
+ * The owner of the store or, before the store is made, of the directory that it will be in, as rxpt
+ * does. 0, or -1 after a message.
+ */
+static int find_store_owner(const struct rxvol *rxvol, struct stat *st)
+{
+	char *path = strdup(rxvol->store);
+	int rc = path ? stat(path, st) : -1;
+
+	if (path && rc && errno == ENOENT)
+		rc = stat(dirname(path), st);
+	/* Making the store will report this. */
+	if (path && rc && errno == ENOENT)
+		rc = 0;
+	if (rc)
+		tools_error("%s: %s", rxvol->store, strerror(errno));
+	free(path);
+	return rc;
+}
+
+/* Open the directory of import or export, which export makes. 0, or -1 after a message. */
+static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
+{
+	bool export = !strcmp(rxvol->command, "export"), made;
+
+	made = export && mkdir(rxvol->local, 0777) == 0;
+	rxvol->made_directory = made;
+	if (export && !made && errno != EEXIST) {
+		tools_error("%s: cannot be made: %s", rxvol->local, strerror(errno));
+		return -1;
+	}
+	/*
+	 * Nobody shall have root give another directory away by a link in the place of the new one.
+	 */
+	rxvol->directory =
+		open(rxvol->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
+	if (rxvol->directory < 0) {
+		tools_error("%s: %s%s", rxvol->local, strerror(errno),
+			    errno == ENOENT || errno == ENOTDIR ? "; give a directory" : "");
+		return -1;
+	}
+	if (made && !geteuid() && store->st_uid &&
+	    fchown(rxvol->directory, store->st_uid, store->st_gid)) {
+		tools_error("%s: cannot be given to the user of the store: %s", rxvol->local,
+			    strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+/*
+ * The user of the store may not read what root imports, such as closed home directories. So a
+ * process stays root, which opens what is below the directory and lends that; this process and the
+ * server have a socket to it in place of the directory. It ends when nobody has the socket any
+ * more. 0, or -1 after a message.
+ */
+static int leave_reader(struct rxvol *rxvol)
+{
+	int pair[2];
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		tools_error("socketpair: %s", strerror(errno));
+		return -1;
+	}
+	child = fork();
+	if (child < 0) {
+		tools_error("fork: %s", strerror(errno));
+		close(pair[0]);
+		close(pair[1]);
+		return -1;
+	}
+	if (!child) {
+		close(pair[0]);
+		admin_lend(pair[1], rxvol->directory);
+		_exit(0);
+	}
+	close(pair[1]);
+	close(rxvol->directory);
+	rxvol->directory = pair[0];
+	return 0;
+}
+
+/* Without write access, an export would skip each name at the top. 0, or -1 after a message. */
+static int check_export_directory(const struct rxvol *rxvol)
+{
+	if (strcmp(rxvol->command, "export") ||
+	    faccessat(rxvol->directory, ".", W_OK | X_OK, AT_EACCESS) == 0)
+		return 0;
+	tools_error("%s: the user %u, who has the store, cannot write there: %s; give a directory "
+		    "that does not exist yet, or one that this user may write",
+		    rxvol->local, (unsigned)geteuid(), strerror(errno));
+	return -1;
+}
+
+/* Everything that can fail before a store is touched. 0, or -1 after a message. */
+static int prepare_session(struct rxvol *rxvol)
+{
+	struct stat st = {0};
+
+	if (find_store_owner(rxvol, &st) || (rxvol->local && open_local_directory(rxvol, &st)))
+		return -1;
+	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && leave_reader(rxvol))
+		return -1;
+	if (become_owner(rxvol, &st) || check_export_directory(rxvol))
+		return -1;
+	if ((rxvol->local || !strcmp(rxvol->command, "check")) && !rxvol->quiet && !rxvol->json &&
+	    isatty(STDERR_FILENO)) {
+		json_object_set_new(rxvol->request, "progress", json_true());
+		rxvol->counts = !rxvol->local;
+		if (rxvol->local)
+			progress_start(&rxvol->progress, true, true);
+	}
+	if (rxvol->json)
+		rxvol->faults = json_array();
+	return 0;
+}
+
+/* -- the store -- */
+
+static void print_store_log(void *arg, int level, const char *line)
+{
+	(void)arg;
+	if (level <= 4)
+		tools_error("%s", line);
+}
+
+static struct store_options store_options_of(const struct rxvol *rxvol)
+{
+	return (struct store_options){
+		.path = rxvol->store,
+		.durability = STORE_LAZY, /* each request ends with a flush */
+		.log = print_store_log,
+	};
+}
+
+static int make_store(struct rxvol *rxvol)
+{
+	struct store_options options = store_options_of(rxvol);
+	char message[STORE_MESSAGE_MAX];
+
+	if (store_make(&options, message)) {
+		tools_error("%s", message);
+		return -1;
+	}
+	rxvol->made = true;
+	return 0;
+}
+
+int rxvol_init(struct rxvol *rxvol)
+{
+	if (prepare_session(rxvol) || make_store(rxvol))
+		return TOOLS_EXIT_FAILURE;
+	if (rxvol->json)
+		return tools_json_print(json_pack("{s:s}", "store", rxvol->store)) ? 1 : 0;
+	printf("made the store %s\n", rxvol->store);
+	return 0;
+}
+
+static void execute_here(struct rxvol *rxvol, struct store *store)
+{
+	struct admin_options options = {.store = store, .directory = rxvol->store};
+	struct admin_output output = {
+		.answer = rxvol_answer,
+		.arg = rxvol,
+		.directory = rxvol->directory,
+	};
+
+	rxvol->status = admin_execute(&options, rxvol->request, &output);
+}
+
+/*
+ * Execute the request here if the store can be had, else at its server. 0; -EBUSY: neither; -1:
+ * after a message.
+ */
+static int attempt_request(struct rxvol *rxvol)
+{
+	struct store_options options = store_options_of(rxvol);
+	char message[STORE_MESSAGE_MAX];
+	struct store *store;
+	int rc = store_open(&options, &store, message);
+
+	if (rc == -ENOENT && !strcmp(rxvol->command, "create")) {
+		if (make_store(rxvol))
+			return -1;
+		rc = store_open(&options, &store, message);
+	}
+	if (rc == -EBUSY)
+		return rxvol_remote(rxvol) ? -EBUSY : 0;
+	if (rc) {
+		tools_error("%s", message);
+		return -1;
+	}
+	execute_here(rxvol, store);
+	store->ops->close(store);
+	return 0;
+}
+
+int rxvol_session(struct rxvol *rxvol)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+	uint64_t start = monotonic_ns();
+	int rc;
+
+	if (prepare_session(rxvol))
+		return TOOLS_EXIT_FAILURE;
+	/*
+	 * Another rxvol has the store for a moment. A server that starts or stops takes no
+	 * requests.
+	 */
+	while ((rc = attempt_request(rxvol)) == -EBUSY && monotonic_ns() - start < PATIENCE_NS)
+		nanosleep(&pause, NULL);
+	if (rc == -EBUSY)
+		tools_error("%s: another process has the store open, and takes no requests at "
+			    "%s/" ADMIN_SOCKET ": wait until it ends, or stop it",
+			    rxvol->store, rxvol->store);
+	if (rc)
+		return TOOLS_EXIT_FAILURE;
+	if (!rxvol->result && !rxvol->failed) {
+		tools_error(
+			"no result: the server of %s ended or closed the connection; see its log",
+			rxvol->store);
+		return TOOLS_EXIT_FAILURE;
+	}
+	/* A failed export leaves its directory empty. */
+	if (rxvol->failed && rxvol->made_directory)
+		rmdir(rxvol->local);
+	return rxvol->result ? rxvol_show(rxvol) : rxvol->status;
+}

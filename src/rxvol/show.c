@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Results, as text or JSON. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "program/message.h"
+#include "program/number.h"
+#include "program/report.h"
+#include "rxvol/volumes.h"
+
+static const char *format_kib(char buffer[32], uint64_t value)
+{
+	return tools_format_size(buffer, 32, value * 1024);
+}
+
+static const char *format_quota(char buffer[32], const json_t *volume)
+{
+	unsigned long long quota = tools_count_of(volume, "quota_kib");
+
+	return quota ? format_kib(buffer, quota) : "no limit";
+}
+
+static const char *format_time(char buffer[32], const json_t *volume, const char *name)
+{
+	time_t seconds = (time_t)tools_count_of(volume, name);
+	struct tm tm;
+
+	if (!seconds || !localtime_r(&seconds, &tm) ||
+	    !strftime(buffer, 32, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(buffer, 32, "never");
+	return buffer;
+}
+
+static const char *state_of_volume(const json_t *volume)
+{
+	return json_is_true(json_object_get(volume, "online")) ? "online" : "offline";
+}
+
+static const json_t *volume_of_result(const struct rxvol *rxvol)
+{
+	return json_object_get(rxvol->result, "volume");
+}
+
+/* -- commands -- */
+
+static void show_nothing(const struct rxvol *rxvol)
+{
+	(void)rxvol;
+}
+
+static void show_create(const struct rxvol *rxvol)
+{
+	const json_t *volume = volume_of_result(rxvol);
+
+	if (rxvol->made)
+		printf("made the store %s\n", rxvol->store);
+	printf("volume %s has the id %llu\n", tools_text_of(volume, "name"),
+	       tools_count_of(volume, "id"));
+}
+
+static void show_list(const struct rxvol *rxvol)
+{
+	const json_t *list = json_object_get(rxvol->result, "volumes"), *volume;
+	char used[32], quota[32];
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, volume)
+	{
+		printf("%10llu  %-6s  %-7s  %10s of %-10s  %9llu  %s\n",
+		       tools_count_of(volume, "id"), tools_text_of(volume, "type"),
+		       state_of_volume(volume),
+		       format_kib(used, tools_count_of(volume, "used_kib")),
+		       format_quota(quota, volume), tools_count_of(volume, "files"),
+		       tools_text_of(volume, "name"));
+	}
+}
+
+static void show_id(const json_t *volume, const char *name, const char *label)
+{
+	if (tools_count_of(volume, name))
+		printf("  %-9s %llu\n", label, tools_count_of(volume, name));
+}
+
+static void show_examine(const struct rxvol *rxvol)
+{
+	const json_t *volume = volume_of_result(rxvol);
+	char buffer[32];
+
+	printf("volume %s\n", tools_text_of(volume, "name"));
+	printf("  %-9s %llu\n", "id", tools_count_of(volume, "id"));
+	printf("  %-9s %s\n", "type", tools_text_of(volume, "type"));
+	printf("  %-9s %s%s%s\n", "state", state_of_volume(volume),
+	       *tools_text_of(volume, "offline_message") ? ": " : "",
+	       tools_text_of(volume, "offline_message"));
+	show_id(volume, "rw", "rw id");
+	show_id(volume, "ro", "ro id");
+	show_id(volume, "backup", "backup id");
+	printf("  %-9s %s\n", "quota", format_quota(buffer, volume));
+	printf("  %-9s %s\n", "used", format_kib(buffer, tools_count_of(volume, "used_kib")));
+	printf("  %-9s %llu\n", "files", tools_count_of(volume, "files"));
+	printf("  %-9s %s\n", "created", format_time(buffer, volume, "created"));
+	printf("  %-9s %s\n", "copied", format_time(buffer, volume, "copied"));
+	printf("  %-9s %s\n", "updated", format_time(buffer, volume, "updated"));
+	printf("  %-9s %s\n", "cloned", format_time(buffer, volume, "cloned"));
+}
+
+static void show_clone(const struct rxvol *rxvol)
+{
+	const json_t *volume = volume_of_result(rxvol);
+
+	printf("volume %s has the id %llu\n", tools_text_of(volume, "name"),
+	       tools_count_of(volume, "id"));
+}
+
+static void show_quota(const struct rxvol *rxvol)
+{
+	const json_t *volume = volume_of_result(rxvol);
+	char used[32], quota[32];
+
+	printf("%s: %s used, quota %s\n", tools_text_of(volume, "name"),
+	       format_kib(used, tools_count_of(volume, "used_kib")), format_quota(quota, volume));
+}
+
+static void show_entries(const json_t *list, const char *label)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, entry) printf(
+		"  %s%s %s\n", label, tools_text_of(entry, "name"), tools_text_of(entry, "rights"));
+}
+
+static void show_acl(const struct rxvol *rxvol)
+{
+	const json_t *acl = json_object_get(rxvol->result, "acl");
+
+	/* A change is silent. */
+	if (json_object_get(rxvol->request, "acl"))
+		return;
+	printf("%s\n", tools_text_of(rxvol->result, "path"));
+	show_entries(json_object_get(acl, "positive"), "");
+	show_entries(json_object_get(acl, "negative"), "not ");
+}
+
+static void show_copy(const struct rxvol *rxvol)
+{
+	char bytes[32];
+
+	printf("%s: %llu files, directories and links, %s", rxvol->command,
+	       tools_count_of(rxvol->result, "objects"),
+	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
+	if (tools_count_of(rxvol->result, "unchanged"))
+		printf("; %llu there already", tools_count_of(rxvol->result, "unchanged"));
+	if (tools_count_of(rxvol->result, "cleared"))
+		printf("; %llu without their set-id bits",
+		       tools_count_of(rxvol->result, "cleared"));
+	if (tools_count_of(rxvol->result, "skipped"))
+		printf("; %llu skipped", tools_count_of(rxvol->result, "skipped"));
+	printf("\n");
+}
+
+static void show_check(const struct rxvol *rxvol)
+{
+	unsigned long long faults = tools_count_of(rxvol->result, "faults");
+
+	if (faults)
+		printf("%llu fault%s\n", faults, faults == 1 ? "" : "s");
+	else
+		printf("the store is sound\n");
+}
+
+static void show_text(const struct rxvol *rxvol)
+{
+	static const struct {
+		const char *command;
+		void (*show)(const struct rxvol *rxvol);
+	} commands[] = {
+		{"create", show_create}, {"list", show_list},	{"examine", show_examine},
+		{"clone", show_clone},	 {"acl", show_acl},	{"import", show_copy},
+		{"export", show_copy},	 {"check", show_check},
+	};
+	void (*show)(const struct rxvol *rxvol) = show_nothing;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].command, rxvol->command))
+			show = commands[i].show;
+	if (!strcmp(rxvol->command, "quota") && !json_object_get(rxvol->request, "quota"))
+		show = show_quota;
+	show(rxvol);
+}
+
+int rxvol_show(struct rxvol *rxvol)
+{
+	if (!rxvol->json) {
+		show_text(rxvol);
+		return rxvol->status;
+	}
+	if (!strcmp(rxvol->command, "create"))
+		json_object_set_new(rxvol->result, "made_store", json_boolean(rxvol->made));
+	if (!strcmp(rxvol->command, "check"))
+		json_object_set(rxvol->result, "lines", rxvol->faults);
+	if (tools_json_print(json_incref(rxvol->result)))
+		return TOOLS_EXIT_FAILURE;
+	return rxvol->status;
+}

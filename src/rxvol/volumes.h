@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside rxvol. One thread. */
+#ifndef VOLUMES_VOLUMES_H
+#define VOLUMES_VOLUMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "program/command.h"
+#include "afscp/progress.h"
+
+/* One run of the program. */
+struct rxvol {
+	/* the command line; strings live as long as the process */
+	const char *store;
+	struct tools_list acl;
+	const char *quota, *owner, *message;
+	uint64_t id;
+	const char *local; /* the directory of import and export */
+	bool backup, rw, set_id, negative, fast, json, quiet;
+
+	const char *command;
+	json_t *request;     /* owned */
+	int directory;	     /* of import and export; -1 */
+	bool made;	     /* the store was made on the way */
+	bool made_directory; /* for export */
+
+	/* the answer */
+	struct progress progress;
+	bool counts; /* the progress of a check, on a terminal */
+	uint64_t skipped;
+	json_t *faults; /* texts, with --json; owned */
+	json_t *result; /* owned; NULL: an error was printed */
+	bool failed;	/* an error was printed */
+	int status;
+};
+
+/*
+ * request.c: rxvol->request of the command and its arguments. 0, or an exit status after a message.
+ */
+int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,
+		  size_t count);
+
+/* session.c: execute the request here, or let the server of the store do it: the exit status. */
+int rxvol_session(struct rxvol *rxvol);
+/* Make a store. */
+int rxvol_init(struct rxvol *rxvol);
+/* Take an answer to the request, of this process or of the server. */
+void rxvol_answer(void *arg, json_t *object);
+
+/*
+ * remote.c: send the request to the server of the store. 0: answered; -1 with errno: no server
+ * takes requests there.
+ */
+int rxvol_remote(struct rxvol *rxvol);
+
+/* show.c: the result on stdout; the exit status. */
+int rxvol_show(struct rxvol *rxvol);
+
+#endif
