@@ -336,10 +336,16 @@ out:
 
 void rxw_trace_watch_stop(rxw_trace_watch *w)
 {
+	struct rxw_trace_counts counts = {.size = sizeof(counts)};
 	NOT_CANCELLED;
 
 	if (!w)
 		return;
+	/* In a child of fork() there is no thread, and its locks may be held. */
+	if (rxw_trace_count(w->endpoint, &counts) == -RXW_ESTATE) {
+		close(w->dir);
+		return;
+	}
 	(void)rxw_trace_stop(w->endpoint);
 	pthread_mutex_lock(&w->lock);
 	assert(!w->quit);

@@ -143,7 +143,7 @@ void rxw_gk_older_free(struct rxw_gk_key *k);
 uint32_t rxw_gk_current(struct rxw_gk_conn *c);
 
 /*
- * -- packet.c, exchange.c, class.c
+ * -- rxgk_packet.c, rxgk_exchange.c, rxgk_class.c
  * -------------------------------------------------------------------
  */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Traces of endpoints as pcapng files, and their statistics as text. These functions use the public
- * functions of librxwire, and are in a static library, librxwire-observe, which `pkg-config rxwire`
- * names. See rxw_trace(3) and rxw_metrics(3).
+ * functions of librxwire, and are in a static library, librxwire-observe (`pkg-config rxwire-observe`). See rxw_trace(3) and rxw_metrics(3).
  */
 #ifndef RXWIRE_OBSERVE_H
 #define RXWIRE_OBSERVE_H

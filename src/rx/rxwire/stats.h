@@ -119,7 +119,7 @@ struct rxw_call_statistics {
 	uint64_t lost, loss_events;  /* declared lost; events that congestion control saw */
 	uint64_t spurious, timeouts; /* losses that were none; retransmission timeouts */
 	uint32_t in_flight, ssthresh;
-	/* Static: "cubic", "rate"; "slow-start", "recovery" and so on, see rxw_stats(3). */
+	/* Static: "reno", "rate"; "slow-start", "recovery" and so on, see rxw_stats(3). */
 	const char *controller, *phase;
 	/* ECN: packets sent marked; those that congestion marked; reactions; received with CE */
 	uint64_t marks_sent, marks_seen, mark_events, marks_received;

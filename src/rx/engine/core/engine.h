@@ -27,7 +27,7 @@ struct rxw_engine {
 	unsigned endpoints;
 	struct rxw_queue *queues; /* lock, as the next */
 	struct rxw_files *files;  /* NULL until a call has a file */
-	pthread_mutex_t thread_lock; /* held while a listener or a thread for files starts */
+	pthread_mutex_t thread_lock; /* held while a shared listener starts */
 	struct rxw_listener
 		*listeners; /* thread_lock: that several endpoints share (rx/shared.c) */
 	cpu_set_t allowed;		/* CPUs of its threads; fixed */
