@@ -27,7 +27,7 @@ LAYERS = [
     ["src/rx/engine"],
     ["src/rx/engine/core"],
     ["src/rx/engine/observe"],
-    ["src/rx/engine/work"],
+    ["src/rx/engine/sched"],
     ["src/rx/engine/send"],
     ["src/rx/engine/receive"],
     ["src/rx/engine/stream"],

@@ -5,7 +5,7 @@
 
 #include "common/cancel.h"
 #include "common/cpus.h"
-#include "engine/work/files.h"
+#include "engine/sched/files.h"
 #include "engine/receive/fork.h"
 #include "engine/objects.h"
 #include "api/config.h"

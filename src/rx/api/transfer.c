@@ -13,7 +13,7 @@
 
 #include <rxwire/file.h>
 
-#include "engine/work/files.h"
+#include "engine/sched/files.h"
 #include "engine/receive/fork.h"
 #include "engine/objects.h"
 

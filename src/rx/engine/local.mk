@@ -9,17 +9,17 @@ rx_sources += \
 	src/rx/engine/core/refs.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
 	src/rx/engine/core/affinity.c src/rx/engine/core/affinity.h \
 	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
-	src/rx/engine/work/files.c src/rx/engine/work/files.h \
+	src/rx/engine/sched/files.c src/rx/engine/sched/files.h \
 	src/rx/engine/observe/records.c src/rx/engine/observe/records.h \
 	src/rx/engine/observe/ring.c src/rx/engine/observe/ring.h src/rx/engine/observe/trace.h \
 	src/rx/engine/core/wheel.c src/rx/engine/core/timer.h \
-	src/rx/engine/work/deferral.c \
-	src/rx/engine/work/quick.c src/rx/engine/work/quick.h src/rx/engine/work/stalled.c \
-	src/rx/engine/work/workers.c src/rx/engine/work/sched.h \
-	src/rx/engine/work/jobs.c src/rx/engine/work/jobs.h \
+	src/rx/engine/sched/deferral.c \
+	src/rx/engine/sched/quick.c src/rx/engine/sched/quick.h src/rx/engine/sched/stalled.c \
+	src/rx/engine/sched/workers.c src/rx/engine/sched/sched.h \
+	src/rx/engine/sched/jobs.c src/rx/engine/sched/jobs.h \
 	src/rx/engine/core/events.c src/rx/engine/core/events.h \
-	src/rx/engine/work/channels.c \
-	src/rx/engine/work/event_queue.c src/rx/engine/work/queue.h \
+	src/rx/engine/sched/channels.c \
+	src/rx/engine/sched/event_queue.c src/rx/engine/sched/queue.h \
 	src/rx/engine/send/effects.c src/rx/engine/send/effects.h \
 	src/rx/engine/send/batch.c src/rx/engine/send/tx.h \
 	src/rx/engine/send/control_packets.c \

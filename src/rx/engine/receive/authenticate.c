@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/send/dispatch.h"
-#include "engine/work/jobs.h"
+#include "engine/sched/jobs.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/observe/trace.h"

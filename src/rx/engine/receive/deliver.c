@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/send/dispatch.h"
-#include "engine/work/jobs.h"
+#include "engine/sched/jobs.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/receive/verify.h"

@@ -6,7 +6,7 @@
 #include "engine/core/events.h"
 #include "engine/receive/fork.h"
 #include "engine/receive/rx.h"
-#include "engine/work/sched.h"
+#include "engine/sched/sched.h"
 
 _Atomic(unsigned) rxw_forks;
 

@@ -9,7 +9,7 @@
 #include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/work/quick.h"
+#include "engine/sched/quick.h"
 
 #define CALLBACK_SLICE RXW_MS /* ns: then the listener looks for packets */
 #define RELEASE_STEP 128 /* runs of a queue: more than a batch brings */

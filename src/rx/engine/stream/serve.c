@@ -2,7 +2,7 @@
 /* Running the handler of a call, on a worker or on the thread that received its request. */
 #include "engine/receive/lifecycle.h"
 #include "engine/send/dispatch.h"
-#include "engine/work/jobs.h"
+#include "engine/sched/jobs.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/stream/serve.h"

@@ -8,7 +8,7 @@
 #include <rxwire/config.h>
 #include <rxwire/engine.h>
 
-#include "engine/work/files.h"
+#include "engine/sched/files.h"
 #include "proto/peer/peer.h"
 #include "tests/main.h"
 

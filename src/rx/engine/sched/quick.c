@@ -4,7 +4,7 @@
  * worker. Further packets wait for them, so workers run the handlers of a slow service for a while.
  */
 #include "engine/objects.h"
-#include "engine/work/quick.h"
+#include "engine/sched/quick.h"
 
 #define WATCHED	    256u	   /* calls after a slow handler whose preemptions are checked */
 #define HANDED_OVER (100 * RXW_MS) /* how long workers run the handlers of a slow service */

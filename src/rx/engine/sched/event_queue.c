@@ -11,7 +11,7 @@
 #include "common/cancel.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/work/queue.h"
+#include "engine/sched/queue.h"
 
 #define AT_ONCE	 32	       /* entries taken with one acquisition of the lock */
 #define ABSENT	 RXW_MS	       /* a thread that is absent for so long leaves packets unread */

@@ -4,7 +4,7 @@
 
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/work/queue.h"
+#include "engine/sched/queue.h"
 
 int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *arg,
 		     struct rxw_connection *conn, struct rxw_channel_group *group)

@@ -6,7 +6,7 @@
 
 #include "engine/core/engine.h"
 #include "engine/core/sys.h"
-#include "engine/work/files.h"
+#include "engine/sched/files.h"
 #include "proto/peer/peer.h"
 
 #define THREADS	  8

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/work/jobs.h"
+#include "engine/sched/jobs.h"
 #include "engine/lock.h"
 #include "proto/peer/event.h"
 

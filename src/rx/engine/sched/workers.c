@@ -5,7 +5,7 @@
 
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "engine/work/quick.h"
+#include "engine/sched/quick.h"
 #include "proto/peer/event.h"
 
 /*
