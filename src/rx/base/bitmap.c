@@ -35,8 +35,7 @@ void rxw_bitmap_init_empty(struct rxw_bitmap *b)
 /* Bits [from, to) of a word; to is at most 64. */
 static uint64_t bits_between(uint32_t from, uint32_t to)
 {
-	assert(from < to);
-	assert(to <= 64);
+	assert((from < to) & (to <= 64));
 	return (UINT64_MAX >> (64 - (to - from))) << from;
 }
 
