@@ -150,14 +150,19 @@ END_TEST
 
 #define FULL 40 /* calls with a full burst: more bytes than a batch takes */
 
-/* Long bursts of calls that have sent little leave bulk its half, too. */
-START_TEST(bulk_gets_its_half)
+/*
+ * A batch of one bulk call and of more long bursts than it takes. False: the listener woke up and has sent, too, as it may
+ * while this thread sends bulk, so that nothing is known of the batch.
+ */
+static bool sends_half_of_bulk(void)
 {
 	static uint8_t data[45 * 1416];
 	rxw_connection *connection[1 + FULL];
 	rxw_call *call[1 + FULL];
 	struct rxw_shard *s;
 	struct rxw_effects a;
+	uint32_t last, bulk;
+	bool alone;
 
 	h_open(&bed, &(struct h_options){ .client = "listeners=1" });
 	silent_server();
@@ -178,8 +183,13 @@ START_TEST(bulk_gets_its_half)
 	rxw_effects_init(&a, s, false);
 	ck_assert_ptr_null(rxw_tx_batch(s, &a, false));
 	rxw_dispatch(&a);
-	ck_assert_uint_eq(call[FULL]->p.tx.nxt, 1); /* the batch was full before */
-	ck_assert_uint_eq(call[0]->p.tx.nxt, 2);
+	last = call[FULL]->p.tx.nxt;
+	bulk = call[0]->p.tx.nxt;
+	alone = counter_of(bed.client, "windows.receiver") == 0;
+	if (alone) {
+		ck_assert_uint_eq(last, 1); /* the batch was full before */
+		ck_assert_uint_eq(bulk, 2);
+	}
 	atomic_store(&s->tx.busy, false);
 	rxw_tx_run(s);
 	for (unsigned i = 0; i <= FULL; i++) {
@@ -188,6 +198,14 @@ START_TEST(bulk_gets_its_half)
 	}
 	close(silent.fd);
 	h_close(&bed);
+	return alone;
+}
+
+/* Long bursts of calls that have sent little leave bulk its half, too. */
+START_TEST(bulk_gets_its_half)
+{
+	while (!sends_half_of_bulk())
+		;
 }
 END_TEST
 
