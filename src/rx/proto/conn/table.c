@@ -4,6 +4,7 @@
  * It does not use common/htable.h because the marks of its chains save a cache miss for each packet
  * with an unknown id.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -149,6 +150,7 @@ static void grow_table(struct rxw_conntable *t)
 	struct rxw_pconn **slot = slot_array(2 * t->size), **peer_slot = slot_array(2 * t->size);
 	uint16_t *mark = mark_array(2 * t->size);
 
+	assert((t->size & (t->size - 1)) == 0);
 	if (slot == NULL || mark == NULL || peer_slot == NULL) {
 		/* the chains get longer, that is all */
 		drop_arrays(slot, mark, peer_slot, 2 * t->size);
@@ -239,6 +241,7 @@ void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c)
 	for (struct rxw_pconn *p = *of.slot; p != NULL; p = p->links.hash_next)
 		*of.mark |= mark_of_cid(rxw_hash_words(p->cid & ~3u, 0, t->key));
 	leave_peer(t, c);
+	assert(t->count > 0);
 	t->count--;
 	t->clients -= c->client;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Peers: what is known of an address, the table, the sending limit of 3 times, rate limits. */
+#include <assert.h>
 #include <limits.h>
 #include "base/rtt.h"
 #include "proto/peer/peer.h"
@@ -189,8 +190,11 @@ void rxw_peer_ref(struct rxw_peer *p)
 
 void rxw_peer_unref(struct rxw_peer *p, uint64_t now)
 {
+	uint32_t before;
+
 	atomic_store_explicit(&p->idle_since, now, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&p->refs, 1, memory_order_release);
+	before = atomic_fetch_sub_explicit(&p->refs, 1, memory_order_release);
+	assert(before > 0);
 }
 
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)

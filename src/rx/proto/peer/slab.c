@@ -7,6 +7,7 @@
 
 static void set_free(struct rxw_slab *s, unsigned from, unsigned to)
 {
+	assert(from <= to);
 	for (unsigned i = to; i-- > from;) {
 		memcpy(rxw_slab_at(s, (uint16_t)i), &s->free, sizeof(s->free));
 		s->free = (uint16_t)i;
@@ -15,6 +16,8 @@ static void set_free(struct rxw_slab *s, unsigned from, unsigned to)
 
 void rxw_slab_init(struct rxw_slab *s, void *own, size_t node, unsigned count)
 {
+	assert(node >= sizeof(s->free));
+	assert(count < RXW_NO_NODE);
 	s->base = own;
 	s->buf = NULL;
 	s->node = (uint16_t)node;

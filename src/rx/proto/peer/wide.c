@@ -6,6 +6,8 @@
  * that its received data may take, less what its other windows permit it to send. Beyond these
  * limits, calls that have less than an equal share get up to an eighth more, and others shrink.
  */
+#include <assert.h>
+
 #include "base/wire.h"
 #include "proto/peer/wide.h"
 
@@ -66,6 +68,8 @@ int64_t rxw_wide_grant(struct rxw_wide *w, int64_t have, int64_t want)
 {
 	int64_t used = atomic_load_explicit(&w->used, memory_order_relaxed), more;
 
+	assert(have >= 0);
+	assert(want >= 0);
 	if (want > have) {
 		do {
 			more = permitted_more(w, have, want - have, used);
