@@ -337,7 +337,7 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 		return import_link(import, dir, path, name, &first->fid);
 	rc = import_bytes(import, dir, path, name, fd, size, &set, &status);
 out:
-	/* The object is new, or it was there already. */
+	/* Also an object that was there before: another name of it becomes a link. */
 	if (!first && rc >= 0 && status.fid.vnode)
 		note_imported_link(import, st, &status.fid);
 	return rc < 0 ? -1 : 0;

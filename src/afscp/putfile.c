@@ -704,7 +704,7 @@ static enum copy_result take_part(struct storing *s, bool *taken)
 
 /*
  * Make the part. It has the name of a version if no other process can write to that part now, or
- * rename it. Otherwise it has a name that nobody knows. *claim: to be closed at the end, or -1.
+ * rename it. Otherwise it has a random name. *claim: to be closed at the end, or -1.
  */
 static enum copy_result create_part(struct storing *s, char part[PART_NAME], int *claim)
 {

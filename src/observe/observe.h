@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of librxwire-observe share: growing texts, addresses as text. */
+/* Growing texts, and addresses as text: shared by the files of librxwire-observe. */
 #ifndef OBSERVE_OBSERVE_H
 #define OBSERVE_OBSERVE_H
 
@@ -22,8 +22,8 @@ struct rxw_text {
 void rxw_text_add(struct rxw_text *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /*
- * The complete text becomes the caller's, who frees it. Returns its length or -RXW_ENOMEM: *text is
- * then NULL.
+ * Stores the complete text, which the caller frees, and returns its length; or stores NULL and returns
+ * -RXW_ENOMEM.
  */
 int rxw_text_finish(struct rxw_text *t, char **text);
 

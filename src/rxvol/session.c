@@ -154,10 +154,10 @@ static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 }
 
 /*
- * The user of the store may not read what root imports, such as closed home directories. So a
- * process stays root, which opens what is below the directory and lends that; this process and the
- * server have a socket to it in place of the directory. It ends when nobody has the socket any
- * more. 0, or -1 after a message.
+ * The user of the store may not be able to read what root imports, such as closed home directories. So
+ * a second process stays root. It opens files below the directory and passes their descriptors through
+ * a socket, which this process and the server have in place of the directory. It ends when the last
+ * copy of the socket is closed. 0, or -1 after a message.
  */
 static int leave_reader(struct rxvol *rxvol)
 {

@@ -18,7 +18,7 @@
 #define LENT_MOST ((size_t)1 << 20) /* bytes of them */
 #define TURN	  ((uint64_t)1 << 20) /* bytes that a thread takes of a store while others wait */
 
-/* What a client asks for: StoreData and StoreData64. */
+/* The arguments of StoreData and StoreData64. */
 struct store_request {
 	AFSFid fid;
 	uint64_t offset, length, file_length;

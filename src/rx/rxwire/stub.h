@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the code calls that rxwgen generates, at run time; programs need nothing of it. The functions
- * have a version of their own, RXWIRE_STUB_0. See rxw_rpc(3).
+ * Functions that generated code calls at run time. Programs need none of them. Their symbols have a
+ * version of their own, RXWIRE_STUB_0. See rxw_rpc(3).
  */
 #ifndef RXWIRE_STUB_H
 #define RXWIRE_STUB_H

@@ -23,7 +23,7 @@ struct rxw_trace {
 	uint64_t first, next;
 	uint64_t last; /* time of the latest record */
 	uint64_t packets, events, overwritten, deaths;
-	void (*failed)(void *arg); /* rxw_trace_options; NULL: nobody is told */
+	void (*failed)(void *arg); /* rxw_trace_options; NULL: not called */
 	void *arg;
 
 	/* serializes start and stop; taken before `lock`, with no other lock held */
