@@ -194,8 +194,8 @@ static void finish_client_call(struct fsd_callbacks *callbacks, struct task *tas
 static bool next_work(struct fsd_callbacks *callbacks, struct fsd_work *work)
 {
 	if (callbacks->flying_count < IN_FLIGHT_MAX)
-		return fsd_work_take(callbacks->clients, work);
-	return fsd_work_take_urgent(callbacks->clients, work);
+		return fsd_work_take(callbacks->clients, work, fsd_now());
+	return fsd_work_take_urgent(callbacks->clients, work, fsd_now());
 }
 
 /* Begin as many calls as there is work and room for. */

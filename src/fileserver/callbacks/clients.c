@@ -352,14 +352,15 @@ static void fill_volumes(const struct fsd_clients_options *options, struct fsd_w
 		work->fids[i] = (AFSFid){ids[i], 0, 0};
 }
 
-static void fill_work(struct fsd_clients *clients, struct fsd_host *host, struct fsd_work *work)
+static void fill_work(struct fsd_clients *clients, struct fsd_host *host, struct fsd_work *work,
+		      uint64_t now)
 {
 	assert(!host->busy && !host->queued);
 	memset(work, 0, sizeof(*work));
 	host->busy = true;
 	host->share->busy++;
 	clients->busy++;
-	work->begun = fsd_now();
+	work->begun = now;
 	work->host = host;
 	work->peer = host->peer;
 	work->local = host->local;
@@ -382,7 +383,8 @@ static unsigned free_of(unsigned max, unsigned used)
 }
 
 /* An address has fewer calls in flight than are free, or one. */
-static bool take_host_work(struct fsd_clients *clients, bool urgent, struct fsd_work *work)
+static bool take_host_work(struct fsd_clients *clients, bool urgent, struct fsd_work *work,
+			   uint64_t now)
 {
 	struct fsd_host *host;
 
@@ -400,21 +402,21 @@ static bool take_host_work(struct fsd_clients *clients, bool urgent, struct fsd_
 		}
 	}
 	if (host)
-		fill_work(clients, host, work);
+		fill_work(clients, host, work, now);
 	pthread_mutex_unlock(&clients->lock);
 	if (host && work->whole)
 		fill_volumes(&clients->options, work);
 	return host != NULL;
 }
 
-bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work, uint64_t now)
 {
-	return take_host_work(clients, false, work);
+	return take_host_work(clients, false, work, now);
 }
 
-bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work)
+bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work, uint64_t now)
 {
-	return take_host_work(clients, true, work);
+	return take_host_work(clients, true, work, now);
 }
 
 static void set_up(struct fsd_clients *clients, struct fsd_host *host, bool up)

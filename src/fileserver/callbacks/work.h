@@ -26,7 +26,7 @@ struct fsd_work {
 	bool whole; /* `fids` are volumes with ids greater than `after`; there may be more */
 	uint32_t after;
 	uint64_t until; /* BREAK: the number of the last of these promises */
-	uint64_t begun; /* fsd_now() */
+	uint64_t begun; /* when it was taken, in seconds */
 };
 /* The result of a piece of work; all zeros: success. */
 struct fsd_answer {
@@ -35,9 +35,9 @@ struct fsd_answer {
 	struct rxw_uuid uuid; /* IDENTIFY, WHO; all zeros: none */
 };
 /* Take a piece of work; false if there is none. Complete each with fsd_work_done(). */
-bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work, uint64_t now);
 /* The same, only work that a call waits for. */
-bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work);
+bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work, uint64_t now);
 void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 		   const struct fsd_answer *answer, uint64_t now);
 /*

@@ -86,7 +86,7 @@ static void answer_all(void)
 {
 	struct fsd_work w;
 
-	while (fsd_work_take(clients, &w))
+	while (fsd_work_take(clients, &w, fsd_now()))
 		finish(&w, 0);
 }
 
@@ -117,7 +117,7 @@ static struct fsd_work take(enum fsd_work_kind kind)
 		unsigned seen = wakes;
 
 		pthread_mutex_unlock(&lock);
-		if (fsd_work_take(clients, &w))
+		if (fsd_work_take(clients, &w, fsd_now()))
 			break;
 		pthread_mutex_lock(&lock);
 		while (wakes == seen)
@@ -219,7 +219,7 @@ START_TEST(gone_objects_need_no_message)
 	ck_assert_uint_gt(give(1, g), 0);
 	ck_assert_uint_eq(fsd_promise_break_all(clients, what, 1, NULL, 60000), 0);
 	ck_assert(!fsd_promise_held(clients, &f));
-	ck_assert(!fsd_work_take(clients, &w));
+	ck_assert(!fsd_work_take(clients, &w, fsd_now()));
 	/* including the client that made the change */
 	begin(&c);
 	w = take(FSD_WORK_BREAK);
@@ -305,7 +305,7 @@ START_TEST(next_call_waits_until_told)
 	finish(&w, 0);
 	pthread_join(thread, NULL);
 	ck_assert(ready);
-	ck_assert(!fsd_work_take(clients, &w));
+	ck_assert(!fsd_work_take(clients, &w, fsd_now()));
 	fsd_clients_destroy(clients);
 }
 END_TEST
@@ -333,7 +333,7 @@ START_TEST(unreachable_client_is_turned_away)
 	ck_assert(!ready);
 	caller = enter(1);
 	ck_assert(!fsd_clients_ready(clients, &caller, fsd_now(), 60000));
-	ck_assert(!fsd_work_take(clients, &w));
+	ck_assert(!fsd_work_take(clients, &w, fsd_now()));
 	/* once its promises would have ended it is served, without new ones */
 	ck_assert(fsd_clients_ready(clients, &caller, fsd_now() + 5 * 3600, 60000));
 	/* the same if it says that it forgets them */
@@ -402,7 +402,7 @@ START_TEST(break_behind_many_is_awaited)
 		if (told > 700 && told <= 750)
 			ck_assert_uint_eq(end(&c), 0);
 	}
-	ck_assert(!fsd_work_take(clients, &w));
+	ck_assert(!fsd_work_take(clients, &w, fsd_now()));
 	fsd_clients_destroy(clients);
 }
 END_TEST
@@ -541,7 +541,7 @@ START_TEST(second_change_waits_for_the_first)
 	finish(&w, 0);
 	ck_assert_uint_eq(end(&one), 0);
 	ck_assert_uint_eq(end(&two), 0);
-	ck_assert(!fsd_work_take(clients, &w));
+	ck_assert(!fsd_work_take(clients, &w, fsd_now()));
 	fsd_clients_destroy(clients);
 }
 END_TEST

@@ -76,7 +76,7 @@ static unsigned answer_all(uint32_t caps, uint64_t now)
 	struct fsd_work work;
 	unsigned n = 0;
 
-	while (fsd_work_take(clients, &work)) {
+	while (fsd_work_take(clients, &work, 1000)) {
 		done(&work, 0, caps, now);
 		n++;
 	}
@@ -111,9 +111,9 @@ START_TEST(identity_call_before_promises)
 	ck_assert_uint_eq(wakes, 1);
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	ck_assert_uint_eq(wakes, 1); /* only once */
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
 	done(&work, 0, 1, 1000);
 	/*
@@ -121,12 +121,12 @@ START_TEST(identity_call_before_promises)
 	 * ones
 	 */
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
 	done(&work, 0, 0, 1000);
 	/* by two calls: Linux 6.8 and later acts on the second */
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, FSD_WORK_FORGET);
 	ck_assert_uint_eq(work.count, 1);
 	ck_assert(work.fids[0].Volume == VOLUME && work.fids[0].Vnode == 0);
@@ -145,14 +145,14 @@ START_TEST(silent_clients_not_called_again_soon)
 
 	setup(10, 100);
 	ck_assert_uint_eq(give(1, 2, 1000), 0);
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	done(&work, RXW_CALL_DEAD, 0, 1000);
 	for (uint64_t now = 1000; now < 1300; now += 10) {
 		ck_assert_uint_eq(give(1, 2, now), 0);
-		ck_assert(!fsd_work_take(clients, &work));
+		ck_assert(!fsd_work_take(clients, &work, 1000));
 	}
 	ck_assert_uint_eq(give(1, 2, 1301), 0);
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, FSD_WORK_IDENTIFY);
 	done(&work, 0, 1, 1301);
 	answer_all(0, 1301);
@@ -177,7 +177,7 @@ START_TEST(error_numbers_by_client)
 	ck_assert(caller.uae);
 	fsd_clients_leave(clients, &caller);
 	/* its own capability word takes precedence */
-	while (fsd_work_take(clients, &work))
+	while (fsd_work_take(clients, &work, 1000))
 		done(&work, 0, 0, 5);
 	caller = enter(2, 65540, 5);
 	ck_assert(!caller.uae);
@@ -230,12 +230,12 @@ START_TEST(breaks_reach_holders)
 	fsd_promise_break(clients, &f, changer.host);
 	fsd_clients_leave(clients, &changer);
 	ck_assert(fsd_promise_held(clients, &f)); /* the client that made the change */
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, FSD_WORK_BREAK);
 	ck_assert_uint_eq(work.count, 1);
 	ck_assert_mem_eq(&work.fids[0], &f, sizeof(f));
 	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000002);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	fsd_promise_break(clients, &f, NULL);
 	ck_assert(!fsd_promise_held(clients, &f));
 	ck_assert(fsd_promise_held(clients, &g));
@@ -258,13 +258,13 @@ START_TEST(one_call_for_many_breaks)
 		fsd_promise_break(clients, &f, NULL);
 	}
 	for (int i = 0; i < 3; i++) {
-		ck_assert(fsd_work_take(clients, &work));
+		ck_assert(fsd_work_take(clients, &work, 1000));
 		ck_assert_uint_le(work.count, 50);
 		total += work.count;
 		done(&work, 0, 0, 1000);
 	}
 	ck_assert_uint_eq(total, 120);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	fsd_clients_destroy(clients);
 }
 END_TEST
@@ -287,7 +287,7 @@ START_TEST(very_many_breaks)
 	}
 	fsd_clients_stats(clients, &stats);
 	ck_assert_uint_eq(stats.promises, 1000);
-	while (fsd_work_take(clients, &work)) {
+	while (fsd_work_take(clients, &work, 1000)) {
 		for (uint32_t i = 0; i < work.count; i++)
 			ck_assert_uint_eq(work.fids[i].Vnode, 2 + total++);
 		done(&work, 0, 0, 1000);
@@ -308,11 +308,11 @@ START_TEST(failed_break_drops_all_promises)
 	give(1, 2, 1000);
 	give(1, 4, 1000);
 	fsd_promise_break(clients, &f, NULL);
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	done(&work, RXW_CALL_DEAD, 0, 1000);
 	ck_assert(!fsd_promise_held(clients, &g));
 	ck_assert_uint_eq(give(1, 2, 1001), 0);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	/* later the server asks for its identity and resets it before it gets promises again */
 	ck_assert_uint_eq(give(1, 2, 1031), 0);
 	ck_assert_uint_eq(answer_all(1, 1031), 3);
@@ -420,12 +420,12 @@ START_TEST(very_many_given_up)
 	ck_assert_uint_eq(stats.promises, 1);
 	ck_assert(fsd_promise_held(clients, &f)); /* by the other client */
 	/* The change still waits for the client. */
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, FSD_WORK_BREAK);
 	ck_assert_uint_eq(work.count, 1);
 	done(&work, 0, 1, 1000);
 	ck_assert_uint_eq(fsd_promise_break_end(clients, watched.breaking, 0), 0);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	ck_assert_uint_gt(give(1, 2, 1000), 0);
 	fsd_clients_destroy(clients);
 }
@@ -450,7 +450,7 @@ START_TEST(full_table_evicts_idle_clients)
 	ck_assert_uint_eq(stats.promises, 51);
 	/* the first is reset, and may hold some again after that */
 	ck_assert_uint_eq(give(1, 2, 1031), 0);
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, FSD_WORK_INIT);
 	ck_assert_uint_eq(ntohl(((struct sockaddr_in *)&work.peer)->sin_addr.s_addr), 0x7f000001);
 	done(&work, 0, 0, 1031);
@@ -515,7 +515,7 @@ START_TEST(host_table_bounded)
 	caller = enter(101, 65540, 1000);
 	ck_assert_ptr_null(caller.host);
 	ck_assert(caller.uae);
-	while (fsd_work_take(clients, &work)) {
+	while (fsd_work_take(clients, &work, 1000)) {
 		done(&work, RXW_CALL_DEAD, 0, 1000);
 		asked++;
 	}
@@ -589,7 +589,7 @@ START_TEST(random_use)
 				fsd_promise_drop_all(clients, &caller);
 			break;
 		case 3:
-			if (fsd_work_take(clients, &work))
+			if (fsd_work_take(clients, &work, 1000))
 				done(&work, (state >> 44) % 10 ? 0 : RXW_CALL_DEAD, 1,
 				     1000 + (uint64_t)i / 10);
 			break;
@@ -618,7 +618,7 @@ static struct fsd_work take(enum fsd_work_kind kind)
 {
 	struct fsd_work work;
 
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, kind);
 	return work;
 }
@@ -676,7 +676,7 @@ START_TEST(older_clients_get_older_calls)
 	done(&work, RXW_RPC_OPCODE, 0, 1000);
 	work = take(FSD_WORK_WHO);
 	done(&work, RXW_CALL_DEAD, 0, 1000);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	ck_assert_uint_eq(give(3, 2, 1000), 0);
 	fsd_clients_destroy(clients);
 }
@@ -707,7 +707,7 @@ START_TEST(idle_clients_probed)
 	ck_assert_uint_gt(give(1, 2, 1000), 0);
 	ck_assert_uint_gt(give(2, 4, 1500), 0);
 	fsd_clients_check(clients, 1899);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	/* the third holds nothing, the second has called */
 	wakes = 0;
 	fsd_clients_check(clients, 1900);
@@ -715,7 +715,7 @@ START_TEST(idle_clients_probed)
 	work = take(FSD_WORK_PROBE);
 	ck_assert_uint_eq(peer_of(&work), 0x7f000001);
 	ck_assert(work.identified && afs_uuid_same(&work.uuid, &answer.uuid));
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	done(&work, 0, 0, 1900);
 	ck_assert(fsd_promise_held(clients, &f));
 	/* the first has answered recently */
@@ -740,14 +740,14 @@ START_TEST(idle_clients_probed)
 	work = take(FSD_WORK_BREAK);
 	ck_assert_uint_eq(work.count, 1);
 	done(&work, 0, 0, 2800);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	/* no answer: it loses its promises */
 	ck_assert_uint_gt(give(1, 2, 3000), 0);
 	fsd_clients_check(clients, 3900);
 	work = take(FSD_WORK_PROBE);
 	done(&work, RXW_CALL_DEAD, 0, 3900);
 	ck_assert(!fsd_promise_held(clients, &f));
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	fsd_clients_destroy(clients);
 }
 END_TEST
@@ -812,16 +812,16 @@ START_TEST(dead_clients_delay_no_others)
 	bring_up(200, 1010);
 	for (uint32_t v = 0; v < 90; v++)
 		ck_assert_uint_gt(give(200, 2 + 2 * v, 1011), 0);
-	while (taken < 100 && fsd_work_take(clients, &work[taken]))
+	while (taken < 100 && fsd_work_take(clients, &work[taken], 1000))
 		ck_assert_int_eq(work[taken++].kind, FSD_WORK_INIT);
 	ck_assert_uint_eq(taken, 32);
 	ck_assert_uint_eq(give(201, 2, 1012), 0);
-	ck_assert(fsd_work_take(clients, &work[taken]));
+	ck_assert(fsd_work_take(clients, &work[taken], 1000));
 	ck_assert_int_eq(work[taken].kind, FSD_WORK_IDENTIFY);
 	ck_assert_uint_eq(peer_of(&work[taken]), 0x7f000000 + 201);
 	/* and it continues as calls to dead clients fail */
 	done(&work[0], RXW_CALL_DEAD, 0, 1013);
-	ck_assert(fsd_work_take(clients, &work[0]));
+	ck_assert(fsd_work_take(clients, &work[0], 1000));
 	ck_assert_int_eq(work[0].kind, FSD_WORK_INIT);
 	for (unsigned i = 0; i < taken; i++)
 		done(&work[i], RXW_CALL_DEAD, 0, 1014);
@@ -849,7 +849,7 @@ START_TEST(promise_shortage_probes_idle_clients)
 
 	ck_assert_uint_eq(peer_of(&work), 0x7f000001);
 	done(&work, RXW_CALL_DEAD, 0, 1064);
-	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert(!fsd_work_take(clients, &work, 1000));
 	fsd_clients_destroy(clients);
 }
 END_TEST
@@ -917,7 +917,7 @@ START_TEST(active_clients_survive_restart)
 			done(&work, 0, 1, 1000);
 		}
 		ck_assert_uint_eq(answer_all(0, 1000), 2 * 3);
-		ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
+		ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}, 1000));
 		ck_assert(!damaged);
 		ck_assert_uint_eq(seen, 1u << 3 | 1u << 4 | 1u << 5);
 		/* they get promises at once */
@@ -932,7 +932,7 @@ START_TEST(active_clients_survive_restart)
 	remember = fsd_remember_open(path, 4, recall, NULL, &damaged, message);
 	ck_assert_ptr_nonnull(remember);
 	ck_assert(damaged);
-	ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
+	ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}, 1000));
 	/* A place that is free again is taken first. */
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, false), i);
@@ -1093,22 +1093,22 @@ START_TEST(silent_ports_delay_no_others)
 		fsd_clients_leave(clients, &caller);
 	}
 	/* They have half of the calls at most. */
-	while (taken < IN_FLIGHT_MAX && fsd_work_take(clients, &work[taken]))
+	while (taken < IN_FLIGHT_MAX && fsd_work_take(clients, &work[taken], 1000))
 		taken++;
 	ck_assert_uint_eq(taken, IN_FLIGHT_MAX / 2);
 	/* There is a place in the queue for a client of another address, and it is called at once. */
 	caller = enter_at(2, 5000, 1000);
 	fsd_clients_leave(clients, &caller);
-	ck_assert(fsd_work_take(clients, &work[taken]));
+	ck_assert(fsd_work_take(clients, &work[taken], 1000));
 	ck_assert_uint_eq(port_of(&work[taken]), 5000);
 	done(&work[taken], 0, 1, 1000);
-	ck_assert(fsd_work_take(clients, &work[taken]));
+	ck_assert(fsd_work_take(clients, &work[taken], 1000));
 	ck_assert_uint_eq(port_of(&work[taken]), 5000);
 	done(&work[taken], 0, 1, 1000);
 	while (taken--)
 		done(&work[taken], RXW_CALL_DEAD, 0, 1004);
 	/* Now the others go on. */
-	ck_assert(fsd_work_take(clients, &work[0]));
+	ck_assert(fsd_work_take(clients, &work[0], 1000));
 	done(&work[0], RXW_CALL_DEAD, 0, 1004);
 	fsd_clients_destroy(clients);
 }

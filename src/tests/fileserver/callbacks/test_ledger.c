@@ -126,7 +126,7 @@ static unsigned answer_all(uint64_t now)
 	struct fsd_work work;
 	unsigned told = 0;
 
-	while (fsd_work_take(clients, &work)) {
+	while (fsd_work_take(clients, &work, 1000)) {
 		told += work.kind == FSD_WORK_BREAK ? work.count : 0;
 		finish(&work, 0, now);
 	}
@@ -156,7 +156,7 @@ static struct fsd_work take(enum fsd_work_kind kind, unsigned n)
 	struct sockaddr_storage sa = peer(n);
 	struct fsd_work work;
 
-	ck_assert(fsd_work_take(clients, &work));
+	ck_assert(fsd_work_take(clients, &work, 1000));
 	ck_assert_int_eq(work.kind, kind);
 	ck_assert_mem_eq(&work.peer, &sa, sizeof(sa));
 	return work;
@@ -212,7 +212,7 @@ START_TEST(each_promise_is_told)
 			}
 			finish(&work, 0, NOW + 10);
 		}
-		ck_assert(!fsd_work_take(clients, &work));
+		ck_assert(!fsd_work_take(clients, &work, 1000));
 		ck_assert(is_ready(n, NOW + 10));
 		ck_assert_uint_gt(give(n, fid(2), NOW + 10), 0);
 		/* nothing of it is left, but the new one */
