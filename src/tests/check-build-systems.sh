@@ -21,7 +21,7 @@ command -v pkg-config > /dev/null 2>&1 || { echo "SKIP: pkg-config was not found
 
 # The package of this build instead of an installed one.
 sed -e "s|^libdir=.*|libdir=$build/src/rx/.libs|" -e "s|^includedir=.*|includedir=$top/src/rx|" \
-	-e "s|^rxwgen=.*|rxwgen=$build/src/rxgen/rxwgen|" "$build/rxwire.pc" > "$dir/rxwire.pc"
+	-e "s|^rxwgen=.*|rxwgen=$build/src/rxwgen/rxwgen|" "$build/rxwire.pc" > "$dir/rxwire.pc"
 export PKG_CONFIG_PATH="$dir" CC
 cp -R "$top/examples/notes" "$dir/notes" && chmod -R u+w "$dir/notes" || exit 99
 

@@ -101,11 +101,11 @@ for part in base security core xdr watch; do
 done
 
 # The compiler: emit knows only ast.h, not the parser.
-may_include src/rxgen/text  "$config|rxgen/(ast|text/.*|pp/macro)[.]h"
-may_include src/rxgen/pp    "$config|rxgen/(ast|(text|pp)/.*)[.]h"
-may_include src/rxgen/parse "$config|rxgen/(ast|(text|pp|parse)/.*)[.]h"
-may_include src/rxgen/emit  "$config|rxgen/(ast|emit/.*)[.]h"
-may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
+may_include src/rxwgen/text  "$config|rxwgen/(ast|text/.*|pp/macro)[.]h"
+may_include src/rxwgen/pp    "$config|rxwgen/(ast|(text|pp)/.*)[.]h"
+may_include src/rxwgen/parse "$config|rxwgen/(ast|(text|pp|parse)/.*)[.]h"
+may_include src/rxwgen/emit  "$config|rxwgen/(ast|emit/.*)[.]h"
+may_include src/rxwgen       "$config|rxwgen/(ast|command|parse/.*|text/.*)[.]h"
 
 # Programs on the library use its public headers only. The keyed hash is an exception: it is compiled into librxafs
 # too, because hash tables with keys from the network need it.
@@ -183,10 +183,10 @@ for module in keys token rxkad rxgk; do
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
 may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(rxkad_conn|der|ticket)|rxgk/negotiate)[.]h|\
-(rxgen|program)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
+(rxwgen|program)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do
-	may_include src/tests/$folder "$tests|(fileserver|rxgen|program)/.*|(api/observer|short/all-types)[.]h"
+	may_include src/tests/$folder "$tests|(fileserver|rxwgen|program)/.*|(api/observer|short/all-types)[.]h"
 done
 
 # The layers base and proto know no threads, sockets or clock, and allocate through base/buf.c. Memory that xdr.c
@@ -235,7 +235,7 @@ for floor in rx/base rx/proto rx/io rx/engine rx/api rx/rpc rx/rpcstats rx/keys 
 done
 grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' $(find src/rx src/observe -name '*.c') | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
 # Programs stay in the C locale, because other programs read their output.
-grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/observe src/rxgen src/afs src/program src/afscp src/rxperf src/rxpt src/rxvol src/rxwstat src/fileserver -name '*.[ch]') |
+grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx src/observe src/rxwgen src/afs src/program src/afscp src/rxperf src/rxpt src/rxvol src/rxwstat src/fileserver -name '*.[ch]') |
 	sed 's/$/: programs stay in the C locale/' >> "$bad"
 
 # Each file has a licence line first, and at most 1,200 lines.

@@ -86,7 +86,7 @@ def sources(top):
     names = set()
     for path in glob.glob(os.path.join(top, "src/**/*.[ch]"), recursive=True):
         names.update(re.findall(r"\b(?:rxw|RXW)_\w+", read(path)))
-    names.update(re.findall(r"RXW_\w+", read(os.path.join(top, "src/rxgen/automake/rxwgen.m4"))))
+    names.update(re.findall(r"RXW_\w+", read(os.path.join(top, "src/rxwgen/automake/rxwgen.m4"))))
     return names
 
 

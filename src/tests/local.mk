@@ -43,7 +43,7 @@ include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
 include src/tests/bench/local.mk
 include src/tests/packaging/local.mk
-include src/tests/rxgen/local.mk
+include src/tests/rxwgen/local.mk
 include src/tests/xg/local.mk
 include src/tests/python/local.mk
 

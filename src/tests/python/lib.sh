@@ -23,5 +23,5 @@ trap 'exit 99' INT TERM HUP
 
 # module FILE.xg [OPTION...]: writes the module to $work.
 module() {
-	(cd "$work" && "$top_builddir/src/rxgen/rxwgen" --python "$@") || exit 1
+	(cd "$work" && "$top_builddir/src/rxwgen/rxwgen" --python "$@") || exit 1
 }

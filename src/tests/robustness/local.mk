@@ -104,7 +104,7 @@ check_tests += src/tests/robustness/fuzz/fuzz_xdr
 src_tests_robustness_fuzz_fuzz_xdr_SOURCES = src/tests/robustness/fuzz/fuzz_xdr.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_xg
 src_tests_robustness_fuzz_fuzz_xg_SOURCES = src/tests/robustness/fuzz/fuzz_xg.c $(fuzz_replay)
-src_tests_robustness_fuzz_fuzz_xg_LDADD = src/rxgen/librxgen.la $(LDADD)
+src_tests_robustness_fuzz_fuzz_xg_LDADD = src/rxwgen/librxwgen.la $(LDADD)
 
 # Whole endpoints; the I/O floor and what the library asks of the system are world.c's.
 fuzz_world = src/tests/robustness/fuzz/world.c src/tests/robustness/fuzz/world.h $(fuzz_replay)

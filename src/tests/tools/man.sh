@@ -53,7 +53,7 @@ python=${PYTHON3:-python3}
 ! command -v "$python" > /dev/null || help rxwplot "$python" -B "$top_builddir/src/rxwplot/rxwplot"
 help rxpt "$top_builddir/src/rxpt/rxpt"
 help rxvol "$top_builddir/src/rxvol/rxvol"
-help rxwgen "$top_builddir/src/rxgen/rxwgen"
+help rxwgen "$top_builddir/src/rxwgen/rxwgen"
 # Options that are accepted without effect are in the last line there; two that are not accepted are only in the
 # manual.
 sed -n 's/^Accepted and without effect.*: /  /p' "$work/rxwgen" > "$work/accepted"

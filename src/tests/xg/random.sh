@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Round trips as in roundtrip.sh for the types of random interfaces (src/tests/rxgen/interface.py).
+# Round trips as in roundtrip.sh for the types of random interfaces (src/tests/rxwgen/interface.py).
 # RXW_TEST_SEED: the first seed; RXW_RUNS: the number of interfaces.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
@@ -23,7 +23,7 @@ echo "RXW_TEST_SEED=$first replays this run"
 # round SEED [-b]: prints the reason and returns 1 on failure.
 round() {
 	# shellcheck disable=SC2086 # $2 may be empty
-	"$build/src/rxgen/rxwgen" -w -x $2 x.xg > log 2>&1 &&
+	"$build/src/rxwgen/rxwgen" -w -x $2 x.xg > log 2>&1 &&
 		${CC:-cc} -w -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I"$here/../../rx" \
 			-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o x.so \
 			"$here/heap.c" "$here/../../rx/base/xdr.c" x.xdr.c >> log 2>&1 &&
@@ -37,7 +37,7 @@ round() {
 status=0
 seed=$first
 while [ "$seed" -lt $((first + runs)) ]; do
-	python3 -B "$here/../rxgen/interface.py" "$seed" > x.xg || exit 99
+	python3 -B "$here/../rxwgen/interface.py" "$seed" > x.xg || exit 99
 	{ round "$seed" && round "$seed" -b; } || status=1
 	seed=$((seed + 1))
 done

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rxgen/ast.h"
+#include "rxwgen/ast.h"
 
 const char fuzz_name[] = "xg";
 const size_t fuzz_max = 4096;

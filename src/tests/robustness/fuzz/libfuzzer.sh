@@ -48,7 +48,7 @@ compile() {
 		"$top"/src/program/options.c \
 		"$top"/src/program/option_place.c \
 		"$top"/src/program/number.c "$top"/src/program/message.c \
-		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
+		"$top"/src/rxwgen/read.c "$top"/src/rxwgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
 		"$top/src/tests/support/host.c"; do
 		o=${f#"$top/src/"}
 		"$@" $flags -c -o "$(echo "${o%.c}" | tr / -).o" "$f" || return
@@ -67,7 +67,7 @@ objects() {
 			"$dir"/obj/rx-api-*.o "$dir/obj/tests-robustness-fuzz-world.o" $wrap -pthread
 		;;
 	keytab | rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
-	xg) echo "$dir"/obj/rxgen-*.o "$dir/obj/rx-base-hash.o" "$jansson" ;;
+	xg) echo "$dir"/obj/rxwgen-*.o "$dir/obj/rx-base-hash.o" "$jansson" ;;
 	*) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o ;;
 	esac
 }

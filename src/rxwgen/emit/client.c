@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Client stubs: StartX, EndX and the blocking X (rxgen.md 5.2, 5.3). */
+#include <assert.h>
+#include <string.h>
+
+#include "rxwgen/emit/emit.h"
+
+/* An expression for a result, a parameter of EndX or X. */
+static const char *format_result(struct emit *e, const struct xg_param *param)
+{
+	const char *name = emit_param_name(e, param);
+
+	return param->decl.shape == XG_FIXED ? name : emit_format(e, "*%s", name);
+}
+
+static const char *format_start_argument(struct emit *e, const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+	const char *name = emit_param_name(e, param);
+
+	if (param->direction == XG_IN && !emit_aggregate(&view))
+		return name;
+	return format_result(e, param);
+}
+
+static size_t count_params(const struct xg_proc *proc, enum xg_direction direction)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < proc->param_count; i++)
+		n += (proc->params[i].direction & direction) != 0;
+	return n;
+}
+
+static void emit_start_stub(struct emit *e, const struct xg_proc *proc)
+{
+	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
+
+	emit_line(e, "%s", emit_start_head(e, proc));
+	emit_open(e, "{");
+	emit_line(e, "struct rxw_rpc_stream %s;", s);
+	emit_blank(e);
+	emit_line(e, "rxw_rpc_writer(&%s, %s);", s, emit_local(e, proc, "call"));
+	emit_line(e, "rxw_xdr_put_u32(%s, %s);", x, emit_opcode(e, proc));
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction & XG_IN)
+			emit_put_param(e, param, x, format_start_argument(e, param));
+	}
+	emit_line(e, "return rxw_rpc_flush(&%s) ? 0 : RXW_RPC_CC_MARSHAL;", s);
+	emit_close(e, "}");
+}
+
+/* Whether a decoder that fails zeroes the parameter. */
+static bool decoder_zeroes_param(const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+
+	return view.form == EMIT_CALL || view.form == EMIT_STRING || view.form == EMIT_BYTES;
+}
+
+/* Return the result of the only decoder, in one line if it fits. */
+static void emit_only_result(struct emit *e, const char *call)
+{
+	const char *line = emit_format(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;", call);
+
+	if (strlen(line) + 8 <= 100) {
+		emit_line(e, "%s", line);
+		return;
+	}
+	emit_check(e, call, "return RXW_RPC_CC_UNMARSHAL;");
+	emit_line(e, "return 0;");
+}
+
+static void emit_end_stub(struct emit *e, const struct xg_proc *proc)
+{
+	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
+	const char *call = emit_local(e, proc, "call");
+	size_t results = count_params(proc, XG_OUT), seen = 0;
+
+	emit_line(e, "%s", emit_end_head(e, proc));
+	emit_open(e, "{");
+	if (!results) {
+		emit_line(e, "(void)%s;", call);
+		emit_line(e, "return 0;");
+		emit_close(e, "}");
+		return;
+	}
+	emit_line(e, "struct rxw_rpc_stream %s;", s);
+	emit_blank(e);
+	emit_line(e, "rxw_rpc_reader(&%s, %s, RXW_RPC_WHOLE, 0);", s, call);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & XG_OUT))
+			continue;
+		if (results == 1 && decoder_zeroes_param(param)) {
+			emit_only_result(e,
+					 emit_get_param_call(e, param, x, format_result(e, param)));
+			emit_close(e, "}");
+			return;
+		}
+		emit_get_param(e, param, x, format_result(e, param));
+	}
+	emit_open(e, "if (rxw_xdr_ok(%s))", x);
+	emit_line(e, "return 0;");
+	e->depth--;
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & XG_OUT))
+			continue;
+		if (++seen < results || !decoder_zeroes_param(param))
+			emit_clear_param(e, param, format_result(e, param));
+	}
+	assert(seen == results);
+	emit_line(e, "return RXW_RPC_CC_UNMARSHAL;");
+	emit_close(e, "}");
+}
+
+/* The variable for a copy of an INOUT argument, which the result overwrites. */
+static const char *name_saved_copy(struct emit *e, const struct xg_proc *proc,
+				   const struct xg_param *param)
+{
+	assert(param->direction == XG_INOUT);
+	return emit_local(e, proc, emit_format(e, "%s_in", param->decl.name));
+}
+
+static bool owns_memory(const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+
+	return emit_view_owns(&view);
+}
+
+static void emit_saved_copy(struct emit *e, const struct xg_proc *proc,
+			    const struct xg_param *param, bool declare)
+{
+	const char *name = emit_param_name(e, param), *in = name_saved_copy(e, proc, param);
+	struct emit_view view = emit_param_view(param);
+	bool array = emit_is_array(&view);
+
+	if (declare && array)
+		emit_line(e, "%s;", emit_variable(e, param, in));
+	else if (declare)
+		emit_line(e, "%s = *%s;", emit_variable(e, param, in), name);
+	else if (array)
+		emit_line(e, "memcpy(%s, %s, sizeof(%s));", in, format_result(e, param), in);
+}
+
+/* The arguments with which X calls StartX. */
+static const char *format_start_arguments(struct emit *e, const struct xg_proc *proc)
+{
+	struct emit_list list = {.e = e};
+
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction == XG_IN)
+			emit_list_add(&list, "", emit_param_name(e, param));
+		else if (param->direction == XG_INOUT)
+			emit_list_add(&list, emit_const_address(e, param),
+				      name_saved_copy(e, proc, param));
+	}
+	return emit_list_end(&list);
+}
+
+/* Whether clearing the only result takes several statements. */
+static bool clears_in_two_lines(const struct xg_proc *proc)
+{
+	for (size_t i = 0; i < proc->param_count; i++) {
+		struct emit_view view = emit_param_view(&proc->params[i]);
+
+		if ((proc->params[i].direction & XG_OUT) && emit_view_owns(&view) &&
+		    view.form != EMIT_CALL)
+			return true;
+	}
+	return false;
+}
+
+static void emit_blocking_stub(struct emit *e, const struct xg_proc *proc)
+{
+	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
+	const char *name = emit_proc_name(e, proc);
+
+	emit_line(e, "%s", emit_client_head(e, proc, true));
+	emit_open(e, "{");
+	emit_line(e, "rxw_call *%s;", call);
+	emit_line(e, "int32_t %s = rxw_rpc_begin(%s, %s, &%s);", code,
+		  emit_local(e, proc, "connection"), emit_local(e, proc, "options"), call);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		if (proc->params[i].direction == XG_INOUT)
+			emit_saved_copy(e, proc, &proc->params[i], true);
+	}
+	emit_blank(e);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction == XG_INOUT)
+			emit_saved_copy(e, proc, param, false);
+		if ((param->direction & XG_OUT) && owns_memory(param))
+			emit_zero_param(e, param, format_result(e, param));
+	}
+	emit_open(e, "if (!%s) {", code);
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->start, name, call,
+		  format_start_arguments(e, proc));
+	emit_open(e, "if (!%s)", code);
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call,
+		  emit_arguments(e, proc, EMIT_END));
+	e->depth--;
+	emit_line(e, "%s = rxw_rpc_end(%s, %s, &%sinterface, %s);", code, call, code,
+		  emit_package_name(e, proc->package), emit_function(e, proc));
+	emit_close(e, "}");
+	if (count_params(proc, XG_OUT)) {
+		bool braces = count_params(proc, XG_OUT) > 1 || clears_in_two_lines(proc);
+
+		emit_open(e, "if (%s)%s", code, braces ? " {" : "");
+		for (size_t i = 0; i < proc->param_count; i++) {
+			const struct xg_param *param = &proc->params[i];
+
+			if (param->direction & XG_OUT)
+				emit_clear_param(e, param, format_result(e, param));
+		}
+		e->depth--;
+		if (braces)
+			emit_line(e, "}");
+	}
+	emit_line(e, "return %s;", code);
+	emit_close(e, "}");
+	emit_blank(e);
+	emit_line(e, "%s", emit_client_head(e, proc, false));
+	emit_open(e, "{");
+	emit_line(e, "return %s_opt(%s, NULL%s);", name, emit_local(e, proc, "connection"),
+		  emit_arguments(e, proc, EMIT_CLIENT));
+	emit_close(e, "}");
+}
+
+void emit_client_output(struct emit *e)
+{
+	emit_title(e, "client stubs");
+	emit_raw(e, emit_format(e, "#include \"%s.h\"", e->file->base));
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		const struct xg_proc *proc = e->file->items[i].proc;
+
+		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_PROC)
+			continue;
+		e->index = emit_local(e, proc, "i");
+		emit_blank(e);
+		emit_start_stub(e, proc);
+		emit_blank(e);
+		emit_end_stub(e, proc);
+		if (!proc->split) {
+			emit_blank(e);
+			emit_blocking_stub(e, proc);
+		}
+		if (proc->multi) {
+			emit_blank(e);
+			emit_multi(e, proc);
+		}
+		emit_forget(e);
+	}
+	for (size_t i = 0; emit_package(e, i); i++) {
+		emit_code_text(e, emit_package(e, i));
+		emit_forget(e);
+	}
+}

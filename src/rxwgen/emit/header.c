@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The header: types, constants, prototypes, and comments for callers. */
+#include <ctype.h>
+#include <string.h>
+
+#include "rxwgen/emit/emit.h"
+
+static const char *make_include_guard(struct emit *e)
+{
+	char *name = (char *)emit_format(e, "%s_H", e->file->base);
+	bool digit = isdigit((unsigned char)*name);
+
+	for (char *at = name; *at; at++)
+		*at = isalnum((unsigned char)*at) ? (char)toupper((unsigned char)*at) : '_';
+	return digit || *name == '_' ? emit_format(e, "XG_%s", name) : name;
+}
+
+/* -- packages ---------------------------------------------------------------------------------- */
+
+static void emit_procedure_enums(struct emit *e, const struct xg_package *package)
+{
+	emit_comment(e, "Opcodes, and function numbers for statistics, in order of declaration.");
+	emit_open(e, "enum {");
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct xg_proc *proc = package->procs[i];
+
+		emit_line(e, "%s = %d,", emit_opcode(e, proc), (int)proc->opcode);
+	}
+	emit_close(e, "};");
+	emit_open(e, "enum {");
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct xg_proc *proc = package->procs[i];
+
+		emit_line(e, "%s = %u,", emit_function(e, proc), proc->index);
+	}
+	emit_close(e, "};");
+}
+
+static void emit_package_constants(struct emit *e, const struct xg_package *package)
+{
+	const char *name = package->name;
+
+	emit_blank(e);
+	emit_raw(e, emit_format(e, "/* -- package %s -- */", name));
+	emit_raw(e, "");
+	if (package->has_statindex)
+		emit_line(e, "#define %sSTATINDEX %u", name, (unsigned)package->statindex);
+	if (!package->proc_count)
+		return;
+	emit_line(e, "#define %sLOWEST_OPCODE %d", name, (int)package->lowest);
+	emit_line(e, "#define %sHIGHEST_OPCODE %d", name, (int)package->highest);
+	emit_line(e, "#define %sNUMBER_OPCODES %zu", name, package->proc_count);
+	emit_line(e, "#define %sNO_OF_STAT_FUNCS %zu", name, package->proc_count);
+	emit_blank(e);
+	emit_line(e, "extern const struct rxw_rpc_interface %sinterface;",
+		  emit_package_name(e, package));
+	emit_blank(e);
+	emit_procedure_enums(e, package);
+	if (e->options->statistics) {
+		emit_blank(e);
+		emit_comment(e, "Names by function index; of an opcode the name or NULL, and the "
+				"index or -1.");
+		emit_line(e, "extern const char *const %sfunction_names[%sNO_OF_STAT_FUNCS];", name,
+			  name);
+		emit_line(e, "const char *%sTranslateOpCode(int32_t opcode);", name);
+		emit_line(e, "int %sOpCodeIndex(int32_t opcode);", name);
+	}
+}
+
+/* -- client ------------------------------------------------------------------------------------ */
+
+static const char client_contract[] =
+	"Client. Functions return 0, or the code of the call; then all results are zero. The\n"
+	"caller frees results with xdrfree_TYPE(), strings with free(). Arguments remain the\n"
+	"caller's. The result of an INOUT parameter overwrites the argument with its pointers,\n"
+	"without freeing them.\n"
+	"\n"
+	"StartNAME encodes opcode and arguments on a call that the application has begun, and\n"
+	"does not end the request. EndNAME decodes the results and does not end the call.\n"
+	"Between the two the application may write and read bytes of its own. It ends the call\n"
+	"with rxw_rpc_end(), which also reports it to observers, or rxw_call_end(). Both return\n"
+	"the final code.";
+
+static const char plain_contract[] =
+	"\n\n"
+	"NAME_opt is NAME with options of the call, such as its deadline; NULL: defaults.";
+
+static const char multi_contract[] =
+	"\n\n"
+	"multi_NAME makes the same call on each connection, passes the results to `reply` in\n"
+	"order of arrival, and frees them. It returns 0 after the last reply, or -RXW_ENOMEM or\n"
+	"-RXW_EINVAL. multi_NAME_opt takes options; the deadline applies to each call.";
+
+static bool has_multi_procedure(const struct emit *e)
+{
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		if (e->file->items[i].kind == XG_ITEM_PROC && e->file->items[i].proc->multi)
+			return true;
+	}
+	return false;
+}
+
+static bool has_blocking_procedure(const struct emit *e)
+{
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		if (e->file->items[i].kind == XG_ITEM_PROC && !e->file->items[i].proc->split)
+			return true;
+	}
+	return false;
+}
+
+static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
+{
+	emit_line(e, "typedef void (*%s_reply_fn)(void *%s, unsigned %s, int32_t %s%s);",
+		  emit_proc_name(e, proc), emit_local(e, proc, "arg"), emit_local(e, proc, "index"),
+		  emit_local(e, proc, "code"), emit_params(e, proc, EMIT_REPLY));
+	emit_line(e, "%s;", emit_multi_head(e, proc, false));
+	emit_line(e, "%s;", emit_multi_head(e, proc, true));
+}
+
+static void emit_client_prototypes(struct emit *e, const struct xg_item *item)
+{
+	const struct xg_proc *proc = item->proc;
+
+	emit_blank(e);
+	emit_comment(e, proc->doc ? proc->doc : item->doc);
+	emit_line(e, "%s;", emit_start_head(e, proc));
+	emit_line(e, "%s;", emit_end_head(e, proc));
+	if (!proc->split) {
+		emit_line(e, "%s;", emit_client_head(e, proc, false));
+		emit_line(e, "%s;", emit_client_head(e, proc, true));
+	}
+	if (proc->multi)
+		emit_multi_prototype(e, proc);
+}
+
+/* -- server ------------------------------------------------------------------------------------ */
+
+static const char server_contract[] =
+	"Server. A function returns 0, or a code that aborts the call; then no results are\n"
+	"sent. The stub owns the arguments. Results are zero when the function is called;\n"
+	"afterwards the stub frees them with free(), like INOUT parameters. A NULL member\n"
+	"aborts with RXW_RPC_OPCODE.";
+
+static const char reply_contract[] =
+	"NAME_reply answers a call whose function has called rxw_call_defer() and returned\n"
+	"RXW_RPC_DEFERRED, and frees the call; any thread. With a code other than 0 the results\n"
+	"are not used. They remain the caller's. Returns the code of the call.";
+
+static void emit_reply_prototypes(struct emit *e, const struct xg_package *package, bool first)
+{
+	if (first)
+		emit_comment(e, reply_contract);
+	for (size_t i = 0; i < package->proc_count; i++)
+		if (!package->procs[i]->own_stub)
+			emit_line(e, "%s;", emit_answer_head(e, package->procs[i]));
+}
+
+static void emit_handler_struct(struct emit *e, const struct xg_package *package, bool first)
+{
+	const char *name = emit_package_name(e, package);
+	bool any = false;
+
+	for (size_t i = 0; i < package->proc_count; i++)
+		any = any || !package->procs[i]->own_stub;
+	emit_blank(e);
+	if (first)
+		emit_comment(e, server_contract);
+	if (any) {
+		emit_open(e, "struct %shandlers {", name);
+		for (size_t i = 0; i < package->proc_count; i++) {
+			const struct xg_proc *proc = package->procs[i];
+
+			if (!proc->own_stub)
+				emit_line(e, "int32_t (*%s)(void *%s, rxw_call *%s%s);",
+					  emit_handler(e, proc), emit_local(e, proc, "context"),
+					  emit_local(e, proc, "call"),
+					  emit_params(e, proc, EMIT_HANDLER));
+		}
+		emit_close(e, "};");
+		emit_reply_prototypes(e, package, first);
+	}
+	emit_open(e, "struct %sservice {", name);
+	emit_line(e, "struct rxw_rpc_service base;");
+	if (any)
+		emit_line(e, "const struct %shandlers *handlers;", name);
+	emit_close(e, "};");
+	emit_comment(e, emit_format(e,
+				    "A handler for rxw_service_add(). Its context is a struct "
+				    "%sservice, which must outlive the service.",
+				    name));
+	emit_line(e, "int32_t %s%sExecuteRequest(rxw_call *call, void *service);",
+		  e->options->prefix, package->name);
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct xg_proc *proc = package->procs[i];
+
+		if (!proc->own_stub)
+			continue;
+		emit_comment(e, emit_format(e, "The application's own stub of %s.",
+					    emit_proc_name(e, proc)));
+		emit_line(e, "int32_t %s(rxw_call *call, const void *service);", proc->own_stub);
+	}
+}
+
+static const char type_contract[] =
+	"For each type T: xdr_put_T() encodes and xdr_get_T() decodes a value. On failure both\n"
+	"return false, and the cursor records it; xdr_get_T() then zeroes the value, with\n"
+	"nothing to free. xdrfree_T() frees the memory of a value and zeroes it.";
+static const char copy_contract[] =
+	"xdrcopy_T() makes a deep copy, which xdrfree_T() frees. On failure, for lack of memory, it\n"
+	"returns false, and the copy is zero. What `to` had before is not freed.";
+
+/* -- the output -------------------------------------------------------------------------------- */
+
+static void emit_constant_macro(struct emit *e, const struct xg_item *item,
+				const struct xg_item *previous)
+{
+	if (!previous || previous->kind != XG_ITEM_CONST)
+		emit_blank(e);
+	emit_commented(e,
+		       emit_format(e, *item->text == '-' ? "#define %s (%s)" : "#define %s %s",
+				   item->name, item->text),
+		       item->doc);
+}
+
+static void emit_header_item(struct emit *e, size_t index, bool *types, bool *procs)
+{
+	const struct xg_item *item = &e->file->items[index];
+	const struct xg_item *previous = index ? item - 1 : NULL;
+
+	switch (item->kind) {
+	case XG_ITEM_CONST:
+		emit_constant_macro(e, item, previous);
+		break;
+	case XG_ITEM_TYPE:
+		if (!*types) {
+			emit_blank(e);
+			emit_comment(e, type_contract);
+			if (e->options->copies)
+				emit_comment(e, copy_contract);
+		}
+		*types = true;
+		emit_type(e, item, index);
+		break;
+	case XG_ITEM_PACKAGE:
+		emit_package_constants(e, item->package);
+		break;
+	case XG_ITEM_PROC:
+		if (!*procs) {
+			emit_blank(e);
+			emit_comment(e, emit_format(e, "%s%s%s", client_contract,
+						    has_blocking_procedure(e) ? plain_contract : "",
+						    has_multi_procedure(e) ? multi_contract : ""));
+		}
+		*procs = true;
+		emit_client_prototypes(e, item);
+		break;
+	default:
+		emit_verbatim(e, index);
+		break;
+	}
+}
+
+bool emit_verbatim(struct emit *e, size_t index)
+{
+	const struct xg_item *item = &e->file->items[index];
+
+	if (item->kind != XG_ITEM_LINE)
+		return false;
+	if (!index || item[-1].kind != XG_ITEM_LINE)
+		emit_blank(e);
+	emit_raw(e, item->text);
+	return true;
+}
+
+void emit_header_output(struct emit *e)
+{
+	const struct xg_file *file = e->file;
+	const char *name = make_include_guard(e);
+	bool types = false, procs = false, first = true;
+
+	emit_title(e, "types and procedures");
+	emit_raw(e, emit_format(e, "#ifndef %s", name));
+	emit_raw(e, emit_format(e, "#define %s", name));
+	emit_blank(e);
+	emit_raw(e, "#include <rxwire/stub.h>");
+	for (size_t i = 0; i < file->item_count; i++) {
+		if (file->items[i].kind == XG_ITEM_HEADER)
+			emit_raw(e, emit_format(e, "#include \"%s\"", file->items[i].text));
+	}
+	emit_blank(e);
+	emit_raw(e, "#ifdef __cplusplus");
+	emit_raw(e, "extern \"C\" {");
+	emit_raw(e, "#endif");
+	emit_forget(e);
+	for (size_t i = 0; i < file->item_count; i++) {
+		emit_header_item(e, i, &types, &procs);
+		emit_forget(e);
+		if (file->items[i].kind == XG_ITEM_LINE &&
+		    (i + 1 == file->item_count || file->items[i + 1].kind != XG_ITEM_LINE))
+			emit_blank(e);
+	}
+	for (size_t i = 0; emit_package(e, i); i++)
+		emit_code_prototype(e, emit_package(e, i));
+	for (size_t i = 0; emit_package(e, i); i++) {
+		if (!emit_package(e, i)->proc_count)
+			continue;
+		emit_handler_struct(e, emit_package(e, i), first);
+		first = false;
+	}
+	emit_blank(e);
+	emit_raw(e, "#ifdef __cplusplus");
+	emit_raw(e, "}");
+	emit_raw(e, "#endif");
+	emit_raw(e, "#endif");
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* C names of an interface's elements (rxgen.md 4.1), and reserved names. */
+#include <string.h>
+
+#include "rxwgen/emit/emit.h"
+
+/* Whether a member of this name would be a syntax error in C or C++, or be replaced as a macro. */
+static bool is_keyword_or_macro(const char *name)
+{
+	enum xg_reserved kind = xg_reserved_kind(name);
+
+	return kind == XG_RESERVED_KEYWORD || kind == XG_RESERVED_MACRO;
+}
+
+/* Call `visit` with the name of each type, constant and enum value. */
+static void visit_globals(const struct emit *e, void (*visit)(void *arg, const char *name),
+			  void *arg)
+{
+	for (size_t i = 0; i < e->file->type_count; i++) {
+		const struct xg_type *type = e->file->types[i];
+
+		visit(arg, type->name);
+		for (size_t j = 0; j < type->value_count; j++)
+			visit(arg, type->values[j].name);
+	}
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		const struct xg_item *item = &e->file->items[i];
+
+		if (item->kind == XG_ITEM_CONST)
+			visit(arg, item->name);
+	}
+}
+
+/* A name without trailing underscores, and the numbers of underscores with which it is in use. */
+struct family {
+	const char *name;
+	size_t length;
+	bool any;
+	size_t least, most;
+};
+
+static void note_family_name(void *arg, const char *name)
+{
+	struct family *f = arg;
+	size_t more;
+
+	if (strncmp(name, f->name, f->length))
+		return;
+	more = strspn(name + f->length, "_");
+	if (name[f->length + more])
+		return;
+	if (!f->any || more < f->least)
+		f->least = more;
+	if (!f->any || more > f->most)
+		f->most = more;
+	f->any = true;
+}
+
+static bool is_global_name(const struct emit *e, const char *name)
+{
+	size_t length = strlen(name);
+	struct family f = {.name = name, .length = length};
+
+	visit_globals(e, note_family_name, &f);
+	return f.any && f.least == 0;
+}
+
+const char *emit_member_name(struct emit *e, const char *name)
+{
+	return is_keyword_or_macro(name) ? emit_format(e, "%s_", name) : name;
+}
+
+/*
+ * A reserved name gets an underscore appended. So does a name that already consists of a reserved
+ * one and underscores, so that `size_t` and `size_t_` stay distinct.
+ */
+const char *emit_param_name(struct emit *e, const struct xg_param *param)
+{
+	const char *name = param->decl.name;
+	struct family f = {.name = name, .length = strlen(name)};
+	size_t own;
+
+	while (f.length > 1 && name[f.length - 1] == '_')
+		f.length--;
+	own = strlen(name) - f.length;
+	for (size_t i = 0; xg_reserved_name(i); i++)
+		note_family_name(&f, xg_reserved_name(i));
+	visit_globals(e, note_family_name, &f);
+	if (!strncmp(name, "rxw_", 4)) /* reserved for the library */
+		note_family_name(&f, emit_format(e, "%.*s", (int)f.length, name));
+	if (!f.any || own < f.least)
+		return name;
+	for (size_t i = f.least; i <= f.most; i++)
+		name = emit_format(e, "%s_", name);
+	return name;
+}
+
+const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *name)
+{
+	bool taken;
+
+	do {
+		taken = is_global_name(e, name);
+		for (size_t i = 0; i < proc->param_count && !taken; i++)
+			taken = !strcmp(emit_param_name(e, &proc->params[i]), name);
+		if (taken)
+			name = emit_format(e, "%s_", name);
+	} while (taken && !e->failed);
+	return name;
+}
+
+static const char *append_underscore(struct emit *e, const char *prefix, const char *name)
+{
+	size_t length = strlen(name);
+
+	return emit_format(e, "%s%s%s", prefix, name, length && name[length - 1] == '_' ? "" : "_");
+}
+
+const char *emit_package_name(struct emit *e, const struct xg_package *package)
+{
+	return append_underscore(e, e->options->prefix, package->name);
+}
+
+const char *emit_constant_name(struct emit *e, const struct xg_package *package)
+{
+	return append_underscore(e, "", package->name);
+}
+
+const char *emit_proc_name(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, "%s%s%s", e->options->prefix, proc->package->name, proc->name);
+}
+
+const char *emit_opcode(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, "%sOP_%s", emit_constant_name(e, proc->package), proc->name);
+}
+
+const char *emit_function(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, "%sFN_%s", emit_constant_name(e, proc->package), proc->name);
+}
+
+const char *emit_handler(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_member_name(e, *proc->name ? proc->name : proc->package->name);
+}
+
+const char *emit_len(struct emit *e, const char *name)
+{
+	return e->options->short_fields ? "len" : emit_format(e, "%s_len", name);
+}
+
+const char *emit_val(struct emit *e, const char *name)
+{
+	return e->options->short_fields ? "val" : emit_format(e, "%s_val", name);
+}
+
+const char *emit_arms(struct emit *e, const struct xg_type *type)
+{
+	const char *name = e->options->short_fields ? "u" : emit_format(e, "%s_u", type->name);
+
+	return strcmp(name, type->discriminant.name) ? name : emit_format(e, "%s_", name);
+}

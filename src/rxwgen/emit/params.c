@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parameters of procedures: declaring, passing and coding them (rxgen.md 5.1). */
+#include "rxwgen/emit/emit.h"
+
+/* Typedefs of bytes and arrays are coded by a call, which keeps stubs short. */
+static struct emit_view make_param_view(const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+
+	if (param->decl.kind == XG_NAMED && param->decl.shape != XG_FIXED &&
+	    (view.form == EMIT_BYTES || view.form == EMIT_OPAQUE || view.form == EMIT_ARRAY))
+		return (struct emit_view){
+			.form = EMIT_CALL, .type = param->decl.type, .decl = &param->decl};
+	return view;
+}
+
+bool emit_has(enum emit_role role, const struct xg_param *param)
+{
+	switch (role) {
+	case EMIT_START:
+	case EMIT_MULTI:
+		return param->direction & XG_IN;
+	case EMIT_END:
+	case EMIT_REPLY:
+	case EMIT_ANSWER:
+		return param->direction & XG_OUT;
+	default:
+		return true;
+	}
+}
+
+static const char *format_parameter(struct emit *e, const struct xg_param *param,
+				    enum emit_role role)
+{
+	const struct xg_decl *decl = &param->decl;
+	struct emit_view view = make_param_view(param);
+	const char *name = emit_param_name(e, param);
+	const char *type = emit_c_type(e, decl);
+	bool in = param->direction == XG_IN || role == EMIT_ANSWER;
+	bool constant = in || role == EMIT_START || role == EMIT_MULTI;
+	const char *qualifier = constant ? "const " : "";
+
+	if (decl->shape == XG_FIXED)
+		return emit_format(e, "%s%s %s[%s]", qualifier, type, name, emit_bound(e, decl));
+	if (view.form == EMIT_STRING && in)
+		return emit_format(e, "const char *%s", name);
+	if (view.form == EMIT_STRING)
+		return emit_format(e, "char *%s*%s", qualifier, name);
+	if (in && !emit_aggregate(&view))
+		return emit_format(e, "%s %s", type, name);
+	return emit_format(e, "%s%s *%s", qualifier, type, name);
+}
+
+const char *emit_params(struct emit *e, const struct xg_proc *proc, enum emit_role role)
+{
+	struct emit_list list = {.e = e};
+
+	for (size_t i = 0; i < proc->param_count; i++) {
+		if (emit_has(role, &proc->params[i]))
+			emit_list_add(&list, "", format_parameter(e, &proc->params[i], role));
+	}
+	return emit_list_end(&list);
+}
+
+const char *emit_arguments(struct emit *e, const struct xg_proc *proc, enum emit_role role)
+{
+	struct emit_list list = {.e = e};
+
+	for (size_t i = 0; i < proc->param_count; i++) {
+		if (emit_has(role, &proc->params[i]))
+			emit_list_add(&list, "", emit_param_name(e, &proc->params[i]));
+	}
+	return emit_list_end(&list);
+}
+
+const char *emit_const_address(struct emit *e, const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+
+	if (param->decl.shape == XG_FIXED)
+		return "";
+	/* Before C23 a pointer to an array of const needs a cast. */
+	if (emit_is_array(&view))
+		return emit_format(e, "(const %s *)&", emit_c_type(e, &param->decl));
+	return "&";
+}
+
+const char *emit_variable(struct emit *e, const struct xg_param *param, const char *name)
+{
+	const struct xg_decl *decl = &param->decl;
+	struct emit_view view = make_param_view(param);
+	const char *type = emit_c_type(e, decl);
+
+	if (decl->shape == XG_FIXED)
+		return emit_format(e, "%s %s[%s]", type, name, emit_bound(e, decl));
+	if (view.form == EMIT_STRING)
+		return emit_format(e, "char *%s", name);
+	return emit_format(e, "%s %s", type, name);
+}
+
+void emit_put_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
+{
+	struct emit_view view = make_param_view(param), element;
+	const char *i = emit_loop(e);
+
+	if (!emit_is_call(&view)) {
+		element = emit_element_view(view.decl);
+		emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl),
+			  i);
+		emit_line(e, "%s;", emit_put_call(e, &element, x, emit_index(e, value, i)));
+		e->depth--;
+	} else {
+		emit_line(e, "%s;", emit_put_call(e, &view, x, value));
+	}
+}
+
+void emit_get_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
+{
+	struct emit_view view = make_param_view(param), element;
+	const char *i = emit_loop(e);
+
+	if (!emit_is_call(&view)) {
+		element = emit_element_view(view.decl);
+		emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl),
+			  i);
+		emit_line(e, "%s;", emit_get_call(e, &element, x, emit_index(e, value, i)));
+		e->depth--;
+	} else {
+		emit_line(e, "%s;", emit_get_call(e, &view, x, value));
+	}
+}
+
+const char *emit_get_param_call(struct emit *e, const struct xg_param *param, const char *x,
+				const char *value)
+{
+	struct emit_view view = make_param_view(param);
+
+	return emit_get_call(e, &view, x, value);
+}
+
+const char *emit_initial(const struct xg_param *param)
+{
+	struct emit_view view = make_param_view(param);
+
+	return param->decl.shape == XG_FIXED ? "{0}" : emit_initializer(&view);
+}
+
+void emit_free_param(struct emit *e, const struct xg_param *param, const char *value)
+{
+	struct emit_view view = make_param_view(param);
+
+	emit_free_value(e, &view, value);
+}
+
+void emit_zero_param(struct emit *e, const struct xg_param *param, const char *value)
+{
+	const struct xg_decl *decl = &param->decl;
+	struct emit_view view = make_param_view(param);
+
+	if (decl->shape == XG_FIXED && decl->kind == XG_OPAQUE)
+		emit_line(e, "memset(%s, 0, %s);", value, emit_bound(e, decl));
+	else if (decl->shape == XG_FIXED)
+		emit_line(e, "memset(%s, 0, %s * sizeof(*%s));", value, emit_bound(e, decl), value);
+	else
+		emit_zero(e, &view, emit_c_type(e, decl), value);
+}
+
+void emit_clear_param(struct emit *e, const struct xg_param *param, const char *value)
+{
+	struct emit_view view = make_param_view(param);
+
+	emit_free_value(e, &view, value);
+	if (view.form != EMIT_CALL || !emit_view_owns(&view))
+		emit_zero_param(e, param, value);
+}
+
+/* -- heads of client functions ----------------------------------------------------------------- */
+
+static const char *format_options_parameter(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, ", const struct rxw_call_options *%s",
+			   emit_local(e, proc, "options"));
+}
+
+const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool options)
+{
+	return emit_format(e, "int32_t %s%s(rxw_connection *%s%s%s)", emit_proc_name(e, proc),
+			   options ? "_opt" : "", emit_local(e, proc, "connection"),
+			   options ? format_options_parameter(e, proc) : "",
+			   emit_params(e, proc, EMIT_CLIENT));
+}
+
+const char *emit_start_head(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, "int32_t %s%s(rxw_call *%s%s)", proc->start, emit_proc_name(e, proc),
+			   emit_local(e, proc, "call"), emit_params(e, proc, EMIT_START));
+}
+
+const char *emit_end_head(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, "int32_t %s%s(rxw_call *%s%s)", proc->end, emit_proc_name(e, proc),
+			   emit_local(e, proc, "call"), emit_params(e, proc, EMIT_END));
+}
+
+const char *emit_answer_head(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, "int32_t %s_reply(rxw_call *%s, int32_t %s%s)",
+			   emit_proc_name(e, proc), emit_local(e, proc, "call"),
+			   emit_local(e, proc, "code"), emit_params(e, proc, EMIT_ANSWER));
+}
+
+const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options)
+{
+	return emit_format(
+		e,
+		"int multi_%s%s(rxw_connection *const *%s, unsigned %s%s%s, %s_reply_fn %s, "
+		"void *%s)",
+		emit_proc_name(e, proc), options ? "_opt" : "", emit_local(e, proc, "connections"),
+		emit_local(e, proc, "count"), options ? format_options_parameter(e, proc) : "",
+		emit_params(e, proc, EMIT_MULTI), emit_proc_name(e, proc),
+		emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
+}

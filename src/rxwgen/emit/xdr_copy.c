@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* xdrcopy_T(): a deep copy, whose memory xdrfree_T() frees. Memory that is not copied yet is zero. */
+#include "rxwgen/emit/emit.h"
+
+#include <assert.h>
+
+#define FAIL "goto fail;"
+
+static void emit_copy_value(struct emit *e, const struct emit_view *view, const char *to,
+			    const char *from);
+
+/* A value without memory of its own. */
+static void emit_plain_copy(struct emit *e, const struct emit_view *view, const char *to,
+			    const char *from)
+{
+	if (emit_is_array(view))
+		emit_line(e, "memcpy(%s, %s, sizeof(%s));", to, from, to);
+	else
+		emit_line(e, "%s = %s;", to, from);
+}
+
+static void emit_copy_string(struct emit *e, const char *to, const char *from)
+{
+	emit_open(e, "if (%s) {", from);
+	emit_line(e, "%s = malloc(strlen(%s) + 1);", to, from);
+	emit_check(e, to, FAIL);
+	emit_line(e, "memcpy(%s, %s, strlen(%s) + 1);", to, from, from);
+	emit_close(e, "}");
+}
+
+static void emit_copy_elements(struct emit *e, const struct xg_decl *decl, const char *type,
+			       const char *count, const char *to, const char *from)
+{
+	struct emit_view element = emit_element_view(decl);
+	const char *i = emit_loop(e);
+
+	emit_open(e, "for (%s %s = 0; %s < %s; %s++) {", type, i, i, count, i);
+	emit_copy_value(e, &element, emit_index(e, to, i), emit_index(e, from, i));
+	emit_close(e, "}");
+}
+
+/* Counted elements or bytes. */
+static void emit_copy_counted(struct emit *e, const struct emit_view *view, const char *to,
+			      const char *from)
+{
+	const struct xg_decl *decl = view->decl;
+	const char *len = emit_member(e, to, emit_len(e, decl->name));
+	const char *val = emit_member(e, to, emit_val(e, decl->name));
+	const char *count = emit_member(e, from, emit_len(e, decl->name));
+	const char *source = emit_member(e, from, emit_val(e, decl->name));
+	struct emit_view element = emit_element_view(decl);
+
+	emit_open(e, "if (%s) {", count);
+	emit_line(e, "%s = calloc(%s, sizeof(*%s));", val, count, val);
+	emit_check(e, val, FAIL);
+	emit_line(e, "%s = %s;", len, count);
+	if (view->form == EMIT_COUNTED && emit_view_owns(&element))
+		emit_copy_elements(e, decl, "uint32_t", count, val, source);
+	else
+		emit_line(e, "memcpy(%s, %s, %s * sizeof(*%s));", val, source, count, val);
+	emit_close(e, "}");
+}
+
+static void emit_copy_pointer(struct emit *e, const struct xg_decl *decl, const char *to,
+			      const char *from)
+{
+	struct emit_view target = emit_element_view(decl);
+
+	assert(decl->shape == XG_POINTER);
+	emit_open(e, "if (%s) {", from);
+	emit_line(e, "%s = calloc(1, sizeof(*%s));", to, to);
+	emit_check(e, to, FAIL);
+	emit_copy_value(e, &target, emit_format(e, "*%s", to), emit_format(e, "*%s", from));
+	emit_close(e, "}");
+}
+
+static void emit_copy_value(struct emit *e, const struct emit_view *view, const char *to,
+			    const char *from)
+{
+	if (!emit_view_owns(view)) {
+		if (view->form != EMIT_VOID)
+			emit_plain_copy(e, view, to, from);
+		return;
+	}
+	switch (view->form) {
+	case EMIT_STRING:
+		emit_copy_string(e, to, from);
+		break;
+	case EMIT_BYTES:
+	case EMIT_COUNTED:
+		emit_copy_counted(e, view, to, from);
+		break;
+	case EMIT_ARRAY:
+		emit_copy_elements(e, view->decl, "unsigned", emit_bound(e, view->decl), to, from);
+		break;
+	case EMIT_POINTER:
+		emit_copy_pointer(e, view->decl, to, from);
+		break;
+	default:
+		assert(view->form == EMIT_CALL);
+		emit_check(e,
+			   emit_format(e, "xdrcopy_%s(%s, %s)", view->type->name,
+				       emit_address(e, to), emit_address(e, from)),
+			   FAIL);
+	}
+}
+
+static void emit_copy_members(struct emit *e, const struct xg_type *type, size_t count,
+			      const char *to, const char *from)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct emit_view view = emit_view(&type->members[i]);
+		const char *name = emit_member_name(e, type->members[i].name);
+
+		emit_copy_value(e, &view, emit_member(e, to, name), emit_member(e, from, name));
+	}
+}
+
+/* Elements are copied in a loop: a list is longer than recursion may be deep. */
+static void emit_copy_list(struct emit *e, const struct xg_type *type)
+{
+	const struct xg_decl *last = &type->members[type->member_count - 1];
+	const char *name = emit_member_name(e, last->name);
+	const char *next = emit_member(e, "*at", name);
+
+	assert(type->list && type->member_count > 0);
+	emit_open(e, "for (;;) {");
+	emit_copy_members(e, type, type->member_count - 1, "*at", "*from");
+	emit_check(e, emit_member(e, "*from", name), "return true;");
+	emit_line(e, "%s = calloc(1, sizeof(*at));", next);
+	emit_check(e, next, FAIL);
+	emit_line(e, "at = %s;", next);
+	emit_line(e, "from = %s;", emit_member(e, "*from", name));
+	emit_close(e, "}");
+}
+
+static void emit_copy_union(struct emit *e, const struct xg_type *type)
+{
+	const char *d = emit_member_name(e, type->discriminant.name);
+	const char *to = emit_format(e, "to->%s", emit_arms(e, type));
+	const char *from = emit_format(e, "from->%s", emit_arms(e, type));
+	bool is_bool = emit_view(&type->discriminant).kind == XG_BOOL, others = false;
+
+	assert(type->what == XG_UNION);
+	emit_line(e, "to->%s = from->%s;", d, d);
+	emit_line(e, "switch (%sfrom->%s) {", is_bool ? "(int)" : "", d);
+	for (size_t i = 0; i < type->arm_count; i++) {
+		const struct xg_arm *arm = &type->arms[i];
+		struct emit_view view = emit_view(&arm->decl);
+		const char *name =
+			view.form == EMIT_VOID ? "" : emit_member_name(e, arm->decl.name);
+
+		others = others || !arm->text;
+		emit_line(e, "%s:", emit_case(e, type, arm));
+		e->depth++;
+		if (view.form != EMIT_VOID)
+			emit_copy_value(e, &view, emit_member(e, to, name),
+					emit_member(e, from, name));
+		emit_line(e, "break;");
+		e->depth--;
+	}
+	if (!others) {
+		emit_line(e, "default:");
+		emit_line(e, "\tbreak;");
+	}
+	emit_line(e, "}");
+}
+
+/* The body, of a type with memory of its own. */
+static void emit_deep_copy(struct emit *e, const struct xg_type *type)
+{
+	struct emit_view alias;
+
+	if (type->list) {
+		emit_line(e, "%s *at = to;", type->name);
+		emit_blank(e);
+	}
+	if (type->what == XG_TYPEDEF) {
+		alias = emit_view(&type->alias);
+		emit_zero(e, &alias, type->name, "*to");
+		emit_copy_value(e, &alias, "*to", "*from");
+	} else {
+		emit_line(e, "*to = (%s){0};", type->name);
+		if (type->what == XG_UNION)
+			emit_copy_union(e, type);
+		else if (type->list)
+			emit_copy_list(e, type);
+		else
+			emit_copy_members(e, type, type->member_count, "*to", "*from");
+	}
+	if (!type->list)
+		emit_line(e, "return true;");
+	emit_raw(e, "fail:");
+	emit_line(e, "xdrfree_%s(to);", type->name);
+	emit_line(e, "return false;");
+}
+
+void emit_copy(struct emit *e, const struct xg_type *type)
+{
+	struct emit_view alias;
+
+	emit_line(e, "bool xdrcopy_%s(%s *to, const %s *from)", type->name, type->name, type->name);
+	emit_open(e, "{");
+	if (type->owns) {
+		emit_deep_copy(e, type);
+	} else if (type->what == XG_TYPEDEF) {
+		alias = emit_view(&type->alias);
+		emit_plain_copy(e, &alias, "*to", "*from");
+		emit_line(e, "return true;");
+	} else {
+		emit_line(e, "*to = *from;");
+		emit_line(e, "return true;");
+	}
+	emit_close(e, "}");
+}

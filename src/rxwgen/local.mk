@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rxwgen, the interface compiler. librxwgen.la is everything except the command line.
+
+rxwgen_sources = \
+	src/rxwgen/ast.h \
+	src/rxwgen/read.c
+
+# Basics: memory, files, messages, names, tokens.
+rxwgen_sources += \
+	src/rxwgen/text/arena.c src/rxwgen/text/arena.h \
+	src/rxwgen/text/diag.c src/rxwgen/text/diag.h \
+	src/rxwgen/text/expression.c src/rxwgen/text/expression.h \
+	src/rxwgen/text/macro.h \
+	src/rxwgen/text/name.c src/rxwgen/text/name.h \
+	src/rxwgen/text/reserved.c \
+	src/rxwgen/text/source.c src/rxwgen/text/source.h \
+	src/rxwgen/text/token.c src/rxwgen/text/token.h
+
+# Preprocessor: from files to tokens.
+rxwgen_sources += \
+	src/rxwgen/pp/argument.c \
+	src/rxwgen/pp/condition.c \
+	src/rxwgen/pp/directive.c \
+	src/rxwgen/pp/lex.c \
+	src/rxwgen/pp/macro.c \
+	src/rxwgen/pp/pp.c src/rxwgen/pp/pp.h src/rxwgen/pp/pp_internal.h
+
+# Parser: from tokens to the tree of ast.h.
+rxwgen_sources += \
+	src/rxwgen/parse/graph.c \
+	src/rxwgen/parse/measure.c \
+	src/rxwgen/parse/parse.c src/rxwgen/parse/parse.h \
+	src/rxwgen/parse/parse_decl.c \
+	src/rxwgen/parse/parse_proc.c \
+	src/rxwgen/parse/parse_type.c \
+	src/rxwgen/parse/symbol.c
+
+# Generators: from the tree to C and Python.
+rxwgen_sources += \
+	src/rxwgen/emit/align.c \
+	src/rxwgen/emit/client.c \
+	src/rxwgen/emit/codes.c \
+	src/rxwgen/emit/emit.c \
+	src/rxwgen/emit/emit.h \
+	src/rxwgen/emit/header.c \
+	src/rxwgen/emit/multi.c \
+	src/rxwgen/emit/names.c \
+	src/rxwgen/emit/params.c \
+	src/rxwgen/emit/python.c \
+	src/rxwgen/emit/server.c \
+	src/rxwgen/emit/type.c \
+	src/rxwgen/emit/view.c \
+	src/rxwgen/emit/xdr.c \
+	src/rxwgen/emit/xdr_copy.c \
+	src/rxwgen/emit/xdr_free.c \
+	src/rxwgen/emit/xdr_get.c \
+	src/rxwgen/emit/xdr_put.c
+
+noinst_LTLIBRARIES += src/rxwgen/librxwgen.la
+src_rxwgen_librxwgen_la_SOURCES = $(rxwgen_sources)
+
+bin_PROGRAMS += src/rxwgen/rxwgen
+src_rxwgen_rxwgen_SOURCES = \
+	src/rxwgen/command.h \
+	src/rxwgen/depfile.c \
+	src/rxwgen/emit/json.c \
+	src/rxwgen/main.c \
+	src/rxwgen/options.c \
+	src/rxwgen/output.c
+src_rxwgen_rxwgen_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_rxwgen_rxwgen_LDADD = src/rxwgen/librxwgen.la $(JANSSON_LIBS)
+
+# Build rules for .xg files of other projects: doc/tutorial.md, examples/kv.
+
+rxwgenamdir = $(datadir)/rxwire
+dist_rxwgenam_DATA = src/rxwgen/automake/rxwgen.am
+
+rxwgenm4dir = $(datadir)/aclocal
+dist_rxwgenm4_DATA = src/rxwgen/automake/rxwgen.m4
+
+dist_man_MANS += doc/man/rxwgen.1
