@@ -8,7 +8,6 @@ include src/rx/base/local.mk
 include src/rx/proto/local.mk
 include src/rx/io/local.mk
 include src/rx/engine/local.mk
-include src/rx/api/local.mk
 include src/rx/rpc/local.mk
 include src/rx/rpcstats/local.mk
 include src/rx/keys/local.mk

@@ -31,7 +31,7 @@ LAYERS = [
     ["src/rx/engine/send"],
     ["src/rx/engine/receive"],
     ["src/rx/engine/stream"],
-    ["src/rx/api"],
+    ["src/rx/engine/public"],
     ["src/rx/rpc", "src/rx/keys"],
     ["src/rx/rxkad", "src/rx/rxgk"],
     ["src/rx/token"],

@@ -81,8 +81,7 @@ may_include src/rx/proto/send "$ok|proto/(recv/recvq?|send/.*)[.]h"
 may_include src/rx/proto/conn "$ok|proto/(recv/recvq?|send/(send|sendq|sent)|conn/.*)[.]h"
 may_include src/rx/io     "$config|$common|(base|io)/.*|$values"
 may_include src/rx/engine "$config|$common|(base|proto|io|engine)/.*|$values|rxwire/.*"
-may_include src/rx/api   "$config|$common|(base|proto|io|engine|api)/.*|rxwire/.*"
-may_include src/rx/rpc    "$config|$common|rpc/.*|api/observer[.]h|rxwire/.*"
+may_include src/rx/rpc    "$config|$common|rpc/.*|engine/stream/observer[.]h|rxwire/.*"
 may_include src/rx/rpcstats "$config|$common|base/hash[.]h|rpcstats/.*|rxwire/.*"
 may_include src/rx/rxwire 'rxwire/.*'
 
@@ -176,7 +175,7 @@ may_include src/tests/rx/io     "$tests|io/.*"
 may_include src/tests/system/net "$tests|io/.*"
 may_include src/tests/system/kdc "$tests|token/cell_ticket[.]h"
 may_include src/tests/rx/engine "$tests|$common|(proto|io|engine)/.*"
-may_include src/tests/rx/api    "$tests|api/.*"
+may_include src/tests/rx/api    "$tests|engine/(core/config|observe/counters)[.]h"
 may_include src/tests/classic "$config|[a-z_]*[.]h|tests/.*|rxwire/.*"
 for module in keys token rxkad rxgk; do
 	may_include src/tests/rx/$module "$tests|(keys|$module)/.*"
@@ -186,7 +185,7 @@ may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret
 (rxwgen|program)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do
-	may_include src/tests/$folder "$tests|(fileserver|rxwgen|program)/.*|(api/observer|short/all-types)[.]h"
+	may_include src/tests/$folder "$tests|(fileserver|rxwgen|program)/.*|(engine/stream/observer|short/all-types)[.]h"
 done
 
 # The layers base and proto know no threads, sockets or clock, and allocate through base/buf.c. Memory that xdr.c
@@ -201,19 +200,18 @@ for floor in src/rx/base src/rx/proto; do
 		'base and proto allocate through base/buf.c' 'buf.c xdr.c'
 done
 
-# Only the layer io makes system calls on sockets; the public layer does not know the layout of packets.
-for floor in src/rx/engine src/rx/api src/rx/rpc; do
+# Only the layer io makes system calls on sockets; the support of stubs does not know the layout of packets.
+for floor in src/rx/engine src/rx/rpc; do
 	must_not $floor "$w(sendto|sendmsg|sendmmsg|recvfrom|recvmsg|recvmmsg|setsockopt|getsockopt|bind)[(]" \
 		'system calls on sockets belong to floor 2'
 done
-may_not_api=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/api/*.[ch] \
-	src/rx/rpc/*.[ch] 2>/dev/null)
-[ -z "$may_not_api" ] || echo "$may_not_api: the public layer does not know the layout of packets" >> "$bad"
+may_not_rpc=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/rpc/*.[ch] 2>/dev/null)
+[ -z "$may_not_rpc" ] || echo "$may_not_rpc: the support of stubs does not know the layout of packets" >> "$bad"
 
 must_not src/observe "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 	'the library never prints'
 # The library never prints.
-for floor in base proto io engine api rpc rpcstats keys rxkad rxgk token; do
+for floor in base proto io engine rpc rpcstats keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 		'the library never prints'
 done
@@ -227,7 +225,7 @@ for part in base security core xdr; do
 done
 
 # The library runs in programs of any locale: its input and output must not depend on the locale.
-for floor in rx/base rx/proto rx/io rx/engine rx/api rx/rpc rx/rpcstats rx/keys rx/rxkad rx/rxgk rx/token classic observe; do
+for floor in rx/base rx/proto rx/io rx/engine rx/rpc rx/rpcstats rx/keys rx/rxkad rx/rxgk rx/token classic observe; do
 	must_not src/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
 		'depends on the locale: base/ascii.h'
 	must_not src/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \

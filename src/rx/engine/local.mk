@@ -1,49 +1,135 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The engine of librxwire: threads, locks, timers. Modules from the lowest to the highest; each calls only
-# modules listed before it (src/tests/check-calls.py).
+# The engine of librxwire: threads, locks, timers, public functions. Modules from the lowest to the highest; each calls
+# only modules listed before it (src/tests/check-calls.py).
+
+rx_sources += src/rx/engine/objects.h src/rx/engine/lock.h
 
 rx_sources += \
-	src/rx/engine/objects.h src/rx/engine/lock.h \
+	src/rx/engine/core/affinity.c \
+	src/rx/engine/core/affinity.h \
 	src/rx/engine/core/alive.h \
-	src/rx/engine/core/constants.c src/rx/engine/core/constants.h \
-	src/rx/engine/core/refs.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
-	src/rx/engine/core/affinity.c src/rx/engine/core/affinity.h \
-	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
-	src/rx/engine/sched/files.c src/rx/engine/sched/files.h \
-	src/rx/engine/observe/records.c src/rx/engine/observe/records.h \
-	src/rx/engine/observe/ring.c src/rx/engine/observe/ring.h src/rx/engine/observe/trace.h \
-	src/rx/engine/core/wheel.c src/rx/engine/core/timer.h \
-	src/rx/engine/sched/deferral.c \
-	src/rx/engine/sched/quick.c src/rx/engine/sched/quick.h src/rx/engine/sched/stalled.c \
-	src/rx/engine/sched/workers.c src/rx/engine/sched/sched.h \
-	src/rx/engine/sched/jobs.c src/rx/engine/sched/jobs.h \
-	src/rx/engine/core/events.c src/rx/engine/core/events.h \
+	src/rx/engine/core/config.c \
+	src/rx/engine/core/config.h \
+	src/rx/engine/core/constants.c \
+	src/rx/engine/core/constants.h \
+	src/rx/engine/core/engine.h \
+	src/rx/engine/core/events.c \
+	src/rx/engine/core/events.h \
+	src/rx/engine/core/fork.h \
+	src/rx/engine/core/refs.c \
+	src/rx/engine/core/refs.h \
+	src/rx/engine/core/security.c \
+	src/rx/engine/core/sys.c \
+	src/rx/engine/core/sys.h \
+	src/rx/engine/core/timer.h \
+	src/rx/engine/core/wheel.c
+
+rx_sources += \
+	src/rx/engine/observe/counters.c \
+	src/rx/engine/observe/counters.h \
+	src/rx/engine/observe/diag.h \
+	src/rx/engine/observe/flows.c \
+	src/rx/engine/observe/flows.h \
+	src/rx/engine/observe/records.c \
+	src/rx/engine/observe/records.h \
+	src/rx/engine/observe/ring.c \
+	src/rx/engine/observe/ring.h \
+	src/rx/engine/observe/rxdebug.c \
+	src/rx/engine/observe/trace.c \
+	src/rx/engine/observe/trace.h
+
+rx_sources += \
 	src/rx/engine/sched/channels.c \
-	src/rx/engine/sched/event_queue.c src/rx/engine/sched/queue.h \
-	src/rx/engine/send/effects.c src/rx/engine/send/effects.h \
-	src/rx/engine/send/batch.c src/rx/engine/send/tx.h \
-	src/rx/engine/send/control_packets.c \
+	src/rx/engine/sched/deferral.c \
+	src/rx/engine/sched/event_queue.c \
+	src/rx/engine/sched/files.c \
+	src/rx/engine/sched/files.h \
+	src/rx/engine/sched/jobs.c \
+	src/rx/engine/sched/jobs.h \
+	src/rx/engine/sched/queue.h \
+	src/rx/engine/sched/quick.c \
+	src/rx/engine/sched/quick.h \
+	src/rx/engine/sched/sched.h \
+	src/rx/engine/sched/stalled.c \
+	src/rx/engine/sched/workers.c
+
+rx_sources += \
+	src/rx/engine/send/batch.c \
 	src/rx/engine/send/callback.c \
-	src/rx/engine/send/dispatch.c src/rx/engine/send/dispatch.h \
+	src/rx/engine/send/control_packets.c \
+	src/rx/engine/send/dispatch.c \
+	src/rx/engine/send/dispatch.h \
+	src/rx/engine/send/effects.c \
+	src/rx/engine/send/effects.h \
 	src/rx/engine/send/send.c \
-	src/rx/engine/receive/lifecycle.c src/rx/engine/receive/lifecycle.h \
-	src/rx/engine/receive/admit.h src/rx/engine/receive/address_cookie.c \
-	src/rx/engine/receive/evict.c \
-	src/rx/engine/receive/slow_calls.c \
-	src/rx/engine/receive/unvalidated.c \
-	src/rx/engine/receive/deliver.c src/rx/engine/receive/verify.h \
+	src/rx/engine/send/tx.h
+
+rx_sources += \
+	src/rx/engine/receive/address_cookie.c \
+	src/rx/engine/receive/admit.h \
 	src/rx/engine/receive/authenticate.c \
-	src/rx/engine/observe/rxdebug.c src/rx/engine/observe/diag.h \
-	src/rx/engine/receive/batch.h src/rx/engine/receive/rx.h \
+	src/rx/engine/receive/batch.h \
+	src/rx/engine/receive/connection.c \
+	src/rx/engine/receive/deliver.c \
+	src/rx/engine/receive/evict.c \
 	src/rx/engine/receive/expire.c \
-	src/rx/engine/receive/shared.c \
-	src/rx/engine/receive/icmp.c \
-	src/rx/engine/receive/lookup.c \
 	src/rx/engine/receive/follow.c \
+	src/rx/engine/receive/icmp.c \
+	src/rx/engine/receive/lifecycle.c \
+	src/rx/engine/receive/lifecycle.h \
+	src/rx/engine/receive/lookup.c \
 	src/rx/engine/receive/receive.c \
 	src/rx/engine/receive/role.c \
-	src/rx/engine/receive/fork.c src/rx/engine/receive/fork.h \
-	src/rx/engine/stream/read.c src/rx/engine/stream/stream.h \
+	src/rx/engine/receive/rx.h \
+	src/rx/engine/receive/services.c \
+	src/rx/engine/receive/shared.c \
+	src/rx/engine/receive/slow_calls.c \
+	src/rx/engine/receive/unvalidated.c \
+	src/rx/engine/receive/verify.h
+
+rx_sources += \
+	src/rx/engine/stream/calls.c \
+	src/rx/engine/stream/connpool.c \
+	src/rx/engine/stream/observer.c \
+	src/rx/engine/stream/observer.h \
+	src/rx/engine/stream/queues.c \
+	src/rx/engine/stream/read.c \
+	src/rx/engine/stream/serve.c \
+	src/rx/engine/stream/serve.h \
+	src/rx/engine/stream/stream.h \
+	src/rx/engine/stream/transfer.c \
 	src/rx/engine/stream/wait.c \
-	src/rx/engine/stream/write.c \
-	src/rx/engine/stream/serve.c src/rx/engine/stream/serve.h
+	src/rx/engine/stream/write.c
+
+rx_sources += \
+	src/rx/engine/public/endpoint.c \
+	src/rx/engine/public/engine.c \
+	src/rx/engine/public/fork.c \
+	src/rx/engine/public/settings.c \
+	src/rx/engine/public/settings.h \
+	src/rx/engine/public/stats.c
+
+rx_public_headers += \
+	src/rx/rxwire/call.h \
+	src/rx/rxwire/config.h \
+	src/rx/rxwire/connection.h \
+	src/rx/rxwire/endpoint.h \
+	src/rx/rxwire/engine.h \
+	src/rx/rxwire/error.h \
+	src/rx/rxwire/file.h \
+	src/rx/rxwire/observe.h \
+	src/rx/rxwire/connpool.h \
+	src/rx/rxwire/queue.h \
+	src/rx/rxwire/afs.h \
+	src/rx/rxwire/coder.h \
+	src/rx/rxwire/rpc.h \
+	src/rx/rxwire/stub.h \
+	src/rx/rxwire/rxwire.h \
+	src/rx/rxwire/security.h \
+	src/rx/rxwire/service.h \
+	src/rx/rxwire/stats.h \
+	src/rx/rxwire/trace.h \
+	src/rx/rxwire/types.h \
+	src/rx/rxwire/xdr.h
+
+dist_man_MANS += doc/man/rxw_trace.3

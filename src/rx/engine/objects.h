@@ -209,7 +209,7 @@ struct rxw_call {
 	bool live;	    /* counted in endpoint->live; connection's lock */
 	uint64_t started, finished; /* ns */
 	uint64_t served;	    /* ns: a stub began to serve it; 0: no observer; the handler's */
-	_Atomic(bool) transfers;    /* it has a transfer (api/transfer.c) */
+	_Atomic(bool) transfers;    /* it has a transfer (stream/transfer.c) */
 	struct rxw_call_sleep sleep;
 	struct rxw_call_sched sched;
 	struct rxw_call_deferral deferral;

@@ -13,7 +13,7 @@
 #include <rxwire/rpc.h>
 #include <rxwire/stub.h>
 
-#include "api/observer.h"
+#include "engine/stream/observer.h"
 #include "common/cancel.h"
 #include "common/clock.h"
 #include "rpc/refusal.h"

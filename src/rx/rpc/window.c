@@ -6,7 +6,7 @@
 #include <rxwire/rpc.h>
 #include <rxwire/stub.h>
 
-#include "api/observer.h"
+#include "engine/stream/observer.h"
 
 #define DEFAULT_LIMIT ((size_t)256 << 20)
 /*

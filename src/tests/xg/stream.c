@@ -6,7 +6,7 @@
 
 #include <rxwire/queue.h>
 
-#include "api/observer.h"
+#include "engine/stream/observer.h"
 
 ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
 {

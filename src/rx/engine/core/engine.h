@@ -29,9 +29,9 @@ struct rxw_engine {
 	struct rxw_files *files;  /* NULL until a call has a file */
 	pthread_mutex_t thread_lock; /* held while a shared listener starts */
 	struct rxw_listener
-		*listeners; /* thread_lock: that several endpoints share (rx/shared.c) */
+		*listeners; /* thread_lock: that several endpoints share (receive/shared.c) */
 	cpu_set_t allowed;		/* CPUs of its threads; fixed */
-	unsigned generation; /* of the process that created it (fork/fork.h); fixed */
+	unsigned generation; /* of the process that created it (core/fork.h); fixed */
 	uint64_t key[2]; /* keyed hashes */
 	/*
 	 * Identifiers of client connections (rx-protocol 1.6, 1.7): the epoch of new connections,
@@ -61,6 +61,8 @@ static inline unsigned rxw_half_of_cpus(const struct rxw_engine *e)
 /* The largest number of ids used in one epoch (rx-protocol 1.6). */
 #define RXW_NAMES_MAX (1u << 28)
 
+/* Engine's lock held, or no other thread knows it: begin an epoch (receive/connection.c). 0 or -RXW_ESYS. */
+int rxw_engine_draw_epoch(struct rxw_engine *e);
 /*
  * Returns an epoch and an unpredictable id that no connection of this epoch had before: servers
  * remember connections after they end. 0 or -RXW_ESYS. No lock held.

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts: references of connections, calls, services and security classes; threads that sleep for packets;
- * callers that wait for a channel. conn/lifecycle.c frees connections and calls.
+ * callers that wait for a channel. receive/lifecycle.c frees connections and calls.
  */
 #include <stdlib.h>
 
+#include "engine/core/fork.h"
 #include "engine/objects.h"
+
+_Atomic(unsigned) rxw_forks;
 
 void rxw_count_down(_Atomic(uint32_t) *count)
 {

@@ -26,7 +26,7 @@ enum rxw_server {
 
 /*
  * Functions of higher modules that lower ones call. The endpoint has a pointer to the only table
- * (serve/serve.c).
+ * (stream/serve.c).
  */
 struct rxw_upcalls {
 	/* The last reference was dropped. */

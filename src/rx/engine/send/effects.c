@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Effects of protocol processing, recorded under a connection's lock; dispatch/ carries them out
+ * Effects of protocol processing, recorded under a connection's lock; dispatch.c carries them out
  * once the lock is released.
  */
 #include "engine/objects.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Effects of protocol processing on connections: wake-ups, transmissions, handlers, callbacks. They
- * are recorded with a connection's lock held; dispatch/ carries them out once no lock is held.
+ * are recorded with a connection's lock held; dispatch.c carries them out once no lock is held.
  */
 #ifndef RXW_ENGINE_EFFECTS_H
 #define RXW_ENGINE_EFFECTS_H

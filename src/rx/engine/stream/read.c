@@ -5,7 +5,7 @@
 
 #include "engine/receive/lifecycle.h"
 #include "engine/send/dispatch.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/receive/verify.h"

@@ -42,7 +42,7 @@ jansson=$(pkg-config --libs jansson 2> /dev/null || echo -ljansson)
 compile() {
 	cd "$dir/obj" || return
 	# shellcheck disable=SC2086 # flags are words
-	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io "$top"/src/rx/api \
+	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io \
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
 		"$top/src/afs/dir.c" "$top/src/fileserver/acl/acl.c" "$top/src/volume/acl.c" \
 		"$top"/src/program/options.c \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Unit tests of src/rx/api: one line for each program; its source is the same name with .c.
+# Tests of the public functions: one line for each program; its source is the same name with .c.
 
 # A server and a client on loopback; the tests of the engine use it too.
 check_LTLIBRARIES += src/tests/rx/api/libharness.la

@@ -6,7 +6,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "api/config.h"
+#include "engine/core/config.h"
 #include "tests/asserts.h"
 
 static struct rxw_config config;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/counters.h"
+#include "engine/observe/counters.h"
 #include <rxwire/observe.h>
 
 #include "harness.h"

@@ -6,7 +6,7 @@
 
 #include <rxwire/error.h>
 
-#include "api/counters.h"
+#include "engine/observe/counters.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define WORD(member)  (offsetof(struct rxw_sums, member) / sizeof(uint64_t))

@@ -6,7 +6,7 @@
 
 #include "common/cancel.h"
 #include "common/sized.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/observe/ring.h"
 
 #define MEMORY	   ((size_t)4 << 20)

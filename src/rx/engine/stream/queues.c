@@ -9,7 +9,7 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/send/dispatch.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/stream/stream.h"
 

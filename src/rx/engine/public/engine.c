@@ -1,45 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Engines: the memory and the connection ids that endpoints share. */
+/* The public functions of engines, which endpoints share. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cancel.h"
 #include "common/cpus.h"
 #include "engine/sched/files.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/objects.h"
-#include "api/config.h"
+#include "engine/core/config.h"
 
 #define WIDE_PART 3 /* of the memory, for wide windows: the rest of its first half is for others */
-
-/* Engine's lock held, or no other thread knows it. 0 or -RXW_ESYS. */
-static int draw_epoch(struct rxw_engine *e)
-{
-	if (rxw_random(&e->epoch, sizeof(e->epoch)) || rxw_random(e->order, sizeof(e->order)))
-		return -RXW_ESYS;
-	/* The random form of an epoch (rx-protocol 1.6). */
-	e->epoch |= 0x80000000u;
-	e->epoch &= ~0x40000000u;
-	e->named = 0;
-	return 0;
-}
-
-int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
-{
-	int r = 0;
-
-	pthread_mutex_lock(&e->lock);
-	do {
-		if (e->named >= RXW_NAMES_MAX)
-			r = draw_epoch(e);
-		if (!r) {
-			*epoch = e->epoch;
-			*cid = rxw_shuffle30(e->named++, e->order) << 2;
-		}
-	} while (!r && !*cid);
-	pthread_mutex_unlock(&e->lock);
-	return r;
-}
 
 /*
  * One part of the pool for each CPU, of at least 8 MiB, since each leases some. Together they keep
@@ -86,7 +57,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
 	rxw_budget_init(&e->wide, (int64_t)(e->config.memory / WIDE_PART));
 	r = -RXW_ESYS;
-	if (rxw_random(e->key, sizeof(e->key)) || draw_epoch(e))
+	if (rxw_random(e->key, sizeof(e->key)) || rxw_engine_draw_epoch(e))
 		goto fail;
 	r = -RXW_ENOMEM;
 	e->pool = make_pool(&e->memory, e->cpus);

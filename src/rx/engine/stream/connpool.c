@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "api/observer.h"
+#include "engine/stream/observer.h"
 #include "base/addr.h"
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
 #include "engine/send/dispatch.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/sized.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 

@@ -10,11 +10,11 @@
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
 #include "engine/send/dispatch.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "api/flows.h"
-#include "api/observer.h"
+#include "engine/observe/flows.h"
+#include "engine/stream/observer.h"
 #include "proto/peer/event.h"
 
 #define ALL_EVENTS     (RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config.h"
-#include "api/settings.h"
-#include "engine/receive/fork.h"
+#include "engine/core/config.h"
+#include "engine/public/settings.h"
+#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

@@ -6,9 +6,9 @@
 #include <rxwire/error.h>
 #include <rxwire/stats.h>
 
-#include "api/counters.h"
+#include "engine/observe/counters.h"
 #include "common/sized.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 

@@ -8,8 +8,8 @@
 #include <rxwire/call.h>
 #include <rxwire/stats.h>
 
-#include "engine/receive/fork.h"
-#include "api/flows.h"
+#include "engine/core/fork.h"
+#include "engine/observe/flows.h"
 #include "common/cancel.h"
 #include "engine/lock.h"
 #include "engine/objects.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Internal functions for generated stubs: the observer, and why a call could not begin. */
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "api/observer.h"
+#include "engine/stream/observer.h"
 
 int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_observer *observer)
 {

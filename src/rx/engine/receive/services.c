@@ -6,7 +6,7 @@
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
 #include "engine/send/dispatch.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

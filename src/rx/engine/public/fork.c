@@ -4,11 +4,9 @@
 
 #include "engine/send/dispatch.h"
 #include "engine/core/events.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/receive/rx.h"
 #include "engine/sched/sched.h"
-
-_Atomic(unsigned) rxw_forks;
 
 /*
  * The only thread of the child. It may have been a thread of the library, or have collected packets

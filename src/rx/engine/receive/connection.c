@@ -6,11 +6,39 @@
 
 #include "engine/receive/lifecycle.h"
 #include "engine/send/dispatch.h"
-#include "engine/receive/fork.h"
+#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
 #define CID_TRIES 64
+
+int rxw_engine_draw_epoch(struct rxw_engine *e)
+{
+	if (rxw_random(&e->epoch, sizeof(e->epoch)) || rxw_random(e->order, sizeof(e->order)))
+		return -RXW_ESYS;
+	/* The random form of an epoch (rx-protocol 1.6). */
+	e->epoch |= 0x80000000u;
+	e->epoch &= ~0x40000000u;
+	e->named = 0;
+	return 0;
+}
+
+int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&e->lock);
+	do {
+		if (e->named >= RXW_NAMES_MAX)
+			r = rxw_engine_draw_epoch(e);
+		if (!r) {
+			*epoch = e->epoch;
+			*cid = rxw_shuffle30(e->named++, e->order) << 2;
+		}
+	} while (!r && !*cid);
+	pthread_mutex_unlock(&e->lock);
+	return r;
+}
 
 /* Inserts it into the table, unless a live connection there has the same id from an older epoch. */
 static int insert_connection(struct rxw_connection *c)

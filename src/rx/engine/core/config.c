@@ -13,7 +13,7 @@
 
 #include "common/sized.h"
 #include "base/addr.h"
-#include "api/config.h"
+#include "engine/core/config.h"
 
 #define KIB	  1024ull
 #define MIB	  (1024ull * KIB)
