@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "fileserver/storage.h"
-
 #define HOSTS_MAX      16384
 #define STOP_BREAKS_MS 3000u /* of a stop, for breaking promises */
 #define STOP_BREAK_MS  500u  /* for clients to answer some of these breaks */

@@ -10,23 +10,32 @@ fileserver_sources += \
 fileserver_sources += \
 	src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \
-	src/fileserver/tree/posix.c src/fileserver/tree/tree.h src/fileserver/tree/usage.c
-fileserver_sources += \
-	src/fileserver/volume/access.c src/fileserver/volume/image.c src/fileserver/volume/journal.c \
-	src/fileserver/volume/nodes.c src/fileserver/volume/volume_private.h src/fileserver/volume/state.c \
-	src/fileserver/volume/store.c src/fileserver/volume/store.h src/fileserver/volume/store_private.h \
-	src/fileserver/volume/version.c \
-	src/fileserver/volume/volume.c src/fileserver/volume/volume.h
-fileserver_sources += \
 	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/changing.c \
 	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
 	src/fileserver/callbacks/ledger.c src/fileserver/callbacks/memory.h src/fileserver/callbacks/work.h \
 	src/fileserver/callbacks/clients.c src/fileserver/callbacks/clients.h src/fileserver/callbacks/tables.h \
 	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
-	src/fileserver/callbacks/remember.c src/fileserver/callbacks/watch.c
+	src/fileserver/callbacks/remember.c
 fileserver_sources += \
-	src/fileserver/export/export.c src/fileserver/export/export.h src/fileserver/export/tree_store.h \
-	src/fileserver/export/reading.c
+	src/fileserver/export/access.c \
+	src/fileserver/export/export.c \
+	src/fileserver/export/export.h \
+	src/fileserver/export/fids.c \
+	src/fileserver/export/fids.h \
+	src/fileserver/export/fids_private.h \
+	src/fileserver/export/image.c \
+	src/fileserver/export/journal.c \
+	src/fileserver/export/nodes.c \
+	src/fileserver/export/object.c \
+	src/fileserver/export/object.h \
+	src/fileserver/export/object_private.h \
+	src/fileserver/export/reading.c \
+	src/fileserver/export/tree.h \
+	src/fileserver/export/tree_posix.c \
+	src/fileserver/export/tree_store.h \
+	src/fileserver/export/usage.c \
+	src/fileserver/export/version.c \
+	src/fileserver/export/watch.c
 fileserver_sources += \
 	src/fileserver/acl/acl.c src/fileserver/acl/acl.h
 fileserver_sources += \
@@ -62,7 +71,7 @@ fileserver_sources += \
 	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/sandbox.c src/fileserver/sandbox.h \
 	src/fileserver/holders.c src/fileserver/network.c src/fileserver/parts.h src/fileserver/report.c \
 	src/fileserver/settings.c src/fileserver/volumes.c src/fileserver/server.c src/fileserver/server.h \
-	src/fileserver/storage.c src/fileserver/storage.h
+	src/fileserver/state.c src/fileserver/storage.c src/fileserver/storage.h
 
 # The control socket is the only part that needs jansson.
 noinst_LTLIBRARIES += src/fileserver/libcontrol.la

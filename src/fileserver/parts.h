@@ -16,7 +16,8 @@
 #include "fileserver/io/io.h"
 #include "fileserver/server.h"
 #include "fileserver/service/service.h"
-#include "fileserver/volume/volume.h"
+#include "fileserver/storage.h"
+#include "fileserver/export/export.h"
 #include "protection/protection.h"
 
 struct fsd_server {

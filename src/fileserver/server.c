@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fileserver/storage.h"
-
 static struct fsd_server *create_server(const struct fsd_settings *settings, char *message)
 {
 	struct fsd_server *server = calloc(1, sizeof(*server));

@@ -1,13 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The store of volumes that the server serves with --store. */
+/* What the server keeps on the disk: its state directory, and the store of volumes of --store. */
 #ifndef FILESERVER_STORAGE_H
 #define FILESERVER_STORAGE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rxwire/xdr.h>
+
+#include "fileserver/export/object.h"
 #include "protection/protection.h"
 #include "volume/interface.h"
+
+/* -- the state directory: a lock, the server's UUID, the stores of exported directories -- */
+
+struct fsd_state {
+	char path[4096];
+	int lock_fd;
+	struct rxw_uuid uuid;
+};
+
+/*
+ * The default path: the first of $STATE_DIRECTORY (set by the service manager), /var/lib/rxfsd for
+ * root, $XDG_STATE_HOME/rxfsd, ~/.local/state/rxfsd. Returns 0, or -1 with the reason in `message`.
+ */
+int fsd_state_default(char *path, size_t size, char *message);
+
+/*
+ * Create the directory if it is missing, check that it is outside `export` (a canonical path, or NULL), lock
+ * it against other servers, and read or create the UUID. Returns 0; FSD_STATE_INSIDE if it is
+ * inside; or -1. In both cases there is one line in message[FSD_MESSAGE_MAX].
+ */
+#define FSD_STATE_INSIDE -2
+int fsd_state_open(struct fsd_state *state, const char *path, const char *export, char *message);
+void fsd_state_close(struct fsd_state *state);
+
+/*
+ * Open the store of a volume, and choose a random id, which is used if the store is new. Returns 0,
+ * or -1 with one line in `message`.
+ */
+int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_store **store,
+		    uint32_t *new_id, char *message);
+/* -- the store of volumes -- */
 
 #define FSD_STORAGE_STATE "server" /* the state directory, in that of the store */
 

@@ -13,7 +13,6 @@
 #include "afs/volname.h"
 #include "fileserver/acl/acl.h"
 #include "fileserver/export/export.h"
-#include "fileserver/storage.h"
 
 #define BREAK_MS 5000 /* for clients to answer before an administrator's change is complete */
 

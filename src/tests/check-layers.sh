@@ -140,7 +140,7 @@ may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(pro
 may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/(callbacks|memory)|export/export|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/interface[.]h'
+server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|export/(export|object|tree)|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/interface[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
@@ -153,15 +153,13 @@ server_module() {
 }
 server_module base
 server_module guard base
-server_module tree base
-server_module volume base tree
-server_module callbacks base tree volume
-server_module io base tree
+server_module callbacks base
+server_module io base
 server_module acl base
 server_module audit base
 server_module control base
-server_module export base guard tree volume callbacks
-server_module service base guard tree callbacks export acl audit io
+server_module export base guard callbacks
+server_module service base guard callbacks export acl audit io
 may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 

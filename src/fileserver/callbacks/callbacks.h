@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Callback promises: the clients that hold them, the calls to clients, and watching the tree. */
+/* Callback promises: the clients that hold them, and the calls to clients. */
 #ifndef FILESERVER_CALLBACKS_H
 #define FILESERVER_CALLBACKS_H
 
@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 #include <rxwire/types.h>
 
-#include "fileserver/volume/volume.h"
+#include "afs/rxafs.h"
+#include "fileserver/base/base.h"
 
 /* -- clients and the promises that they hold -- */
 
@@ -182,19 +183,5 @@ struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_cli
 void fsd_callbacks_wake(struct fsd_callbacks *callbacks);
 /* Abort calls in progress and stop. Before the endpoint is destroyed. NULL is allowed. */
 void fsd_callbacks_stop(struct fsd_callbacks *callbacks);
-
-/* -- watching the tree: inotify where it works, and a slow sweep -- */
-struct fsd_watch;
-/*
- * Start the thread. At most `max` directories are watched. The sweep (256 objects per second) notices
- * changes in others, or a request for the object. Returns NULL without memory or thread.
- */
-struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
-				  unsigned max);
-void fsd_watch_stop(struct fsd_watch *watch);
-/* Watch the directory of this object, or itself: a promise is about to be given. Any thread. */
-void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path);
-/* The number of directories that are watched. */
-size_t fsd_watch_count(struct fsd_watch *watch);
 
 #endif

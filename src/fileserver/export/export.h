@@ -8,8 +8,8 @@
 
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
-#include "fileserver/tree/tree.h"
-#include "fileserver/volume/volume.h"
+#include "fileserver/export/tree.h"
+#include "fileserver/export/object.h"
 #include "volume/interface.h"
 
 /*
@@ -23,6 +23,20 @@ struct fsd_viewer {
 
 /* The id of the read-write volume from which the read-only one would have been released. */
 #define FSD_RW_ID(id) ((id)-1)
+
+/* -- watching the tree: inotify where it works, and a slow sweep -- */
+struct fsd_watch;
+/*
+ * Start the thread. At most `max` directories are watched. The sweep (256 objects per second) notices
+ * changes in others, or a request for the object. Returns NULL without memory or thread.
+ */
+struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
+				  unsigned max);
+void fsd_watch_stop(struct fsd_watch *watch);
+/* Watch the directory of this object, or itself: a promise is about to be given. Any thread. */
+void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path);
+/* The number of directories that are watched. */
+size_t fsd_watch_count(struct fsd_watch *watch);
 
 /* Everything must outlive the store. */
 struct fsd_export_options {

@@ -17,7 +17,7 @@
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/io/io.h"
-#include "fileserver/tree/tree.h"
+#include "fileserver/export/export.h"
 #include "protection/protection.h"
 #include "volume/interface.h"
 

@@ -100,10 +100,10 @@ src_tests_fileserver_test_store_server_SOURCES = \
 	src/tests/fileserver/test_store_server.c $(fileserver_test_fixture)
 src_tests_fileserver_test_store_server_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/tree/test_layer
-src_tests_fileserver_tree_test_layer_SOURCES = \
-	src/tests/fileserver/tree/test_layer.c $(fileserver_test_fixture)
-src_tests_fileserver_tree_test_layer_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/export/test_tree
+src_tests_fileserver_export_test_tree_SOURCES = \
+	src/tests/fileserver/export/test_tree.c $(fileserver_test_fixture)
+src_tests_fileserver_export_test_tree_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/guard/test_guard
 src_tests_fileserver_guard_test_guard_LDADD = $(fileserver_test_libs)
@@ -150,30 +150,30 @@ src_tests_fileserver_test_rxfsd_net_SOURCES = \
 	src/tests/fileserver/test_rxfsd_net.c $(fileserver_test_fixture)
 src_tests_fileserver_test_rxfsd_net_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/volume/test_state
-src_tests_fileserver_volume_test_state_SOURCES = \
-	src/tests/fileserver/volume/test_state.c $(fileserver_test_fixture)
-src_tests_fileserver_volume_test_state_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/test_state
+src_tests_fileserver_test_state_SOURCES = \
+	src/tests/fileserver/test_state.c $(fileserver_test_fixture)
+src_tests_fileserver_test_state_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/volume/test_store
-src_tests_fileserver_volume_test_store_SOURCES = \
-	src/tests/fileserver/volume/test_store.c $(fileserver_test_fixture)
-src_tests_fileserver_volume_test_store_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/export/test_fids
+src_tests_fileserver_export_test_fids_SOURCES = \
+	src/tests/fileserver/export/test_fids.c $(fileserver_test_fixture)
+src_tests_fileserver_export_test_fids_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_vl_service
 src_tests_fileserver_service_test_vl_service_SOURCES = \
 	src/tests/fileserver/service/test_vl_service.c $(fileserver_test_fixture)
 src_tests_fileserver_service_test_vl_service_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/volume/test_volume
-src_tests_fileserver_volume_test_volume_SOURCES = \
-	src/tests/fileserver/volume/test_volume.c $(fileserver_test_fixture)
-src_tests_fileserver_volume_test_volume_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/export/test_object
+src_tests_fileserver_export_test_object_SOURCES = \
+	src/tests/fileserver/export/test_object.c $(fileserver_test_fixture)
+src_tests_fileserver_export_test_object_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/callbacks/test_watch
-src_tests_fileserver_callbacks_test_watch_SOURCES = \
-	src/tests/fileserver/callbacks/test_watch.c $(fileserver_test_fixture) $(fileserver_answer)
-src_tests_fileserver_callbacks_test_watch_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/export/test_watch
+src_tests_fileserver_export_test_watch_SOURCES = \
+	src/tests/fileserver/export/test_watch.c $(fileserver_test_fixture) $(fileserver_answer)
+src_tests_fileserver_export_test_watch_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_vol_service
 src_tests_fileserver_service_test_vol_service_SOURCES = \

@@ -11,7 +11,6 @@
 #include "afs/uuid.h"
 #include "fileserver/callbacks/memory.h"
 #include "fileserver/callbacks/clients.h"
-#include "fileserver/volume/volume.h"
 
 #define VOLUME 0x20000001u
 

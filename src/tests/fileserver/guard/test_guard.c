@@ -7,7 +7,6 @@
 
 #include "fileserver/guard/guard.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/volume.h"
 #include "tests/asserts.h"
 
 static char message[FSD_MESSAGE_MAX];

@@ -6,7 +6,7 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
-#include "fileserver/volume/volume_private.h"
+#include "fileserver/export/object_private.h"
 
 #define CACHE_NS 1000000000ull /* how long a result is used again */
 

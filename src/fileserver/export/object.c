@@ -10,7 +10,7 @@
 #include "afs/numbers.h"
 #include "common/clock.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/volume_private.h"
+#include "fileserver/export/object_private.h"
 
 #define OPEN_TRIES  4
 #define IMAGE_TRIES 5

@@ -6,7 +6,7 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
-#include "fileserver/volume/volume_private.h"
+#include "fileserver/export/object_private.h"
 
 int fsd_volume_error(int rc)
 {

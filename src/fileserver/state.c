@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state directory. */
-#include "fileserver/volume/store.h"
+#include "fileserver/storage.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -19,7 +19,7 @@
 #include "common/clock.h"
 #include "common/held.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/store_private.h"
+#include "fileserver/export/fids_private.h"
 
 #define MAGIC	     "rxfsd\0\0\2" /* the last byte is the format */
 #define MAGIC_BYTES  8

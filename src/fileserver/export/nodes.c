@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "fileserver/volume/store_private.h"
+#include "fileserver/export/fids_private.h"
 
 static uint64_t node_hash(const void *item, const uint64_t key[2])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volume store: looking up and changing objects and their names. */
-#include "fileserver/volume/store.h"
+#include "fileserver/export/fids.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "afs/numbers.h"
 #include "common/held.h"
-#include "fileserver/volume/store_private.h"
+#include "fileserver/export/fids_private.h"
 
 #define CHUNK 256 /* names that are processed under one lock */
 

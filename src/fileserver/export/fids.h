@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fileserver/volume/volume.h"
+#include "fileserver/export/object.h"
 
 #define FSD_NAME_MAX 255
 

@@ -9,7 +9,7 @@
 
 #include "afs/numbers.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/store_private.h"
+#include "fileserver/export/fids_private.h"
 #include "tests/main.h"
 
 static char *folder;

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "common/htable.h"
-#include "fileserver/volume/store.h"
+#include "fileserver/export/fids.h"
 
 /* Members that only directories have. */
 struct dir {

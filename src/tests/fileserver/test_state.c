@@ -3,7 +3,7 @@
 #include "tests/fileserver/fixture.h"
 
 #include "afs/uuid.h"
-#include "fileserver/volume/volume.h"
+#include "fileserver/storage.h"
 
 static char message[FSD_MESSAGE_MAX];
 

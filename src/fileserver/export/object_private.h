@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "common/htable.h"
-#include "fileserver/volume/store.h"
+#include "fileserver/export/fids.h"
 
 #define IMAGE_CACHE_BYTES ((size_t)16 << 20)
 #define ACCESS_SLOTS	  1024

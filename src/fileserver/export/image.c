@@ -11,7 +11,7 @@
 #include "afs/numbers.h"
 #include "common/clock.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/volume_private.h"
+#include "fileserver/export/object_private.h"
 
 #define SCAN_TRIES 5
 /* A directory that is too large is listed again after this multiple of the time that it took. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Number and size of the objects in the tree, counted in the background on demand. */
-#include "fileserver/tree/tree.h"
+#include "fileserver/export/tree.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,11 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rxwire/xdr.h>
-
 #include "afs/rxafs.h"
 #include "fileserver/base/base.h"
-#include "fileserver/tree/tree.h"
+#include "fileserver/export/tree.h"
 
 /*
  * Results of this module and of the handlers that use it: 0; a positive volume code, which is sent
@@ -18,37 +16,8 @@
  * the RPC layer (-455 ...), which is sent as it is.
  */
 
-/* -- the state directory: lock, server UUID, volume stores -- */
-
 struct fsd_store;
 
-struct fsd_state {
-	char path[4096];
-	int lock_fd;
-	struct rxw_uuid uuid;
-};
-
-/*
- * The default path: the first of $STATE_DIRECTORY (set by the service manager), /var/lib/rxfsd for
- * root, $XDG_STATE_HOME/rxfsd, ~/.local/state/rxfsd. Returns 0, or -1 with the reason in `message`.
- */
-int fsd_state_default(char *path, size_t size, char *message);
-
-/*
- * Create the directory if it is missing, check that it is outside `export` (a canonical path, or NULL), lock
- * it against other servers, and read or create the UUID. Returns 0; FSD_STATE_INSIDE if it is
- * inside; or -1. In both cases there is one line in message[FSD_MESSAGE_MAX].
- */
-#define FSD_STATE_INSIDE -2
-int fsd_state_open(struct fsd_state *state, const char *path, const char *export, char *message);
-void fsd_state_close(struct fsd_state *state);
-
-/*
- * Open the store of a volume, and choose a random id, which is used if the store is new. Returns 0,
- * or -1 with one line in `message`.
- */
-int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_store **store,
-		    uint32_t *new_id, char *message);
 /*
  * Open the store of a volume, or make a new one. -EILSEQ: another format; -EBADMSG: the header is
  * damaged; other errors of the file as -errno. Damage further on is logged, and what follows it is
