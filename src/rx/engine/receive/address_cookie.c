@@ -80,15 +80,13 @@ void rxw_cookie_send(struct rxw_shard *s, const struct rxw_rxrun *run, struct rx
 bool rxw_cookie_matches(struct rxw_endpoint *ep, const struct rxw_addr *peer,
 			const struct rxw_rxrun *run, uint64_t now)
 {
-	struct rxw_ack ack;
+	const struct rxw_ack *ack = rxw_run_ack(run);
 	bool valid;
 
-	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
-			 run->head.flags, &ack) ||
-	    ack.reason != RXW_ACK_PING_RESPONSE)
+	if (ack == NULL || ack->reason != RXW_ACK_PING_RESPONSE)
 		return false;
 	rxw_unvalidated_lock(ep);
-	valid = ep->cookies && rxw_cookie_check(ep->cookies, peer, &run->head, ack.serial, now);
+	valid = ep->cookies && rxw_cookie_check(ep->cookies, peer, &run->head, ack->serial, now);
 	rxw_unvalidated_unlock(ep);
 	return valid;
 }

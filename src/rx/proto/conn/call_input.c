@@ -258,20 +258,19 @@ static bool validate_address(struct rxw_pcall *p, uint64_t now)
 static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run,
 				       struct rxw_out *out)
 {
+	const struct rxw_ack *ack = rxw_run_ack(run);
 	struct rxw_sendq *q = &p->tx;
-	struct rxw_ack ack;
 	unsigned acked;
 	bool waited;
 
-	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
-			 run->head.flags, &ack)) {
+	if (ack == NULL) {
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return RXW_INPUT_DONE;
 	}
-	RXW_PROBE(ack_received, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
+	RXW_PROBE(ack_received, p, ack->first, ack->count, ack->reason, ack->rwind, ack->serial);
 	p->count.acks_received++;
 	p->peer_status = run->head.user_status;
-	if ((run->head.flags & RXW_REQUEST_ACK) || ack.reason == RXW_ACK_PING) {
+	if ((run->head.flags & RXW_REQUEST_ACK) || ack->reason == RXW_ACK_PING) {
 		if (p->error != 0) {
 			rxw_pcall_write_abort(p, out);
 			return RXW_INPUT_DONE;
@@ -280,11 +279,11 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 	} else if (p->abort.owed) {
 		rxw_pcall_write_abort(p, out);
 	}
-	if (!rxw_pcall_live(p) || !check_ack(p, &ack, out))
+	if (!rxw_pcall_live(p) || !check_ack(p, ack, out))
 		return RXW_INPUT_DONE;
-	if (ack.reason == RXW_ACK_PING_RESPONSE)
+	if (ack->reason == RXW_ACK_PING_RESPONSE)
 		rxw_pcall_pong(p);
-	acked = rxw_send_ack(p, &ack, run->head.serial, run->waited, out);
+	acked = rxw_send_ack(p, ack, run->head.serial, run->waited, out);
 	p->time.last_heard = p->conn->last_heard = out->now;
 	prove_server(p, out->now);
 	if (acked & RXW_ACKED_NEW)

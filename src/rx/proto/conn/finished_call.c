@@ -127,18 +127,18 @@ static void input_late_ack(struct rxw_pconn *c, unsigned channel, const struct r
 			   struct rxw_out *out)
 {
 	struct rxw_finished_call *e = &c->finished[channel];
+	const struct rxw_ack *ack = rxw_run_ack(run);
 	uint32_t serial = run->head.serial;
-	struct rxw_ack ack;
 	bool asks;
 
-	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, run->head.flags, &ack)) {
+	if (ack == NULL) {
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return;
 	}
 	/* The ACK that ended the call may have triggered a PING with a secret serial. */
-	if (ack.serial != 0 && ack.serial == c->rx.proof_serial)
+	if (ack->serial != 0 && ack->serial == c->rx.proof_serial)
 		rxw_pconn_validated(c, out);
-	asks = (run->head.flags & RXW_REQUEST_ACK) || ack.reason == RXW_ACK_PING;
+	asks = (run->head.flags & RXW_REQUEST_ACK) || ack->reason == RXW_ACK_PING;
 	if (e->state == RXW_CS_RESET) {
 		if (asks || e->abort.owed)
 			write_finished_abort(c, channel, out);

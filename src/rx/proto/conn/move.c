@@ -26,15 +26,14 @@ static int32_t failed_with(const struct rxw_pconn *c, const struct rxw_rxrun *ru
 	const struct rxw_header *h = &run->head;
 	const struct rxw_pcall *p = c->channel[h->cid & 3];
 	const struct rxw_finished_call *e = &c->finished[h->cid & 3];
-	struct rxw_ack ack;
 
 	if (c->client || c->evicted || h->security != c->security_index ||
 	    h->service != c->service || h->call == 0 || h->call != c->number[h->cid & 3])
 		return 0;
 	if (h->type == RXW_ACK) {
-		if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
-				 h->flags, &ack) ||
-		    (!(h->flags & RXW_REQUEST_ACK) && ack.reason != RXW_ACK_PING))
+		const struct rxw_ack *ack = rxw_run_ack(run);
+
+		if (ack == NULL || (!(h->flags & RXW_REQUEST_ACK) && ack->reason != RXW_ACK_PING))
 			return 0;
 	} else if (h->type != RXW_DATA) {
 		return 0;
@@ -70,13 +69,10 @@ static bool have_roam(struct rxw_pconn *c)
 static bool answers_ping(const struct rxw_pconn *c, const struct rxw_rxrun *run)
 {
 	const struct rxw_asked *asked = &c->roam->asked;
-	struct rxw_ack ack;
+	const struct rxw_ack *ack = run->head.type == RXW_ACK ? rxw_run_ack(run) : NULL;
 
-	return run->head.type == RXW_ACK && asked->at != 0 &&
-	       asked->address == address_of(c, run) &&
-	       rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
-			   run->head.flags, &ack) &&
-	       ack.serial == asked->serial;
+	return ack != NULL && asked->at != 0 && ack->serial == asked->serial &&
+	       asked->address == address_of(c, run);
 }
 
 void rxw_pconn_forget_moves(struct rxw_pconn *c)

@@ -6,6 +6,7 @@
 #ifndef RXW_PROTO_CORE_H
 #define RXW_PROTO_CORE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -80,6 +81,7 @@ struct rxw_rxrun {
 	uint16_t count;
 	uint32_t size;		/* bytes of the whole datagrams */
 	struct rxw_header head; /* of the first packet */
+	struct rxw_ack ack;	/* of an ACK, decoded; see rxw_run_ack() */
 	uint8_t or_flags;	/* flags of all packets, ORed */
 	uint8_t last_flags;	/* flags of the last packet */
 	bool jumbo;
@@ -91,6 +93,13 @@ struct rxw_rxrun {
 	uint16_t length, last_length; /* verified: data of each packet but the last, of the last */
 	const struct rxw_path *path;
 };
+
+/* The contents of an ACK, which point into the packet. NULL: it is malformed. */
+static inline const struct rxw_ack *rxw_run_ack(const struct rxw_rxrun *run)
+{
+	assert(run->head.type == RXW_ACK);
+	return run->ack.first != 0 ? &run->ack : NULL;
+}
 
 /* Bytes of data in a packet of a run; `last`: in its last packet. */
 static inline uint16_t rxw_run_data(const struct rxw_rxrun *run, bool last)

@@ -26,6 +26,14 @@ static void fill_run(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rx
 	run->path = path;
 }
 
+/* An ACK is decoded here only. Its lengths may be wrong: then it counts as malformed. */
+static void decode_ack(struct rxw_rxrun *run, const uint8_t *packet, uint32_t size)
+{
+	if (!rxw_ack_get(packet + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE, run->head.flags,
+			 &run->ack))
+		run->ack.first = 0;
+}
+
 /* The next member of a jumbogram; false at its end. */
 static bool jumbo_member(struct rxw_jumbo *jumbo, struct rxw_buf *buf, const struct rxw_path *path,
 			 struct rxw_rxrun *run, struct rxw_pstats *stats)
@@ -102,6 +110,8 @@ int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t leng
 		}
 		if (run->head.type != RXW_DATA) {
 			fill_run(run, buf, path, p, size);
+			if (run->head.type == RXW_ACK)
+				decode_ack(run, p, size);
 			*at += size;
 			return 1;
 		}

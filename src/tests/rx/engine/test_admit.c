@@ -79,6 +79,9 @@ static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rx
 	*run = (struct rxw_rxrun){.data = packet, .count = 1, .path = &c->p.path};
 	run->size = run->stride = run->last_size = (uint16_t)h_raw_encode(packet, raw);
 	ck_assert(rxw_header_get(packet, run->size, &run->head));
+	if (raw->type == RXW_ACK)
+		ck_assert(rxw_ack_get(packet + RXW_HEADER_SIZE, run->size - RXW_HEADER_SIZE, 0,
+				      &run->ack));
 	rxw_conn_lock(c);
 	asks = rxw_unvalidated_needs_cookie(c, run, rxw_now());
 	rxw_unvalidated_recheck(c, rxw_now());

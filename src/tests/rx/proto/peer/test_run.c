@@ -222,6 +222,37 @@ START_TEST(random_bytes)
 }
 END_TEST
 
+/* Whatever its lengths say, an ACK is decoded within its bytes, or is malformed. */
+START_TEST(acks_are_decoded_once)
+{
+	struct rxw_path path = {0};
+	uint32_t size;
+
+	setup();
+	size = bench_ack(&b, buf->data, 1, 5, 7, RXW_ACK_PING_RESPONSE, 0, "101", 16);
+	for (uint32_t cut = RXW_HEADER_SIZE; cut <= size; cut++) {
+		struct rxw_jumbo jumbo = {0};
+		struct rxw_rxrun run;
+		const struct rxw_ack *ack;
+		uint32_t at = 0;
+
+		ck_assert_int_eq(rxw_run_next(buf, &path, cut, cut, &at, &jumbo, &run, &b.stats),
+				 1);
+		ack = rxw_run_ack(&run);
+		ck_assert((ack != NULL) == (cut >= RXW_HEADER_SIZE + 18 + 3));
+		if (ack == NULL)
+			continue;
+		ck_assert_uint_eq(ack->first, 5);
+		ck_assert_uint_eq(ack->serial, 7);
+		ck_assert_uint_eq(ack->reason, RXW_ACK_PING_RESPONSE);
+		ck_assert_uint_eq(ack->count, 3);
+		ck_assert_ptr_eq(ack->acks, buf->data + RXW_HEADER_SIZE + 18);
+		ck_assert_uint_eq(ack->rwind, cut == size ? 16 : ack->rwind);
+	}
+	teardown();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("run");
@@ -237,5 +268,6 @@ int main(void)
 	tcase_add_test(tcase, jumbograms);
 	tcase_add_test(tcase, truncated_jumbogram);
 	tcase_add_test(tcase, random_bytes);
+	tcase_add_test(tcase, acks_are_decoded_once);
 	return bench_main(suite);
 }
