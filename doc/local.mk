@@ -4,6 +4,9 @@
 dist_doc_DATA += \
 	doc/admin.md \
 	doc/architecture.md \
+	doc/architecture-objects.md \
+	doc/architecture-server.md \
+	doc/architecture-transport.md \
 	doc/attacks.md \
 	doc/choosing.md \
 	doc/classic.md \
@@ -40,9 +43,11 @@ dist_notes_DATA = \
 	doc/notes/performance.md \
 	doc/notes/ports.md \
 	doc/notes/scaling.md \
+	doc/notes/server.md \
 	doc/notes/store-database.md \
 	doc/notes/store-performance.md \
 	doc/notes/store.md \
+	doc/notes/transport.md \
 	doc/notes/workers.md \
 	doc/notes/xfstests.md \
 	doc/notes/zero-copy.md

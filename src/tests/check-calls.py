@@ -6,7 +6,7 @@ usage: check-calls.py BUILD [--edges]
 
 A module is a folder. Fails if modules call each other in a circle, if a module calls one of a higher layer, if more
 than four files of one module form a circle, or if a module's header is longer than 200 lines. With --edges the calls
-between modules are printed. Function pointers are not seen: doc/architecture.md lists those that lead upwards.
+between modules are printed. Function pointers are not seen: doc/architecture-objects.md lists those that lead upwards.
 """
 
 import os
