@@ -28,6 +28,7 @@ struct node {
 	struct bytes now, safe;
 	struct change *first, **last;
 	int error;	   /* of a flush of everything: for the next flush of this file */
+	bool lossy;	   /* lost pages, and has not been flushed since */
 	struct node *copy; /* while the disk is copied */
 };
 
@@ -57,6 +58,7 @@ struct crashdisk {
 	int fail_errno;
 	char lose_path[160]; /* flushes of files below it fail */
 	unsigned lose, lost; /* how many more do, and did */
+	unsigned regained;   /* files that were written and flushed after such a failure */
 	bool lose_memory;
 	bool stopped, locked;
 	unsigned boots, layers;
@@ -518,8 +520,18 @@ static int lose_pages(struct crashdisk *disk, struct node *node)
 {
 	disk->lose--;
 	disk->lost++;
+	node->lossy = true;
 	lose_node(node, disk->lose_memory);
 	return -EIO;
+}
+
+static void keep_pages(struct crashdisk *disk, struct node *node)
+{
+	if (node->lossy && node->first) {
+		node->lossy = false;
+		disk->regained++;
+	}
+	flush_node(node);
 }
 
 static int layer_sync(struct store_file *base)
@@ -537,7 +549,7 @@ static int layer_sync(struct store_file *base)
 	} else if (loses(disk, file->node)) {
 		rc = lose_pages(disk, file->node);
 	} else {
-		flush_node(file->node);
+		keep_pages(disk, file->node);
 	}
 	return leave(disk, rc);
 }
@@ -647,7 +659,7 @@ static int flush_all(struct crashdisk *disk)
 		if (loses(disk, node))
 			rc = node->error = lose_pages(disk, node);
 		else
-			flush_node(node);
+			keep_pages(disk, node);
 	}
 	for (struct move *move = disk->first; move; move = move->next)
 		apply_move(&disk->safe, move);
@@ -804,7 +816,7 @@ void crashdisk_lose(struct crashdisk *disk, const char *path, unsigned times, bo
 	snprintf(disk->lose_path, sizeof(disk->lose_path), "%s", path);
 	disk->lose = times;
 	disk->lose_memory = memory;
-	disk->lost = 0;
+	disk->lost = disk->regained = 0;
 	pthread_mutex_unlock(&disk->lock);
 }
 
@@ -816,6 +828,16 @@ unsigned crashdisk_lost(struct crashdisk *disk)
 	lost = disk->lost;
 	pthread_mutex_unlock(&disk->lock);
 	return lost;
+}
+
+unsigned crashdisk_regained(struct crashdisk *disk)
+{
+	unsigned regained;
+
+	pthread_mutex_lock(&disk->lock);
+	regained = disk->regained;
+	pthread_mutex_unlock(&disk->lock);
+	return regained;
 }
 
 bool crashdisk_fail_read(struct crashdisk *disk, uint64_t after)

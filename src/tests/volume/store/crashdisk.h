@@ -37,6 +37,8 @@ void crashdisk_fail_at(struct crashdisk *disk, uint64_t call, uint64_t more, int
 void crashdisk_lose(struct crashdisk *disk, const char *path, unsigned times, bool memory);
 /* How many of them have failed. */
 unsigned crashdisk_lost(struct crashdisk *disk);
+/* How many files were written again and flushed after that. */
+unsigned crashdisk_regained(struct crashdisk *disk);
 /*
  * After that many reads, one fails with -EIO; UINT64_MAX: none does. Returns whether one that was asked
  * for before has not failed yet.
