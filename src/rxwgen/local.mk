@@ -2,24 +2,18 @@
 # rxwgen, the interface compiler. librxwgen.la is everything except the command line.
 
 rxwgen_sources = \
-	src/rxwgen/ast.h \
-	src/rxwgen/read.c
+	src/rxwgen/ast.h
 
 # Basics: memory, files, messages, names, tokens.
 rxwgen_sources += \
-	src/rxwgen/text/arena.c src/rxwgen/text/arena.h \
-	src/rxwgen/text/diag.c src/rxwgen/text/diag.h \
-	src/rxwgen/text/expression.c src/rxwgen/text/expression.h \
-	src/rxwgen/text/macro.h \
-	src/rxwgen/text/name.c src/rxwgen/text/name.h \
-	src/rxwgen/text/reserved.c \
+	src/rxwgen/text/arena.c \
+	src/rxwgen/text/diag.c \
+	src/rxwgen/text/expression.c \
 	src/rxwgen/text/source.c src/rxwgen/text/source.h \
 	src/rxwgen/text/token.c src/rxwgen/text/token.h
 
 # Preprocessor: from files to tokens.
 rxwgen_sources += \
-	src/rxwgen/pp/argument.c \
-	src/rxwgen/pp/condition.c \
 	src/rxwgen/pp/directive.c \
 	src/rxwgen/pp/lex.c \
 	src/rxwgen/pp/macro.c \
@@ -27,12 +21,12 @@ rxwgen_sources += \
 
 # Parser: from tokens to the tree of ast.h.
 rxwgen_sources += \
-	src/rxwgen/parse/graph.c \
 	src/rxwgen/parse/measure.c \
 	src/rxwgen/parse/parse.c src/rxwgen/parse/parse.h \
 	src/rxwgen/parse/parse_decl.c \
 	src/rxwgen/parse/parse_proc.c \
 	src/rxwgen/parse/parse_type.c \
+	src/rxwgen/parse/read.c \
 	src/rxwgen/parse/symbol.c
 
 # Generators: from the tree to C and Python.
@@ -61,12 +55,9 @@ src_rxwgen_librxwgen_la_SOURCES = $(rxwgen_sources)
 
 bin_PROGRAMS += src/rxwgen/rxwgen
 src_rxwgen_rxwgen_SOURCES = \
-	src/rxwgen/command.h \
-	src/rxwgen/depfile.c \
 	src/rxwgen/emit/json.c \
-	src/rxwgen/main.c \
-	src/rxwgen/options.c \
-	src/rxwgen/output.c
+	src/rxwgen/files.c src/rxwgen/files.h \
+	src/rxwgen/main.c
 src_rxwgen_rxwgen_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_rxwgen_rxwgen_LDADD = src/rxwgen/librxwgen.la $(JANSSON_LIBS)
 

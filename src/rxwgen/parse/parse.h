@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Internal interfaces of the parser. parse.c: the file, and functions for all definitions;
- * parse_type.c: constants and types; parse_decl.c: declarations; parse_proc.c: packages and
- * procedures; symbol.c: names; measure.c: sizes; graph.c: checks on the complete file.
- */
+/* Internal interfaces of the parser. */
 #ifndef RXWGEN_PARSE_H
 #define RXWGEN_PARSE_H
 
@@ -27,11 +23,11 @@ struct type {
 	bool broken; /* an error was reported; further ones are suppressed */
 	unsigned nesting;
 	uint64_t align;
-	/* An unbounded array in the type; graph.c adds those reached through pointers. */
+	/* An unbounded array in the type; measure_file() adds those reached through pointers. */
 	bool unbounded;
 	struct loc unbounded_loc;
 	const char *unbounded_name;
-	/* graph.c */
+	/* measure_file() */
 	size_t number, low;
 	bool on_stack;
 };
@@ -136,8 +132,6 @@ struct parser {
 };
 
 /* parse.c */
-struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *path,
-			   const struct xg_options *options, enum xg_output output);
 void parse_advance(struct parser *p);
 /* Skip a token of `kind`; otherwise report "expected KIND WHERE, found …" and return false. */
 bool parse_expect(struct parser *p, int kind, const char *where);
@@ -151,6 +145,8 @@ struct name *parse_name(struct parser *p, const char *what);
  */
 void parse_done(struct parser *p, struct xg_item item, const char **doc);
 void parse_add_item(struct parser *p, struct xg_item item);
+/* Add the % lines and headers that were read with the look-ahead token. */
+void parse_flush_items(struct parser *p);
 
 /* parse_type.c */
 bool parse_const(struct parser *p);
@@ -201,11 +197,10 @@ void symbol_field(struct parser *p, struct name *name, struct loc loc);
 bool symbol_claim(struct parser *p, const char *text, struct loc loc);
 const char *symbol_what(const struct symbol *symbol);
 
-/* measure.c: sizes of complete declarations and types; errors are reported at `loc`. */
+/* measure.c: complete declarations and types; errors are reported at `loc`. */
 void measure_decl(struct parser *p, struct declared *d, enum decl_of of);
 void measure_type(struct parser *p, struct type *type, struct loc loc);
-
-/* graph.c */
-void graph_finish(struct parser *p);
+/* Checks on the complete file. */
+void measure_file(struct parser *p);
 
 #endif

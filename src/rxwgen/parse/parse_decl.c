@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "rxwgen/parse/parse.h"
-#include "rxwgen/text/expression.h"
 
 bool parse_value_of(struct parser *p, const struct token *token, const char *what, int64_t *value)
 {

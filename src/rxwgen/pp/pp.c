@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The preprocessor: the stack of frames, comments, and the resulting tokens. */
+/* The preprocessor: comments, % lines, ends of files, and the resulting tokens. */
 #include "rxwgen/pp/pp.h"
 
 #include <assert.h>
@@ -7,84 +7,6 @@
 #include <string.h>
 
 #include "rxwgen/pp/pp_internal.h"
-
-struct frame *pp_top(struct pp *pp)
-{
-	assert(pp->depth > 0);
-	return &pp->frames[pp->depth - 1];
-}
-
-struct loc pp_loc(struct pp *pp, uint32_t at)
-{
-	const struct frame *f = pp_top(pp);
-
-	if (f->kind == FRAME_MACRO || f->kind == FRAME_ARGUMENT)
-		return f->use;
-	return (struct loc){.source = f->source, .offset = f->base + at};
-}
-
-struct frame *pp_push(struct pp *pp)
-{
-	pp->frames = arena_grow(pp->arena, pp->frames, pp->depth, &pp->frame_room,
-				sizeof(pp->frames[0]));
-	memset(&pp->frames[pp->depth], 0, sizeof(pp->frames[0]));
-	return &pp->frames[pp->depth++];
-}
-
-struct source *pp_load(struct pp *pp, const char *path)
-{
-	struct source *source;
-	struct loc loc;
-
-	for (source = pp->sources; source; source = source->next)
-		if (!strcmp(source->name, path))
-			return source;
-	source = source_load(pp->arena, path);
-	if (!source)
-		return NULL;
-	source->next = pp->sources;
-	pp->sources = source;
-	pp->inputs = arena_grow(pp->arena, pp->inputs, pp->input_count, &pp->input_room,
-				sizeof(pp->inputs[0]));
-	pp->inputs[pp->input_count++] = source->name;
-	loc = (struct loc){.source = source};
-	if (source->nul != SIZE_MAX) {
-		loc.offset = (uint32_t)source->nul;
-		diag_fatal(pp->diag, loc, "a byte with the value 0; the input is not text");
-	}
-	if (source->long_line != SIZE_MAX) {
-		loc.offset = (uint32_t)source->long_line;
-		diag_fatal(pp->diag, loc, "the line has more than %u bytes", SOURCE_LINE);
-	}
-	return source;
-}
-
-void pp_enter(struct pp *pp, struct source *source, bool separate)
-{
-	struct frame *f;
-
-	/* An empty file counts, too, since it takes time. */
-	pp->entered += source->size + 1024;
-	if (pp->entered > SOURCE_ALL_MAX)
-		diag_fatal_file(pp->diag, source->name, "the input is larger than 64 MiB");
-	f = pp_push(pp);
-	f->kind = FRAME_FILE;
-	f->text = source->text;
-	f->end = source->size;
-	f->source = source;
-	f->line_start = true;
-	f->separate = separate;
-	f->conditions = (unsigned)pp->condition_count;
-	pp->files++;
-}
-
-void pp_skip_comment(struct pp *pp, struct frame *f)
-{
-	struct loc loc = pp_loc(pp, f->at);
-
-	if (!lex_comment(f->text, f->at, f->end, &f->at))
-		diag_error(pp->diag, loc, "unterminated comment");
-}
 
 /* Classify a comment: after the last token, before the next one, or about the file. */
 static void classify_comment(struct pp *pp, struct frame *f)

@@ -3,7 +3,6 @@
 #ifndef RXWGEN_PP_H
 #define RXWGEN_PP_H
 
-#include "rxwgen/text/diag.h"
 #include "rxwgen/text/token.h"
 
 struct pp;

@@ -3,7 +3,6 @@
 #ifndef RXWGEN_PP_INTERNAL_H
 #define RXWGEN_PP_INTERNAL_H
 
-#include "rxwgen/text/macro.h"
 #include "rxwgen/pp/pp.h"
 
 #define INCLUDE_DEPTH  32
@@ -83,11 +82,14 @@ struct pp {
 	size_t line_room;
 };
 
+/* lex.c */
 struct frame *pp_top(struct pp *pp);
 struct loc pp_loc(struct pp *pp, uint32_t at); /* of text[at] in the top frame */
 struct frame *pp_push(struct pp *pp);
-
-/* lex.c */
+struct source *pp_load(struct pp *pp, const char *path); /* NULL with errno */
+void pp_enter(struct pp *pp, struct source *source, bool separate);
+/* Skip the comment at the current position of a file frame; reports an unterminated one. */
+void pp_skip_comment(struct pp *pp, struct frame *f);
 bool lex_is_name_start(char c);
 bool lex_is_name(char c);
 /*
@@ -100,22 +102,13 @@ bool lex_number(const char *text, size_t length, int64_t *value, bool *large);
 /* *next is the offset after the comment at text[at], at most `end`; false if unterminated. */
 bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *next);
 
-/* Text under construction, in the arena. */
-struct text {
-	char *bytes;
-	size_t count, room;
-};
-
 /* macro.c */
-void text_put(struct pp *pp, struct text *text, const char *bytes, size_t count);
 /* Define `macro`, whose name, position and parameters are set, with its text. */
 void macro_define(struct pp *pp, struct name *name, struct macro *macro, const char *text,
 		  size_t length);
 /* Expand the name that was just read; false if it is not a use of a macro. */
 bool macro_use(struct pp *pp, const struct name *name, struct loc loc);
 void macro_leave(struct pp *pp); /* pop the frame of a macro */
-/* Length of the text at the frame's position that is not expanded: a string, a number, … */
-uint32_t macro_verbatim_length(struct pp *pp, const struct frame *f);
 /*
  * The expansion of the frame on top, which reading does not leave; NUL-terminated. Pops the frame.
  */
@@ -125,33 +118,11 @@ const char *macro_line(struct pp *pp, uint32_t at, uint32_t end);
 /* Record the value of a line `%#define NAME number`. */
 void macro_note_define(struct pp *pp, const char *text, size_t length, bool skipped);
 
-/* argument.c */
-/*
- * Whether the arguments of a macro follow the name that was just read: the next character is '(',
- * behind blanks, comments, and ends of lines and of other macros.
- */
-bool argument_follows(struct pp *pp);
-/*
- * Read the arguments of a use of `macro` and put them into its text, which goes to *text. False: an
- * error, which has been reported.
- */
-bool argument_substitute(struct pp *pp, const struct macro *macro, struct loc use,
-			 const char **text, size_t *length);
-
-/* condition.c: the value of the expression text[0..end), at offset `base` of the top frame. */
-bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t base);
-
 /* directive.c */
 /* Handle the directive at '#' of the top frame, a file. True: *token is a TOKEN_HEADER. */
 bool directive_read(struct pp *pp, struct token *token);
 /* Skip to the directive that ends the excluded text. */
 void directive_skip(struct pp *pp);
 bool pp_reading(const struct pp *pp);
-
-/* pp.c */
-struct source *pp_load(struct pp *pp, const char *path); /* NULL with errno */
-void pp_enter(struct pp *pp, struct source *source, bool separate);
-/* Skip the comment at the current position of a file frame; reports an unterminated one. */
-void pp_skip_comment(struct pp *pp, struct frame *f);
 
 #endif

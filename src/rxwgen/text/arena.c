@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An arena: memory with a limit that is freed all at once. */
-#include "rxwgen/text/arena.h"
+#include "rxwgen/text/source.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Diagnostics: position, text, the source line and a caret below it. */
-#include "rxwgen/text/diag.h"
+#include "rxwgen/text/source.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxwgen/text/macro.h"
+#include "rxwgen/text/token.h"
 
 /* Bytes of a long line shown before the caret, and in total. */
 #define SHOWN_BEFORE 100

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Constant expressions, by precedence climbing. */
-#include "rxwgen/text/expression.h"
+#include "rxwgen/text/token.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,10 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source files in memory, and the mapping from offsets to file, line and column. */
+/*
+ * The ground of the front end: an arena, the only memory that it uses; source files and positions in
+ * them; messages.
+ */
 #ifndef RXWGEN_SOURCE_H
 #define RXWGEN_SOURCE_H
 
-#include "rxwgen/text/arena.h"
+#include <setjmp.h>
+
 #include "rxwgen/ast.h"
+
+/* -- arena.c: memory with a limit that is freed all at once ------------------------------------ */
+
+struct arena;
+
+/* NULL if memory is exhausted. The arena takes at most `limit` bytes from the system. */
+struct arena *arena_new(size_t limit);
+void arena_free(struct arena *arena);
+
+/* Target of the jump when memory or the limit is exhausted; set it before the first allocation. */
+void arena_on_empty(struct arena *arena, jmp_buf *to);
+
+/* Zeroed memory, aligned for anything; never NULL. */
+void *arena_alloc(struct arena *arena, size_t size);
+char *arena_copy(struct arena *arena, const char *text, size_t length);
+char *arena_printf(struct arena *arena, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Make room for an element after `count` elements of `size` bytes each. Returns `old`, or a copy
+ * with twice its capacity. *room is the capacity; start with NULL and 0.
+ */
+void *arena_grow(struct arena *arena, void *old, size_t count, size_t *room, size_t size);
+
+/* -- source.c: files in memory, and the mapping from offsets to file, line and column ---------- */
 
 /* Maximum bytes of one file, and of all files, each counted as often as it is included. */
 #define SOURCE_MAX     (16u << 20)
@@ -50,5 +79,37 @@ struct source *source_from(struct arena *arena, const char *name, const char *te
 size_t source_line(const struct source *source, uint32_t offset);
 struct xg_place source_place(struct loc loc);
 void source_mark(struct arena *arena, struct source *source, struct source_marker marker);
+
+/* -- diag.c: messages with position, source line and a caret ----------------------------------- */
+
+/* The run stops after this number of errors. */
+#define DIAG_ERRORS 20
+/* Maximum number of warnings printed. */
+#define DIAG_WARNINGS 100
+
+struct diag {
+	FILE *out;
+	struct xg_printed *printed; /* warnings of earlier passes, or NULL */
+	unsigned errors, warnings;
+	bool quiet; /* the last message was suppressed, and so are its notes */
+	jmp_buf *stop;
+};
+
+/*
+ * Print "FILE:LINE:COLUMN: error: text". Without a source the message concerns the command line.
+ * Jumps to diag->stop after DIAG_ERRORS errors.
+ */
+void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A note on the previous message. */
+void diag_note(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A fatal error: jumps to diag->stop. */
+_Noreturn void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same, without a position: "what: why". */
+_Noreturn void diag_fatal_file(struct diag *diag, const char *what, const char *why);
 
 #endif

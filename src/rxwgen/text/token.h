@@ -1,9 +1,67 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tokens, the lexical units of the language. */
+/* Names and tokens of the language, macros, and constant expressions. */
 #ifndef RXWGEN_TOKEN_H
 #define RXWGEN_TOKEN_H
 
-#include "rxwgen/text/name.h"
+#include "rxwgen/text/source.h"
+
+/* -- names: each identifier of the input once, with its meanings ------------------------------- */
+
+#define NAME_LONGEST 127
+
+struct symbol;
+struct proc;
+
+/* A line `%#define NAME number`. It is passed to C, but NAME may also be used as a bound. */
+struct c_define {
+	int64_t value;
+	bool known;   /* false: lines with different values exist */
+	bool skipped; /* found only in text that an #if excludes */
+};
+
+struct name {
+	struct name *next; /* in the same slot */
+	uint32_t hash, length;
+	int keyword;	       /* enum token_kind, or 0 */
+	struct macro *macro;   /* #define */
+	struct symbol *symbol; /* type, constant, enum value */
+	struct c_define *c_define;
+	struct loc
+		generated; /* package or procedure from which the C name is derived, or no source */
+	struct loc field;  /* member or procedure of this name, which excludes a constant */
+	unsigned scope;	   /* number of the last struct, union or parameter list with this name */
+	struct loc member; /* position of the name in that scope */
+	char text[];
+};
+
+struct names {
+	struct arena *arena;
+	struct name **slots;
+	size_t slot_count, count;
+};
+
+void names_init(struct names *names, struct arena *arena);
+struct name *names_get(struct names *names, const char *text, size_t length);
+
+/* Whether the word is reserved in C and cannot be used as a name. */
+bool name_is_c_word(const char *text);
+/* Whether the generated code has a variable of this name in the scope of types and values. */
+bool name_is_local(const char *text);
+/* Whether it has another name that a constant, a macro in C, would replace. */
+bool name_is_generated(const char *text);
+
+/* A macro of the preprocessor. */
+struct macro {
+	const struct name *name;
+	struct loc loc;		    /* of its definition */
+	const struct name **params; /* of a macro with parameters, else NULL */
+	size_t param_count;
+	const char *text; /* without comments, leading and trailing blanks */
+	uint32_t length;
+	bool active; /* being expanded; not expanded again within itself */
+};
+
+/* -- tokens, the lexical units ----------------------------------------------------------------- */
 
 /* A punctuation character is its own kind. */
 enum token_kind {
@@ -79,5 +137,33 @@ const char *token_keyword(int kind);
 const char *token_text(const struct token *token, char *room, size_t size);
 /* A kind of token for messages: "';'", "a name". */
 const char *token_kind_text(int kind, char *room, size_t size);
+
+/* -- expression.c: constants and #if lines, in signed arithmetic of 64 bits -------------------- */
+
+/* Maximum nesting of parentheses and unary operators. */
+#define EXPRESSION_DEPTH 64
+
+/* An expression that is being read. The owner sets the first members, the rest is zero. */
+struct expression {
+	struct diag *diag;
+	const struct token *token; /* the current token */
+	void *owner;
+	void (*advance)(void *owner);
+	/*
+	 * Read an operand at the current token, which is neither an operator nor a parenthesis. False:
+	 * a syntax error, which has been reported.
+	 */
+	bool (*operand)(struct expression *e, int64_t *value);
+	/* Report "expected EXPECTED, found …"; always false. */
+	bool (*unexpected)(void *owner, const char *expected);
+	bool condition; /* of #if: comparisons and logical operators are valid */
+
+	bool invalid;	      /* the value is invalid, which was reported */
+	unsigned unevaluated; /* > 0: in an operand of && or || without influence */
+	unsigned depth, tokens;
+};
+
+/* Read an expression. False: a syntax error. The value counts unless e->invalid is set. */
+bool expression_read(struct expression *e, int64_t *value);
 
 #endif

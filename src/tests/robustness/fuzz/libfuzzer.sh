@@ -48,7 +48,7 @@ compile() {
 		"$top"/src/program/options.c \
 		"$top"/src/program/option_place.c \
 		"$top"/src/program/number.c "$top"/src/program/message.c \
-		"$top"/src/rxwgen/read.c "$top"/src/rxwgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
+		"$top"/src/rxwgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
 		"$top/src/tests/support/host.c"; do
 		o=${f#"$top/src/"}
 		"$@" $flags -c -o "$(echo "${o%.c}" | tr / -).o" "$f" || return
