@@ -3,7 +3,7 @@
 #ifndef RXWGEN_FILES_H
 #define RXWGEN_FILES_H
 
-#include "rxwgen/ast.h"
+#include "rxwgen/xg.h"
 
 /*
  * Output files are written under temporary names in their own folders, then renamed: a failed run

@@ -2,7 +2,8 @@
 # rxwgen, the interface compiler. librxwgen.la is everything except the command line.
 
 rxwgen_sources = \
-	src/rxwgen/ast.h
+	src/rxwgen/ast.h \
+	src/rxwgen/xg.h
 
 # Basics: memory, files, messages, names, tokens.
 rxwgen_sources += \
@@ -31,24 +32,17 @@ rxwgen_sources += \
 
 # Generators: from the tree to C and Python.
 rxwgen_sources += \
-	src/rxwgen/emit/align.c \
 	src/rxwgen/emit/client.c \
-	src/rxwgen/emit/codes.c \
-	src/rxwgen/emit/emit.c \
-	src/rxwgen/emit/emit.h \
+	src/rxwgen/emit/emit.c src/rxwgen/emit/emit.h \
 	src/rxwgen/emit/header.c \
-	src/rxwgen/emit/multi.c \
+	src/rxwgen/emit/memory.c \
 	src/rxwgen/emit/names.c \
+	src/rxwgen/emit/output.c \
 	src/rxwgen/emit/params.c \
 	src/rxwgen/emit/python.c \
 	src/rxwgen/emit/server.c \
-	src/rxwgen/emit/type.c \
-	src/rxwgen/emit/view.c \
-	src/rxwgen/emit/xdr.c \
-	src/rxwgen/emit/xdr_copy.c \
-	src/rxwgen/emit/xdr_free.c \
-	src/rxwgen/emit/xdr_get.c \
-	src/rxwgen/emit/xdr_put.c
+	src/rxwgen/emit/view.c src/rxwgen/emit/view.h \
+	src/rxwgen/emit/xdr.c
 
 noinst_LTLIBRARIES += src/rxwgen/librxwgen.la
 src_rxwgen_librxwgen_la_SOURCES = $(rxwgen_sources)

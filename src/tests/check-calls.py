@@ -50,12 +50,18 @@ LAYERS = [
     ["src/volume/store/op"],
     ["src/volume/store"],
     ["src/admin"],
+    ["src/rxwgen/text"],
+    ["src/rxwgen/pp"],
+    ["src/rxwgen/parse"],
+    ["src/rxwgen/emit"],
+    ["src/rxwgen"],
     ["src/observe"],
     ["src/program"],
     ["src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/fileserver"],
 ]
 ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/volume", "src/admin",
-         "src/observe", "src/program", "src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/fileserver"]
+         "src/observe", "src/program", "src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwgen", "src/rxwstat",
+         "src/fileserver"]
 
 
 def layer_of(module):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text of an output: lines, indentation, line breaks in the style of .clang-format, comments. */
+/* Text of an output: lines, indentation, line breaks in the style of .clang-format, comments, columns. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,13 +106,47 @@ static void append_text(struct emit *e, const char *text, size_t length)
 	e->text[e->length] = '\0';
 }
 
+/* Width of a text in columns, with tabs of eight. */
+static size_t measure_columns(const char *text, size_t length)
+{
+	size_t column = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] == '\t')
+			column += 8 - column % 8;
+		else
+			column += ((unsigned char)text[i] & 0xc0) != 0x80;
+	}
+	return column;
+}
+
+/* White space from column `from` to `to`, with tabs. `out` has room for to - from + 1 bytes. */
+static size_t fill_space(char *out, size_t from, size_t to)
+{
+	size_t length = 0;
+
+	assert(from <= to);
+	if (to - from > 1) {
+		for (size_t next = from + 8 - from % 8; next <= to; next = from + 8) {
+			out[length++] = '\t';
+			from = next;
+		}
+	}
+	while (from < to) {
+		out[length++] = ' ';
+		from++;
+	}
+	out[length] = '\0';
+	return length;
+}
+
 static void append_indentation(struct emit *e, size_t columns)
 {
 	char space[512];
 
 	if (columns >= sizeof(space))
 		columns = sizeof(space) - 1;
-	append_text(e, space, emit_space(space, 0, columns));
+	append_text(e, space, fill_space(space, 0, columns));
 }
 
 void emit_raw(struct emit *e, const char *line)
@@ -349,16 +383,6 @@ void emit_check(struct emit *e, const char *call, const char *fail)
 
 /* -- comments ---------------------------------------------------------------------------------- */
 
-/* Columns of a text without tabs: bytes without continuation bytes of UTF-8. */
-static size_t count_columns(const char *text, size_t length)
-{
-	size_t columns = 0;
-
-	for (size_t i = 0; i < length; i++)
-		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return columns;
-}
-
 /*
  * The text of a comment without decoration, control characters, nested delimiters, and empty lines
  * at the start and the end.
@@ -405,7 +429,7 @@ static void append_comment_line(struct emit *e, const char *text, size_t length)
 	do {
 		size_t take = length, blank;
 
-		while (count_columns(text, take) > room) {
+		while (measure_columns(text, take) > room) {
 			for (blank = take - 1; blank && text[blank] != ' ';)
 				blank--;
 			if (!blank)
@@ -431,7 +455,7 @@ void emit_comment(struct emit *e, const char *text)
 		size_t length = strlen(copy);
 
 		if (!strchr(copy, '\n') &&
-		    (size_t)e->depth * 8 + count_columns(copy, length) + 6 <= COLUMNS) {
+		    (size_t)e->depth * 8 + measure_columns(copy, length) + 6 <= COLUMNS) {
 			append_indentation(e, (size_t)e->depth * 8);
 			append_text(e, "/* ", 3);
 			append_text(e, copy, length);
@@ -457,7 +481,7 @@ void emit_commented(struct emit *e, const char *line, const char *text)
 	char *copy = text ? clean_comment_text(e, text) : NULL;
 
 	if (copy && *copy && !strchr(copy, '\n') &&
-	    (size_t)e->depth * 8 + strlen(line) + count_columns(copy, strlen(copy)) + 7 <=
+	    (size_t)e->depth * 8 + strlen(line) + measure_columns(copy, strlen(copy)) + 7 <=
 		    COLUMNS) {
 		append_indentation(e, (size_t)e->depth * 8);
 		append_text(e, line, strlen(line));
@@ -486,7 +510,17 @@ void emit_title(struct emit *e, const char *what)
 				    name ? name + 1 : e->file->path, what));
 }
 
-/* -- outputs ----------------------------------------------------------------------------------- */
+bool emit_verbatim(struct emit *e, size_t index)
+{
+	const struct xg_item *item = &e->file->items[index];
+
+	if (item->kind != XG_ITEM_LINE)
+		return false;
+	if (!index || item[-1].kind != XG_ITEM_LINE)
+		emit_blank(e);
+	emit_raw(e, item->text);
+	return true;
+}
 
 const struct xg_package *emit_package(const struct emit *e, size_t number)
 {
@@ -499,25 +533,181 @@ const struct xg_package *emit_package(const struct emit *e, size_t number)
 	return NULL;
 }
 
-bool xg_write(const struct xg_file *file, const struct xg_options *options, char **text,
-	      size_t *length)
-{
-	struct emit e = {.file = file, .options = options};
-	char *aligned = NULL;
+/* -- columns: values of consecutive macros, and trailing comments ------------------------------ */
 
-	if (file->output == XG_HEADER)
-		emit_header_output(&e);
-	else if (file->output == XG_XDR)
-		emit_xdr_output(&e);
-	else if (file->output == XG_CLIENT)
-		emit_client_output(&e);
+/* A line without its LF. Alignment replaces the white space from `cut` to `tail`. */
+struct line {
+	const char *text;
+	size_t length;
+	size_t cut, tail; /* tail 0: nothing to align */
+	size_t column;	  /* target column of the tail */
+};
+
+/* #define NAME VALUE */
+static void find_macro_value(struct line *line)
+{
+	const char *text = line->text;
+	size_t i;
+
+	line->cut = line->tail = 0;
+	if (line->length < 8 || memcmp(text, "#define ", 8))
+		return;
+	for (i = 8; i < line->length && !strchr(" \t(", text[i]);)
+		i++;
+	if (i < line->length && text[i] == '(') {
+		while (i < line->length && text[i] != ')')
+			i++;
+		i++;
+	}
+	if (i >= line->length)
+		return;
+	line->cut = i;
+	while (i < line->length && (text[i] == ' ' || text[i] == '\t'))
+		i++;
+	if (i < line->length && text[i] != '\\')
+		line->tail = i;
 	else
-		emit_server_output(&e);
-	if (!e.failed && e.text)
-		aligned = emit_align(e.text);
-	free(e.text);
-	emit_forget(&e);
-	*text = aligned;
-	*length = aligned ? strlen(aligned) : 0;
-	return aligned != NULL;
+		line->cut = 0;
+}
+
+/* CODE, then a comment */
+static void find_trailing_comment(struct line *line)
+{
+	const char *text = line->text;
+	size_t i, code = 0;
+	bool quoted = false;
+
+	line->cut = line->tail = 0;
+	if (line->length < 4 || memcmp(text + line->length - 2, "*/", 2))
+		return;
+	for (i = 0; i + 1 < line->length; i++) {
+		if (text[i] == '"' && (!i || text[i - 1] != '\\'))
+			quoted = !quoted;
+		if (!quoted && text[i] == '/' && text[i + 1] == '*')
+			break;
+		if (text[i] != ' ' && text[i] != '\t')
+			code = i + 1;
+	}
+	if (i + 1 >= line->length || !code || text[0] == '*' ||
+	    memcmp(text + code - 1, "*/", 2) == 0)
+		return;
+	line->cut = code;
+	line->tail = i;
+}
+
+/* Align lines[from..to) to the first column that all of them allow. */
+static void align_line_group(struct line *lines, size_t from, size_t to)
+{
+	size_t column = 0;
+
+	assert(from <= to);
+	for (size_t i = from; i < to; i++) {
+		size_t least = measure_columns(lines[i].text, lines[i].cut) + 1;
+
+		if (least > column)
+			column = least;
+	}
+	for (size_t i = from; i < to; i++)
+		lines[i].column = column;
+}
+
+/* An empty line does not end a group of macros. */
+static void align_macro_values(struct line *lines, size_t count)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i <= count; i++) {
+		if (i < count && lines[i].tail)
+			continue;
+		if (i < count && !lines[i].length && i > from)
+			continue;
+		align_line_group(lines, from, i);
+		from = i + 1;
+	}
+}
+
+/* A group ends before a line whose comment would exceed the last column. */
+static void align_trailing_comments(struct line *lines, size_t count)
+{
+	size_t from = 0, least = 0, most = COLUMNS;
+
+	for (size_t i = 0; i <= count; i++) {
+		size_t min, max, tail;
+
+		if (i == count || !lines[i].tail) {
+			align_line_group(lines, from, i);
+			from = i + 1;
+			least = 0;
+			most = COLUMNS;
+			continue;
+		}
+		tail = measure_columns(lines[i].text + lines[i].tail,
+				       lines[i].length - lines[i].tail);
+		min = measure_columns(lines[i].text, lines[i].cut) + 1;
+		max = tail < COLUMNS ? COLUMNS - tail : 0;
+		if (max < min)
+			max = min;
+		if (i > from && (min > most || max < least)) {
+			align_line_group(lines, from, i);
+			from = i;
+			least = 0;
+			most = COLUMNS;
+		}
+		if (min > least)
+			least = min;
+		if (max < most)
+			most = max;
+	}
+}
+
+/* Align one kind of column in the text. */
+static char *align_one_kind(const char *text, void (*find)(struct line *),
+			    void (*align)(struct line *, size_t))
+{
+	size_t count = 0, room = 1, used = 0;
+	struct line *lines;
+	char *out;
+
+	for (const char *at = text; *at; at++)
+		count += *at == '\n';
+	lines = calloc(count + 1, sizeof(*lines));
+	if (!lines)
+		return NULL;
+	count = 0;
+	for (const char *at = text; *at; at += lines[count++].length + 1) {
+		lines[count].text = at;
+		lines[count].length = strcspn(at, "\n");
+		find(&lines[count]);
+	}
+	align(lines, count);
+	for (size_t i = 0; i < count; i++)
+		room += lines[i].length + 1 + (lines[i].tail ? lines[i].column : 0);
+	out = malloc(room);
+	for (size_t i = 0; out && i < count; i++) {
+		const struct line *line = &lines[i];
+
+		if (line->tail) {
+			memcpy(out + used, line->text, line->cut);
+			used += line->cut;
+			used += fill_space(out + used, measure_columns(line->text, line->cut),
+					   line->column);
+		}
+		memcpy(out + used, line->text + line->tail, line->length - line->tail);
+		used += line->length - line->tail;
+		out[used++] = '\n';
+	}
+	if (out)
+		out[used] = '\0';
+	free(lines);
+	return out;
+}
+
+char *emit_align(const char *text)
+{
+	char *values = align_one_kind(text, find_macro_value, align_macro_values), *all = NULL;
+
+	if (values)
+		all = align_one_kind(values, find_trailing_comment, align_trailing_comments);
+	free(values);
+	return all;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxwgen/ast.h"
+#include "rxwgen/xg.h"
 
 #define FORMAT 1
 

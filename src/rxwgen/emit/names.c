@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* C names of an interface's elements (rxgen.md 4.1), and reserved names. */
+/* C names and types of an interface's elements (rxgen.md 4.1, 5.1), and texts of its codes. */
+#include <assert.h>
 #include <string.h>
 
 #include "rxwgen/emit/emit.h"
@@ -161,4 +162,72 @@ const char *emit_arms(struct emit *e, const struct xg_type *type)
 	const char *name = e->options->short_fields ? "u" : emit_format(e, "%s_u", type->name);
 
 	return strcmp(name, type->discriminant.name) ? name : emit_format(e, "%s_", name);
+}
+
+static const char *const scalars[] = {
+	[XG_INT] = "int32_t",	  [XG_UINT] = "uint32_t", [XG_SHORT] = "int16_t",
+	[XG_USHORT] = "uint16_t", [XG_CHAR] = "char",	  [XG_UCHAR] = "uint8_t",
+	[XG_BOOL] = "bool",	  [XG_INT64] = "int64_t", [XG_UINT64] = "uint64_t",
+	[XG_FLOAT] = "float",	  [XG_DOUBLE] = "double", [XG_UUID] = "struct rxw_uuid",
+	[XG_OPAQUE] = "char",	  [XG_STRING] = "char",	  [XG_VOID] = "void",
+};
+
+const char *emit_c_type(const struct xg_decl *decl)
+{
+	return decl->kind == XG_NAMED ? decl->type->name : scalars[decl->kind];
+}
+
+/* -- codes: constants whose comment begins with "code:" ----------------------------------------- */
+
+#define MARK "code:"
+
+/* Skips white space and the asterisks at the beginnings of lines. */
+static const char *skip_comment_decoration(const char *text)
+{
+	return text + strspn(text, " \t\r\n*");
+}
+
+bool xg_code_text(const struct xg_item *item, char *text, size_t room)
+{
+	const char *from = item->doc ? skip_comment_decoration(item->doc) : "";
+	size_t n = 0;
+
+	if (item->kind != XG_ITEM_CONST || !item->number || item->value != (int32_t)item->value ||
+	    strncmp(from, MARK, strlen(MARK)) != 0)
+		return false;
+	from = skip_comment_decoration(from + strlen(MARK));
+	while (*from && n + 2 < room) {
+		if (*from != '\n' && *from != '\r') {
+			text[n++] = *from++;
+			continue;
+		}
+		/* The next line follows after a space. */
+		from = skip_comment_decoration(from);
+		text[n++] = ' ';
+	}
+	while (n && strchr(" \t", text[n - 1]))
+		n--;
+	text[n] = '\0';
+	return true;
+}
+
+bool xg_has_codes(const struct xg_file *file)
+{
+	char text[8];
+
+	for (size_t i = 0; i < file->item_count; i++)
+		if (xg_code_text(&file->items[i], text, sizeof(text)))
+			return true;
+	return false;
+}
+
+bool xg_code_is_first(const struct xg_file *file, size_t index)
+{
+	char text[8];
+
+	for (size_t i = 0; i < index; i++)
+		if (xg_code_text(&file->items[i], text, sizeof(text)) &&
+		    file->items[i].value == file->items[index].value)
+			return false;
+	return true;
 }

@@ -35,7 +35,7 @@ static const char *format_parameter(struct emit *e, const struct xg_param *param
 	const struct xg_decl *decl = &param->decl;
 	struct emit_view view = make_param_view(param);
 	const char *name = emit_param_name(e, param);
-	const char *type = emit_c_type(e, decl);
+	const char *type = emit_c_type(decl);
 	bool in = param->direction == XG_IN || role == EMIT_ANSWER;
 	bool constant = in || role == EMIT_START || role == EMIT_MULTI;
 	const char *qualifier = constant ? "const " : "";
@@ -81,7 +81,7 @@ const char *emit_const_address(struct emit *e, const struct xg_param *param)
 		return "";
 	/* Before C23 a pointer to an array of const needs a cast. */
 	if (emit_is_array(&view))
-		return emit_format(e, "(const %s *)&", emit_c_type(e, &param->decl));
+		return emit_format(e, "(const %s *)&", emit_c_type(&param->decl));
 	return "&";
 }
 
@@ -89,7 +89,7 @@ const char *emit_variable(struct emit *e, const struct xg_param *param, const ch
 {
 	const struct xg_decl *decl = &param->decl;
 	struct emit_view view = make_param_view(param);
-	const char *type = emit_c_type(e, decl);
+	const char *type = emit_c_type(decl);
 
 	if (decl->shape == XG_FIXED)
 		return emit_format(e, "%s %s[%s]", type, name, emit_bound(e, decl));
@@ -162,7 +162,7 @@ void emit_zero_param(struct emit *e, const struct xg_param *param, const char *v
 	else if (decl->shape == XG_FIXED)
 		emit_line(e, "memset(%s, 0, %s * sizeof(*%s));", value, emit_bound(e, decl), value);
 	else
-		emit_zero(e, &view, emit_c_type(e, decl), value);
+		emit_zero(e, &view, emit_c_type(decl), value);
 }
 
 void emit_clear_param(struct emit *e, const struct xg_param *param, const char *value)

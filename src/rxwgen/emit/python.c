@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxwgen/ast.h"
+#include "rxwgen/xg.h"
 
 #define COLUMNS	    100
 #define REQUEST_MAX 1048576 /* rxwire.rpc.REQUEST_MAX */

@@ -370,3 +370,72 @@ const char *emit_case(struct emit *e, const struct xg_type *type, const struct x
 		return emit_format(e, "case %d", arm->value != 0);
 	return emit_format(e, "case %s", arm->text);
 }
+
+/* -- zero -------------------------------------------------------------------------------------- */
+
+/* The form of the zero of a type. */
+enum zero {
+	ZERO_NUMBER,
+	ZERO_FALSE,
+	ZERO_NULL,
+	ZERO_STRUCT,
+	ZERO_ARRAY
+};
+
+static enum zero choose_zero_form(const struct emit_view *view)
+{
+	struct emit_view alias;
+
+	switch (view->form) {
+	case EMIT_SCALAR:
+		return view->kind == XG_BOOL ? ZERO_FALSE : ZERO_NUMBER;
+	case EMIT_FLOATING:
+		return ZERO_NUMBER;
+	case EMIT_STRING:
+	case EMIT_POINTER:
+		return ZERO_NULL;
+	case EMIT_OPAQUE:
+	case EMIT_ARRAY:
+		return ZERO_ARRAY;
+	case EMIT_CALL:
+		if (view->type->what != XG_TYPEDEF)
+			return ZERO_STRUCT;
+		alias = emit_view(&view->type->alias);
+		return choose_zero_form(&alias);
+	default:
+		return ZERO_STRUCT;
+	}
+}
+
+void emit_zero(struct emit *e, const struct emit_view *view, const char *type, const char *value)
+{
+	switch (choose_zero_form(view)) {
+	case ZERO_NUMBER:
+		emit_line(e, "%s = 0;", value);
+		break;
+	case ZERO_FALSE:
+		emit_line(e, "%s = false;", value);
+		break;
+	case ZERO_NULL:
+		emit_line(e, "%s = NULL;", value);
+		break;
+	case ZERO_ARRAY:
+		emit_line(e, "memset(%s, 0, sizeof(%s));", value, value);
+		break;
+	default:
+		emit_line(e, "%s = (%s){0};", value, type);
+		break;
+	}
+}
+
+bool emit_is_array(const struct emit_view *view)
+{
+	return choose_zero_form(view) == ZERO_ARRAY;
+}
+
+const char *emit_initializer(const struct emit_view *view)
+{
+	static const char *const texts[] = {"0", "false", "NULL", "{0}", "{0}"};
+
+	return texts[choose_zero_form(view)];
+}

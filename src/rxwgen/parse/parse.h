@@ -5,15 +5,8 @@
 
 #include "rxwgen/pp/pp.h"
 
-#define PACKAGES_MAX	 10
-#define PROCEDURES_MAX	 500 /* of a package */
-#define OPCODE_START_MAX 100000
-#define BOUND_MAX	 INT32_MAX
-#define NESTING_MAX	 64 /* types within types, by value or as elements */
-
-/* Default bounds of x<>. */
-#define DEFAULT_BYTES	 1048576
-#define DEFAULT_ELEMENTS 65536
+#define BOUND_MAX   INT32_MAX
+#define NESTING_MAX 64 /* types within types, by value or as elements */
 
 struct type {
 	struct xg_type ast; /* first: each const struct xg_type * points to a struct type */
@@ -87,9 +80,8 @@ struct proc {
 	struct loc loc;
 };
 
-/* An option -L. */
-struct limit {
-	const char *name; /* "NAME" or "TYPE.field" */
+struct limit { /* an option -L */
+	const char *name;
 	uint32_t value;
 	bool used;
 };
@@ -191,7 +183,7 @@ struct type *symbol_forward(struct parser *p, struct name *name, struct loc loc,
 /* Begin a scope of member names; declare a name in it, false if it is taken (reported). */
 void symbol_scope(struct parser *p);
 bool symbol_member(struct parser *p, struct name *name, struct loc loc, const char *what);
-/* Record the name of a member or procedure, which C must not replace as a macro. */
+/* A member or procedure, whose name C must not replace as a macro. */
 void symbol_field(struct parser *p, struct name *name, struct loc loc);
 /* Reserve a C name derived from a package or procedure. False: it is taken (reported). */
 bool symbol_claim(struct parser *p, const char *text, struct loc loc);

@@ -6,6 +6,10 @@
 
 #include "rxwgen/parse/parse.h"
 
+/* Default bounds of x<>. */
+#define DEFAULT_BYTES	 1048576
+#define DEFAULT_ELEMENTS 65536
+
 bool parse_value_of(struct parser *p, const struct token *token, const char *what, int64_t *value)
 {
 	const struct name *name = token->name;

@@ -6,6 +6,10 @@
 
 #include "rxwgen/parse/parse.h"
 
+#define PACKAGES_MAX	 10
+#define PROCEDURES_MAX	 500 /* of a package */
+#define OPCODE_START_MAX 100000
+
 /* A prefix of derived names, which ends in '_'. */
 static const char *end_with_underscore(struct parser *p, const char *prefix, const char *name)
 {

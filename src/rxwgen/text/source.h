@@ -8,7 +8,7 @@
 
 #include <setjmp.h>
 
-#include "rxwgen/ast.h"
+#include "rxwgen/xg.h"
 
 /* -- arena.c: memory with a limit that is freed all at once ------------------------------------ */
 

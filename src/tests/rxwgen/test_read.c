@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rxwgen/ast.h"
+#include "rxwgen/xg.h"
 #include "tests/asserts.h"
 
 static char folder[64], *messages;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxwgen/ast.h"
+#include "rxwgen/xg.h"
 #include "tests/asserts.h"
 #include "tests/main.h"
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rxwgen/ast.h"
+#include "rxwgen/xg.h"
 
 const char fuzz_name[] = "xg";
 const size_t fuzz_max = 4096;

@@ -1,10 +1,169 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* xdrcopy_T(): a deep copy, whose memory xdrfree_T() frees. Memory that is not copied yet is zero. */
+/*
+ * xdrfree_T(): frees the memory that a decoder has allocated, and zeroes the value. xdrcopy_T(): a
+ * deep copy, whose memory xdrfree_T() frees; what is not copied yet is zero.
+ */
 #include "rxwgen/emit/emit.h"
 
 #include <assert.h>
 
 #define FAIL "goto fail;"
+
+/* -- free -------------------------------------------------------------------------------------- */
+
+static void emit_free_elements(struct emit *e, const struct xg_decl *decl, const char *type,
+			       const char *count, const char *value)
+{
+	struct emit_view element = emit_element_view(decl);
+	const char *i = emit_loop(e);
+
+	if (!emit_view_owns(&element))
+		return;
+	emit_open(e, "for (%s %s = 0; %s < %s; %s++)", type, i, i, count, i);
+	emit_free_value(e, &element, emit_index(e, value, i));
+	e->depth--;
+}
+
+static void emit_free_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
+{
+	struct emit_view target = emit_element_view(decl);
+
+	if (!emit_view_owns(&target)) {
+		emit_line(e, "free(%s);", value);
+		return;
+	}
+	emit_open(e, "if (%s) {", value);
+	emit_free_value(e, &target, emit_format(e, "*%s", value));
+	emit_line(e, "free(%s);", value);
+	emit_close(e, "}");
+}
+
+void emit_free_value(struct emit *e, const struct emit_view *view, const char *value)
+{
+	const struct xg_decl *decl = view->decl;
+	const char *val;
+
+	switch (view->form) {
+	case EMIT_STRING:
+		emit_line(e, "free(%s);", value);
+		break;
+	case EMIT_BYTES:
+		emit_line(e, "free(%s);", emit_member(e, value, emit_val(e, decl->name)));
+		break;
+	case EMIT_COUNTED:
+		val = emit_member(e, value, emit_val(e, decl->name));
+		emit_free_elements(e, decl, "uint32_t",
+				   emit_member(e, value, emit_len(e, decl->name)), val);
+		emit_line(e, "free(%s);", val);
+		break;
+	case EMIT_ARRAY:
+		emit_free_elements(e, decl, "unsigned", emit_bound(e, decl), value);
+		break;
+	case EMIT_POINTER:
+		emit_free_pointer(e, decl, value);
+		break;
+	case EMIT_CALL:
+		if (emit_view_owns(view))
+			emit_line(e, "xdrfree_%s(%s);", view->type->name, emit_address(e, value));
+		break;
+	default:
+		break;
+	}
+}
+
+static void emit_free_list(struct emit *e, const struct xg_type *type)
+{
+	const struct xg_decl *last = &type->members[type->member_count - 1];
+	const char *next = emit_member(e, "*at", emit_member_name(e, last->name));
+
+	assert(type->list && type->member_count > 0);
+	emit_line(e, "%s *at = v;", type->name);
+	emit_blank(e);
+	emit_open(e, "do {");
+	emit_line(e, "%s *next = %s;", type->name, next);
+	emit_blank(e);
+	for (size_t i = 0; i + 1 < type->member_count; i++) {
+		struct emit_view view = emit_view(&type->members[i]);
+		const char *name = emit_member_name(e, type->members[i].name);
+
+		emit_free_value(e, &view, emit_member(e, "*at", name));
+	}
+	emit_open(e, "if (at != v)");
+	emit_line(e, "free(at);");
+	e->depth--;
+	emit_line(e, "at = next;");
+	emit_close(e, "} while (at);");
+}
+
+static void emit_free_union(struct emit *e, const struct xg_type *type)
+{
+	const char *d = emit_member_name(e, type->discriminant.name);
+	const char *inside = emit_format(e, "v->%s", emit_arms(e, type));
+	bool is_bool = emit_view(&type->discriminant).kind == XG_BOOL, others = false;
+
+	assert(type->what == XG_UNION);
+	if (!type->owns)
+		return;
+	for (size_t i = 0; i < type->arm_count; i++) {
+		struct emit_view view = emit_view(&type->arms[i].decl);
+
+		others = others || (!type->arms[i].text && emit_view_owns(&view));
+	}
+	emit_line(e, "switch (%sv->%s) {", is_bool ? "(int)" : "", d);
+	for (size_t i = 0; i < type->arm_count; i++) {
+		const struct xg_arm *arm = &type->arms[i];
+		struct emit_view view = emit_view(&arm->decl);
+		bool owns = emit_view_owns(&view);
+
+		/* An arm without memory needs a case only if the default frees some. */
+		if (!owns && !others)
+			continue;
+		emit_line(e, "%s:", emit_case(e, type, arm));
+		e->depth++;
+		if (owns)
+			emit_free_value(
+				e, &view,
+				emit_member(e, inside, emit_member_name(e, arm->decl.name)));
+		emit_line(e, "break;");
+		e->depth--;
+	}
+	if (!others) {
+		emit_line(e, "default:");
+		emit_line(e, "\tbreak;");
+	}
+	emit_line(e, "}");
+}
+
+void emit_free(struct emit *e, const struct xg_type *type)
+{
+	struct emit_view view;
+
+	emit_line(e, "void xdrfree_%s(%s *v)", type->name, type->name);
+	emit_open(e, "{");
+	if (type->what == XG_ENUM) {
+		emit_line(e, "*v = 0;");
+	} else if (type->what == XG_TYPEDEF) {
+		view = emit_view(&type->alias);
+		emit_free_value(e, &view, "*v");
+		emit_zero(e, &view, type->name, "*v");
+	} else {
+		if (type->what == XG_UNION)
+			emit_free_union(e, type);
+		else if (type->list)
+			emit_free_list(e, type);
+		for (size_t i = 0; type->what == XG_STRUCT && !type->list && i < type->member_count;
+		     i++) {
+			const char *name = emit_member_name(e, type->members[i].name);
+
+			view = emit_view(&type->members[i]);
+			emit_free_value(e, &view, emit_member(e, "*v", name));
+		}
+		emit_line(e, "*v = (%s){0};", type->name);
+	}
+	emit_close(e, "}");
+}
+
+/* -- copy -------------------------------------------------------------------------------------- */
 
 static void emit_copy_value(struct emit *e, const struct emit_view *view, const char *to,
 			    const char *from);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The outputs: which one is made, and that of XDR functions with the tables of names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxwgen/emit/emit.h"
+
+/* The description of an interface, for statistics and messages. */
+static void emit_interface_table(struct emit *e, const struct xg_package *package)
+{
+	const char *name = emit_package_name(e, package);
+
+	emit_blank(e);
+	emit_open(e, "static const struct rxw_rpc_function %srpc_functions[] = {", name);
+	for (size_t i = 0; i < package->proc_count; i++) {
+		const struct xg_proc *proc = package->procs[i];
+
+		emit_row(e,
+			 emit_format(e, "{%s, \"%s\"},", emit_opcode(e, proc),
+				     emit_proc_name(e, proc)),
+			 (int)i);
+	}
+	emit_close(e, "};");
+	emit_blank(e);
+	emit_open(e, "const struct rxw_rpc_interface %sinterface = {", name);
+	emit_line(e, ".name = \"%s\",", package->name);
+	if (package->has_statindex)
+		emit_line(e, ".stat_index = %sSTATINDEX,", package->name);
+	emit_line(e, ".count = %sNO_OF_STAT_FUNCS,", package->name);
+	emit_line(e, ".functions = %srpc_functions,", name);
+	if (package->dense && !e->options->no_errno_swap)
+		emit_line(e, ".swap_errno = true,");
+	emit_close(e, "};");
+}
+
+/* -x */
+static void emit_statistics_tables(struct emit *e, const struct xg_package *package)
+{
+	const char *name = package->name;
+
+	emit_blank(e);
+	emit_open(e, "const char *const %sfunction_names[%sNO_OF_STAT_FUNCS] = {", name, name);
+	for (size_t i = 0; i < package->proc_count; i++)
+		emit_row(e, emit_format(e, "\"%s\",", emit_proc_name(e, package->procs[i])),
+			 (int)i);
+	emit_close(e, "};");
+	emit_blank(e);
+	emit_line(e, "int %sOpCodeIndex(int32_t opcode)", name);
+	emit_open(e, "{");
+	emit_open(e, "for (int i = 0; i < %sNO_OF_STAT_FUNCS; i++) {", name);
+	emit_open(e, "if (%srpc_functions[i].opcode == opcode)", emit_package_name(e, package));
+	emit_line(e, "return i;");
+	e->depth--;
+	emit_close(e, "}");
+	emit_line(e, "return -1;");
+	emit_close(e, "}");
+	emit_blank(e);
+	emit_line(e, "const char *%sTranslateOpCode(int32_t opcode)", name);
+	emit_open(e, "{");
+	emit_line(e, "int i = %sOpCodeIndex(opcode);", name);
+	emit_blank(e);
+	emit_line(e, "return i < 0 ? NULL : %sfunction_names[i];", name);
+	emit_close(e, "}");
+}
+
+static void emit_xdr_output(struct emit *e)
+{
+	emit_title(e, "XDR");
+	emit_raw(e, emit_format(e, "#include \"%s.h\"", e->file->base));
+	for (size_t i = 0; i < e->file->item_count; i++) {
+		const struct xg_type *type = e->file->items[i].type;
+
+		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_TYPE ||
+		    type->customized || e->options->tables_only)
+			continue;
+		emit_blank(e);
+		emit_put(e, type);
+		emit_blank(e);
+		emit_get(e, type);
+		emit_blank(e);
+		emit_free(e, type);
+		if (e->options->copies) {
+			emit_blank(e);
+			emit_copy(e, type);
+		}
+		emit_forget(e);
+	}
+	for (size_t i = 0; emit_package(e, i); i++) {
+		const struct xg_package *package = emit_package(e, i);
+
+		if (!package->proc_count)
+			continue;
+		emit_interface_table(e, package);
+		if (e->options->statistics)
+			emit_statistics_tables(e, package);
+	}
+}
+
+bool xg_write(const struct xg_file *file, const struct xg_options *options, char **text,
+	      size_t *length)
+{
+	struct emit e = {.file = file, .options = options};
+	char *aligned = NULL;
+
+	if (file->output == XG_HEADER)
+		emit_header_output(&e);
+	else if (file->output == XG_XDR)
+		emit_xdr_output(&e);
+	else if (file->output == XG_CLIENT)
+		emit_client_output(&e);
+	else
+		emit_server_output(&e);
+	if (!e.failed && e.text)
+		aligned = emit_align(e.text);
+	free(e.text);
+	emit_forget(&e);
+	*text = aligned;
+	*length = aligned ? strlen(aligned) : 0;
+	return aligned != NULL;
+}
