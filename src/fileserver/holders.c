@@ -15,7 +15,7 @@ static int keep_client(void *arg, const struct sockaddr_storage *peer,
 {
 	struct fsd_server *server = arg;
 
-	return fsd_remember_add(server->remember, peer, local, !server->volume);
+	return fsd_remember_add(server->remember, peer, local, server->settings.store != NULL);
 }
 
 static void drop_client(void *arg, int record)
@@ -64,12 +64,12 @@ static int open_memory(struct fsd_server *server, char *message)
 	if (damaged)
 		fsd_log(RXW_LOG_WARNING,
 			"%s is damaged: not all clients of the last server are known", path);
-	if (!server->remember && !server->volume && errno != ENOSPC && errno != EDQUOT)
+	if (!server->remember && server->settings.store && errno != ENOSPC && errno != EDQUOT)
 		return -1;
 	/* On a full disk files can be read and removed nevertheless; clients get no promises. */
 	if (!server->remember)
 		fsd_log(RXW_LOG_WARNING, "%s", message);
-	return server->volume ? 0 : open_ledger(server, damaged, message);
+	return server->settings.store ? open_ledger(server, damaged, message) : 0;
 }
 
 static void wake_callbacks(void *arg)
@@ -90,9 +90,9 @@ static size_t list_client_volumes(void *arg, uint32_t after, uint32_t *ids, size
 int fsd_server_create_clients(struct fsd_server *server, char *message)
 {
 	const struct fsd_clients_options options = {
-		.volume = server->volume ? fsd_volume_id(server->volume) : 0,
-		.volumes = server->volume ? NULL : list_client_volumes,
-		.strict = !server->volume,
+		.volume = server->settings.store ? 0 : fsd_server_volume_id(server),
+		.volumes = server->settings.store ? list_client_volumes : NULL,
+		.strict = server->settings.store != NULL,
 		.hosts_max = HOSTS_MAX,
 		.promises_max = server->settings.promises,
 		.wake = wake_callbacks,

@@ -153,7 +153,7 @@ static int offer_services(struct fsd_server *server)
 					 .handler = fsd_vl_serve,
 					 .context = server->service,
 					 /* A look-up in a store may wait for its database. */
-					 .flags = server->volume ? RXW_SERVICE_INLINE : 0};
+					 .flags = server->settings.store ? 0 : RXW_SERVICE_INLINE};
 	struct rxw_service_options vol = {.size = sizeof(vol),
 					  .id = AFS_SERVICE_VOL,
 					  .name = "vol",
@@ -230,7 +230,7 @@ static char *write_figures(void *arg)
 	char *text =
 		fsd_service_metrics(server->service, &server->key_loads, server->settings.promises);
 
-	return server->volume ? text : fsd_storage_metrics(server->served, text);
+	return server->settings.store ? fsd_storage_metrics(server->served, text) : text;
 }
 
 int fsd_server_open_monitoring(struct fsd_server *server, char *message)

@@ -25,18 +25,15 @@ struct fsd_server {
 	char export[PATH_MAX]; /* the directory that is served, or that of the store */
 	struct fsd_state state;
 	struct store *served; /* the store, or the exported directory as one */
-	/* An exported directory alone has a layer, a store, a volume, a watch and a usage. */
-	struct fsd_layer *layer;
+	struct export_layer *layer; /* of the exported directory */
 	bool own_layer;
-	struct fsd_store *store;
+	struct fsd_who anonymous, somebody; /* for the access lists that it shows */
 	struct fsd_callbacks *callbacks;
 	struct fsd_remember *remember;
-	pthread_mutex_t lock; /* covers `callbacks` for wake_callbacks(), `service` for explain_limit() */
-	struct fsd_volume *volume;
+	pthread_mutex_t
+		lock; /* covers `callbacks` for wake_callbacks(), `service` for explain_limit() */
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch;
-	struct fsd_usage *usage;
 	struct fsd_guard *guard;
 	struct fsd_timeline *timeline;
 	struct fsd_audit *audit;
@@ -69,7 +66,7 @@ int fsd_server_open_export(struct fsd_server *server, char *message);
 const char *fsd_server_volume_name(const struct fsd_server *server);
 /* Opens the store, or the state of the exported directory. FSD_WRONG_SETTINGS: only other settings help. */
 int fsd_server_open_volumes(struct fsd_server *server, char *message);
-/* Starts the parts that only an exported directory needs. False: no memory. */
+/* Starts the threads that only an exported directory needs. False: no memory. */
 bool fsd_server_start_export(struct fsd_server *server);
 /* Whether ACLs must not let callers without an identity write. */
 bool fsd_server_no_anonymous_writes(const struct fsd_server *server);

@@ -46,9 +46,9 @@ void fsd_server_log_beginning(struct fsd_server *server)
 	const struct fsd_settings *settings = &server->settings;
 
 	fsd_log(RXW_LOG_INFO, "version %s, library %s", PACKAGE_VERSION, rxw_version());
-	if (server->volume)
+	if (!settings->store)
 		fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s",
-			fsd_volume_name(server->volume), (unsigned)fsd_volume_id(server->volume),
+			fsd_server_volume_name(server), (unsigned)fsd_server_volume_id(server),
 			settings->cell ? "cell " : "this server",
 			settings->cell ? settings->cell : "",
 			settings->all_files ? ", all files" : "", server->export);
@@ -90,8 +90,8 @@ void fsd_server_title(const struct fsd_server *server, char *text, size_t size)
 	char fs[TOOLS_ADDRESS_TEXT];
 
 	endpoint_text(server->fs, fs, sizeof(fs));
-	if (server->volume)
-		snprintf(text, size, "volume %s of %.200s on %s", fsd_volume_name(server->volume),
+	if (!server->settings.store)
+		snprintf(text, size, "volume %s of %.200s on %s", fsd_server_volume_name(server),
 			 server->export, fs);
 	else
 		snprintf(text, size, "store %.200s on %s", server->export, fs);

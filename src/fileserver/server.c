@@ -59,7 +59,7 @@ static int start_parts(struct fsd_server *server, char *message)
 	server->readers = fsd_readers_start((unsigned)server->settings.readers,
 					    server->settings.read_ahead, server->timeline);
 	if (server->clients && server->readers && server->calls &&
-	    (!server->volume || fsd_server_start_export(server)))
+	    (server->settings.store || fsd_server_start_export(server)))
 		return 0;
 	snprintf(message, FSD_MESSAGE_MAX,
 		 "no memory or threads to start with; lower --promises, or raise the limits");
@@ -70,11 +70,9 @@ static int make_service(struct fsd_server *server, char *message)
 {
 	const struct fsd_service_options options = {
 		.store = server->served,
-		.exported = server->volume != NULL,
+		.exported = !server->settings.store,
 		.clients = server->clients,
 		.readers = server->readers,
-		.watch = server->watch,
-		.usage = server->usage,
 		.guard = server->guard,
 		.prot = server->prot,
 		.audit = server->audit,
@@ -190,7 +188,7 @@ int fsd_server_drain(struct fsd_server *server)
 					explain_limit, server);
 	fsd_control_stop(server->control);
 	server->control = NULL;
-	if (server->callbacks && !server->volume)
+	if (server->callbacks && server->settings.store)
 		fsd_server_break_promises(server);
 	if (server->fs)
 		server->aborted =
@@ -233,8 +231,6 @@ int fsd_server_stop(struct fsd_server *server)
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
 	destroy_service(server);
-	fsd_watch_stop(server->watch);
-	fsd_usage_stop(server->usage);
 	fsd_readers_stop(server->readers);
 	if (fsd_timeline_close(server->timeline))
 		fsd_log(RXW_LOG_ERROR, "--timeline %s: %s; lines are missing",
@@ -243,12 +239,10 @@ int fsd_server_stop(struct fsd_server *server)
 	if (server->served)
 		server->served->ops->close(server->served);
 	fsd_audit_close(server->audit);
-	fsd_volume_close(server->volume);
 	fsd_clients_destroy(server->clients);
 	fsd_remember_close(server->remember);
 	fsd_guard_close(server->guard);
 	prot_close(server->prot);
-	fsd_store_close(server->store);
 	fsd_state_close(&server->state);
 	if (server->own_layer)
 		server->layer->ops->destroy(server->layer);

@@ -49,7 +49,7 @@ struct fsd_settings {
 	bool rpc_stats_open;		      /* to other machines, too */
 	struct tools_metrics_options metrics; /* figures for Prometheus; none by default */
 	struct tools_trace_options trace; /* packet traces; none by default; `say` is filled in */
-	struct fsd_layer
+	struct export_layer
 		*layer; /* tests: serve this in place of `export`, which then is only a name */
 };
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "afs/uuid.h"
+#include "fileserver/base/base.h"
 
 /*
  * The lowest volume id that volume servers assign, and a limit that keeps ids positive in programs
@@ -239,9 +240,10 @@ static int draw_volume_id(uint32_t *id)
 	return 0;
 }
 
-int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_store **store,
-		    uint32_t *new_id, char *message)
+int fsd_state_fids(struct fsd_state *state, const char *volume, struct fids **fids,
+		   uint32_t *new_id, char *message)
 {
+	const struct export_log log = {.line = fsd_storage_log};
 	char path[PATH_MAX + 100];
 	int rc;
 
@@ -249,7 +251,7 @@ int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_stor
 		return fail_state(message, "cannot draw a volume id for", state->path,
 				  "the kernel gave no random bytes");
 	snprintf(path, sizeof(path), "%s/%s" STORE_SUFFIX, state->path, volume);
-	rc = fsd_store_open(path, store);
+	rc = fids_open(path, &log, fids);
 	if (rc == -EILSEQ || rc == -EBADMSG) {
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "%.300s is %s: move it away to start with new numbers; clients then mount "

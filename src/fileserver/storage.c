@@ -17,7 +17,7 @@ _Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit"
 #define VOLUMES_SHOWN 1000 /* read-write volumes with figures of their own */
 #define VOLUME_STEPS  5000 /* volumes of all types that are looked at for that */
 
-static void log_store_line(void *arg, int level, const char *line)
+void fsd_storage_log(void *arg, int level, const char *line)
 {
 	(void)arg;
 	fsd_log((enum rxw_log_level)level, "%s", line);
@@ -37,7 +37,7 @@ int fsd_storage_open(const char *path, const char *durability, struct store **st
 		.path = path,
 		.durability =
 			durability && strcmp(durability, "strict") == 0 ? STORE_STRICT : STORE_LAZY,
-		.log = log_store_line,
+		.log = fsd_storage_log,
 	};
 
 	switch (store_open(&options, store, message)) {

@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <rxwire/xdr.h>
+#include <rxwire/coder.h>
 
-#include "fileserver/export/object.h"
+#include "fileserver/export/export.h"
 #include "protection/protection.h"
 #include "volume/interface.h"
 
-/* -- the state directory: a lock, the server's UUID, the stores of exported directories -- */
+/* -- the state directory: a lock, the server's UUID, the files of exported directories -- */
 
 struct fsd_state {
 	char path[4096];
@@ -36,12 +36,15 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 void fsd_state_close(struct fsd_state *state);
 
 /*
- * Open the store of a volume, and choose a random id, which is used if the store is new. Returns 0,
- * or -1 with one line in `message`.
+ * Open the file of the FIDs of an exported directory, and choose a random id for the volume, which is used if the file is
+ * new. Returns 0, or -1 with one line in `message`.
  */
-int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_store **store,
-		    uint32_t *new_id, char *message);
+int fsd_state_fids(struct fsd_state *state, const char *volume, struct fids **fids,
+		   uint32_t *new_id, char *message);
 /* -- the store of volumes -- */
+
+/* Logs a line of a volume; for the options of the store and of an exported directory. */
+void fsd_storage_log(void *arg, int level, const char *line);
 
 #define FSD_STORAGE_STATE "server" /* the state directory, in that of the store */
 

@@ -12,18 +12,17 @@
 
 #include "afs/volname.h"
 #include "fileserver/acl/acl.h"
-#include "fileserver/export/export.h"
 
 #define BREAK_MS 5000 /* for clients to answer before an administrator's change is complete */
 
 /* Opens the directory. 0 and the status of its root, or -errno. */
-static int open_tree(struct fsd_server *server, const char *export, struct fsd_stat *st)
+static int open_tree(struct fsd_server *server, const char *export, struct export_stat *st)
 {
 	int rc;
 
 	if (!realpath(export, server->export))
 		return -errno;
-	rc = fsd_layer_posix(server->export, 0, &server->layer);
+	rc = export_layer_posix(server->export, 0, &server->layer);
 	if (rc)
 		return rc;
 	server->own_layer = true;
@@ -33,7 +32,7 @@ static int open_tree(struct fsd_server *server, const char *export, struct fsd_s
 int fsd_server_open_export(struct fsd_server *server, char *message)
 {
 	const char *export = server->settings.export;
-	struct fsd_stat st;
+	struct export_stat st;
 	int rc;
 
 	server->layer = server->settings.layer;
@@ -66,23 +65,61 @@ const char *fsd_server_volume_name(const struct fsd_server *server)
 	return last && afs_volume_name_valid(last + 1) ? last + 1 : "export";
 }
 
-static void break_changed(void *arg, const AFSFid *fid, const void *actor)
+/* -- what an exported directory asks and tells -- */
+
+_Static_assert((int)EXPORT_SIGHT_NONE == (int)FSD_SIGHT_NONE &&
+		       (int)EXPORT_SIGHT_WAY == (int)FSD_SIGHT_WAY &&
+		       (int)EXPORT_SIGHT_ALL == (int)FSD_SIGHT_ALL,
+	       "the rules of --allow give what a caller may see");
+
+static enum export_sight ask_guard(void *arg, const void *who, const char *path)
+{
+	return (enum export_sight)fsd_guard_may(((struct fsd_server *)arg)->guard, who, path);
+}
+
+static void break_changed(void *arg, const struct store_fid *fid, const void *actor)
 {
 	struct fsd_server *server = arg;
+	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
 
 	if (server->clients)
-		fsd_promise_break(server->clients, fid, actor);
+		fsd_promise_break(server->clients, &its, actor);
+}
+
+static bool is_promised(void *arg, const struct store_fid *fid)
+{
+	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
+
+	return fsd_promise_held(((struct fsd_server *)arg)->clients, &its);
+}
+
+static size_t next_promised(void *arg, size_t *cursor, struct store_fid *fids, size_t max)
+{
+	AFSFid its[256];
+	size_t n = sizeof(its) / sizeof(its[0]);
+
+	n = fsd_promise_sweep(((struct fsd_server *)arg)->clients, cursor, its, max < n ? max : n,
+			      fsd_now());
+	for (size_t i = 0; i < n; i++)
+		fids[i] = (struct store_fid){its[i].Volume, its[i].Vnode, its[i].Unique};
+	return n;
 }
 
 static int open_volume(struct fsd_server *server, char *message)
 {
-	struct fsd_volume_options options = {
+	struct export_options options = {
 		.name = fsd_server_volume_name(server),
 		.root = server->export,
 		.layer = server->layer,
 		.all_files = server->settings.all_files,
-		.on_change = break_changed,
-		.arg = server,
+		.log = {.line = fsd_storage_log},
+		.hooks = {.may_see = ask_guard,
+			  .anonymous = &server->anonymous,
+			  .authenticated = &server->somebody,
+			  .changed = break_changed,
+			  .is_promised = is_promised,
+			  .next_promised = next_promised,
+			  .arg = server},
 	};
 	char place[PATH_MAX];
 	const char *state = server->settings.state;
@@ -93,11 +130,13 @@ static int open_volume(struct fsd_server *server, char *message)
 	rc = fsd_state_open(&server->state, state ? state : place, server->export, message);
 	if (rc)
 		return rc == FSD_STATE_INSIDE ? FSD_WRONG_SETTINGS : -1;
-	if (fsd_state_store(&server->state, options.name, &server->store, &options.new_id, message))
+	if (fsd_state_fids(&server->state, options.name, &options.fids, &options.new_id, message))
 		return -1;
-	options.store = server->store;
-	rc = fsd_volume_open(&options, &server->volume);
+	server->anonymous.refused = fsd_guard_protects(server->guard, FSD_FS);
+	server->somebody.authenticated = true;
+	rc = export_open(&options, &server->served);
 	if (rc) {
+		fids_close(options.fids);
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "volume %s in %.300s: %s; move its file away to make a new one",
 			 options.name, server->state.path, strerror(-rc));
@@ -127,24 +166,11 @@ int fsd_server_open_volumes(struct fsd_server *server, char *message)
 	return server->settings.store ? open_store(server, message) : open_volume(server, message);
 }
 
-/* The parts that only an exported directory needs. False: no memory. */
 bool fsd_server_start_export(struct fsd_server *server)
 {
-	struct fsd_export_options options = {
-		.volume = server->volume,
-		.guard = server->guard,
-		.released = fsd_remember_date(server->remember),
-	};
-
-	assert(server->volume && !server->served);
-	server->watch = fsd_watch_start(server->volume, server->clients,
-					(unsigned)server->settings.watches);
-	server->usage = fsd_usage_start(server->layer);
-	options.watch = server->watch;
-	options.usage = server->usage;
-	if (server->watch && server->usage)
-		server->served = fsd_export_open(&options);
-	return server->served != NULL;
+	assert(server->served && !server->settings.store);
+	return export_start(server->served, (unsigned)server->settings.watches,
+			    fsd_remember_date(server->remember));
 }
 
 /* An administrator has changed something: no client is told by a reply. */

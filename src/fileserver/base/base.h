@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common to all modules of the file server: the log, the clock, hashes, shares, threads. */
+/* Common to all modules of the file server: the log, the clock, shares, threads. */
 #ifndef FILESERVER_BASE_H
 #define FILESERVER_BASE_H
 
@@ -24,30 +24,6 @@
 static inline uint64_t fsd_now(void)
 {
 	return monotonic_ns() / NS_PER_S;
-}
-
-/* -- hashes: fast, not for keys that an attacker chooses -- */
-
-/* Bijective in `word` for any `h`: a change of one word always changes the result. */
-static inline uint64_t fsd_mix(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * 0x9e3779b97f4a7c15ull;
-	return h ^ h >> 29;
-}
-
-static inline uint64_t fsd_hash(const void *data, size_t length, uint64_t seed)
-{
-	const uint8_t *at = data;
-	uint64_t h = fsd_mix(seed, length), word;
-
-	for (; length >= 8; length -= 8, at += 8) {
-		memcpy(&word, at, 8);
-		h = fsd_mix(h, word);
-	}
-	word = 0;
-	memcpy(&word, at, length);
-	h = fsd_mix(h, word);
-	return fsd_mix(h, 0xd6e8feb86659fd93ull);
 }
 
 /* -- the log: "<N>text" for the journal, "rxfsd: text" elsewhere, always on stderr -- */

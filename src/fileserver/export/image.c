@@ -8,10 +8,8 @@
 #include <rxwire/error.h>
 
 #include "afs/dir.h"
-#include "afs/numbers.h"
 #include "common/clock.h"
-#include "fileserver/base/base.h"
-#include "fileserver/export/object_private.h"
+#include "fileserver/export/object.h"
 
 #define SCAN_TRIES 5
 /* A directory that is too large is listed again after this multiple of the time that it took. */
@@ -27,7 +25,7 @@ static uint64_t hash_entry(const void *entry, const uint64_t key[2])
 	return ((const struct image_entry *)entry)->vnode >> 1;
 }
 
-int fsd_image_cache_start(struct image_cache *cache)
+int export_start_images(struct image_cache *cache)
 {
 	memset(cache, 0, sizeof(*cache));
 	pthread_mutex_init(&cache->lock, NULL);
@@ -74,7 +72,7 @@ static void link_newest_image(struct image_cache *cache, struct image_entry *ent
 	cache->newest = entry;
 }
 
-void fsd_image_cache_stop(struct image_cache *cache)
+void export_stop_images(struct image_cache *cache)
 {
 	while (cache->oldest)
 		unlink_image(cache, cache->oldest);
@@ -87,8 +85,8 @@ void fsd_image_cache_stop(struct image_cache *cache)
  * Takes ownership of `bytes`. Returns a borrowed image, or NULL without memory; `bytes` are then
  * freed.
  */
-static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_record *record,
-				   uint8_t *bytes, size_t length)
+static struct export_image *cache_add(struct image_cache *cache, const struct export_record *record,
+				      uint8_t *bytes, size_t length)
 {
 	struct image_entry *entry = calloc(1, sizeof(*entry)), *old;
 
@@ -115,9 +113,9 @@ static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_r
 	return &entry->image;
 }
 
-struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_record *record)
+struct export_image *export_find_image(struct export *export, const struct export_record *record)
 {
-	struct image_cache *cache = &volume->images;
+	struct image_cache *cache = &export->images;
 	struct image_entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
@@ -136,23 +134,23 @@ struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_rec
 	return entry ? &entry->image : NULL;
 }
 
-void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image)
+void export_release_image(struct export *export, struct export_image *image)
 {
 	if (!image)
 		return;
-	pthread_mutex_lock(&volume->images.lock);
+	pthread_mutex_lock(&export->images.lock);
 	drop_ref((struct image_entry *)image);
-	pthread_mutex_unlock(&volume->images.lock);
+	pthread_mutex_unlock(&export->images.lock);
 }
 
 /* -- the scan -- */
 
 struct scan {
-	struct fsd_name *names;
+	struct fids_name *names;
 	size_t count, capacity;
 	uint32_t subdirs;
-	struct fsd_stat before; /* of the directory, when it was listed */
-	struct fsd_gone gone;
+	struct export_stat before; /* of the directory, when it was listed */
+	struct export_gone gone;
 };
 
 static void scan_reset(struct scan *scan)
@@ -165,14 +163,14 @@ static void scan_reset(struct scan *scan)
 	scan->subdirs = 0;
 }
 
-static int collect_name(void *arg, const char *name, size_t length, enum fsd_kind kind,
+static int collect_name(void *arg, const char *name, size_t length, enum store_kind kind,
 			uint64_t inode)
 {
 	struct scan *scan = arg;
-	struct fsd_name *entry;
+	struct fids_name *entry;
 
 	/* Clients replace "@sys" at the end of a name, so they could never request such a name. */
-	if (kind == FSD_OTHER || length > FSD_NAME_MAX ||
+	if (kind == EXPORT_OTHER || length > STORE_NAME_MAX ||
 	    (length >= 4 && !memcmp(name + length - 4, "@sys", 4)))
 		return 0;
 	/* Even if each name takes only one slot, they do not fit. */
@@ -180,7 +178,7 @@ static int collect_name(void *arg, const char *name, size_t length, enum fsd_kin
 		return -EFBIG;
 	if (scan->count == scan->capacity) {
 		size_t capacity = scan->capacity ? scan->capacity * 2 : 64;
-		struct fsd_name *more = reallocarray(scan->names, capacity, sizeof(*scan->names));
+		struct fids_name *more = reallocarray(scan->names, capacity, sizeof(*scan->names));
 
 		if (!more)
 			return -ENOMEM;
@@ -188,23 +186,23 @@ static int collect_name(void *arg, const char *name, size_t length, enum fsd_kin
 		scan->capacity = capacity;
 	}
 	entry = &scan->names[scan->count];
-	*entry = (struct fsd_name){.name = strndup(name, length), .kind = kind, .inode = inode};
+	*entry = (struct fids_name){.name = strndup(name, length), .kind = kind, .inode = inode};
 	if (!entry->name)
 		return -ENOMEM;
 	scan->count++;
-	scan->subdirs += kind == FSD_DIR;
+	scan->subdirs += kind == STORE_DIR;
 	return 0;
 }
 
 static int compare_scanned_names(const void *a, const void *b)
 {
-	return strcmp(((const struct fsd_name *)a)->name, ((const struct fsd_name *)b)->name);
+	return strcmp(((const struct fids_name *)a)->name, ((const struct fids_name *)b)->name);
 }
 
 /* A reproducible order: by vnode, and names of one object by their bytes. */
 static int by_vnode(const void *a, const void *b)
 {
-	uint32_t x = ((const struct fsd_name *)a)->vnode, y = ((const struct fsd_name *)b)->vnode;
+	uint32_t x = ((const struct fids_name *)a)->vnode, y = ((const struct fids_name *)b)->vnode;
 
 	return x < y ? -1 : x > y ? 1 : compare_scanned_names(a, b);
 }
@@ -221,58 +219,57 @@ static bool has_twins(struct scan *scan)
 }
 
 /* Read the status of a name that is new or may refer to another object than before. */
-static int look_at_name(struct fsd_volume *volume, const struct fsd_object *dir,
-			struct fsd_name *entry)
+static int look_at_name(struct export *export, const struct export_object *dir,
+			struct fids_name *entry)
 {
-	char path[FSD_PATH_MAX];
-	struct fsd_stat st;
+	char path[EXPORT_PATH_MAX];
+	struct export_stat st;
 	int rc, n = snprintf(path, sizeof(path), "%s%s%s", dir->path, dir->path[0] ? "/" : "",
 			     entry->name);
 
-	if (n >= FSD_PATH_MAX)
+	if (n >= EXPORT_PATH_MAX)
 		return 0; /* it is listed but cannot be opened */
-	rc = volume->layer->ops->stat_path(volume->layer, path, &st);
+	rc = export->layer->ops->stat_path(export->layer, path, &st);
 	if (rc == -ENOENT || (!rc && st.kind != entry->kind))
 		return -EAGAIN;
 	if (!rc) {
 		entry->now_inode = st.inode;
-		entry->now_birth = fsd_stat_birth(&st);
-		entry->now_seen = fsd_stat_stamp(&st);
+		entry->now_birth = export_stat_birth(&st);
+		entry->now_seen = export_stat_stamp(&st);
 	}
 	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE ? rc : 0;
 }
 
 /* Does everything that needs the disk. -EAGAIN: the directory changed meanwhile. */
-static int list_unchanged_directory(struct fsd_volume *volume, const struct fsd_object *dir,
+static int list_unchanged_directory(struct export *export, const struct export_object *dir,
 				    struct scan *scan)
 {
-	const struct fsd_layer_ops *ops = volume->layer->ops;
-	struct fsd_stat after;
-	int rc = fsd_volume_settle(volume, dir->path, &scan->before);
+	const struct export_layer_ops *ops = export->layer->ops;
+	struct export_stat after;
+	int rc = export_settle(export, dir->path, &scan->before);
 
 	if (rc)
 		return rc;
-	if (!fsd_volume_is_of(&dir->record, &scan->before))
+	if (!export_is_of(&dir->record, &scan->before))
 		return -ENOENT;
-	rc = ops->list(volume->layer, dir->path, collect_name, scan);
+	rc = ops->list(export->layer, dir->path, collect_name, scan);
 	if (rc)
 		return rc;
 	if (has_twins(scan))
 		return -EAGAIN;
-	rc = fsd_store_match(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
-			     scan->count);
+	rc = fids_match(export->fids, dir->fid.vnode, dir->fid.unique, scan->names, scan->count);
 	for (size_t i = 0; !rc && i < scan->count; i++)
 		if (!scan->names[i].known)
-			rc = look_at_name(volume, dir, &scan->names[i]);
+			rc = look_at_name(export, dir, &scan->names[i]);
 	if (rc)
 		return rc;
-	rc = ops->stat_path(volume->layer, dir->path, &after);
+	rc = ops->stat_path(export->layer, dir->path, &after);
 	if (rc)
 		return rc;
-	return fsd_stat_same(&scan->before, &after) ? 0 : -EAGAIN;
+	return export_stat_same(&scan->before, &after) ? 0 : -EAGAIN;
 }
 
-static int build_image(const struct fsd_record *r, struct scan *scan, uint8_t **bytes,
+static int build_image(const struct export_record *r, struct scan *scan, uint8_t **bytes,
 		       size_t *length)
 {
 	struct afs_dir image;
@@ -292,27 +289,26 @@ static int build_image(const struct fsd_record *r, struct scan *scan, uint8_t **
 }
 
 /* Store the listing in the record. *changed: promises on the directory must be broken. */
-static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
-			  const struct scan *scan, const uint8_t *bytes, size_t length,
-			  bool *changed)
+static int record_listing(struct export *export, struct export_object *dir, const struct scan *scan,
+			  const uint8_t *bytes, size_t length, bool *changed)
 {
-	struct fsd_record *r = &dir->record, new = *r;
+	struct export_record *r = &dir->record, new = *r;
 	bool first = r->image_hash == 0;
 	int rc;
 
-	new.image_hash = fsd_hash(bytes, length, 0);
+	new.image_hash = hash_bytes(bytes, length, 0);
 	new.image_hash += new.image_hash == 0; /* 0 = never listed */
 	new.image_length = length;
 	new.links = 2 + scan->subdirs;
 	new.inode = scan->before.inode;
-	new.birth = fsd_stat_birth(&scan->before);
-	new.seen = fsd_stat_stamp(&scan->before);
+	new.birth = export_stat_birth(&scan->before);
+	new.seen = export_stat_stamp(&scan->before);
 	new.refused = new.retry_ns = 0;
 	if (!first && new.image_hash != r->image_hash)
-		new.version = fsd_volume_next_version(r->version);
+		new.version = export_next_version(r->version);
 	/* The status may differ even if the names do not. */
 	*changed = !first && (new.version != r->version || new.seen != r->seen);
-	rc = fsd_store_update(volume->store, r, &new);
+	rc = fids_update(export->fids, r, &new);
 	if (!rc)
 		*r = new;
 	dir->st = scan->before;
@@ -320,25 +316,24 @@ static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
 }
 
 /* One attempt. -EAGAIN: the directory or its record changed meanwhile. */
-static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct scan *scan,
+static int scan_once(struct export *export, struct export_object *dir, struct scan *scan,
 		     uint8_t **bytes, size_t *length, bool *changed)
 {
-	int rc = list_unchanged_directory(volume, dir, scan);
+	int rc = list_unchanged_directory(export, dir, scan);
 
 	if (rc)
 		return rc;
-	rc = fsd_store_assign(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
-			      scan->count, fsd_volume_next_version(0), fsd_gone_add, &scan->gone);
+	rc = fids_assign(export->fids, dir->fid.vnode, dir->fid.unique, scan->names, scan->count,
+			 export_next_version(0), export_add_gone, &scan->gone);
 	if (rc)
 		return rc;
-	rc = fsd_store_find(volume->store, dir->fid.Vnode, dir->fid.Unique, 0, &dir->record, NULL,
-			    0);
+	rc = fids_find(export->fids, dir->fid.vnode, dir->fid.unique, 0, &dir->record, NULL, 0);
 	if (rc)
 		return rc;
 	rc = build_image(&dir->record, scan, bytes, length);
 	if (rc)
 		return rc;
-	rc = record_listing(volume, dir, scan, *bytes, *length, changed);
+	rc = record_listing(export, dir, scan, *bytes, *length, changed);
 	if (rc) {
 		free(*bytes);
 		*bytes = NULL;
@@ -350,63 +345,63 @@ static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct s
  * Too many names. The directory is not listed again until it changes, and then only after a pause,
  * so that listing it takes only a small part of a CPU.
  */
-static void refuse_directory(struct fsd_volume *volume, struct fsd_object *dir,
+static void refuse_directory(struct export *export, struct export_object *dir,
 			     const struct scan *scan, uint64_t begin_ns, const void *actor)
 {
-	struct fsd_record *r = &dir->record, new = *r;
+	struct export_record *r = &dir->record, new = *r;
 	uint64_t now = monotonic_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
 
-	new.refused = fsd_stat_stamp(&scan->before);
+	new.refused = export_stat_stamp(&scan->before);
 	new.retry_ns = now + (pause > REFUSED_MIN_NS ? pause : REFUSED_MIN_NS);
-	if (fsd_store_update(volume->store, r, &new))
+	if (fids_update(export->fids, r, &new))
 		return;
 	if (!r->refused) {
-		fsd_log(RXW_LOG_WARNING,
-			"directory /%s has more names than a client can list; "
-			"it is not served: split it",
-			dir->path);
-		fsd_volume_changed(volume, r->vnode, r->unique, actor);
+		export_log_line(&export->log, EXPORT_WARNING,
+				"directory /%s has more names than a client can list; "
+				"it is not served: split it",
+				dir->path);
+		export_report_change(export, r->vnode, r->unique, actor);
 	}
 	*r = new;
 }
 
 /* Wait until no other thread lists this directory. False: another one did, and has finished. */
-static bool enter_scan(struct fsd_volume *volume, struct image_scan *mine)
+static bool enter_scan(struct export *export, struct image_scan *mine)
 {
 	struct image_scan *other;
 	bool waited = false;
 
-	pthread_mutex_lock(&volume->scans_lock);
+	pthread_mutex_lock(&export->scans_lock);
 	for (;;) {
-		for (other = volume->scans; other && other->vnode != mine->vnode;)
+		for (other = export->scans; other && other->vnode != mine->vnode;)
 			other = other->next;
 		if (!other)
 			break;
 		waited = true;
-		pthread_cond_wait(&volume->scans_ended, &volume->scans_lock);
+		pthread_cond_wait(&export->scans_ended, &export->scans_lock);
 	}
 	if (!waited) {
-		mine->next = volume->scans;
-		volume->scans = mine;
+		mine->next = export->scans;
+		export->scans = mine;
 	}
-	pthread_mutex_unlock(&volume->scans_lock);
+	pthread_mutex_unlock(&export->scans_lock);
 	return !waited;
 }
 
-static void leave_scan(struct fsd_volume *volume, struct image_scan *mine)
+static void leave_scan(struct export *export, struct image_scan *mine)
 {
-	struct image_scan **at = &volume->scans;
+	struct image_scan **at = &export->scans;
 
-	pthread_mutex_lock(&volume->scans_lock);
+	pthread_mutex_lock(&export->scans_lock);
 	while (*at != mine)
 		at = &(*at)->next;
 	*at = mine->next;
-	pthread_cond_broadcast(&volume->scans_ended);
-	pthread_mutex_unlock(&volume->scans_lock);
+	pthread_cond_broadcast(&export->scans_ended);
+	pthread_mutex_unlock(&export->scans_lock);
 }
 
-static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
-		      struct fsd_image **image)
+static int scan_alone(struct export *export, struct export_object *dir, const void *actor,
+		      struct export_image **image)
 {
 	uint64_t begin = monotonic_ns();
 	struct scan scan = {0};
@@ -417,36 +412,36 @@ static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const v
 
 	for (int tries = 0; tries < SCAN_TRIES && rc == -EAGAIN; tries++) {
 		scan_reset(&scan);
-		rc = scan_once(volume, dir, &scan, &bytes, &length, &changed);
+		rc = scan_once(export, dir, &scan, &bytes, &length, &changed);
 	}
 	if (rc == -EFBIG)
-		refuse_directory(volume, dir, &scan, begin, actor);
+		refuse_directory(export, dir, &scan, begin, actor);
 	if (!rc) {
-		struct fsd_image *made = cache_add(&volume->images, &dir->record, bytes, length);
+		struct export_image *made = cache_add(&export->images, &dir->record, bytes, length);
 
 		if (!made)
 			rc = -ENOMEM;
 		else if (image)
 			*image = made;
 		else
-			fsd_image_release(volume, made);
+			export_release_image(export, made);
 		if (changed)
-			fsd_volume_changed(volume, dir->fid.Vnode, dir->fid.Unique, actor);
+			export_report_change(export, dir->fid.vnode, dir->fid.unique, actor);
 	}
 	scan_reset(&scan);
-	fsd_gone_report(volume, &scan.gone);
-	return rc == -EAGAIN ? AFS_VBUSY : rc;
+	export_report_gone(export, &scan.gone);
+	return rc == -EAGAIN ? STORE_VBUSY : rc;
 }
 
-int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void *actor,
-		   struct fsd_image **image)
+int export_scan_image(struct export *export, struct export_object *dir, const void *actor,
+		      struct export_image **image)
 {
-	struct image_scan mine = {.vnode = dir->fid.Vnode};
+	struct image_scan mine = {.vnode = dir->fid.vnode};
 	int rc;
 
-	if (!enter_scan(volume, &mine))
+	if (!enter_scan(export, &mine))
 		return -EAGAIN; /* the other thread has updated the record */
-	rc = scan_alone(volume, dir, actor, image);
-	leave_scan(volume, &mine);
+	rc = scan_alone(export, dir, actor, image);
+	leave_scan(export, &mine);
 	return rc;
 }

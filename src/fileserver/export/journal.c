@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of a volume store: a header, then entries, each with a checksum over its offset, the
- * random number of the file and its bytes. It is read once, when the store is opened; the rest from
+ * The file of the FIDs: a header, then entries, each with a checksum over its offset, the
+ * random number of the file and its bytes. It is read once, when it is opened; the rest from
  * the first incomplete entry on is dropped. When most of it is obsolete, the file is written again.
  */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,9 @@
 #include <unistd.h>
 #include <rxwire/xdr.h>
 
-#include "afs/numbers.h"
 #include "common/clock.h"
 #include "common/held.h"
-#include "fileserver/base/base.h"
-#include "fileserver/export/fids_private.h"
+#include "fileserver/export/fids.h"
 
 #define MAGIC	     "rxfsd\0\0\2" /* the last byte is the format */
 #define MAGIC_BYTES  8
@@ -43,41 +42,41 @@ enum entry {
 
 static uint32_t check_sum(uint64_t nonce, uint64_t offset, const uint8_t *entry, size_t length)
 {
-	return (uint32_t)(fsd_hash(entry, length, fsd_mix(nonce, offset)) >> 32);
+	return (uint32_t)(hash_bytes(entry, length, mix_word(nonce, offset)) >> 32);
 }
 
 /* Room for one entry and its frame. Nothing else may be added before finish_entry(). */
-static uint8_t *pending_room(struct fsd_store *store)
+static uint8_t *pending_room(struct fids *fids)
 {
-	size_t need = store->pending_length + FRAME_BYTES + ENTRY_MAX;
+	size_t need = fids->pending_length + FRAME_BYTES + ENTRY_MAX;
 
-	if (store->lost)
+	if (fids->lost)
 		return NULL;
-	if (need > store->pending_room) {
-		size_t room = need > store->pending_room * 2 ? need : store->pending_room * 2;
-		uint8_t *more = realloc(store->pending, room);
+	if (need > fids->pending_room) {
+		size_t room = need > fids->pending_room * 2 ? need : fids->pending_room * 2;
+		uint8_t *more = realloc(fids->pending, room);
 
 		if (!more) { /* the file would be inconsistent without this entry */
-			store->lost = true;
-			store->pending_length = 0;
+			fids->lost = true;
+			fids->pending_length = 0;
 			return NULL;
 		}
-		store->pending = more;
-		store->pending_room = room;
+		fids->pending = more;
+		fids->pending_room = room;
 	}
-	return store->pending + store->pending_length;
+	return fids->pending + fids->pending_length;
 }
 
-static void finish_entry(struct fsd_store *store, uint8_t *frame, const struct rxw_xdr *x)
+static void finish_entry(struct fids *fids, uint8_t *frame, const struct rxw_xdr *x)
 {
 	/* Every entry fits ENTRY_MAX. */
 	assert(rxw_xdr_ok(x));
-	assert(frame == store->pending + store->pending_length);
+	assert(frame == fids->pending + fids->pending_length);
 	rxw_xdr_store32(frame, (uint32_t)rxw_xdr_used(x));
-	store->pending_length += FRAME_BYTES + rxw_xdr_used(x);
+	fids->pending_length += FRAME_BYTES + rxw_xdr_used(x);
 }
 
-static void put_meta(struct rxw_xdr *x, const struct fsd_meta *meta)
+static void put_meta(struct rxw_xdr *x, const struct fids_meta *meta)
 {
 	rxw_xdr_put_u32(x, ENTRY_META);
 	rxw_xdr_put_u32(x, meta->volume);
@@ -111,58 +110,58 @@ static void put_name_entry(struct rxw_xdr *x, enum entry entry, const struct nam
 	rxw_xdr_put_string(x, name->text, UINT32_MAX);
 }
 
-void fsd_journal_node(struct fsd_store *store, const struct node *node)
+void journal_node(struct fids *fids, const struct node *node)
 {
-	uint8_t *frame = pending_room(store);
+	uint8_t *frame = pending_room(fids);
 	struct rxw_xdr x;
 
 	if (!frame)
 		return;
 	rxw_xdr_writer(&x, frame + FRAME_BYTES, ENTRY_MAX);
 	put_node(&x, node);
-	finish_entry(store, frame, &x);
+	finish_entry(fids, frame, &x);
 }
 
-static void add_name_entry(struct fsd_store *store, enum entry entry, const struct name *name)
+static void add_name_entry(struct fids *fids, enum entry entry, const struct name *name)
 {
-	uint8_t *frame = pending_room(store);
+	uint8_t *frame = pending_room(fids);
 	struct rxw_xdr x;
 
 	if (!frame)
 		return;
 	rxw_xdr_writer(&x, frame + FRAME_BYTES, ENTRY_MAX);
 	put_name_entry(&x, entry, name);
-	finish_entry(store, frame, &x);
+	finish_entry(fids, frame, &x);
 }
 
-void fsd_journal_name(struct fsd_store *store, const struct name *name)
+void journal_name(struct fids *fids, const struct name *name)
 {
-	add_name_entry(store, ENTRY_NAME, name);
+	add_name_entry(fids, ENTRY_NAME, name);
 }
 
-void fsd_journal_unname(struct fsd_store *store, const struct name *name)
+void journal_unname(struct fids *fids, const struct name *name)
 {
-	add_name_entry(store, ENTRY_UNNAME, name);
+	add_name_entry(fids, ENTRY_UNNAME, name);
 }
 
 /* -- reading -- */
 
-static int apply_meta(struct fsd_store *store, struct rxw_xdr *x)
+static int apply_meta(struct fids *fids, struct rxw_xdr *x)
 {
-	struct fsd_meta *meta = &store->meta;
+	struct fids_meta *meta = &fids->meta;
 
 	rxw_xdr_get_u32(x, &meta->volume);
 	rxw_xdr_get_u32(x, &meta->creation);
 	rxw_xdr_get_u64(x, &meta->root_inode);
 	rxw_xdr_copy_string(x, sizeof(meta->root) - 1, meta->root);
-	store->has_meta = rxw_xdr_ok(x) && meta->volume;
-	return store->has_meta ? 0 : -EBADMSG;
+	fids->has_meta = rxw_xdr_ok(x) && meta->volume;
+	return fids->has_meta ? 0 : -EBADMSG;
 }
 
 /* Every number is checked: a checksum may match by chance. */
-static int apply_node(struct fsd_store *store, struct rxw_xdr *x)
+static int apply_node(struct fids *fids, struct rxw_xdr *x)
 {
-	struct fsd_record r = {0};
+	struct export_record r = {0};
 	uint32_t kind = 0;
 	struct node *old;
 
@@ -173,73 +172,73 @@ static int apply_node(struct fsd_store *store, struct rxw_xdr *x)
 	rxw_xdr_get_u64(x, &r.inode);
 	rxw_xdr_get_u32(x, &r.birth);
 	rxw_xdr_get_u64(x, &r.seen);
-	if (kind == FSD_DIR) {
+	if (kind == STORE_DIR) {
 		rxw_xdr_get_u64(x, &r.image_length);
 		rxw_xdr_get_u64(x, &r.image_hash);
 		rxw_xdr_get_u32(x, &r.links);
 	}
-	if (!rxw_xdr_ok(x) || kind < FSD_FILE || kind > FSD_SYMLINK || r.vnode == 0 ||
-	    r.unique == 0 || (r.vnode & 1) != (kind == FSD_DIR))
+	if (!rxw_xdr_ok(x) || kind < STORE_FILE || kind > STORE_SYMLINK || r.vnode == 0 ||
+	    r.unique == 0 || (r.vnode & 1) != (kind == STORE_DIR))
 		return -EBADMSG;
-	r.kind = (enum fsd_kind)kind;
-	old = fsd_node_find(store, r.vnode);
-	if (old && old->unique != r.unique && !old->names && old->vnode != AFS_ROOT_VNODE) {
-		fsd_node_drop(store, old, NULL, NULL); /* its vnode was reused */
+	r.kind = (enum store_kind)kind;
+	old = fids_find_node(fids, r.vnode);
+	if (old && old->unique != r.unique && !old->names && old->vnode != STORE_ROOT_VNODE) {
+		fids_drop_node(fids, old, NULL, NULL); /* its vnode was reused */
 		old = NULL;
 	}
 	/* Older than the tables that were written to this file: see write_node_tables(). */
 	if (old && (old->unique != r.unique || old->kind != kind))
 		return 0;
-	if (!fsd_node_put(store, &r))
+	if (!fids_put_node(fids, &r))
 		return -ENOMEM;
-	if (store->next_vnode[r.vnode & 1] <= r.vnode && r.vnode < 0xfffffffc)
-		store->next_vnode[r.vnode & 1] = r.vnode + 2;
+	if (fids->next_vnode[r.vnode & 1] <= r.vnode && r.vnode < 0xfffffffc)
+		fids->next_vnode[r.vnode & 1] = r.vnode + 2;
 	return 0;
 }
 
-static int apply_name(struct fsd_store *store, struct rxw_xdr *x, enum entry entry)
+static int apply_name(struct fids *fids, struct rxw_xdr *x, enum entry entry)
 {
-	char text[FSD_NAME_MAX + 1] = "";
+	char text[STORE_NAME_MAX + 1] = "";
 	uint32_t parent_number = 0, number = 0;
 	struct node *parent, *node;
 	struct name *name;
 
 	rxw_xdr_get_u32(x, &parent_number);
 	rxw_xdr_get_u32(x, &number);
-	rxw_xdr_copy_string(x, FSD_NAME_MAX, text);
+	rxw_xdr_copy_string(x, STORE_NAME_MAX, text);
 	if (!rxw_xdr_ok(x) || !*text || strchr(text, '/') || !strcmp(text, ".") ||
 	    !strcmp(text, ".."))
 		return -EBADMSG;
-	parent = fsd_node_find(store, parent_number);
-	node = fsd_node_find(store, number);
-	name = parent && parent->dir ? fsd_name_find(store, parent, text) : NULL;
+	parent = fids_find_node(fids, parent_number);
+	node = fids_find_node(fids, number);
+	name = parent && parent->dir ? fids_find_name(fids, parent, text) : NULL;
 	if (entry == ENTRY_UNNAME) {
 		if (name && name->node == node)
-			fsd_name_unhook(store, name);
+			fids_unhook_name(fids, name);
 		return 0; /* the node may get another name; see drop_nameless() */
 	}
 	/* A name that does not fit is older than the tables that were written to this file. */
-	if (!parent || !parent->dir || !node || name || node->vnode == AFS_ROOT_VNODE ||
-	    (node->dir && fsd_node_below(parent, node)))
+	if (!parent || !parent->dir || !node || name || node->vnode == STORE_ROOT_VNODE ||
+	    (node->dir && fids_is_below(parent, node)))
 		return 0;
-	return fsd_name_add(store, parent, text, node);
+	return fids_add_name(fids, parent, text, node);
 }
 
-static int apply_entry(struct fsd_store *store, const uint8_t *entry, size_t length)
+static int apply_entry(struct fids *fids, const uint8_t *entry, size_t length)
 {
 	struct rxw_xdr x;
 	uint32_t type = 0;
 
 	rxw_xdr_reader(&x, entry, length);
 	rxw_xdr_get_u32(&x, &type);
-	if (!store->has_meta)
-		return type == ENTRY_META ? apply_meta(store, &x) : -EBADMSG;
+	if (!fids->has_meta)
+		return type == ENTRY_META ? apply_meta(fids, &x) : -EBADMSG;
 	switch (type) {
 	case ENTRY_NODE:
-		return apply_node(store, &x);
+		return apply_node(fids, &x);
 	case ENTRY_NAME:
 	case ENTRY_UNNAME:
-		return apply_name(store, &x, (enum entry)type);
+		return apply_name(fids, &x, (enum entry)type);
 	default:
 		return -EBADMSG;
 	}
@@ -275,7 +274,7 @@ static const uint8_t *take_input(struct input *input, size_t length, int *rc)
 }
 
 /* Apply all complete entries. Returns 0 also if the rest is damaged. */
-static int replay_entries(struct fsd_store *store, struct input *input)
+static int replay_entries(struct fids *fids, struct input *input)
 {
 	const uint8_t *frame, *entry;
 	int rc = 0;
@@ -286,39 +285,39 @@ static int replay_entries(struct fsd_store *store, struct input *input)
 		if (length == 0 || length > ENTRY_MAX)
 			break;
 		entry = take_input(input, length, &rc);
-		if (!entry || check_sum(store->nonce, store->offset, entry, length) != sum)
+		if (!entry || check_sum(fids->nonce, fids->offset, entry, length) != sum)
 			break;
-		rc = apply_entry(store, entry, length);
+		rc = apply_entry(fids, entry, length);
 		if (rc == -EBADMSG)
 			rc = 0, entry = NULL;
 		if (rc || !entry)
 			break;
-		store->offset += FRAME_BYTES + length;
+		fids->offset += FRAME_BYTES + length;
 	}
 	return rc;
 }
 
 /* At the end: remove nodes without a name. */
-static void drop_nameless(struct fsd_store *store)
+static void drop_nameless(struct fids *fids)
 {
-	for (size_t i = 0; i < store->nodes.size; i++) {
-		struct node *node = *htable_chain(&store->nodes, i);
+	for (size_t i = 0; i < fids->nodes.size; i++) {
+		struct node *node = *htable_chain(&fids->nodes, i);
 
 		while (node) {
-			if (node->names || node->vnode == AFS_ROOT_VNODE) {
+			if (node->names || node->vnode == STORE_ROOT_VNODE) {
 				node = node->by_vnode;
 				continue;
 			}
 			/* This may remove other nodes of the chain: start again. */
-			fsd_node_drop(store, node, NULL, NULL);
-			node = *htable_chain(&store->nodes, i);
+			fids_drop_node(fids, node, NULL, NULL);
+			node = *htable_chain(&fids->nodes, i);
 		}
 	}
 }
 
-static int read_journal(struct fsd_store *store, uint64_t size)
+static int read_journal(struct fids *fids, uint64_t size)
 {
-	struct input input = {.fd = store->fd, .buffer = malloc(BUFFER_BYTES)};
+	struct input input = {.fd = fids->fd, .buffer = malloc(BUFFER_BYTES)};
 	const uint8_t *head;
 	int rc = 0;
 
@@ -330,41 +329,42 @@ static int read_journal(struct fsd_store *store, uint64_t size)
 	rc = -EILSEQ;
 	if (!head || memcmp(head, MAGIC, MAGIC_BYTES) != 0)
 		goto out;
-	store->nonce = rxw_xdr_load64(head + MAGIC_BYTES);
-	store->offset = HEAD_BYTES;
-	rc = replay_entries(store, &input);
-	if (!rc && (!store->has_meta || !fsd_node_find(store, AFS_ROOT_VNODE)))
+	fids->nonce = rxw_xdr_load64(head + MAGIC_BYTES);
+	fids->offset = HEAD_BYTES;
+	rc = replay_entries(fids, &input);
+	if (!rc && (!fids->has_meta || !fids_find_node(fids, STORE_ROOT_VNODE)))
 		rc = -EBADMSG;
 out:
 	free(input.buffer);
 	if (rc)
 		return rc;
-	drop_nameless(store);
-	if (store->offset < size) {
-		fsd_log(RXW_LOG_WARNING,
+	drop_nameless(fids);
+	if (fids->offset < size) {
+		export_log_line(
+			&fids->log, EXPORT_WARNING,
 			"%s: the last %llu of %llu bytes are damaged or incomplete and were "
 			"dropped; clients fetch the files concerned again",
-			store->path, (unsigned long long)(size - store->offset),
+			fids->path, (unsigned long long)(size - fids->offset),
 			(unsigned long long)size);
 		/* If the rest cannot be removed, the whole file is written again. */
-		if (ftruncate(store->fd, (off_t)store->offset) < 0)
-			store->lost = true;
+		if (ftruncate(fids->fd, (off_t)fids->offset) < 0)
+			fids->lost = true;
 	}
 	return 0;
 }
 
-int fsd_journal_open(struct fsd_store *store)
+int journal_open(struct fids *fids)
 {
 	struct stat st;
 
-	store->fd = open(store->path, O_RDWR | O_CLOEXEC);
-	if (store->fd < 0 && errno == ENOENT)
-		store->fd = open(store->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (store->fd < 0 || fstat(store->fd, &st) < 0)
+	fids->fd = open(fids->path, O_RDWR | O_CLOEXEC);
+	if (fids->fd < 0 && errno == ENOENT)
+		fids->fd = open(fids->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fids->fd < 0 || fstat(fids->fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EILSEQ;
-	return st.st_size == 0 ? 0 : read_journal(store, (uint64_t)st.st_size);
+	return st.st_size == 0 ? 0 : read_journal(fids, (uint64_t)st.st_size);
 }
 
 /* -- writing -- */
@@ -433,9 +433,9 @@ static void output_end(struct output *out, const struct rxw_xdr *x)
  * changes are appended afterwards, so an entry that is newer or older than its neighbours does no
  * harm.
  */
-static void write_node_tables(struct fsd_store *store, struct output *out)
+static void write_node_tables(struct fids *fids, struct output *out)
 {
-	const struct htable *tables[2] = {&store->nodes, &store->names};
+	const struct htable *tables[2] = {&fids->nodes, &fids->names};
 
 	for (int pass = 0; pass < 2; pass++) {
 		bool more = true;
@@ -444,7 +444,7 @@ static void write_node_tables(struct fsd_store *store, struct output *out)
 			/* Leaves room for the rest of a chain of usual length. */
 			size_t full = BUFFER_BYTES / 2;
 
-			pthread_rwlock_rdlock(&store->lock);
+			pthread_rwlock_rdlock(&fids->lock);
 			for (size_t end = i + CHAINS_STEP;
 			     i < end && i < tables[pass]->size && out->length < full; i++) {
 				void *item = *htable_chain(tables[pass], i);
@@ -463,13 +463,13 @@ static void write_node_tables(struct fsd_store *store, struct output *out)
 				}
 			}
 			more = i < tables[pass]->size;
-			pthread_rwlock_unlock(&store->lock);
+			pthread_rwlock_unlock(&fids->lock);
 			output_flush(out);
 		}
 	}
 }
 
-static void write_new(struct fsd_store *store, struct output *out)
+static void write_new(struct fids *fids, struct output *out)
 {
 	struct rxw_xdr x;
 
@@ -478,32 +478,32 @@ static void write_new(struct fsd_store *store, struct output *out)
 	out->rc = write_journal_bytes(out->fd, out->buffer, HEAD_BYTES, 0);
 	out->offset = HEAD_BYTES;
 	output_begin(out, &x);
-	put_meta(&x, &store->meta);
+	put_meta(&x, &fids->meta);
 	output_end(out, &x);
-	write_node_tables(store, out);
+	write_node_tables(fids, out);
 	if (!out->rc && fsync(out->fd) < 0)
 		out->rc = -errno;
 }
 
-int fsd_journal_rewrite(struct fsd_store *store)
+int journal_rewrite(struct fids *fids)
 {
 	struct output out = {.fd = -1, .buffer = malloc(BUFFER_BYTES)};
-	size_t length = strlen(store->path) + 5;
+	size_t length = strlen(fids->path) + 5;
 	char *path = malloc(length);
 
-	assert(mutex_is_held(&store->writing));
+	assert(mutex_is_held(&fids->writing));
 	if (!out.buffer || !path) {
 		out.rc = -ENOMEM;
 	} else if (getrandom(&out.nonce, sizeof(out.nonce), 0) != sizeof(out.nonce)) {
 		out.rc = -EIO;
 	} else {
-		snprintf(path, length, "%s.new", store->path);
+		snprintf(path, length, "%s.new", fids->path);
 		out.fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		if (out.fd < 0)
 			out.rc = -errno;
 		else
-			write_new(store, &out);
-		if (!out.rc && rename(path, store->path) < 0)
+			write_new(fids, &out);
+		if (!out.rc && rename(path, fids->path) < 0)
 			out.rc = -errno;
 		if (out.rc && out.fd >= 0)
 			unlink(path);
@@ -512,10 +512,10 @@ int fsd_journal_rewrite(struct fsd_store *store)
 		if (out.fd >= 0)
 			close(out.fd);
 	} else {
-		close(store->fd);
-		store->fd = out.fd;
-		store->nonce = out.nonce;
-		store->offset = out.offset;
+		close(fids->fd);
+		fids->fd = out.fd;
+		fids->nonce = out.nonce;
+		fids->offset = out.offset;
 	}
 	free(out.buffer);
 	free(path);
@@ -523,105 +523,120 @@ int fsd_journal_rewrite(struct fsd_store *store)
 }
 
 /* Take the pending entries. */
-static uint8_t *take_pending(struct fsd_store *store, size_t *length)
+static uint8_t *take_pending(struct fids *fids, size_t *length)
 {
 	uint8_t *bytes;
 
-	pthread_rwlock_wrlock(&store->lock);
-	bytes = store->pending;
-	*length = store->pending_length;
-	store->pending = NULL;
-	store->pending_length = store->pending_room = 0;
-	pthread_rwlock_unlock(&store->lock);
+	pthread_rwlock_wrlock(&fids->lock);
+	bytes = fids->pending;
+	*length = fids->pending_length;
+	fids->pending = NULL;
+	fids->pending_length = fids->pending_room = 0;
+	pthread_rwlock_unlock(&fids->lock);
 	return bytes;
 }
 
-static void set_lost(struct fsd_store *store, bool lost)
+static void set_lost(struct fids *fids, bool lost)
 {
-	pthread_rwlock_wrlock(&store->lock);
-	store->lost = lost;
+	pthread_rwlock_wrlock(&fids->lock);
+	fids->lost = lost;
 	if (lost)
-		store->pending_length = 0;
-	pthread_rwlock_unlock(&store->lock);
+		fids->pending_length = 0;
+	pthread_rwlock_unlock(&fids->lock);
 }
 
-static void report_failed_write(struct fsd_store *store, int rc)
+static void report_failed_write(struct fids *fids, int rc)
 {
-	if (!store->said)
-		fsd_log(RXW_LOG_WARNING,
-			"cannot write %s: %s; files are still served, but new FIDs "
-			"change when the server is restarted",
-			store->path, strerror(-rc));
-	store->said = true;
-	store->retry_ns = monotonic_ns() + RETRY_NS;
+	if (!fids->said)
+		export_log_line(&fids->log, EXPORT_WARNING,
+				"cannot write %s: %s; files are still served, but new FIDs "
+				"change when the server is restarted",
+				fids->path, strerror(-rc));
+	fids->said = true;
+	fids->retry_ns = monotonic_ns() + RETRY_NS;
 }
 
-static void rewrite_journal(struct fsd_store *store)
+static void rewrite_journal(struct fids *fids)
 {
 	int rc;
 
 	/* From now on changes are collected for the new file. */
-	set_lost(store, false);
-	rc = fsd_journal_rewrite(store);
+	set_lost(fids, false);
+	rc = journal_rewrite(fids);
 	if (rc) {
-		set_lost(store, true);
-		report_failed_write(store, rc);
-	} else if (store->said) {
-		store->said = false;
-		fsd_log(RXW_LOG_INFO, "%s has been written again", store->path);
+		set_lost(fids, true);
+		report_failed_write(fids, rc);
+	} else if (fids->said) {
+		fids->said = false;
+		export_log_line(&fids->log, EXPORT_INFO, "%s has been written again", fids->path);
 	}
 }
 
-static void write_pending(struct fsd_store *store)
+static void write_pending(struct fids *fids)
 {
 	size_t length;
-	uint8_t *bytes = take_pending(store, &length);
+	uint8_t *bytes = take_pending(fids, &length);
 	int rc;
 
-	seal_entries(bytes, length, store->nonce, store->offset);
-	rc = write_journal_bytes(store->fd, bytes, length, store->offset);
+	seal_entries(bytes, length, fids->nonce, fids->offset);
+	rc = write_journal_bytes(fids->fd, bytes, length, fids->offset);
 	free(bytes);
 	if (!rc) {
-		store->offset += length;
+		fids->offset += length;
 		return;
 	}
 	/* Remove what may have been written in part. */
-	if (ftruncate(store->fd, (off_t)store->offset) < 0)
+	if (ftruncate(fids->fd, (off_t)fids->offset) < 0)
 		rc = rc ? rc : -errno;
-	set_lost(store, true);
-	report_failed_write(store, rc);
+	set_lost(fids, true);
+	report_failed_write(fids, rc);
 }
 
-static bool has_outgrown(struct fsd_store *store)
+static bool has_outgrown(struct fids *fids)
 {
 	uint64_t live;
 
-	pthread_rwlock_rdlock(&store->lock);
-	live = (uint64_t)store->nodes.count * NODE_BYTES * 2;
-	pthread_rwlock_unlock(&store->lock);
-	return store->offset > REWRITE_MIN && store->offset > 3 * live;
+	pthread_rwlock_rdlock(&fids->lock);
+	live = (uint64_t)fids->nodes.count * NODE_BYTES * 2;
+	pthread_rwlock_unlock(&fids->lock);
+	return fids->offset > REWRITE_MIN && fids->offset > 3 * live;
 }
 
-void fsd_journal_flush(struct fsd_store *store)
+void journal_flush(struct fids *fids)
 {
 	/* The holder of `writing` checks again after releasing it. */
-	while ((store->pending_length || (store->lost && monotonic_ns() >= store->retry_ns)) &&
-	       pthread_mutex_trylock(&store->writing) == 0) {
-		if (store->lost || has_outgrown(store))
-			rewrite_journal(store);
-		if (!store->lost && store->pending_length)
-			write_pending(store);
-		pthread_mutex_unlock(&store->writing);
+	while ((fids->pending_length || (fids->lost && monotonic_ns() >= fids->retry_ns)) &&
+	       pthread_mutex_trylock(&fids->writing) == 0) {
+		if (fids->lost || has_outgrown(fids))
+			rewrite_journal(fids);
+		if (!fids->lost && fids->pending_length)
+			write_pending(fids);
+		pthread_mutex_unlock(&fids->writing);
 	}
 }
 
-void fsd_journal_close(struct fsd_store *store)
+void journal_close(struct fids *fids)
 {
-	if (store->fd >= 0) {
-		store->retry_ns = 0;
-		fsd_journal_flush(store);
-		fsync(store->fd);
-		close(store->fd);
+	if (fids->fd >= 0) {
+		fids->retry_ns = 0;
+		journal_flush(fids);
+		fsync(fids->fd);
+		close(fids->fd);
 	}
-	free(store->pending);
+	free(fids->pending);
+}
+
+/* -- the log -- */
+
+void export_log_line(const struct export_log *log, int level, const char *format, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	if (!log->line)
+		return;
+	va_start(ap, format);
+	vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	log->line(log->arg, level, line);
 }

@@ -1,55 +1,235 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A volume over a directory tree: lookup of FIDs, status, opening of files. */
+/* Objects of the exported directory: lookup of FIDs, versions, status, rights, opening of files. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
-#include "afs/fetchstatus.h"
-#include "afs/numbers.h"
 #include "common/clock.h"
-#include "fileserver/base/base.h"
-#include "fileserver/export/object_private.h"
+#include "fileserver/export/object.h"
 
 #define OPEN_TRIES  4
 #define IMAGE_TRIES 5
 #define GET_TRIES   100
+#define CACHE_NS    1000000000ull /* how long a result is used again */
 
-static int check_fid(const struct fsd_volume *volume, const AFSFid *fid)
+/* -- results and changes -- */
+
+int export_result(int rc)
 {
-	if (fid->Volume == 0 || fid->Vnode == 0)
-		return -EINVAL;
-	return fid->Volume == volume->id ? 0 : AFS_VNOVOL;
+	switch (rc) {
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ELOOP:
+	case -EXDEV:
+		return STORE_VNOVNODE;
+	case -EAGAIN:
+		return STORE_VBUSY; /* the client waits and tries again */
+	case -EPERM:
+		return -EACCES;
+	default:
+		return rc;
+	}
 }
 
-int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_PATH_MAX],
-		    struct fsd_record *record)
+void export_report_change(struct export *export, uint32_t vnode, uint32_t unique, const void *actor)
 {
-	int rc = check_fid(volume, fid);
+	struct store_fid fid = {export->id, vnode, unique};
+
+	if (export->hooks.changed)
+		export->hooks.changed(export->hooks.arg, &fid, actor);
+}
+
+/*
+ * Versions follow the clock, in microseconds. Even if the state is lost or replaced by an old copy,
+ * a FID and version that a client has seen never stand for other data.
+ */
+uint64_t export_next_version(uint64_t version)
+{
+	int64_t now = wall_ns() / 1000;
+
+	return now > 0 && (uint64_t)now > version ? (uint64_t)now : version + 1;
+}
+
+int export_settle(struct export *export, const char *path, struct export_stat *st)
+{
+	for (int tries = 0;; tries++) {
+		int rc = export->layer->ops->stat_path(export->layer, path, st);
+		int64_t age = wall_ns() - st->ctime_ns;
+
+		if (rc || age < 0 || age >= EXPORT_TICK_NS || tries == 3)
+			return rc;
+		struct timespec ts = {.tv_nsec = (long)(EXPORT_TICK_NS - age)};
+
+		nanosleep(&ts, NULL);
+	}
+}
+
+bool export_is_of(const struct export_record *record, const struct export_stat *st)
+{
+	uint32_t birth = export_stat_birth(st);
+
+	if (st->kind != record->kind)
+		return false;
+	if (record->inode == 0 || record->vnode == STORE_ROOT_VNODE)
+		return true;
+	/* A link cannot change: if it differs, it is another link. */
+	if (st->kind == STORE_SYMLINK && record->seen)
+		return export_stat_stamp(st) == record->seen;
+	return st->inode == record->inode && (!birth || !record->birth || birth == record->birth);
+}
+
+void export_add_gone(void *arg, uint32_t vnode, uint32_t unique)
+{
+	struct export_gone *gone = arg;
+
+	if (gone->count == gone->room) {
+		size_t room = gone->room ? gone->room * 2 : 64;
+		uint32_t *more = reallocarray(gone->fids, room, 2 * sizeof(*more));
+
+		if (!more)
+			return; /* the promises will expire */
+		gone->fids = more;
+		gone->room = room;
+	}
+	gone->fids[2 * gone->count] = vnode;
+	gone->fids[2 * gone->count++ + 1] = unique;
+}
+
+void export_report_gone(struct export *export, struct export_gone *gone)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		export_report_change(export, gone->fids[2 * i], gone->fids[2 * i + 1], NULL);
+	free(gone->fids);
+}
+
+/* -- access by permission bits: those for "other", from the root of the export down -- */
+
+/* Every directory on the way to `path` must let "other" pass. 1, 0 or -errno. */
+static int walk_allowed(struct export *export, const char *path)
+{
+	char prefix[EXPORT_PATH_MAX];
+	size_t length = 0;
+
+	for (;;) {
+		struct export_stat st;
+		int rc;
+
+		memcpy(prefix, path, length);
+		prefix[length] = 0;
+		rc = export->layer->ops->stat_path(export->layer, prefix, &st);
+		if (rc)
+			return rc;
+		if (st.kind != STORE_DIR)
+			return -ENOTDIR;
+		if (!(st.mode & S_IXOTH))
+			return 0;
+
+		const char *from = path + length + (length > 0);
+		const char *slash = strchr(from, '/');
+
+		if (!slash)
+			return 1;
+		length = (size_t)(slash - path);
+	}
+}
+
+static int check_access_path(struct export *export, const struct export_object *object)
+{
+	const struct export_record *r = &object->record;
+	uint64_t now = (uint64_t)read_clock_ns(CLOCK_MONOTONIC_COARSE);
+	struct access_slot *slot;
+	int allowed = -1;
+
+	if (export->all_files || r->vnode == STORE_ROOT_VNODE)
+		return 0;
+	slot = &export->access[r->parent % ACCESS_SLOTS];
+	pthread_mutex_lock(&export->access_lock);
+	if (slot->vnode == r->parent && slot->unique == r->parent_unique && now < slot->until_ns)
+		allowed = slot->allowed;
+	pthread_mutex_unlock(&export->access_lock);
+	if (allowed < 0) {
+		allowed = walk_allowed(export, object->path);
+		if (allowed < 0)
+			return allowed;
+		pthread_mutex_lock(&export->access_lock);
+		*slot = (struct access_slot){.vnode = r->parent,
+					     .unique = r->parent_unique,
+					     .allowed = allowed,
+					     .until_ns = now + CACHE_NS};
+		pthread_mutex_unlock(&export->access_lock);
+	}
+	return allowed ? 0 : -EACCES;
+}
+
+void export_forget_access(struct export *export)
+{
+	pthread_mutex_lock(&export->access_lock);
+	memset(export->access, 0, sizeof(export->access));
+	pthread_mutex_unlock(&export->access_lock);
+}
+
+/* Rights on the object itself; the directories above it have been checked. */
+static uint32_t derive_rights(const struct export *export, const struct export_stat *st)
+{
+	uint32_t rights = 0;
+
+	/*
+	 * Read permission includes read locks: clients check these rights before they ask for one.
+	 */
+	if (export->all_files || st->kind == STORE_SYMLINK)
+		return STORE_READ | STORE_LOOKUP | STORE_LOCK;
+	/* The status of a file that may not be read is available, as it is in the export itself. */
+	if (st->kind == STORE_FILE)
+		return st->mode & S_IROTH ? STORE_READ | STORE_LOOKUP | STORE_LOCK : STORE_LOOKUP;
+	/*
+	 * In AFS the rights of a directory apply to its names (l) and to the files in it (r, k).
+	 */
+	if (st->mode & S_IROTH)
+		rights |= STORE_LOOKUP;
+	if (st->mode & S_IXOTH)
+		rights |= STORE_READ | STORE_LOCK;
+	return rights;
+}
+
+/* -- objects -- */
+
+static int check_fid(const struct export *export, const struct store_fid *fid)
+{
+	if (fid->volume == 0 || fid->vnode == 0)
+		return -EINVAL;
+	return fid->volume == export->id ? 0 : STORE_VNOVOL;
+}
+
+int export_find_path(struct export *export, const struct store_fid *fid, char path[EXPORT_PATH_MAX],
+		     struct export_record *record)
+{
+	int rc = check_fid(export, fid);
 
 	if (rc)
 		return rc;
-	return fsd_volume_error(fsd_store_find(volume->store, fid->Vnode, fid->Unique, 0, record,
-					       path, FSD_PATH_MAX));
+	return export_result(
+		fids_find(export->fids, fid->vnode, fid->unique, 0, record, path, EXPORT_PATH_MAX));
 }
 
 /*
  * The name does not refer to the object any more. If it was the object's last name, its FID must
  * never be used again.
  */
-static void forget_name(struct fsd_volume *volume, const struct fsd_object *object,
+static void forget_name(struct export *export, const struct export_object *object,
 			const void *actor)
 {
-	const struct fsd_record *r = &object->record;
+	const struct export_record *r = &object->record;
 	const char *slash = strrchr(object->path, '/');
-	struct fsd_gone gone = {0};
+	struct export_gone gone = {0};
 
-	fsd_store_unname(volume->store, r->parent, r->parent_unique,
-			 slash ? slash + 1 : object->path, r->vnode, fsd_gone_add, &gone);
+	fids_unname(export->fids, r->parent, r->parent_unique, slash ? slash + 1 : object->path,
+		    r->vnode, export_add_gone, &gone);
 	if (gone.count)
-		fsd_volume_changed(volume, r->parent, r->parent_unique, actor);
-	fsd_gone_report(volume, &gone);
+		export_report_change(export, r->parent, r->parent_unique, actor);
+	export_report_gone(export, &gone);
 }
 
 /*
@@ -57,26 +237,26 @@ static void forget_name(struct fsd_volume *volume, const struct fsd_object *obje
  * The record was read before the object's status and must not have changed since, so that versions
  * follow the order of changes in the tree.
  */
-static int refresh_version(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+static int refresh_version(struct export *export, struct export_object *object, const void *actor)
 {
-	struct fsd_record *r = &object->record, new = *r;
+	struct export_record *r = &object->record, new = *r;
 	int rc;
 
-	new.seen = fsd_stat_stamp(&object->st);
+	new.seen = export_stat_stamp(&object->st);
 	if (r->seen == new.seen)
 		return 0;
 	new.inode = object->st.inode;
-	new.birth = fsd_stat_birth(&object->st);
+	new.birth = export_stat_birth(&object->st);
 	new.clean = false;
-	if (r->kind == FSD_DIR)
+	if (r->kind == STORE_DIR)
 		new.image_length = 0;
 	else if (r->seen)
-		new.version = fsd_volume_next_version(r->version);
-	rc = fsd_store_update(volume->store, r, &new);
+		new.version = export_next_version(r->version);
+	rc = fids_update(export->fids, r, &new);
 	if (rc)
 		return rc;
 	if (r->seen)
-		fsd_volume_changed(volume, object->fid.Vnode, object->fid.Unique, actor);
+		export_report_change(export, object->fid.vnode, object->fid.unique, actor);
 	*r = new;
 	return 0;
 }
@@ -86,109 +266,102 @@ static uint32_t to_seconds(int64_t ns)
 	return ns < 0 ? 0 : (uint32_t)(ns / 1000000000);
 }
 
-static void fill_status(const struct fsd_volume *volume, struct fsd_object *object)
+static void fill_status(const struct export *export, struct export_object *object)
 {
-	const struct fsd_record *r = &object->record;
-	const struct fsd_stat *st = &object->st;
-	AFSFetchStatus *s = &object->status;
+	const struct export_record *r = &object->record;
+	const struct export_stat *st = &object->st;
+	bool directory = r->kind == STORE_DIR;
+	uint32_t rights = derive_rights(export, st);
 
-	memset(s, 0, sizeof(*s));
-	s->InterfaceVersion = 1;
-	s->FileType = r->kind == FSD_DIR       ? AFS_TYPE_DIR
-		      : r->kind == FSD_SYMLINK ? AFS_TYPE_SYMLINK
-					       : AFS_TYPE_FILE;
-	s->LinkCount = st->links;
-	afs_status_set_length(s, st->size);
-	afs_status_set_version(s, r->version);
-	s->Author = st->uid;
-	s->Owner = st->uid;
-	s->Group = st->gid;
-	s->CallerAccess = s->AnonymousAccess = fsd_access_rights(volume, st);
-	/* Clients take a symbolic link without x bits for a mount point. */
-	s->UnixModeBits = r->kind == FSD_SYMLINK ? 0777 : st->mode;
-	s->ParentVnode = r->parent;
-	s->ParentUnique = r->parent_unique;
-	if (r->kind == FSD_DIR) {
-		s->LinkCount = r->links;
-		afs_status_set_length(s, r->image_length);
-		s->ParentVnode = r->vnode;
-		s->ParentUnique = r->unique;
-	}
-	s->ResidencyMask = 1;
-	s->ClientModTime = to_seconds(st->mtime_ns);
-	s->ServerModTime = to_seconds(st->ctime_ns);
+	object->status = (struct store_status){
+		.fid = object->fid,
+		.kind = r->kind,
+		.links = directory ? r->links : st->links,
+		.length = directory ? r->image_length : st->size,
+		.version = r->version,
+		.author = (int32_t)st->uid,
+		.owner = (int32_t)st->uid,
+		.group = st->gid,
+		/* Clients take a symbolic link without x bits for a mount point. */
+		.mode = r->kind == STORE_SYMLINK ? 0777 : st->mode,
+		.parent = directory ? r->vnode : r->parent,
+		.parent_unique = directory ? r->unique : r->parent_unique,
+		.client_mtime = to_seconds(st->mtime_ns),
+		.server_mtime = to_seconds(st->ctime_ns),
+		.rights = rights,
+		.anonymous = rights,
+	};
 }
 
-static bool too_large(const struct fsd_object *dir)
+static bool too_large(const struct export_object *dir)
 {
-	const struct fsd_record *r = &dir->record;
+	const struct export_record *r = &dir->record;
 
 	return r->refused &&
-	       (r->refused == fsd_stat_stamp(&dir->st) || monotonic_ns() < r->retry_ns);
+	       (r->refused == export_stat_stamp(&dir->st) || monotonic_ns() < r->retry_ns);
 }
 
 /*
  * A directory. The length of its image is part of its status, so it must have been listed since its
  * last change.
  */
-static int get_directory_status(struct fsd_volume *volume, struct fsd_object *object,
+static int get_directory_status(struct export *export, struct export_object *object,
 				const void *actor)
 {
-	struct fsd_record *r = &object->record;
+	struct export_record *r = &object->record;
 	int rc = 0;
 
-	object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_LOOKUP;
+	object->may_read = derive_rights(export, &object->st) & STORE_LOOKUP;
 	if (!object->may_read) {
-		rc = refresh_version(volume, object, actor);
+		rc = refresh_version(export, object, actor);
 		r->links = 2;
 		r->image_length = 2048;
 	} else if (too_large(object)) {
 		rc = -EFBIG;
-	} else if (r->image_length == 0 || r->seen != fsd_stat_stamp(&object->st)) {
-		rc = fsd_image_scan(volume, object, actor, NULL);
+	} else if (r->image_length == 0 || r->seen != export_stat_stamp(&object->st)) {
+		rc = export_scan_image(export, object, actor, NULL);
 	}
 	return rc;
 }
 
 /* Read the status at the path, and check that it belongs to the object. */
-static int look_at_object(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+static int look_at_object(struct export *export, struct export_object *object, const void *actor)
 {
-	int rc = fsd_access_path(volume, object);
+	int rc = check_access_path(export, object);
 
 	if (rc)
 		return rc;
-	rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
+	rc = export->layer->ops->stat_path(export->layer, object->path, &object->st);
 	if (rc)
 		return rc;
-	if (!fsd_volume_is_of(&object->record, &object->st))
+	if (!export_is_of(&object->record, &object->st))
 		return -ENOENT;
-	if (object->record.kind == FSD_DIR)
-		return get_directory_status(volume, object, actor);
-	object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_READ;
-	return refresh_version(volume, object, actor);
+	if (object->record.kind == STORE_DIR)
+		return get_directory_status(export, object, actor);
+	object->may_read = derive_rights(export, &object->st) & STORE_READ;
+	return refresh_version(export, object, actor);
 }
 
 /*
  * The object is not at its path. A directory above it may have been renamed; that is found by
  * listing what has changed, from the root down.
  */
-static void look_above(struct fsd_volume *volume, const struct fsd_record *record,
-		       const void *actor)
+static void look_above(struct export *export, const struct export_record *record, const void *actor)
 {
-	AFSFid fid = {volume->id, record->parent, record->parent_unique};
-	struct fsd_object *above = malloc(sizeof(*above));
+	struct store_fid fid = {export->id, record->parent, record->parent_unique};
+	struct export_object *above = malloc(sizeof(*above));
 
 	if (above)
-		fsd_volume_get(volume, &fid, actor, above);
+		export_get_object(export, &fid, actor, above);
 	free(above);
 }
 
-int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
-		   struct fsd_object *object)
+int export_get_object(struct export *export, const struct store_fid *fid, const void *actor,
+		      struct export_object *object)
 {
 	bool looked_above = false;
 	unsigned nth = 0;
-	int rc = check_fid(volume, fid);
+	int rc = check_fid(export, fid);
 
 	if (rc)
 		return rc;
@@ -198,52 +371,52 @@ int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *act
 	 * way.
 	 */
 	for (int tries = 0; tries < GET_TRIES; tries++) {
-		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, nth, &object->record,
-				    object->path, FSD_PATH_MAX);
+		rc = fids_find(export->fids, fid->vnode, fid->unique, nth, &object->record,
+			       object->path, EXPORT_PATH_MAX);
 		if (rc) {
 			rc = nth ? -EACCES : rc;
 			break;
 		}
-		rc = look_at_object(volume, object, actor);
+		rc = look_at_object(export, object, actor);
 		if (rc == -EACCES) {
 			nth++;
-		} else if (fsd_volume_error(rc) == AFS_VNOVNODE && fid->Vnode != AFS_ROOT_VNODE) {
+		} else if (export_result(rc) == STORE_VNOVNODE && fid->vnode != STORE_ROOT_VNODE) {
 			if (looked_above)
-				forget_name(volume, object, actor);
+				forget_name(export, object, actor);
 			else
-				look_above(volume, &object->record, actor);
+				look_above(export, &object->record, actor);
 			looked_above = !looked_above;
 		} else if (rc != -EAGAIN) {
 			break;
 		}
 	}
 	if (!rc)
-		fill_status(volume, object);
-	return fsd_volume_error(rc);
+		fill_status(export, object);
+	return export_result(rc);
 }
 
-int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
-		     struct fsd_image **image)
+int export_get_image(struct export *export, struct export_object *object, const void *actor,
+		     struct export_image **image)
 {
 	int rc;
 
 	for (int tries = 0; tries < IMAGE_TRIES; tries++) {
-		*image = fsd_image_find(volume, &object->record);
+		*image = export_find_image(export, &object->record);
 		if (*image)
 			return 0;
-		rc = fsd_image_scan(volume, object, actor, image);
-		afs_status_set_length(&object->status, object->record.image_length);
-		afs_status_set_version(&object->status, object->record.version);
-		object->status.LinkCount = object->record.links;
+		rc = export_scan_image(export, object, actor, image);
+		object->status.length = object->record.image_length;
+		object->status.version = object->record.version;
+		object->status.links = object->record.links;
 		if (rc != -EAGAIN)
-			return fsd_volume_error(rc);
-		rc = fsd_volume_get(volume, &object->fid, actor, object);
+			return export_result(rc);
+		rc = export_get_object(export, &object->fid, actor, object);
 		if (rc)
 			return rc;
 		if (!object->may_read)
 			return -EACCES;
 	}
-	return AFS_VBUSY; /* it changes too fast to be listed */
+	return STORE_VBUSY; /* it changes too fast to be listed */
 }
 
 /*
@@ -251,11 +424,11 @@ int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const
  * written through a mapping show no further change until they are on the disk, so they are written
  * there first. -EAGAIN: the file changed meanwhile.
  */
-static int make_clean(struct fsd_volume *volume, struct fsd_object *object, struct fsd_file *file)
+static int make_clean(struct export *export, struct export_object *object, struct export_file *file)
 {
-	const struct fsd_layer_ops *ops = volume->layer->ops;
-	struct fsd_record new = object->record;
-	struct fsd_stat st;
+	const struct export_layer_ops *ops = export->layer->ops;
+	struct export_record new = object->record;
+	struct export_stat st;
 	int rc;
 
 	if (object->record.clean || !ops->write_back)
@@ -264,19 +437,19 @@ static int make_clean(struct fsd_volume *volume, struct fsd_object *object, stru
 	rc = ops->stat_file(file, &st);
 	if (rc)
 		return rc;
-	if (!fsd_stat_same(&st, &object->st))
+	if (!export_stat_same(&st, &object->st))
 		return -EAGAIN;
 	new.clean = true;
-	return fsd_store_update(volume->store, &object->record, &new);
+	return fids_update(export->fids, &object->record, &new);
 }
 
 /* Open the file, if it is still the version that was found. */
-static int open_version(struct fsd_volume *volume, struct fsd_object *object,
-			struct fsd_file **file)
+static int open_version(struct export *export, struct export_object *object,
+			struct export_file **file)
 {
-	const struct fsd_layer_ops *ops = volume->layer->ops;
-	struct fsd_stat st;
-	int rc = ops->open(volume->layer, object->path, file);
+	const struct export_layer_ops *ops = export->layer->ops;
+	struct export_stat st;
+	int rc = ops->open(export->layer, object->path, file);
 
 	if (rc)
 		return rc == -ENOENT || rc == -EINVAL ? -EAGAIN
@@ -285,9 +458,9 @@ static int open_version(struct fsd_volume *volume, struct fsd_object *object,
 	if (rc)
 		goto fail;
 	rc = -EAGAIN;
-	if (fsd_stat_stamp(&st) != object->record.seen || !fsd_stat_same(&st, &object->st))
+	if (export_stat_stamp(&st) != object->record.seen || !export_stat_same(&st, &object->st))
 		goto fail;
-	rc = make_clean(volume, object, *file);
+	rc = make_clean(export, object, *file);
 	if (rc)
 		goto fail;
 	return 0;
@@ -296,157 +469,46 @@ fail:
 	return rc;
 }
 
-int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
-			 struct fsd_object *object, struct fsd_file **file)
+int export_open_file(struct export *export, const struct store_fid *fid, const void *actor,
+		     struct export_object *object, struct export_file **file)
 {
 	int rc = -EAGAIN;
 
 	for (int tries = 0; tries < OPEN_TRIES && rc == -EAGAIN; tries++) {
-		struct fsd_stat st;
+		struct export_stat st;
 		int64_t age;
 
-		rc = fsd_volume_get(volume, fid, actor, object);
+		rc = export_get_object(export, fid, actor, object);
 		if (rc)
 			return rc;
-		if (object->record.kind != FSD_FILE)
+		if (object->record.kind != STORE_FILE)
 			return -EISDIR;
 		if (!object->may_read)
 			return -EACCES;
 		age = wall_ns() - object->st.ctime_ns;
-		if (age >= 0 && age < FSD_TICK_NS && tries < OPEN_TRIES - 1 &&
-		    fsd_volume_settle(volume, object->path, &st))
+		if (age >= 0 && age < EXPORT_TICK_NS && tries < OPEN_TRIES - 1 &&
+		    export_settle(export, object->path, &st))
 			rc = -EAGAIN;
 		else
-			rc = open_version(volume, object, file);
+			rc = open_version(export, object, file);
 	}
-	return fsd_volume_error(rc); /* -EAGAIN: it changes too fast */
+	return export_result(rc); /* -EAGAIN: it changes too fast */
 }
 
-int fsd_volume_child(struct fsd_volume *volume, const AFSFid *directory, const char *name,
-		     AFSFid *fid)
+int export_find_child(struct export *export, const struct store_fid *directory, const char *name,
+		      struct store_fid *fid)
 {
-	fid->Volume = directory->Volume;
-	return fsd_volume_error(fsd_store_child(volume->store, directory->Vnode, directory->Unique,
-						name, &fid->Vnode, &fid->Unique));
+	fid->volume = directory->volume;
+	return export_result(fids_find_child(export->fids, directory->vnode, directory->unique,
+					     name, &fid->vnode, &fid->unique));
 }
 
-void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid)
+void export_check_object(struct export *export, const struct store_fid *fid)
 {
-	struct fsd_object *object = malloc(sizeof(*object));
+	struct export_object *object = malloc(sizeof(*object));
 
 	/* Permission was revoked: the holders of promises must ask again, and are then refused. */
-	if (object && fsd_volume_get(volume, fid, NULL, object) == -EACCES)
-		fsd_volume_changed(volume, fid->Vnode, fid->Unique, NULL);
+	if (object && export_get_object(export, fid, NULL, object) == -EACCES)
+		export_report_change(export, fid->vnode, fid->unique, NULL);
 	free(object);
-}
-
-/* A new store, or another tree under the same name: all FIDs are new. */
-static int start_anew(struct fsd_volume *volume, const struct fsd_volume_options *options,
-		      const struct fsd_stat *st, struct fsd_meta *meta)
-{
-	uint32_t now = (uint32_t)time(NULL);
-	struct fsd_record root = {0};
-
-	/* The root keeps its FID, so its version must not go back. */
-	fsd_store_find(volume->store, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE, 0, &root, NULL, 0);
-	root = (struct fsd_record){.vnode = AFS_ROOT_VNODE,
-				   .unique = AFS_ROOT_UNIQUE,
-				   .kind = FSD_DIR,
-				   .inode = st->inode,
-				   .birth = fsd_stat_birth(st),
-				   .version = fsd_volume_next_version(root.version)};
-	if (meta->volume == 0)
-		meta->volume = options->new_id;
-	meta->creation = now > meta->creation ? now : meta->creation + 1;
-	meta->root_inode = st->inode;
-	memset(meta->root, 0, sizeof(meta->root));
-	strncpy(meta->root, options->root, sizeof(meta->root) - 1);
-	return fsd_store_start(volume->store, meta, &root);
-}
-
-static int open_meta(struct fsd_volume *volume, const struct fsd_volume_options *options)
-{
-	struct fsd_meta *meta = calloc(1, sizeof(*meta));
-	struct fsd_stat root;
-	int rc;
-
-	if (!meta)
-		return -ENOMEM;
-	rc = volume->layer->ops->stat_path(volume->layer, "", &root);
-	if (rc)
-		goto out;
-	rc = fsd_store_meta(volume->store, meta);
-	/* The tree is identified by path and inode; the number of the device may change at each boot. */
-	if (rc == -ENOENT ||
-	    (!rc && (meta->root_inode != root.inode || strcmp(meta->root, options->root))))
-		rc = start_anew(volume, options, &root, meta);
-	volume->id = meta->volume;
-	volume->creation = meta->creation;
-out:
-	free(meta);
-	return rc;
-}
-
-int fsd_volume_open(const struct fsd_volume_options *options, struct fsd_volume **out)
-{
-	struct fsd_volume *volume;
-	int rc;
-
-	if (strlen(options->name) >= sizeof(volume->name) || strlen(options->root) >= 4096)
-		return -ENAMETOOLONG;
-	volume = calloc(1, sizeof(*volume));
-	if (!volume)
-		return -ENOMEM;
-	volume->layer = options->layer;
-	volume->store = options->store;
-	volume->all_files = options->all_files;
-	volume->on_change = options->on_change;
-	volume->arg = options->arg;
-	strcpy(volume->name, options->name);
-	pthread_mutex_init(&volume->access_lock, NULL);
-	pthread_mutex_init(&volume->scans_lock, NULL);
-	pthread_cond_init(&volume->scans_ended, NULL);
-	rc = fsd_image_cache_start(&volume->images);
-	if (rc)
-		goto fail;
-	rc = open_meta(volume, options);
-	if (rc)
-		goto fail;
-	*out = volume;
-	return 0;
-fail:
-	fsd_volume_close(volume);
-	return rc;
-}
-
-void fsd_volume_close(struct fsd_volume *volume)
-{
-	if (!volume)
-		return;
-	assert(!volume->scans);
-	fsd_image_cache_stop(&volume->images);
-	pthread_mutex_destroy(&volume->access_lock);
-	pthread_mutex_destroy(&volume->scans_lock);
-	pthread_cond_destroy(&volume->scans_ended);
-	free(volume);
-}
-
-const char *fsd_volume_name(const struct fsd_volume *volume)
-{
-	return volume->name;
-}
-
-uint32_t fsd_volume_id(const struct fsd_volume *volume)
-{
-	return volume->id;
-}
-
-uint32_t fsd_volume_creation(const struct fsd_volume *volume)
-{
-	return volume->creation;
-}
-
-struct fsd_layer *fsd_volume_layer(const struct fsd_volume *volume)
-{
-	return volume->layer;
 }

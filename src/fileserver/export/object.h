@@ -1,96 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A volume over a directory tree: FIDs, status, data versions, directory images, rights. */
-#ifndef FILESERVER_VOLUME_H
-#define FILESERVER_VOLUME_H
+/* Inside an exported directory: the volume, its objects, images of directories, the threads. */
+#ifndef EXPORT_OBJECT_H
+#define EXPORT_OBJECT_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "fileserver/export/fids.h"
 
-#include "afs/rxafs.h"
-#include "fileserver/base/base.h"
-#include "fileserver/export/tree.h"
+#define IMAGE_CACHE_BYTES ((size_t)16 << 20)
+#define ACCESS_SLOTS	  1024
 
-/*
- * Results of this module and of the handlers that use it: 0; a positive volume code, which is sent
- * as it is (102 ...); or a negative number: -errno, to be translated for the client, or a code of
- * the RPC layer (-455 ...), which is sent as it is.
- */
+/* An image of a directory, as clients fetch it. */
+struct export_image {
+	const uint8_t *bytes;
+	size_t length;
+};
 
-struct fsd_store;
-
-/*
- * Open the store of a volume, or make a new one. -EILSEQ: another format; -EBADMSG: the header is
- * damaged; other errors of the file as -errno. Damage further on is logged, and what follows it is
- * dropped.
- */
-int fsd_store_open(const char *path, struct fsd_store **store);
-/* NULL is allowed. */
-void fsd_store_close(struct fsd_store *store);
-
-/* -- the volume -- */
-
-struct fsd_volume;
-
-/* The record of one vnode in the store. */
-struct fsd_record {
+/* A cached image. Immutable but for the links and counts, which the cache's lock covers. */
+struct image_entry {
+	struct export_image image; /* first member */
+	void *chain;		   /* by vnode */
+	struct image_entry *newer, *older;
 	uint32_t vnode, unique;
-	uint32_t parent, parent_unique; /* a directory that has a name of it; the root: itself */
-	enum fsd_kind kind;
-	uint64_t version;      /* data version */
-	uint64_t inode;	       /* 0: not known */
-	uint32_t birth;	       /* fsd_stat_birth(); 0: not known */
-	uint64_t seen;	       /* fsd_stat_stamp() when `version` was given; 0: never seen */
-	uint64_t image_length; /* directory: bytes of its image; 0 = to be listed again */
-	uint64_t image_hash;   /* directory: hash of its image; 0 = never listed */
-	uint32_t links;	       /* directory: 2 + subdirectories */
-	/* Not kept across restarts. */
-	bool clean; /* file: all pages that were written through mappings are on the disk */
-	uint64_t
-		refused; /* directory: fsd_stat_stamp() when it was too large for clients; else 0 */
-	uint64_t retry_ns; /* directory: when it may be listed again if it has changed since then */
+	uint64_t version;
+	unsigned refs; /* borrowers; the cache itself holds one more */
 };
 
-/*
- * Called without a lock when promises on the object must be broken: its status or data changed, or
- * it is gone. `actor` is the argument of the function that noticed the change, or NULL. That client
- * learns of the change from the reply.
- */
-typedef void (*fsd_change_fn)(void *arg, const AFSFid *fid, const void *actor);
-
-struct fsd_volume_options {
-	const char *name;
-	const char *root;	 /* path of the export, which identifies the tree */
-	struct fsd_layer *layer; /* owned by the caller */
-	struct fsd_store *store; /* owned by the caller */
-	uint32_t new_id;	 /* volume id if the store is new */
-	bool all_files;		 /* also serve what "other" may not read */
-	fsd_change_fn on_change; /* may be NULL */
-	void *arg;
+/* Images by directory, least recently used last. `lock` covers everything. */
+struct image_cache {
+	pthread_mutex_t lock;
+	struct htable entries;
+	struct image_entry *newest, *oldest;
+	size_t bytes;
 };
 
-/*
- * Open. If the store was made for another tree it is emptied, and the volume gets a new creation
- * date. Returns 0 or -errno.
- */
-int fsd_volume_open(const struct fsd_volume_options *options, struct fsd_volume **volume);
-void fsd_volume_close(struct fsd_volume *volume);
+/* Whether "other" may search all directories down to this one; valid for a second. */
+struct access_slot {
+	uint32_t vnode, unique;
+	bool allowed;
+	uint64_t until_ns;
+};
 
-const char *fsd_volume_name(const struct fsd_volume *volume);
-uint32_t fsd_volume_id(const struct fsd_volume *volume);
-uint32_t fsd_volume_creation(const struct fsd_volume *volume);
-struct fsd_layer *fsd_volume_layer(const struct fsd_volume *volume);
+/* A directory that a thread is listing. */
+struct image_scan {
+	uint32_t vnode;
+	struct image_scan *next;
+};
+
+struct export
+{
+	struct store base;
+	struct export_layer *layer;
+	struct fids *fids;
+	char name[STORE_VOLNAME_MAX + 1];
+	uint32_t id, creation;
+	uint32_t released; /* `sync` of the volume; 0: its date of creation */
+	bool all_files;
+	struct export_log log;
+	struct export_hooks hooks;
+	struct export_usage *usage; /* NULL: not started */
+	struct export_watch *watch; /* NULL: not started */
+	struct image_cache images;
+	pthread_mutex_t access_lock; /* covers access[] */
+	struct access_slot access[ACCESS_SLOTS];
+	pthread_mutex_t scans_lock; /* covers scans */
+	pthread_cond_t scans_ended;
+	struct image_scan *scans;
+};
+
+/* -- object.c -- */
 
 /*
  * An object as a call sees it: all members belong to one version. About 9 KiB, so keep few of them
  * on a stack.
  */
-struct fsd_object {
-	AFSFid fid;
-	struct fsd_record record;
-	struct fsd_stat st;
-	AFSFetchStatus status;
+struct export_object {
+	struct store_fid fid;
+	struct export_record record;
+	struct export_stat st;
+	struct store_status status;
 	bool may_read; /* the caller may read its data */
-	char path[FSD_PATH_MAX];
+	char path[EXPORT_PATH_MAX];
 };
 
 /*
@@ -98,20 +86,8 @@ struct fsd_object {
  * volume; 102: no such object; -EACCES: "other" may not search a directory above it; others from
  * the tree.
  */
-int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
-		   struct fsd_object *object);
-
-/*
- * The image of the directory `object`, which fsd_volume_get() has filled. Record and status are
- * updated to match it. The memory belongs to a cache: return it with fsd_image_release().
- */
-struct fsd_image {
-	const uint8_t *bytes;
-	size_t length;
-};
-int fsd_volume_image(struct fsd_volume *volume, struct fsd_object *object, const void *actor,
-		     struct fsd_image **image);
-void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image);
+int export_get_object(struct export *export, const struct store_fid *fid, const void *actor,
+		      struct export_object *object);
 
 /*
  * Open a file for reading, with data and status of one version: *file equals object->st. Waits (for
@@ -119,22 +95,87 @@ void fsd_image_release(struct fsd_volume *volume, struct fsd_image *image);
  * and, once for each version, until pages that were written through mappings are on the disk,
  * because further writes to them would change no time stamp. -EACCES: "other" may not read it.
  */
-int fsd_volume_open_file(struct fsd_volume *volume, const AFSFid *fid, const void *actor,
-			 struct fsd_object *object, struct fsd_file **file);
+int export_open_file(struct export *export, const struct store_fid *fid, const void *actor,
+		     struct export_object *object, struct export_file **file);
 
 /* The object may have changed: check it, and report changes. */
-void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid);
+void export_check_object(struct export *export, const struct store_fid *fid);
 /*
  * The FID of a name in a directory, if it has one: 0, 102 or -errno. Does not access the tree.
  */
-int fsd_volume_child(struct fsd_volume *volume, const AFSFid *directory, const char *name,
-		     AFSFid *fid);
+int export_find_child(struct export *export, const struct store_fid *directory, const char *name,
+		      struct store_fid *fid);
 /* Drop all cached permissions. */
-void fsd_volume_forget_access(struct fsd_volume *volume);
+void export_forget_access(struct export *export);
 /*
  * The record and the path of an object. Does not access the tree. 0, 102, 103 or -errno.
  */
-int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_PATH_MAX],
-		    struct fsd_record *record);
+int export_find_path(struct export *export, const struct store_fid *fid, char path[EXPORT_PATH_MAX],
+		     struct export_record *record);
+
+/*
+ * The image of the directory `object`, which export_get_object() has filled. Record and status are
+ * updated to match it. The memory belongs to a cache: return it with export_release_image().
+ */
+int export_get_image(struct export *export, struct export_object *object, const void *actor,
+		     struct export_image **image);
+/* Kernels stamp files with a clock that may tick only every 10 ms. */
+#define EXPORT_TICK_NS 20000000ll
+void export_report_change(struct export *export, uint32_t vnode, uint32_t unique,
+			  const void *actor);
+int export_result(int layer_error);
+/* FIDs of changed objects, to be reported when no lock is held. */
+struct export_gone {
+	uint32_t *fids; /* pairs of vnode and uniquifier */
+	size_t count, room;
+};
+void export_add_gone(void *arg, uint32_t vnode, uint32_t unique); /* an fids_gone_fn */
+/* Report all of them and free the list. */
+void export_report_gone(struct export *export, struct export_gone *gone);
+/* Whether the status found at the path of a record belongs to the object of the record. */
+bool export_is_of(const struct export_record *record, const struct export_stat *st);
+/* The data version that follows `version`; 0 for a new object. */
+uint64_t export_next_version(uint64_t version);
+/*
+ * Wait until the time stamps of *st cannot hide a later change; refreshes *st from the path. 0 or
+ * -errno.
+ */
+int export_settle(struct export *export, const char *path, struct export_stat *st);
+
+/* -- image.c -- */
+
+/*
+ * List the directory, give FIDs to new names, update record and cache. If another thread
+ * is listing it, wait for that thread. *image is borrowed; `image` may be NULL. -EAGAIN: the record
+ * has changed meanwhile.
+ */
+int export_scan_image(struct export *export, struct export_object *object, const void *actor,
+		      struct export_image **image);
+/* The cached image of the directory at this version, borrowed; or NULL. */
+struct export_image *export_find_image(struct export *export, const struct export_record *record);
+int export_start_images(struct image_cache *cache); /* 0 or -ENOMEM */
+void export_stop_images(struct image_cache *cache);
+
+void export_release_image(struct export *export, struct export_image *image);
+
+/* -- usage.c: number and size of the objects in the tree, counted in the background on demand -- */
+
+/* Start the thread that counts; it waits for a request. The layer must outlive it. NULL: no memory. */
+struct export_usage *export_usage_start(struct export_layer *layer);
+/* Stops a count in progress. NULL is allowed. */
+void export_usage_stop(struct export_usage *usage);
+/* As export_count_used(). If usage is NULL: zeros. */
+void export_usage_get(struct export_usage *usage, unsigned wait_ms, struct export_used *used);
+
+/* -- watch.c: inotify where it works, and a slow sweep -- */
+
+/* Start the thread, as in export_start(). NULL without memory or thread. */
+struct export_watch *export_watch_start(struct export *export, unsigned max);
+void export_watch_stop(struct export_watch *watch); /* NULL is allowed */
+/* Watch the directory of this object, or itself: a promise is about to be given. Any thread. */
+void export_watch_add(struct export_watch *watch, const struct export_record *record,
+		      const char *path);
+/* The number of directories that are watched. */
+size_t export_watch_count(struct export_watch *watch);
 
 #endif

@@ -31,7 +31,7 @@
 #define PAGES_KEPT_S 120
 
 struct posix_layer {
-	struct fsd_layer base;
+	struct export_layer base;
 	int root; /* O_PATH of the tree */
 	dev_t device;
 	_Atomic int walk;     /* openat2() is missing or not wanted */
@@ -40,16 +40,16 @@ struct posix_layer {
 };
 
 struct posix_file {
-	struct fsd_file base;
+	struct export_file base;
 	int fd;
 };
 
-static struct posix_layer *posix_layer(struct fsd_layer *layer)
+static struct posix_layer *posix_layer(struct export_layer *layer)
 {
 	return (struct posix_layer *)layer;
 }
 
-static int posix_fd(struct fsd_file *file)
+static int posix_fd(struct export_file *file)
 {
 	return ((struct posix_file *)file)->fd;
 }
@@ -143,15 +143,16 @@ static int open_beneath(struct posix_layer *layer, const char *path, int flags)
 	return open_walk(layer, path, flags);
 }
 
-static enum fsd_kind kind_of_mode(mode_t mode)
+static enum store_kind kind_of_mode(mode_t mode)
 {
-	return S_ISREG(mode)   ? FSD_FILE
-	       : S_ISDIR(mode) ? FSD_DIR
-	       : S_ISLNK(mode) ? FSD_SYMLINK
-			       : FSD_OTHER;
+	return S_ISREG(mode)   ? STORE_FILE
+	       : S_ISDIR(mode) ? STORE_DIR
+	       : S_ISLNK(mode) ? STORE_SYMLINK
+			       : EXPORT_OTHER;
 }
 
-static void fill_stat(const struct posix_layer *layer, const struct stat *in, struct fsd_stat *out)
+static void fill_stat(const struct posix_layer *layer, const struct stat *in,
+		      struct export_stat *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->kind = kind_of_mode(in->st_mode);
@@ -187,7 +188,7 @@ static int64_t birth_of(struct posix_layer *layer, int fd)
 	return 0;
 }
 
-static int stat_fd(struct posix_layer *layer, int fd, struct fsd_stat *st)
+static int stat_fd(struct posix_layer *layer, int fd, struct export_stat *st)
 {
 	struct stat s;
 
@@ -198,7 +199,7 @@ static int stat_fd(struct posix_layer *layer, int fd, struct fsd_stat *st)
 	return 0;
 }
 
-static int posix_stat_path(struct fsd_layer *layer, const char *path, struct fsd_stat *st)
+static int posix_stat_path(struct export_layer *layer, const char *path, struct export_stat *st)
 {
 	int fd = open_beneath(posix_layer(layer), path, O_PATH);
 	int rc;
@@ -210,12 +211,12 @@ static int posix_stat_path(struct fsd_layer *layer, const char *path, struct fsd
 	return rc;
 }
 
-static int posix_stat_file(struct fsd_file *file, struct fsd_stat *st)
+static int posix_stat_file(struct export_file *file, struct export_stat *st)
 {
 	return stat_fd(posix_layer(file->layer), posix_fd(file), st);
 }
 
-static int posix_open(struct fsd_layer *layer, const char *path, struct fsd_file **out)
+static int posix_open(struct export_layer *layer, const char *path, struct export_file **out)
 {
 	/* Without O_NONBLOCK the open of a FIFO would wait for its writer. */
 	int fd = open_beneath(posix_layer(layer), path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -240,19 +241,19 @@ static int posix_open(struct fsd_layer *layer, const char *path, struct fsd_file
 	return 0;
 }
 
-static void posix_file_close(struct fsd_file *file)
+static void posix_file_close(struct export_file *file)
 {
 	close(posix_fd(file));
 	free(file);
 }
 
-static ssize_t posix_preadv(struct fsd_file *file, const struct iovec *iov, int count,
+static ssize_t posix_preadv(struct export_file *file, const struct iovec *iov, int count,
 			    uint64_t offset, unsigned flags)
 {
 	ssize_t n;
 
 	do {
-		if (flags & FSD_READ_CACHED) {
+		if (flags & STORE_CACHED) {
 #ifdef RWF_NOWAIT
 			n = preadv2(posix_fd(file), iov, count, (off_t)offset, RWF_NOWAIT);
 			if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL))
@@ -272,7 +273,7 @@ static ssize_t posix_preadv(struct fsd_file *file, const struct iovec *iov, int 
  * further writes to it change no time stamp. A file that has not changed for longer than the kernel
  * keeps such pages has none.
  */
-static void posix_write_back(struct fsd_file *file)
+static void posix_write_back(struct export_file *file)
 {
 	int fd = posix_fd(file);
 	struct stat st;
@@ -290,12 +291,12 @@ static void posix_write_back(struct fsd_file *file)
 		fdatasync(fd);
 }
 
-static void posix_advise(struct fsd_file *file, uint64_t offset, uint64_t length)
+static void posix_advise(struct export_file *file, uint64_t offset, uint64_t length)
 {
 	posix_fadvise(posix_fd(file), (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
 }
 
-static ssize_t posix_readlink(struct fsd_layer *layer, const char *path, char *text, size_t size)
+static ssize_t posix_readlink(struct export_layer *layer, const char *path, char *text, size_t size)
 {
 	int fd = open_beneath(posix_layer(layer), path, O_PATH);
 	ssize_t n;
@@ -309,24 +310,24 @@ static ssize_t posix_readlink(struct fsd_layer *layer, const char *path, char *t
 	return n;
 }
 
-static enum fsd_kind file_kind(const struct posix_layer *layer, DIR *dir, const struct dirent *d)
+static enum store_kind file_kind(const struct posix_layer *layer, DIR *dir, const struct dirent *d)
 {
 	struct stat st;
 
 	if (d->d_type == DT_REG)
-		return FSD_FILE;
+		return STORE_FILE;
 	if (d->d_type == DT_LNK)
-		return FSD_SYMLINK;
+		return STORE_SYMLINK;
 	if (d->d_type != DT_DIR && d->d_type != DT_UNKNOWN)
-		return FSD_OTHER;
+		return EXPORT_OTHER;
 	/* Directories need fstatat(), too: one may be the root of another file system. */
 	if (fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 ||
 	    st.st_dev != layer->device)
-		return FSD_OTHER;
+		return EXPORT_OTHER;
 	return kind_of_mode(st.st_mode);
 }
 
-static int posix_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, void *arg)
+static int posix_list(struct export_layer *layer, const char *path, export_list_fn fn, void *arg)
 {
 	int fd = open_beneath(posix_layer(layer), path, O_RDONLY | O_DIRECTORY);
 	struct dirent *d;
@@ -357,7 +358,7 @@ static int posix_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn,
 	return rc;
 }
 
-static int posix_space(struct fsd_layer *layer, struct fsd_space *space)
+static int posix_space(struct export_layer *layer, struct store_space *space)
 {
 	struct statvfs v;
 
@@ -365,11 +366,10 @@ static int posix_space(struct fsd_layer *layer, struct fsd_space *space)
 		return -errno;
 	space->total_kib = (uint64_t)v.f_blocks * v.f_frsize / 1024;
 	space->available_kib = (uint64_t)v.f_bavail * v.f_frsize / 1024;
-	space->used_kib = (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize / 1024;
 	return 0;
 }
 
-static int posix_watch(struct fsd_layer *layer, const char *path, int inotify_fd, uint32_t mask)
+static int posix_watch(struct export_layer *layer, const char *path, int inotify_fd, uint32_t mask)
 {
 	int fd = open_beneath(posix_layer(layer), path, O_PATH | O_DIRECTORY);
 	char name[64];
@@ -389,13 +389,13 @@ static int posix_watch(struct fsd_layer *layer, const char *path, int inotify_fd
 	return wd;
 }
 
-static void posix_destroy(struct fsd_layer *layer)
+static void posix_destroy(struct export_layer *layer)
 {
 	close(posix_layer(layer)->root);
 	free(layer);
 }
 
-static const struct fsd_layer_ops posix_ops = {
+static const struct export_layer_ops posix_ops = {
 	.open = posix_open,
 	.close = posix_file_close,
 	.stat_path = posix_stat_path,
@@ -410,7 +410,7 @@ static const struct fsd_layer_ops posix_ops = {
 	.destroy = posix_destroy,
 };
 
-int fsd_layer_posix(const char *root, unsigned flags, struct fsd_layer **out)
+int export_layer_posix(const char *root, unsigned flags, struct export_layer **out)
 {
 	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct posix_layer *layer;
@@ -429,7 +429,7 @@ int fsd_layer_posix(const char *root, unsigned flags, struct fsd_layer **out)
 	layer->base.ops = &posix_ops;
 	layer->root = fd;
 	layer->device = st.st_dev;
-	layer->walk = !!(flags & FSD_LAYER_WALK);
+	layer->walk = !!(flags & EXPORT_LAYER_WALK);
 	layer->overlay = fstatfs(fd, &fs) == 0 && (unsigned long)fs.f_type == OVERLAY_MAGIC;
 	*out = &layer->base;
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Number and size of the objects in the tree, counted in the background on demand. */
-#include "fileserver/export/tree.h"
+#include "fileserver/export/object.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "common/background.h"
-#include "fileserver/base/base.h"
 
-#define FRESH_S 600
+#define FRESH_NS (600 * (uint64_t)NS_PER_S)
 
 /* A directory that has not been listed yet. */
 struct pending {
@@ -18,22 +17,22 @@ struct pending {
 	char path[];
 };
 
-struct fsd_usage {
-	struct fsd_layer *layer;
+struct export_usage {
+	struct export_layer *layer;
 	struct background background; /* its lock covers the rest */
 	pthread_cond_t counted;
 	bool wanted;	      /* a count is wanted or in progress */
 	bool known;	      /* a count has finished */
-	uint64_t at;	      /* when, fsd_now() */
-	struct fsd_used used; /* result of that count; during the first count the sums so far */
+	uint64_t at;	      /* when, monotonic ns */
+	struct export_used used; /* result of that count; during the first count the sums so far */
 };
 
 /* One count; used by its thread only. */
 struct walk {
-	struct fsd_usage *usage;
+	struct export_usage *usage;
 	struct pending *pending;
 	const char *directory;
-	struct fsd_used used;
+	struct export_used used;
 };
 
 static void push_unlisted_directory(struct walk *walk, const char *path)
@@ -47,28 +46,29 @@ static void push_unlisted_directory(struct walk *walk, const char *path)
 	walk->pending = p;
 }
 
-static int count_one(void *arg, const char *name, size_t length, enum fsd_kind kind, uint64_t inode)
+static int count_one(void *arg, const char *name, size_t length, enum store_kind kind,
+		     uint64_t inode)
 {
 	struct walk *walk = arg;
-	struct fsd_usage *usage = walk->usage;
-	char path[FSD_PATH_MAX];
-	struct fsd_stat st;
+	struct export_usage *usage = walk->usage;
+	char path[EXPORT_PATH_MAX];
+	struct export_stat st;
 
 	(void)kind, (void)inode;
 	if (atomic_load(&usage->background.stop))
 		return 1;
 	if (snprintf(path, sizeof(path), "%s%s%.*s", walk->directory, *walk->directory ? "/" : "",
 		     (int)length, name) >= (int)sizeof(path) ||
-	    usage->layer->ops->stat_path(usage->layer, path, &st) || st.kind == FSD_OTHER)
+	    usage->layer->ops->stat_path(usage->layer, path, &st) || st.kind == EXPORT_OTHER)
 		return 0;
 	walk->used.objects++;
-	walk->used.kib += st.kind == FSD_DIR ? 2 : st.size ? (st.size + 1023) / 1024 : 1;
-	if (st.kind == FSD_DIR)
+	walk->used.kib += st.kind == STORE_DIR ? 2 : st.size ? (st.size + 1023) / 1024 : 1;
+	if (st.kind == STORE_DIR)
 		push_unlisted_directory(walk, path);
 	return 0;
 }
 
-static void count_all(struct fsd_usage *usage)
+static void count_all(struct export_usage *usage)
 {
 	struct walk walk = {.usage = usage, .used = {1, 2}};
 	struct pending *p;
@@ -89,7 +89,7 @@ static void count_all(struct fsd_usage *usage)
 	assert(usage->wanted);
 	usage->used = walk.used;
 	usage->known = true;
-	usage->at = fsd_now();
+	usage->at = monotonic_ns();
 	usage->wanted = false;
 	pthread_cond_broadcast(&usage->counted);
 	pthread_mutex_unlock(&usage->background.lock);
@@ -97,7 +97,7 @@ static void count_all(struct fsd_usage *usage)
 
 static void *usage_main(void *arg)
 {
-	struct fsd_usage *usage = arg;
+	struct export_usage *usage = arg;
 
 	pthread_mutex_lock(&usage->background.lock);
 	while (!usage->background.stop) {
@@ -113,9 +113,9 @@ static void *usage_main(void *arg)
 	return NULL;
 }
 
-struct fsd_usage *fsd_usage_start(struct fsd_layer *layer)
+struct export_usage *export_usage_start(struct export_layer *layer)
 {
-	struct fsd_usage *usage = calloc(1, sizeof(*usage));
+	struct export_usage *usage = calloc(1, sizeof(*usage));
 
 	if (!usage)
 		return NULL;
@@ -128,7 +128,7 @@ struct fsd_usage *fsd_usage_start(struct fsd_layer *layer)
 	return NULL;
 }
 
-void fsd_usage_stop(struct fsd_usage *usage)
+void export_usage_stop(struct export_usage *usage)
 {
 	if (!usage)
 		return;
@@ -137,16 +137,16 @@ void fsd_usage_stop(struct fsd_usage *usage)
 	free(usage);
 }
 
-void fsd_usage_get(struct fsd_usage *usage, unsigned wait_ms, struct fsd_used *used)
+void export_usage_get(struct export_usage *usage, unsigned wait_ms, struct export_used *used)
 {
 	uint64_t until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
 	int rc = 0;
 
-	*used = (struct fsd_used){0};
+	*used = (struct export_used){0};
 	if (!usage)
 		return;
 	pthread_mutex_lock(&usage->background.lock);
-	if (!usage->known || fsd_now() - usage->at >= FRESH_S) {
+	if (!usage->known || monotonic_ns() - usage->at >= FRESH_NS) {
 		usage->wanted = true;
 		wake_background(&usage->background);
 		while (usage->wanted && rc == 0 && wait_ms)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread watches the tree for changes. */
-#include "fileserver/export/export.h"
+#include "fileserver/export/object.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/held.h"
 #include "common/htable.h"
-#include "fileserver/base/base.h"
 
 #define SWEEP_MAX 256
 #define MASK                                                                              \
@@ -31,9 +31,8 @@ struct watched {
 	void *wd_chain, *vnode_chain;
 };
 
-struct fsd_watch {
-	struct fsd_volume *volume;
-	struct fsd_clients *clients;
+struct export_watch {
+	struct export *export;
 	pthread_t thread;
 	int inotify; /* -1: none */
 	int stop_pipe[2];
@@ -56,7 +55,7 @@ static uint64_t hash_vnode(const void *item, const uint64_t key[2])
 	return ((const struct watched *)item)->vnode / 2;
 }
 
-static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
+static struct watched *find_vnode(struct export_watch *watch, uint32_t vnode)
 {
 	struct watched *w = htable_first(&watch->by_vnode, vnode / 2);
 
@@ -65,7 +64,7 @@ static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
 	return w;
 }
 
-static void remove_watched(struct fsd_watch *watch, struct watched *w)
+static void remove_watched(struct export_watch *watch, struct watched *w)
 {
 	assert(mutex_is_held(&watch->lock));
 	htable_remove(&watch->by_wd, w);
@@ -73,7 +72,7 @@ static void remove_watched(struct fsd_watch *watch, struct watched *w)
 	free(w);
 }
 
-static struct watched *find_wd(struct fsd_watch *watch, int wd)
+static struct watched *find_wd(struct export_watch *watch, int wd)
 {
 	struct watched *w = htable_first(&watch->by_wd, (uint64_t)wd);
 
@@ -82,13 +81,14 @@ static struct watched *find_wd(struct fsd_watch *watch, int wd)
 	return w;
 }
 
-void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path)
+void export_watch_add(struct export_watch *watch, const struct export_record *record,
+		      const char *path)
 {
-	bool self = record->kind == FSD_DIR;
+	bool self = record->kind == STORE_DIR;
 	uint32_t vnode = self ? record->vnode : record->parent;
 	uint32_t unique = self ? record->unique : record->parent_unique;
-	struct fsd_layer *layer = fsd_volume_layer(watch->volume);
-	char directory[FSD_PATH_MAX];
+	struct export_layer *layer = watch->export->layer;
+	char directory[EXPORT_PATH_MAX];
 	struct watched *w;
 	int wd;
 
@@ -118,7 +118,8 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 			htable_add(&watch->by_vnode, w);
 		} else if (wd == -ENOSPC && !watch->full) {
 			watch->full = true;
-			fsd_log(RXW_LOG_WARNING,
+			export_log_line(
+				&watch->export->log, EXPORT_WARNING,
 				"no more inotify watches: changes in other directories are "
 				"noticed later; raise fs.inotify.max_user_watches (sysctl)");
 		}
@@ -126,7 +127,7 @@ void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, con
 	pthread_mutex_unlock(&watch->lock);
 }
 
-size_t fsd_watch_count(struct fsd_watch *watch)
+size_t export_watch_count(struct export_watch *watch)
 {
 	pthread_mutex_lock(&watch->lock);
 	size_t count = watch->by_wd.count;
@@ -137,26 +138,28 @@ size_t fsd_watch_count(struct fsd_watch *watch)
 /*
  * Check an object that a client holds a promise on. Others are checked when they are requested.
  */
-static void check_held(struct fsd_watch *watch, const AFSFid *fid)
+static void check_held(struct export_watch *watch, const struct store_fid *fid)
 {
-	if (fsd_promise_held(watch->clients, fid))
-		fsd_volume_check(watch->volume, fid);
+	const struct export_hooks *hooks = &watch->export->hooks;
+
+	if (hooks->is_promised && hooks->is_promised(hooks->arg, fid))
+		export_check_object(watch->export, fid);
 }
 
-static void handle_event(struct fsd_watch *watch, const struct inotify_event *event)
+static void handle_event(struct export_watch *watch, const struct inotify_event *event)
 {
-	AFSFid directory = {.Volume = fsd_volume_id(watch->volume)}, child;
+	struct store_fid directory = {.volume = watch->export->id}, child;
 	struct watched *w;
 
 	if (event->mask & IN_Q_OVERFLOW) {
-		fsd_volume_forget_access(watch->volume);
+		export_forget_access(watch->export);
 		return; /* the sweep finds the changes */
 	}
 	pthread_mutex_lock(&watch->lock);
 	w = find_wd(watch, event->wd);
 	if (w) {
-		directory.Vnode = w->vnode;
-		directory.Unique = w->unique;
+		directory.vnode = w->vnode;
+		directory.unique = w->unique;
 		/* Moved away: another directory may take its path. */
 		if (event->mask & IN_MOVE_SELF)
 			inotify_rm_watch(watch->inotify, w->wd);
@@ -167,18 +170,18 @@ static void handle_event(struct fsd_watch *watch, const struct inotify_event *ev
 	if (!w)
 		return;
 	if (event->mask & (IN_ATTRIB | IN_MOVE_SELF | IN_MOVED_FROM | IN_MOVED_TO))
-		fsd_volume_forget_access(watch->volume);
+		export_forget_access(watch->export);
 	/*
 	 * The directory first, so that a renamed object is found under its new name and keeps its
 	 * FID.
 	 */
 	if (!event->len || (event->mask & NAMES_MASK))
 		check_held(watch, &directory);
-	if (event->len && fsd_volume_child(watch->volume, &directory, event->name, &child) == 0)
+	if (event->len && export_find_child(watch->export, &directory, event->name, &child) == 0)
 		check_held(watch, &child);
 }
 
-static void read_events(struct fsd_watch *watch)
+static void read_events(struct export_watch *watch)
 {
 	_Alignas(struct inotify_event) char buffer[16384];
 	const struct inotify_event *event, *before = NULL;
@@ -194,10 +197,12 @@ static void read_events(struct fsd_watch *watch)
 	}
 }
 
-static void check_held_objects(struct fsd_watch *watch, size_t *cursor)
+static void check_held_objects(struct export_watch *watch, size_t *cursor)
 {
-	AFSFid fids[SWEEP_MAX];
-	size_t n = fsd_promise_sweep(watch->clients, cursor, fids, SWEEP_MAX, fsd_now());
+	const struct export_hooks *hooks = &watch->export->hooks;
+	struct store_fid fids[SWEEP_MAX];
+	size_t n = hooks->next_promised ? hooks->next_promised(hooks->arg, cursor, fids, SWEEP_MAX)
+					: 0;
 
 	for (size_t i = 0; i < n; i++)
 		check_held(watch, &fids[i]);
@@ -205,8 +210,8 @@ static void check_held_objects(struct fsd_watch *watch, size_t *cursor)
 
 static void *watch_main(void *arg)
 {
-	struct fsd_watch *watch = arg;
-	uint64_t swept = fsd_now();
+	struct export_watch *watch = arg;
+	uint64_t swept = monotonic_ns() / NS_PER_S;
 	size_t cursor = 0;
 
 	for (;;) {
@@ -224,15 +229,15 @@ static void *watch_main(void *arg)
 			break;
 		if (fds[1].revents)
 			read_events(watch);
-		if (fsd_now() != swept) {
-			swept = fsd_now();
+		if (monotonic_ns() / NS_PER_S != swept) {
+			swept = monotonic_ns() / NS_PER_S;
 			check_held_objects(watch, &cursor);
 		}
 	}
 	return NULL;
 }
 
-static void free_watch(struct fsd_watch *watch)
+static void free_watch(struct export_watch *watch)
 {
 	if (watch->inotify >= 0)
 		close(watch->inotify);
@@ -242,23 +247,21 @@ static void free_watch(struct fsd_watch *watch)
 	free(watch);
 }
 
-struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
-				  unsigned max)
+struct export_watch *export_watch_start(struct export *export, unsigned max)
 {
-	struct fsd_watch *watch = calloc(1, sizeof(*watch));
+	struct export_watch *watch = calloc(1, sizeof(*watch));
 
 	if (!watch)
 		return NULL;
-	watch->volume = volume;
-	watch->clients = clients;
+	watch->export = export;
 	watch->max = max;
 	pthread_mutex_init(&watch->lock, NULL);
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch->inotify < 0)
-		fsd_log(RXW_LOG_WARNING,
-			"no inotify (%s): changes are noticed later; raise "
-			"fs.inotify.max_user_instances (sysctl)",
-			strerror(errno));
+		export_log_line(&watch->export->log, EXPORT_WARNING,
+				"no inotify (%s): changes are noticed later; raise "
+				"fs.inotify.max_user_instances (sysctl)",
+				strerror(errno));
 	if (htable_init(&watch->by_wd, offsetof(struct watched, wd_chain), hash_wd, NULL, 0) &&
 	    htable_init(&watch->by_vnode, offsetof(struct watched, vnode_chain), hash_vnode, NULL,
 			0) &&
@@ -272,7 +275,7 @@ struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients 
 	return NULL;
 }
 
-void fsd_watch_stop(struct fsd_watch *watch)
+void export_watch_stop(struct export_watch *watch)
 {
 	if (!watch)
 		return;

@@ -66,7 +66,8 @@ struct fs_call {
 	struct fsd_job job;	       /* of a thread that may wait */
 
 	struct fsd_caller caller;
-	struct fsd_viewer viewer;	/* who: anonymous if callers are not identified */
+	struct fsd_who who;		/* anonymous if callers are not identified */
+	struct export_viewer viewer;	/* who: that */
 	struct store_caller self;	/* who: the viewer */
 	int32_t ids[FS_IDS], host_ids[FS_HOST_IDS]; /* of `self` */
 	int32_t *more_ids, *more_host_ids;	    /* in their place; to be freed */

@@ -195,7 +195,7 @@ int fs_status(struct fs_call *call, const AFSFid *fid, AFSFetchStatus *st, AFSCa
 	int rc;
 
 	memset(cb, 0, sizeof(*cb));
-	if (call->viewer.who.refused)
+	if (call->who.refused)
 		return -EACCES;
 	rc = fs_find(call, fid, &place);
 	if (rc)
@@ -245,8 +245,7 @@ void fs_status_of_all(struct fs_call *call, bool in_line, const AFSFid *fids, ui
 	assert(count <= AFSCBMAX);
 	for (uint32_t i = 0; i < count; i++) {
 		places[i] = (struct fs_place){0};
-		results[i] = call->viewer.who.refused ? -EACCES
-						      : fs_find(call, &fids[i], &places[i]);
+		results[i] = call->who.refused ? -EACCES : fs_find(call, &fids[i], &places[i]);
 		given[i] = prepare_promise(&places[i]);
 	}
 	fsd_promise_give_all(call->service->clients, &call->caller, given, count, true, fsd_now());

@@ -127,7 +127,7 @@ static bool has_id(const struct store_caller *self, int32_t id)
 static bool find_self(struct fs_call *call, const rxw_call *rx)
 {
 	static const int32_t anonymous[] = {STORE_ANYUSER, STORE_ANONYMOUS};
-	struct fsd_who *who = &call->viewer.who;
+	struct fsd_who *who = &call->who;
 	int known = who->authenticated ? identify_user(call, rx) : 0;
 
 	if (known < 0)
@@ -155,7 +155,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	struct sockaddr_storage *peer = &call->running.peer;
 	struct sockaddr_storage local = {0};
 	socklen_t length = sizeof(*peer), local_length = sizeof(local);
-	struct fsd_who *who = &call->viewer.who;
+	struct fsd_who *who = &call->who;
 	bool checked = function >= 0 && !is_for_all(opcode);
 
 	rxw_call_peer(rx, peer, &length);
@@ -166,6 +166,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	fsd_running_add(&service->running, &call->running);
 	fsd_clients_enter(service->clients, peer, local_length ? &local : NULL, (uint32_t)opcode,
 			  call->running.since, &call->caller);
+	call->viewer.who = who;
 	call->viewer.actor = call->caller.host;
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, FSD_FS, rx, who);
@@ -262,9 +263,8 @@ void fs_audit(struct fs_call *call, int32_t code)
 	record = (struct fsd_audit_record){
 		.time_ns = wall_ns(),
 		.peer = &call->running.peer,
-		.who = call->viewer.who.authenticated
-			       ? call->viewer.who.name ? call->viewer.who.name : "(this service)"
-			       : NULL,
+		.who = call->who.authenticated ? call->who.name ? call->who.name : "(this service)"
+					       : NULL,
 		.id = call->self.id,
 		.operation = short_name(call->running.procedure),
 		.volume = noted->fid.Volume,

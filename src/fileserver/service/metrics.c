@@ -195,7 +195,7 @@ char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_ke
 	put_readers(f, service->readers);
 	put_clients(f, service->clients, promises_limit);
 	put_service_metric(f, "watched_directories", "gauge", "Directories watched with inotify.",
-			   service->watch ? fsd_watch_count(service->watch) : 0);
+			   service->exported ? export_count_watches(service->store) : 0);
 	put_keys(f, keys, service->guard);
 	bad = ferror(f);
 	if (fclose(f) == 0 && !bad)
@@ -234,5 +234,5 @@ void fsd_service_log(const struct fsd_service *service)
 		clients.hosts, clients.hosts_up, clients.promises,
 		(unsigned long long)clients.given, (unsigned long long)clients.broken,
 		(unsigned long long)clients.refused, (unsigned long long)clients.failed,
-		service->watch ? fsd_watch_count(service->watch) : 0);
+		service->exported ? export_count_watches(service->store) : 0);
 }

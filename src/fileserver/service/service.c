@@ -36,8 +36,6 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->exported = options->exported;
 	service->clients = options->clients;
 	service->readers = options->readers;
-	service->watch = options->watch;
-	service->usage = options->usage;
 	service->guard = options->guard;
 	service->uuid = options->uuid;
 	service->prot = options->prot;

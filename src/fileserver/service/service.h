@@ -17,7 +17,6 @@
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/io/io.h"
-#include "fileserver/export/export.h"
 #include "protection/protection.h"
 #include "volume/interface.h"
 
@@ -36,8 +35,6 @@ struct fsd_service_options {
 	bool exported;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch; /* for its figures; may be NULL */
-	struct fsd_usage *usage; /* of an exported directory; may be NULL */
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
 	/*
 	 * Users and groups. NULL: callers with a token have no id of their own, and ACLs name only

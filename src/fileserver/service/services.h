@@ -10,6 +10,7 @@
 
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
+#include "fileserver/export/export.h"
 #include "fileserver/service/failures.h"
 #include "fileserver/service/later.h"
 #include "fileserver/service/locks.h"
@@ -160,8 +161,6 @@ struct fsd_service {
 	struct fsd_rootafs *rootafs; /* NULL: no cell was named, root.afs is the volume itself */
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch; /* may be NULL */
-	struct fsd_usage *usage; /* may be NULL */
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
 	struct prot *prot;	 /* may be NULL */
 	struct fsd_audit *audit; /* may be NULL */

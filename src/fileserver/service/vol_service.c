@@ -131,10 +131,10 @@ static bool add_looked(struct looked *looked, const struct store_volume *volume)
 
 static void count_export(struct fsd_service *service)
 {
-	struct fsd_used used;
+	struct export_used used;
 
 	/* A new count may begin; the volume then has what is known. */
-	fsd_usage_get(service->usage, COUNT_WAIT_MS, &used);
+	export_count_used(service->store, COUNT_WAIT_MS, &used);
 }
 
 static bool look_all(struct fsd_service *service, struct looked *looked)
@@ -167,7 +167,7 @@ static int32_t look_at_volumes(struct fsd_service *service, uint32_t id, struct 
 	*looked = (struct looked){0};
 	if (service->rootafs && id == FSD_ROOTAFS_ID)
 		store = fsd_rootafs_store(service->rootafs);
-	else
+	else if (service->exported)
 		count_export(service);
 	if (id && store->ops->volume(store, id, &volume))
 		return ENODEV;

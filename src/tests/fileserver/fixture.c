@@ -11,6 +11,7 @@
 #include "afs/dir.h"
 #include "afs/numbers.h"
 #include "fileserver/callbacks/callbacks.h"
+#include "fileserver/export/object.h"
 
 const char *tree_path(const char *root, const char *path)
 {
@@ -84,49 +85,64 @@ void tree_tick(void)
 
 /* -- worlds -- */
 
-static void note_change(void *arg, const AFSFid *fid, const void *actor)
+static void note_change(void *arg, const struct store_fid *fid, const void *actor)
 {
 	struct world *world = arg;
+	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
 
 	world->changes++;
 	if (world->clients)
-		fsd_promise_break(world->clients, fid, actor);
+		fsd_promise_break(world->clients, &its, actor);
+}
+
+static bool is_world_promised(void *arg, const struct store_fid *fid)
+{
+	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
+
+	return fsd_promise_held(((struct world *)arg)->clients, &its);
+}
+
+static size_t next_world_promised(void *arg, size_t *cursor, struct store_fid *fids, size_t max)
+{
+	AFSFid *its = calloc(max, sizeof(*its));
+	size_t n = fsd_promise_sweep(((struct world *)arg)->clients, cursor, its, max, fsd_now());
+
+	for (size_t i = 0; i < n; i++)
+		fids[i] = (struct store_fid){its[i].Volume, its[i].Vnode, its[i].Unique};
+	free(its);
+	return n;
 }
 
 static void start(struct world *world, bool all_files, unsigned flags)
 {
-	struct fsd_volume_options options = {.name = "data",
-					     .root = world->root,
-					     .new_id = 0x20000001,
-					     .all_files = all_files,
-					     .on_change = note_change,
-					     .arg = world};
+	struct export_options options = {.name = "data",
+					 .root = world->root,
+					 .new_id = 0x20000001,
+					 .all_files = all_files,
+					 .hooks = {.changed = note_change,
+						   .is_promised = is_world_promised,
+						   .next_promised = next_world_promised,
+						   .arg = world}};
 	struct fsd_clients_options clients = {
 		.volume = 0x20000001, .hosts_max = 100, .promises_max = 1000};
-	struct fsd_export_options exported = {0};
 	struct fsd_service_options services = {0};
 	char path[4200], message[FSD_MESSAGE_MAX];
 
 	snprintf(path, sizeof(path), "%s/store", world->state);
-	ck_assert_int_eq(fsd_layer_posix(world->root, flags, &world->layer), 0);
-	ck_assert_int_eq(fsd_store_open(path, &world->store), 0);
+	ck_assert_int_eq(export_layer_posix(world->root, flags, &world->layer), 0);
+	ck_assert_int_eq(fids_open(path, &options.log, &options.fids), 0);
 	options.layer = world->layer;
-	options.store = world->store;
-	ck_assert_int_eq(fsd_volume_open(&options, &world->volume), 0);
+	ck_assert_int_eq(export_open(&options, &world->served), 0);
+	world->export = (struct export *)world->served;
+	world->export->usage = export_usage_start(world->layer);
+	ck_assert_ptr_nonnull(world->export->usage);
 	world->clients = fsd_clients_create(&clients);
 	world->readers = fsd_readers_start(4, 8 << 20, NULL);
 	ck_assert(world->clients && world->readers);
-	world->usage = fsd_usage_start(world->layer);
-	ck_assert_ptr_nonnull(world->usage);
-	exported.volume = world->volume;
-	exported.usage = world->usage;
-	world->served = fsd_export_open(&exported);
-	ck_assert_ptr_nonnull(world->served);
 	services.store = world->served;
 	services.exported = true;
 	services.clients = world->clients;
 	services.readers = world->readers;
-	services.usage = world->usage;
 	memset(&services.uuid, 0x42, sizeof(services.uuid));
 	world->service = fsd_service_create(&services, message);
 	ck_assert_ptr_nonnull(world->service);
@@ -137,11 +153,8 @@ static void stop(struct world *world)
 	fsd_service_destroy(world->service);
 	world->served->ops->close(world->served);
 	fsd_readers_stop(world->readers);
-	fsd_usage_stop(world->usage);
-	fsd_volume_close(world->volume);
 	fsd_clients_destroy(world->clients);
 	world->clients = NULL; /* note_change() while the volume is opened again */
-	fsd_store_close(world->store);
 	world->layer->ops->destroy(world->layer);
 }
 
@@ -174,25 +187,32 @@ void world_close(struct world *world)
 	tree_remove(world->state);
 }
 
-AFSFid world_fid(struct world *world, const char *path)
+struct store_fid world_find(struct world *world, const char *path)
 {
-	struct fsd_volume *volume = world->volume;
-	AFSFid fid = {fsd_volume_id(volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+	struct export *export = world->export;
+	struct store_fid fid = {export->id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
 	char *copy = strdup(path), *save = NULL;
 
-	for (char *name = strtok_r(copy, "/", &save); name && fid.Vnode;
+	for (char *name = strtok_r(copy, "/", &save); name && fid.vnode;
 	     name = strtok_r(NULL, "/", &save)) {
-		struct fsd_object object;
-		struct fsd_image *image;
+		struct export_object object;
+		struct export_image *image;
 
-		ck_assert_int_eq(fsd_volume_get(volume, &fid, NULL, &object), 0);
-		ck_assert_int_eq(fsd_volume_image(volume, &object, NULL, &image), 0);
-		if (afs_dir_lookup(image->bytes, image->length, name, &fid.Vnode, &fid.Unique) != 1)
-			fid.Vnode = fid.Unique = 0;
-		fsd_image_release(volume, image);
+		ck_assert_int_eq(export_get_object(export, &fid, NULL, &object), 0);
+		ck_assert_int_eq(export_get_image(export, &object, NULL, &image), 0);
+		if (afs_dir_lookup(image->bytes, image->length, name, &fid.vnode, &fid.unique) != 1)
+			fid.vnode = fid.unique = 0;
+		export_release_image(export, image);
 	}
 	free(copy);
 	return fid;
+}
+
+AFSFid world_fid(struct world *world, const char *path)
+{
+	struct store_fid fid = world_find(world, path);
+
+	return (AFSFid){fid.volume, fid.vnode, fid.unique};
 }
 
 /* -- services on loopback -- */
@@ -498,7 +518,7 @@ uint8_t slow_layer_byte(uint64_t offset)
 	return pattern[offset % PERIOD];
 }
 
-static int slow_open(struct fsd_layer *layer, const char *path, struct fsd_file **file)
+static int slow_open(struct export_layer *layer, const char *path, struct export_file **file)
 {
 	(void)path;
 	*file = malloc(sizeof(**file));
@@ -506,17 +526,17 @@ static int slow_open(struct fsd_layer *layer, const char *path, struct fsd_file 
 	return 0;
 }
 
-static void slow_close(struct fsd_file *file)
+static void slow_close(struct export_file *file)
 {
 	free(file);
 }
 
-static int slow_stat_file(struct fsd_file *file, struct fsd_stat *st)
+static int slow_stat_file(struct export_file *file, struct export_stat *st)
 {
 	struct slow_layer *slow = (struct slow_layer *)file->layer;
 
 	memset(st, 0, sizeof(*st));
-	st->kind = FSD_FILE;
+	st->kind = STORE_FILE;
 	st->inode = 7;
 	st->links = 1;
 	st->mode = 0644;
@@ -548,7 +568,7 @@ static ssize_t slow_fill(const struct iovec *iov, int count, uint64_t offset, ui
 	return total;
 }
 
-static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int count,
+static ssize_t slow_preadv(struct export_file *file, const struct iovec *iov, int count,
 			   uint64_t offset, unsigned flags)
 {
 	struct slow_layer *slow = (struct slow_layer *)file->layer;
@@ -556,7 +576,7 @@ static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int c
 	struct timespec ts = {.tv_nsec = (long)slow->read_ms * 1000000};
 	ssize_t n;
 
-	if (flags & FSD_READ_CACHED) {
+	if (flags & STORE_CACHED) {
 		if (offset >= slow->cached_below)
 			return -EAGAIN;
 		return slow_fill(iov, count, offset,
@@ -584,14 +604,14 @@ static ssize_t slow_preadv(struct fsd_file *file, const struct iovec *iov, int c
 	return n;
 }
 
-static int slow_stat_path(struct fsd_layer *layer, const char *path, struct fsd_stat *st)
+static int slow_stat_path(struct export_layer *layer, const char *path, struct export_stat *st)
 {
-	struct fsd_file file = {.layer = layer};
+	struct export_file file = {.layer = layer};
 
 	if (*path)
 		return slow_stat_file(&file, st);
 	memset(st, 0, sizeof(*st));
-	st->kind = FSD_DIR;
+	st->kind = STORE_DIR;
 	st->inode = 2;
 	st->mode = 0755;
 	st->links = 2;
@@ -599,26 +619,26 @@ static int slow_stat_path(struct fsd_layer *layer, const char *path, struct fsd_
 	return 0;
 }
 
-static int slow_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, void *arg)
+static int slow_list(struct export_layer *layer, const char *path, export_list_fn fn, void *arg)
 {
 	(void)layer;
 	(void)path;
-	return fn(arg, "slow", 4, FSD_FILE, 3);
+	return fn(arg, "slow", 4, STORE_FILE, 3);
 }
 
-static int slow_space(struct fsd_layer *layer, struct fsd_space *space)
+static int slow_space(struct export_layer *layer, struct store_space *space)
 {
 	(void)layer;
-	*space = (struct fsd_space){1 << 20, 1 << 19, 1 << 19};
+	*space = (struct store_space){1 << 20, 1 << 19};
 	return 0;
 }
 
-static void slow_destroy(struct fsd_layer *layer)
+static void slow_destroy(struct export_layer *layer)
 {
 	free(layer);
 }
 
-static const struct fsd_layer_ops slow_ops = {
+static const struct export_layer_ops slow_ops = {
 	.open = slow_open,
 	.close = slow_close,
 	.stat_path = slow_stat_path,
@@ -643,9 +663,9 @@ struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms)
 	return slow;
 }
 
-struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st)
+struct export_file *slow_layer_open(struct slow_layer *slow, struct export_stat *st)
 {
-	struct fsd_file *file;
+	struct export_file *file;
 
 	ck_assert_int_eq(slow_open(&slow->base, "slow", &file), 0);
 	slow_stat_file(file, st);
@@ -656,7 +676,7 @@ struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st)
 
 struct file_source {
 	struct fsd_source base;
-	struct fsd_file *file;
+	struct export_file *file;
 	pthread_mutex_t lock; /* covers the rest */
 	pthread_cond_t ended;
 	bool over;
@@ -666,9 +686,9 @@ struct file_source {
 static ssize_t file_read(struct fsd_source *source, const struct iovec *iov, int count,
 			 uint64_t offset, bool cached)
 {
-	struct fsd_file *file = ((struct file_source *)source)->file;
+	struct export_file *file = ((struct file_source *)source)->file;
 
-	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
+	return file->layer->ops->preadv(file, iov, count, offset, cached ? STORE_CACHED : 0);
 }
 
 static const struct fsd_source_ops file_ops = {.read = file_read};
@@ -685,8 +705,8 @@ static void note_sent(struct fsd_source *source, int result)
 	pthread_mutex_unlock(&file->lock);
 }
 
-int send_file(struct fsd_readers *readers, struct fsd_file *file, uint64_t offset, uint64_t length,
-	      struct fsd_stream *stream)
+int send_file(struct fsd_readers *readers, struct export_file *file, uint64_t offset,
+	      uint64_t length, struct fsd_stream *stream)
 {
 	struct file_source source = {.base.ops = &file_ops, .file = file};
 

@@ -34,19 +34,16 @@ void tree_tick(void);
 
 struct world {
 	char *root, *state;
-	struct fsd_layer *layer;
-	struct fsd_store *store;
-	struct fsd_volume *volume;
+	struct export_layer *layer;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_usage *usage;
-	struct fsd_watch *watch; /* NULL, unless the test starts one */
-	struct store *served;	 /* the volume as a store */
+	struct export *export; /* the volume, */
+	struct store *served;  /* as a store */
 	struct fsd_service *service;
 	_Atomic unsigned changes; /* number of calls of on_change */
 };
 
-/* `flags` are passed to fsd_layer_posix(). */
+/* `flags` are passed to export_layer_posix(). */
 void world_open(struct world *world, char *root, bool all_files, unsigned flags);
 /* A restart of the server: only the tree and the store stay. */
 void world_reopen(struct world *world, bool all_files);
@@ -55,6 +52,7 @@ void world_lose_state(struct world *world);
 void world_close(struct world *world);
 /* The FID of a path, found by looking up names in directory images. Vnode 0: no such name. */
 AFSFid world_fid(struct world *world, const char *path);
+struct store_fid world_find(struct world *world, const char *path);
 
 /* -- a service on loopback, and clients that encode their calls by hand -- */
 
@@ -122,7 +120,7 @@ void memory_stream_free(struct memory_stream *m);
 /* -- a file layer with one file of a pattern on a simulated disk -- */
 
 struct slow_layer {
-	struct fsd_layer base;
+	struct export_layer base;
 	uint64_t size;	       /* of the file */
 	uint64_t real_size;    /* offset at which reads end; 0 = at `size` */
 	unsigned read_ms;      /* duration of each read */
@@ -139,13 +137,13 @@ struct slow_layer {
 	uint64_t fail_from;
 };
 struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms);
-struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st);
+struct export_file *slow_layer_open(struct slow_layer *slow, struct export_stat *st);
 /* The byte at an offset of its file. */
 uint8_t slow_layer_byte(uint64_t offset);
 
 /* Sends a part of a file of a layer, waits until it has ended, and returns the result. */
-int send_file(struct fsd_readers *readers, struct fsd_file *file, uint64_t offset, uint64_t length,
-	      struct fsd_stream *stream);
+int send_file(struct fsd_readers *readers, struct export_file *file, uint64_t offset,
+	      uint64_t length, struct fsd_stream *stream);
 
 /* -- a client's security, printed with the keys of the server. `name`: NULL: the service itself -- */
 

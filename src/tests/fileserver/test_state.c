@@ -115,7 +115,7 @@ START_TEST(volumes_get_random_ids)
 {
 	char *export = tree_make(), *folder = test_folder();
 	struct fsd_state state;
-	struct fsd_store *store;
+	struct fids *store;
 	uint32_t ids[8];
 
 	for (int i = 0; i < 8; i++) {
@@ -123,8 +123,8 @@ START_TEST(volumes_get_random_ids)
 
 		snprintf(name, sizeof(name), "v%d", i);
 		ck_assert_int_eq(fsd_state_open(&state, folder, export, message), 0);
-		ck_assert_int_eq(fsd_state_store(&state, name, &store, &ids[i], message), 0);
-		fsd_store_close(store);
+		ck_assert_int_eq(fsd_state_fids(&state, name, &store, &ids[i], message), 0);
+		fids_close(store);
 		fsd_state_close(&state);
 		ck_assert_uint_ge(ids[i], 0x20000000);
 		ck_assert_uint_le(ids[i], 0x7ffffffc);

@@ -19,7 +19,7 @@ static char *root, *folder;
 static int begun[2], never[2], where[2];
 
 /* Blocks until the process ends; the pipe never becomes readable. */
-static ssize_t blocked_read(struct fsd_file *file, const struct iovec *iov, int count,
+static ssize_t blocked_read(struct export_file *file, const struct iovec *iov, int count,
 			    uint64_t offset, unsigned flags)
 {
 	char byte = 0;
@@ -28,7 +28,7 @@ static ssize_t blocked_read(struct fsd_file *file, const struct iovec *iov, int 
 	(void)iov;
 	(void)count;
 	(void)offset;
-	if (flags & FSD_READ_CACHED)
+	if (flags & STORE_CACHED)
 		return -EAGAIN;
 	if (write(begun[1], &byte, 1) != 1)
 		abort();
@@ -38,7 +38,7 @@ static ssize_t blocked_read(struct fsd_file *file, const struct iovec *iov, int 
 /* The server's process, as in rxfsd, from start to end. */
 static void serve(void)
 {
-	static struct fsd_layer_ops blocked;
+	static struct export_layer_ops blocked;
 	struct fsd_settings settings = {.export = root,
 					.volume = "data",
 					.listen = "127.0.0.1",
@@ -50,7 +50,7 @@ static void serve(void)
 					.stop_ms = STOP_MS};
 	char message[FSD_MESSAGE_MAX], text[256];
 	struct fsd_server *server;
-	struct fsd_layer *layer;
+	struct export_layer *layer;
 	struct rxw_config config;
 	sigset_t set;
 	int number;
@@ -59,7 +59,7 @@ static void serve(void)
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	if (dup2(open(tree_path(folder, "log"), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2) < 0 ||
-	    fsd_layer_posix(root, 0, &layer))
+	    export_layer_posix(root, 0, &layer))
 		_exit(10);
 	blocked = *layer->ops;
 	blocked.preadv = blocked_read;

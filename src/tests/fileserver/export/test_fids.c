@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of store.c, journal.c and table.c: objects, names, restarts, damage, full disks. */
+/* Tests of fids.c and journal.c: objects, names, restarts, damage, full disks. */
 #include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
@@ -9,42 +9,43 @@
 
 #include "afs/numbers.h"
 #include "fileserver/base/base.h"
-#include "fileserver/export/fids_private.h"
+#include "fileserver/export/fids.h"
 #include "tests/main.h"
 
 static char *folder;
-static struct fsd_store *store;
+static const struct export_log silent;
+static struct fids *fids;
 static unsigned gone;
 
 static void open_store(void)
 {
-	ck_assert_int_eq(fsd_store_open(tree_path(folder, "store"), &store), 0);
+	ck_assert_int_eq(fids_open(tree_path(folder, "store"), &silent, &fids), 0);
 }
 
 static void reopen(void)
 {
-	fsd_store_close(store);
+	fids_close(fids);
 	open_store();
 }
 
 static void setup(void)
 {
-	const struct fsd_meta meta = {
+	const struct fids_meta meta = {
 		.volume = 7, .creation = 8, .root_inode = 99, .root = "/some/where"};
-	const struct fsd_record root = {.vnode = AFS_ROOT_VNODE,
-					.unique = AFS_ROOT_UNIQUE,
-					.kind = FSD_DIR,
-					.version = 1000,
-					.inode = 99};
+	const struct export_record root = {.vnode = STORE_ROOT_VNODE,
+					   .unique = STORE_ROOT_UNIQUE,
+					   .kind = STORE_DIR,
+					   .version = 1000,
+					   .inode = 99};
 
 	folder = test_folder();
 	open_store();
-	ck_assert_int_eq(fsd_store_start(store, &meta, &root), 0);
+	ck_assert_int_eq(fids_start_anew(fids, &meta, &root), 0);
 }
 
 static void end(void)
 {
-	fsd_store_close(store);
+	fids_close(fids);
 	tree_remove(folder);
 }
 
@@ -57,56 +58,54 @@ static void count_gone(void *arg, uint32_t vnode, uint32_t unique)
 }
 
 /* A name in a listing, of an object with a record. */
-static struct fsd_name listed(const char *text, enum fsd_kind kind, uint64_t inode)
+static struct fids_name listed(const char *text, enum store_kind kind, uint64_t inode)
 {
-	return (struct fsd_name){.name = (char *)(uintptr_t)text,
-				 .kind = kind,
-				 .inode = inode,
-				 .now_inode = inode,
-				 .now_birth = (uint32_t)inode + 1,
-				 .now_seen = inode + 5000};
+	return (struct fids_name){.name = (char *)(uintptr_t)text,
+				  .kind = kind,
+				  .inode = inode,
+				  .now_inode = inode,
+				  .now_birth = (uint32_t)inode + 1,
+				  .now_seen = inode + 5000};
 }
 
 /* Asserts that a directory has exactly these names. */
-static void list(AFSFid dir, struct fsd_name *names, size_t count)
+static void list(struct store_fid dir, struct fids_name *names, size_t count)
 {
-	ck_assert_int_eq(fsd_store_match(store, dir.Vnode, dir.Unique, names, count), 0);
+	ck_assert_int_eq(fids_match(fids, dir.vnode, dir.unique, names, count), 0);
 	ck_assert_int_eq(
-		fsd_store_assign(store, dir.Vnode, dir.Unique, names, count, 77, count_gone, NULL),
-		0);
+		fids_assign(fids, dir.vnode, dir.unique, names, count, 77, count_gone, NULL), 0);
 }
 
-static const AFSFid root = {7, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+static const struct store_fid root = {7, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
 
-static AFSFid fid_of(const struct fsd_name *name)
+static struct store_fid fid_of(const struct fids_name *name)
 {
-	return (AFSFid){7, name->vnode, name->unique};
+	return (struct store_fid){7, name->vnode, name->unique};
 }
 
-static void at_path(AFSFid fid, unsigned nth, const char *path)
+static void at_path(struct store_fid fid, unsigned nth, const char *path)
 {
-	struct fsd_record r;
+	struct export_record r;
 	char got[4096];
 
-	ck_assert_int_eq(fsd_store_find(store, fid.Vnode, fid.Unique, nth, &r, got, sizeof(got)),
-			 0);
+	ck_assert_int_eq(fids_find(fids, fid.vnode, fid.unique, nth, &r, got, sizeof(got)), 0);
 	ck_assert_str_eq(got, path);
 }
 
-static int find(AFSFid fid)
+static int find(struct store_fid fid)
 {
-	struct fsd_record r;
+	struct export_record r;
 
-	return fsd_store_find(store, fid.Vnode, fid.Unique, 0, &r, NULL, 0);
+	return fids_find(fids, fid.vnode, fid.unique, 0, &r, NULL, 0);
 }
 
 START_TEST(survives_reopening)
 {
-	struct fsd_name names[3] = {listed("a \xff name", FSD_FILE, 5), listed("sub", FSD_DIR, 6),
-				    listed("link", FSD_SYMLINK, 7)};
-	struct fsd_name inner = listed("inner", FSD_FILE, 8);
-	struct fsd_record r, new;
-	struct fsd_meta meta;
+	struct fids_name names[3] = {listed("a \xff name", STORE_FILE, 5),
+				     listed("sub", STORE_DIR, 6), listed("link", STORE_SYMLINK, 7)};
+	struct fids_name inner = listed("inner", STORE_FILE, 8);
+	struct export_record r, new;
+	struct fids_meta meta;
 	uint32_t vnode, unique;
 
 	setup();
@@ -114,40 +113,40 @@ START_TEST(survives_reopening)
 	list(fid_of(&names[1]), &inner, 1);
 	ck_assert_uint_eq(names[0].vnode % 2, 0);
 	ck_assert_uint_eq(names[1].vnode % 2, 1);
-	ck_assert_int_eq(fsd_store_find(store, inner.vnode, inner.unique, 0, &r, NULL, 0), 0);
+	ck_assert_int_eq(fids_find(fids, inner.vnode, inner.unique, 0, &r, NULL, 0), 0);
 	ck_assert_uint_eq(r.version, 77);
 	new = r;
 	new.version = 0x123456789abcull;
 	new.seen = 0xfedcba9876543210ull;
-	ck_assert_int_eq(fsd_store_update(store, &r, &new), 0);
+	ck_assert_int_eq(fids_update(fids, &r, &new), 0);
 	/* a record read before is outdated */
-	ck_assert_int_eq(fsd_store_update(store, &r, &new), -EAGAIN);
+	ck_assert_int_eq(fids_update(fids, &r, &new), -EAGAIN);
 
 	reopen();
-	ck_assert_int_eq(fsd_store_meta(store, &meta), 0);
+	ck_assert_int_eq(fids_get_meta(fids, &meta), 0);
 	ck_assert_uint_eq(meta.volume, 7);
 	ck_assert_uint_eq(meta.creation, 8);
 	ck_assert_str_eq(meta.root, "/some/where");
 	at_path(root, 0, "");
 	at_path(fid_of(&names[0]), 0, "a \xff name");
 	at_path(fid_of(&inner), 0, "sub/inner");
-	ck_assert_int_eq(fsd_store_find(store, inner.vnode, inner.unique, 0, &r, NULL, 0), 0);
+	ck_assert_int_eq(fids_find(fids, inner.vnode, inner.unique, 0, &r, NULL, 0), 0);
 	ck_assert_uint_eq(r.version, new.version);
 	ck_assert_uint_eq(r.seen, new.seen);
 	ck_assert_uint_eq(r.inode, 8);
 	ck_assert_uint_eq(r.birth, 9);
 	ck_assert_uint_eq(r.parent, names[1].vnode);
-	ck_assert_int_eq(fsd_store_child(store, 1, 1, "link", &vnode, &unique), 0);
+	ck_assert_int_eq(fids_find_child(fids, 1, 1, "link", &vnode, &unique), 0);
 	ck_assert_uint_eq(vnode, names[2].vnode);
 	ck_assert_uint_eq(unique, names[2].unique);
-	ck_assert_int_eq(fsd_store_child(store, 1, 1, "inner", &vnode, &unique), -ENOENT);
+	ck_assert_int_eq(fids_find_child(fids, 1, 1, "inner", &vnode, &unique), -ENOENT);
 	end();
 }
 END_TEST
 
 START_TEST(numbers_do_not_repeat)
 {
-	struct fsd_name a = listed("a", FSD_FILE, 5), b = listed("b", FSD_FILE, 6);
+	struct fids_name a = listed("a", STORE_FILE, 5), b = listed("b", STORE_FILE, 6);
 
 	setup();
 	list(root, &a, 1);
@@ -161,10 +160,10 @@ END_TEST
 
 START_TEST(hard_links_have_one_fid)
 {
-	struct fsd_name names[3] = {listed("one", FSD_FILE, 5), listed("two", FSD_FILE, 5),
-				    listed("sub", FSD_DIR, 6)};
-	struct fsd_name third = listed("three", FSD_FILE, 5);
-	struct fsd_name rest[2] = {listed("sub", FSD_DIR, 6), listed("two", FSD_FILE, 5)};
+	struct fids_name names[3] = {listed("one", STORE_FILE, 5), listed("two", STORE_FILE, 5),
+				     listed("sub", STORE_DIR, 6)};
+	struct fids_name third = listed("three", STORE_FILE, 5);
+	struct fids_name rest[2] = {listed("sub", STORE_DIR, 6), listed("two", STORE_FILE, 5)};
 
 	setup();
 	list(root, names, 3);
@@ -187,9 +186,10 @@ END_TEST
 
 START_TEST(another_object_gets_another_fid)
 {
-	struct fsd_name a = listed("x", FSD_FILE, 5), b = listed("x", FSD_FILE, 6);
-	struct fsd_name again = listed("x", FSD_FILE, 6), link = listed("x", FSD_SYMLINK, 6);
-	struct fsd_name other = listed("x", FSD_SYMLINK, 6), moved = listed("y", FSD_SYMLINK, 6);
+	struct fids_name a = listed("x", STORE_FILE, 5), b = listed("x", STORE_FILE, 6);
+	struct fids_name again = listed("x", STORE_FILE, 6), link = listed("x", STORE_SYMLINK, 6);
+	struct fids_name other = listed("x", STORE_SYMLINK, 6),
+			 moved = listed("y", STORE_SYMLINK, 6);
 
 	setup();
 	list(root, &a, 1);
@@ -214,9 +214,9 @@ END_TEST
 
 START_TEST(moved_directory_keeps_contents)
 {
-	struct fsd_name names[2] = {listed("a", FSD_DIR, 5), listed("b", FSD_DIR, 6)};
-	struct fsd_name inner = listed("inner", FSD_FILE, 8), moved = listed("a2", FSD_DIR, 5);
-	struct fsd_record r;
+	struct fids_name names[2] = {listed("a", STORE_DIR, 5), listed("b", STORE_DIR, 6)};
+	struct fids_name inner = listed("inner", STORE_FILE, 8), moved = listed("a2", STORE_DIR, 5);
+	struct export_record r;
 
 	setup();
 	list(root, names, 2);
@@ -225,10 +225,10 @@ START_TEST(moved_directory_keeps_contents)
 	ck_assert_uint_eq(moved.vnode, names[0].vnode);
 	at_path(fid_of(&inner), 0, "b/a2/inner");
 	/* its image, which names its parent, is regenerated */
-	ck_assert_int_eq(fsd_store_find(store, moved.vnode, moved.unique, 0, &r, NULL, 0), 0);
+	ck_assert_int_eq(fids_find(fids, moved.vnode, moved.unique, 0, &r, NULL, 0), 0);
 	ck_assert_uint_eq(r.image_length, 0);
 	/* never below itself, whatever a listing says */
-	struct fsd_name odd = listed("odd", FSD_DIR, 6);
+	struct fids_name odd = listed("odd", STORE_DIR, 6);
 
 	list(fid_of(&moved), &odd, 1);
 	ck_assert_uint_ne(odd.vnode, names[1].vnode);
@@ -245,9 +245,9 @@ END_TEST
 
 START_TEST(swapped_names)
 {
-	struct fsd_name names[2] = {listed("a", FSD_DIR, 5), listed("b", FSD_DIR, 6)};
-	struct fsd_name swapped[2] = {listed("a", FSD_DIR, 6), listed("b", FSD_DIR, 5)};
-	struct fsd_name inner = listed("inner", FSD_FILE, 8);
+	struct fids_name names[2] = {listed("a", STORE_DIR, 5), listed("b", STORE_DIR, 6)};
+	struct fids_name swapped[2] = {listed("a", STORE_DIR, 6), listed("b", STORE_DIR, 5)};
+	struct fids_name inner = listed("inner", STORE_FILE, 8);
 
 	setup();
 	list(root, names, 2);
@@ -265,14 +265,14 @@ END_TEST
 
 START_TEST(name_is_dropped)
 {
-	struct fsd_name sub = listed("sub", FSD_DIR, 5), inner = listed("inner", FSD_FILE, 8);
+	struct fids_name sub = listed("sub", STORE_DIR, 5), inner = listed("inner", STORE_FILE, 8);
 
 	setup();
 	list(root, &sub, 1);
 	list(fid_of(&sub), &inner, 1);
-	fsd_store_unname(store, 1, 1, "sub", sub.vnode + 2, NULL, NULL); /* not of this one */
+	fids_unname(fids, 1, 1, "sub", sub.vnode + 2, NULL, NULL); /* not of this one */
 	at_path(fid_of(&inner), 0, "sub/inner");
-	fsd_store_unname(store, 1, 1, "sub", sub.vnode, NULL, NULL);
+	fids_unname(fids, 1, 1, "sub", sub.vnode, NULL, NULL);
 	ck_assert_int_eq(find(fid_of(&inner)), -ENOENT);
 	reopen();
 	ck_assert_int_eq(find(fid_of(&sub)), -ENOENT);
@@ -283,21 +283,20 @@ END_TEST
 
 START_TEST(longest_name_and_path)
 {
-	struct fsd_record r;
-	char name[FSD_NAME_MAX + 1], path[4096];
-	AFSFid dir = root;
+	struct export_record r;
+	char name[STORE_NAME_MAX + 1], path[4096];
+	struct store_fid dir = root;
 
 	setup();
-	memset(name, 'n', FSD_NAME_MAX);
-	name[FSD_NAME_MAX] = 0;
+	memset(name, 'n', STORE_NAME_MAX);
+	name[STORE_NAME_MAX] = 0;
 	for (uint64_t depth = 1; depth <= 17; depth++) {
-		struct fsd_name sub = listed(name, FSD_DIR, 100 + depth);
+		struct fids_name sub = listed(name, STORE_DIR, 100 + depth);
 
 		list(dir, &sub, 1);
 		dir = fid_of(&sub);
-		ck_assert_int_eq(
-			fsd_store_find(store, dir.Vnode, dir.Unique, 0, &r, path, sizeof(path)),
-			depth * 256 - 1 < sizeof(path) ? 0 : -ENAMETOOLONG);
+		ck_assert_int_eq(fids_find(fids, dir.vnode, dir.unique, 0, &r, path, sizeof(path)),
+				 depth * 256 - 1 < sizeof(path) ? 0 : -ENAMETOOLONG);
 	}
 	reopen();
 	ck_assert_int_eq(find(dir), 0);
@@ -311,16 +310,16 @@ START_TEST(refused_files)
 	char bytes[24];
 	int fd;
 
-	ck_assert_int_eq(fsd_store_open("/nonexistent/place/store", &store), -ENOENT);
+	ck_assert_int_eq(fids_open("/nonexistent/place/store", &silent, &fids), -ENOENT);
 	setup();
-	fsd_store_close(store);
+	fids_close(fids);
 	fd = open(tree_path(folder, "store"), O_RDWR);
 	ck_assert_int_eq(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
 	bytes[20] ^= 1;
 	ck_assert_int_eq(pwrite(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
-	ck_assert_int_eq(fsd_store_open(tree_path(folder, "store"), &store), -EBADMSG);
+	ck_assert_int_eq(fids_open(tree_path(folder, "store"), &silent, &fids), -EBADMSG);
 	ck_assert_int_eq(pwrite(fd, lmdb, sizeof(lmdb), 0), sizeof(lmdb));
-	ck_assert_int_eq(fsd_store_open(tree_path(folder, "store"), &store), -EILSEQ);
+	ck_assert_int_eq(fids_open(tree_path(folder, "store"), &silent, &fids), -EILSEQ);
 	close(fd);
 	tree_remove(folder);
 }
@@ -328,23 +327,23 @@ END_TEST
 
 START_TEST(file_size_bounded)
 {
-	struct fsd_name name = listed("x", FSD_FILE, 5);
-	struct fsd_record r, new;
+	struct fids_name name = listed("x", STORE_FILE, 5);
+	struct export_record r, new;
 	struct stat st;
 
 	setup();
 	list(root, &name, 1);
-	ck_assert_int_eq(fsd_store_find(store, name.vnode, name.unique, 0, &r, NULL, 0), 0);
+	ck_assert_int_eq(fids_find(fids, name.vnode, name.unique, 0, &r, NULL, 0), 0);
 	for (int i = 0; i < 120000; i++) {
 		new = r;
 		new.version++;
-		ck_assert_int_eq(fsd_store_update(store, &r, &new), 0);
+		ck_assert_int_eq(fids_update(fids, &r, &new), 0);
 		r = new;
 	}
 	ck_assert_int_eq(stat(tree_path(folder, "store"), &st), 0);
 	ck_assert_int_lt(st.st_size, 5 << 20);
 	reopen();
-	ck_assert_int_eq(fsd_store_find(store, name.vnode, name.unique, 0, &new, NULL, 0), 0);
+	ck_assert_int_eq(fids_find(fids, name.vnode, name.unique, 0, &new, NULL, 0), 0);
 	ck_assert_uint_eq(new.version, r.version);
 	at_path(fid_of(&name), 0, "x");
 	end();
@@ -356,33 +355,33 @@ END_TEST
 #define DAMAGE_DIRS  8
 #define DAMAGE_FILES 40
 
-static AFSFid damage_dirs[DAMAGE_DIRS], damage_files[DAMAGE_DIRS][DAMAGE_FILES];
+static struct store_fid damage_dirs[DAMAGE_DIRS], damage_files[DAMAGE_DIRS][DAMAGE_FILES];
 
-static struct fsd_name *damage_names(unsigned dir, char texts[DAMAGE_FILES][32], unsigned round)
+static struct fids_name *damage_names(unsigned dir, char texts[DAMAGE_FILES][32], unsigned round)
 {
-	static struct fsd_name names[DAMAGE_FILES];
+	static struct fids_name names[DAMAGE_FILES];
 
 	for (unsigned i = 0; i < DAMAGE_FILES; i++) {
 		snprintf(texts[i], 32, "file %u %u", i, round);
-		names[i] = listed(texts[i], FSD_FILE, 1000 + dir * 100 + i);
+		names[i] = listed(texts[i], STORE_FILE, 1000 + dir * 100 + i);
 	}
 	return names;
 }
 
 static void damage_fill(void)
 {
-	struct fsd_name dirs[DAMAGE_DIRS];
+	struct fids_name dirs[DAMAGE_DIRS];
 	char names[DAMAGE_DIRS][16], texts[DAMAGE_FILES][32];
 
 	for (unsigned i = 0; i < DAMAGE_DIRS; i++) {
 		snprintf(names[i], sizeof(names[i]), "dir %u", i);
-		dirs[i] = listed(names[i], FSD_DIR, 100 + i);
+		dirs[i] = listed(names[i], STORE_DIR, 100 + i);
 	}
 	list(root, dirs, DAMAGE_DIRS);
 	/* twice, so that some names are added and removed */
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i < DAMAGE_DIRS; i++) {
-			struct fsd_name *files = damage_names(i, texts, round);
+			struct fids_name *files = damage_names(i, texts, round);
 
 			list(damage_dirs[i] = fid_of(&dirs[i]), files, DAMAGE_FILES);
 			for (unsigned j = 0; j < DAMAGE_FILES; j++)
@@ -394,16 +393,16 @@ static void damage_fill(void)
 static int damage_use(void)
 {
 	char texts[DAMAGE_FILES][32], path[4096], expected[64];
-	struct fsd_record r;
-	int rc = fsd_store_open(tree_path(folder, "store"), &store);
+	struct export_record r;
+	int rc = fids_open(tree_path(folder, "store"), &silent, &fids);
 
 	if (rc)
 		return rc == -EBADMSG || rc == -EILSEQ ? 1 : 2;
 	for (unsigned i = 0; i < DAMAGE_DIRS; i++)
 		for (unsigned j = 0; j < DAMAGE_FILES; j++) {
-			AFSFid fid = damage_files[i][j];
+			struct store_fid fid = damage_files[i][j];
 
-			if (fsd_store_find(store, fid.Vnode, fid.Unique, 0, &r, path, sizeof(path)))
+			if (fids_find(fids, fid.vnode, fid.unique, 0, &r, path, sizeof(path)))
 				continue;
 			snprintf(expected, sizeof(expected), "dir %u/file %u ", i, j);
 			if (strncmp(path, expected, strlen(expected)) != 0 ||
@@ -412,22 +411,21 @@ static int damage_use(void)
 		}
 	/* the store works, and newly written records are intact */
 	damage_fill();
-	fsd_store_close(store);
-	if (fsd_store_open(tree_path(folder, "store"), &store))
+	fids_close(fids);
+	if (fids_open(tree_path(folder, "store"), &silent, &fids))
 		return 4;
 	for (unsigned i = 0; i < DAMAGE_DIRS; i++) {
 		damage_names(i, texts, 1);
 		for (unsigned j = 0; j < DAMAGE_FILES; j++) {
-			AFSFid fid = damage_files[i][j];
+			struct store_fid fid = damage_files[i][j];
 
 			snprintf(expected, sizeof(expected), "dir %u/%.31s", i, texts[j]);
-			if (fsd_store_find(store, fid.Vnode, fid.Unique, 0, &r, path,
-					   sizeof(path)) ||
+			if (fids_find(fids, fid.vnode, fid.unique, 0, &r, path, sizeof(path)) ||
 			    strcmp(path, expected) != 0)
 				return 5;
 		}
 	}
-	fsd_store_close(store);
+	fids_close(fids);
 	return 0;
 }
 
@@ -465,7 +463,7 @@ START_TEST(damage_detected)
 
 	setup();
 	damage_fill();
-	fsd_store_close(store);
+	fids_close(fids);
 	fd = open(tree_path(folder, "store"), O_RDONLY);
 	ck_assert_int_eq(fstat(fd, &st), 0);
 	length = (size_t)st.st_size;
@@ -480,7 +478,7 @@ START_TEST(damage_detected)
 	for (size_t at = 0; at < 64; at++)
 		damaged(bytes, at, "cut", at);
 	for (int i = 0; i < 200; i++) {
-		random = fsd_mix(random, (uint64_t)i);
+		random = mix_word(random, (uint64_t)i);
 
 		size_t at = i < 60 ? (size_t)i : (size_t)(random % length);
 		size_t n = i % 4 == 3 ? 4096 : i % 4 == 2 ? 60 : 1;
@@ -505,14 +503,14 @@ END_TEST
 /* The file may shrink or change under a running server. */
 START_TEST(damage_while_running)
 {
-	struct fsd_name a = listed("a", FSD_FILE, 5), both[2];
+	struct fids_name a = listed("a", STORE_FILE, 5), both[2];
 
 	setup();
 	list(root, &a, 1);
 	ck_assert_int_eq(truncate(tree_path(folder, "store"), 0), 0);
 	at_path(fid_of(&a), 0, "a");
-	both[0] = listed("a", FSD_FILE, 5);
-	both[1] = listed("b", FSD_FILE, 6);
+	both[0] = listed("a", STORE_FILE, 5);
+	both[1] = listed("b", STORE_FILE, 6);
 	list(root, both, 2);
 	at_path(fid_of(&both[1]), 0, "b");
 	end();
@@ -532,8 +530,8 @@ static void limit_file(rlim_t bytes)
 
 START_TEST(full_disk)
 {
-	struct fsd_name a = listed("a", FSD_FILE, 5), names[3];
-	struct fsd_record r, new;
+	struct fids_name a = listed("a", STORE_FILE, 5), names[3];
+	struct export_record r, new;
 	struct stat st;
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -543,27 +541,27 @@ START_TEST(full_disk)
 	ck_assert_int_eq(stat(tree_path(folder, "store"), &st), 0);
 	limit_file((rlim_t)st.st_size + 10);
 	for (int i = 0; i < 3; i++) {
-		names[0] = listed("a", FSD_FILE, 5);
-		names[1] = listed("b", FSD_FILE, 6);
-		names[2] = listed("c", FSD_FILE, 7);
+		names[0] = listed("a", STORE_FILE, 5);
+		names[1] = listed("b", STORE_FILE, 6);
+		names[2] = listed("c", STORE_FILE, 7);
 		list(root, names, i + 1 > 3 ? 3 : (size_t)i + 1);
 		at_path(fid_of(&a), 0, "a");
-		ck_assert_int_eq(fsd_store_find(store, a.vnode, a.unique, 0, &r, NULL, 0), 0);
+		ck_assert_int_eq(fids_find(fids, a.vnode, a.unique, 0, &r, NULL, 0), 0);
 		new = r;
 		new.version++;
-		ck_assert_int_eq(fsd_store_update(store, &r, &new), 0);
+		ck_assert_int_eq(fids_update(fids, &r, &new), 0);
 	}
 	at_path(fid_of(&names[2]), 0, "c");
 	limit_file(RLIM_INFINITY);
 	reopen(); /* the last opportunity to write it */
 	at_path(fid_of(&names[2]), 0, "c");
-	ck_assert_int_eq(fsd_store_find(store, a.vnode, a.unique, 0, &r, NULL, 0), 0);
+	ck_assert_int_eq(fids_find(fids, a.vnode, a.unique, 0, &r, NULL, 0), 0);
 	ck_assert_uint_eq(r.version, new.version);
 	/* if that fails, earlier writes are intact */
 	limit_file(10);
-	names[0] = listed("d", FSD_FILE, 8);
+	names[0] = listed("d", STORE_FILE, 8);
 	list(root, names, 1);
-	fsd_store_close(store);
+	fids_close(fids);
 	limit_file(RLIM_INFINITY);
 	open_store();
 	at_path(fid_of(&a), 0, "a");
@@ -576,27 +574,26 @@ END_TEST
 
 static void *lister(void *arg)
 {
-	const AFSFid *dir = arg;
+	const struct store_fid *dir = arg;
 	char texts[100][16];
 
 	for (int round = 0; round < 60; round++) {
-		struct fsd_name names[100];
+		struct fids_name names[100];
 
 		for (int i = 0; i < 100; i++) {
 			snprintf(texts[i], sizeof(texts[i]), "%d", (i + round) % 150);
-			names[i] = listed(texts[i], FSD_FILE,
-					  dir->Vnode * 1000u + (unsigned)((i + round) % 150));
+			names[i] = listed(texts[i], STORE_FILE,
+					  dir->vnode * 1000u + (unsigned)((i + round) % 150));
 		}
-		ck_assert_int_eq(fsd_store_match(store, dir->Vnode, dir->Unique, names, 100), 0);
-		ck_assert_int_eq(fsd_store_assign(store, dir->Vnode, dir->Unique, names, 100, 77,
-						  NULL, NULL),
-				 0);
+		ck_assert_int_eq(fids_match(fids, dir->vnode, dir->unique, names, 100), 0);
+		ck_assert_int_eq(
+			fids_assign(fids, dir->vnode, dir->unique, names, 100, 77, NULL, NULL), 0);
 		for (int i = 0; i < 100; i++) {
-			struct fsd_record r;
+			struct export_record r;
 			char path[64];
 
-			ck_assert_int_eq(fsd_store_find(store, names[i].vnode, names[i].unique, 0,
-							&r, path, sizeof(path)),
+			ck_assert_int_eq(fids_find(fids, names[i].vnode, names[i].unique, 0, &r,
+						   path, sizeof(path)),
 					 0);
 			ck_assert_str_eq(strrchr(path, '/') + 1, texts[i]);
 		}
@@ -606,16 +603,16 @@ static void *lister(void *arg)
 
 START_TEST(many_threads)
 {
-	struct fsd_name dirs[4] = {listed("a", FSD_DIR, 1), listed("b", FSD_DIR, 2),
-				   listed("c", FSD_DIR, 3), listed("d", FSD_DIR, 4)};
+	struct fids_name dirs[4] = {listed("a", STORE_DIR, 1), listed("b", STORE_DIR, 2),
+				    listed("c", STORE_DIR, 3), listed("d", STORE_DIR, 4)};
 	pthread_t threads[4];
-	AFSFid fids[4];
+	struct store_fid dir[4];
 
 	setup();
 	list(root, dirs, 4);
 	for (int i = 0; i < 4; i++) {
-		fids[i] = fid_of(&dirs[i]);
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, lister, &fids[i]), 0);
+		dir[i] = fid_of(&dirs[i]);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, lister, &dir[i]), 0);
 	}
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
@@ -623,12 +620,12 @@ START_TEST(many_threads)
 	for (int i = 0; i < 4; i++) {
 		uint32_t vnode, unique;
 
-		ck_assert_int_eq(fsd_store_child(store, fids[i].Vnode, fids[i].Unique, "100",
-						 &vnode, &unique),
-				 0);
-		ck_assert_int_eq(fsd_store_child(store, fids[i].Vnode, fids[i].Unique, "20", &vnode,
-						 &unique),
-				 -ENOENT);
+		ck_assert_int_eq(
+			fids_find_child(fids, dir[i].vnode, dir[i].unique, "100", &vnode, &unique),
+			0);
+		ck_assert_int_eq(
+			fids_find_child(fids, dir[i].vnode, dir[i].unique, "20", &vnode, &unique),
+			-ENOENT);
 	}
 	end();
 }

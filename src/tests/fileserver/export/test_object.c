@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of volume.c, image.c and access.c: FIDs, versions, images, restarts, rights. */
+/* Tests of object.c and image.c: FIDs, versions, images, restarts, rights. */
 #include "tests/fileserver/fixture.h"
 
 #include <fcntl.h>
@@ -7,12 +7,11 @@
 #include <sys/time.h>
 
 #include "afs/dir.h"
-#include "afs/fetchstatus.h"
-#include "afs/numbers.h"
+#include "fileserver/export/object.h"
 #include "tests/main.h"
 
 static struct world world;
-static struct fsd_object object;
+static struct export_object object;
 
 static void setup(void)
 {
@@ -29,103 +28,103 @@ static void setup(void)
 
 static int get(const char *path)
 {
-	AFSFid fid = world_fid(&world, path);
+	struct store_fid fid = world_find(&world, path);
 
-	ck_assert_msg(fid.Vnode, "no name %s", path);
-	return fsd_volume_get(world.volume, &fid, NULL, &object);
+	ck_assert_msg(fid.vnode, "no name %s", path);
+	return export_get_object(world.export, &fid, NULL, &object);
 }
 
-static int get_fid(AFSFid fid)
+static int get_fid(struct store_fid fid)
 {
-	return fsd_volume_get(world.volume, &fid, NULL, &object);
+	return export_get_object(world.export, &fid, NULL, &object);
 }
 
 START_TEST(status_of_each_kind)
 {
 	setup();
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_DIR);
-	ck_assert_uint_eq(afs_status_length(&object.status), 2048);
-	ck_assert_uint_eq(object.status.LinkCount, 3);
-	ck_assert_uint_eq(object.status.ParentVnode, 1);
-	ck_assert_uint_eq(object.status.UnixModeBits, 0755);
-	ck_assert_uint_eq(object.status.CallerAccess, 41);
-	ck_assert_uint_eq(object.status.AnonymousAccess, 41);
+	ck_assert_uint_eq(object.status.kind, STORE_DIR);
+	ck_assert_uint_eq(object.status.length, 2048);
+	ck_assert_uint_eq(object.status.links, 3);
+	ck_assert_uint_eq(object.status.parent, 1);
+	ck_assert_uint_eq(object.status.mode, 0755);
+	ck_assert_uint_eq(object.status.rights, 41);
+	ck_assert_uint_eq(object.status.anonymous, 41);
 
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_FILE);
-	ck_assert_uint_eq(afs_status_length(&object.status), 13);
-	ck_assert_uint_eq(object.status.ParentVnode, 1);
-	ck_assert_uint_eq(object.status.ParentUnique, 1);
-	ck_assert_uint_gt(afs_status_version(&object.status), 0);
-	ck_assert_uint_eq(object.fid.Vnode % 2, 0);
+	ck_assert_uint_eq(object.status.kind, STORE_FILE);
+	ck_assert_uint_eq(object.status.length, 13);
+	ck_assert_uint_eq(object.status.parent, 1);
+	ck_assert_uint_eq(object.status.parent_unique, 1);
+	ck_assert_uint_gt(object.status.version, 0);
+	ck_assert_uint_eq(object.fid.vnode % 2, 0);
 
 	ck_assert_int_eq(get("sub/deep"), 0);
-	ck_assert_uint_eq(object.fid.Vnode % 2, 1);
-	ck_assert_uint_eq(object.status.ParentVnode, object.fid.Vnode);
-	ck_assert_uint_eq(object.status.ParentUnique, object.fid.Unique);
+	ck_assert_uint_eq(object.fid.vnode % 2, 1);
+	ck_assert_uint_eq(object.status.parent, object.fid.vnode);
+	ck_assert_uint_eq(object.status.parent_unique, object.fid.unique);
 	ck_assert_str_eq(object.path, "sub/deep");
 
 	ck_assert_int_eq(get("link"), 0);
-	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_SYMLINK);
-	ck_assert_uint_eq(afs_status_length(&object.status), 9);
-	ck_assert_uint_ne(object.status.UnixModeBits & 0111, 0);
+	ck_assert_uint_eq(object.status.kind, STORE_SYMLINK);
+	ck_assert_uint_eq(object.status.length, 9);
+	ck_assert_uint_ne(object.status.mode & 0111, 0);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(unknown_fids)
 {
-	AFSFid fid;
+	struct store_fid fid;
 
 	setup();
-	fid = world_fid(&world, "hello.txt");
-	ck_assert_int_eq(get_fid((AFSFid){0, 1, 1}), -EINVAL);
-	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 0, 1}), -EINVAL);
-	ck_assert_int_eq(get_fid((AFSFid){fid.Volume + 1, 1, 1}), AFS_VNOVOL);
-	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 4444, 1}), AFS_VNOVNODE);
-	fid.Unique++;
-	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
-	ck_assert_int_eq(get_fid((AFSFid){fid.Volume, 1, 2}), AFS_VNOVNODE);
+	fid = world_find(&world, "hello.txt");
+	ck_assert_int_eq(get_fid((struct store_fid){0, 1, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((struct store_fid){fid.volume, 0, 1}), -EINVAL);
+	ck_assert_int_eq(get_fid((struct store_fid){fid.volume + 1, 1, 1}), STORE_VNOVOL);
+	ck_assert_int_eq(get_fid((struct store_fid){fid.volume, 4444, 1}), STORE_VNOVNODE);
+	fid.unique++;
+	ck_assert_int_eq(get_fid(fid), STORE_VNOVNODE);
+	ck_assert_int_eq(get_fid((struct store_fid){fid.volume, 1, 2}), STORE_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(everything_survives_a_restart)
 {
-	AFSFid before[4], after;
+	struct store_fid before[4], after;
 	uint64_t versions[4];
 	static const char *const paths[4] = {"hello.txt", "sub", "sub/inner", "link"};
 	uint32_t creation;
-	struct fsd_image *image;
+	struct export_image *image;
 	uint8_t *copy;
 
 	setup();
-	creation = fsd_volume_creation(world.volume);
+	creation = world.export->creation;
 	for (int i = 0; i < 4; i++) {
-		before[i] = world_fid(&world, paths[i]);
+		before[i] = world_find(&world, paths[i]);
 		ck_assert_int_eq(get(paths[i]), 0);
-		versions[i] = afs_status_version(&object.status);
+		versions[i] = object.status.version;
 	}
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
+	ck_assert_int_eq(export_get_image(world.export, &object, NULL, &image), 0);
 	copy = malloc(image->length);
 	memcpy(copy, image->bytes, image->length);
-	fsd_image_release(world.volume, image);
+	export_release_image(world.export, image);
 
 	world_reopen(&world, false);
-	ck_assert_uint_eq(fsd_volume_creation(world.volume), creation);
+	ck_assert_uint_eq(world.export->creation, creation);
 	for (int i = 0; i < 4; i++) {
 		/* by FID first, as a client with a cached FID does */
 		ck_assert_int_eq(get_fid(before[i]), 0);
-		ck_assert_uint_eq(afs_status_version(&object.status), versions[i]);
-		after = world_fid(&world, paths[i]);
+		ck_assert_uint_eq(object.status.version, versions[i]);
+		after = world_find(&world, paths[i]);
 		ck_assert_mem_eq(&before[i], &after, sizeof(after));
 	}
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
+	ck_assert_int_eq(export_get_image(world.export, &object, NULL, &image), 0);
 	ck_assert_mem_eq(copy, image->bytes, image->length);
-	fsd_image_release(world.volume, image);
+	export_release_image(world.export, image);
 	ck_assert_uint_eq(world.changes, 0);
 	free(copy);
 	world_close(&world);
@@ -135,16 +134,16 @@ END_TEST
 START_TEST(changed_while_down)
 {
 	uint64_t version;
-	AFSFid fid;
+	struct store_fid fid;
 
 	setup();
-	fid = world_fid(&world, "hello.txt");
+	fid = world_find(&world, "hello.txt");
 	ck_assert_int_eq(get("hello.txt"), 0);
-	version = afs_status_version(&object.status);
+	version = object.status.version;
 	tree_text(world.root, "hello.txt", "other bytes!\n"); /* of the same length */
 	world_reopen(&world, false);
 	ck_assert_int_eq(get_fid(fid), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	ck_assert_uint_gt(object.status.version, version);
 	world_close(&world);
 }
 END_TEST
@@ -152,23 +151,23 @@ END_TEST
 /* FIDs that clients have cached never refer to other files. */
 START_TEST(lost_state_repeats_no_fid)
 {
-	AFSFid hello, inner, now;
+	struct store_fid hello, inner, now;
 	uint64_t root;
 
 	setup();
-	hello = world_fid(&world, "hello.txt");
-	inner = world_fid(&world, "sub/inner");
+	hello = world_find(&world, "hello.txt");
+	inner = world_find(&world, "sub/inner");
 	ck_assert_int_eq(get(""), 0);
-	root = afs_status_version(&object.status);
+	root = object.status.version;
 	world_lose_state(&world);
-	ck_assert_int_eq(get_fid(hello), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid(hello), STORE_VNOVNODE);
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), root);
-	now = world_fid(&world, "hello.txt");
-	ck_assert_uint_ne(now.Unique, hello.Unique);
-	now = world_fid(&world, "sub/inner");
-	ck_assert_uint_ne(now.Unique, inner.Unique);
-	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
+	ck_assert_uint_gt(object.status.version, root);
+	now = world_find(&world, "hello.txt");
+	ck_assert_uint_ne(now.unique, hello.unique);
+	now = world_find(&world, "sub/inner");
+	ck_assert_uint_ne(now.unique, inner.unique);
+	ck_assert_int_eq(get_fid(inner), STORE_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
@@ -178,7 +177,7 @@ START_TEST(old_state_repeats_no_fid)
 {
 	char copy[4200], command[9000];
 	uint64_t hello, lost;
-	AFSFid late;
+	struct store_fid late;
 
 	setup();
 	ck_assert_int_eq(get("hello.txt"), 0);
@@ -188,11 +187,11 @@ START_TEST(old_state_repeats_no_fid)
 	tree_tick();
 	tree_text(world.root, "late", "late");
 	tree_text(world.root, "hello.txt", "hello, World\n");
-	late = world_fid(&world, "late");
+	late = world_find(&world, "late");
 	ck_assert_int_eq(get_fid(late), 0);
-	lost = afs_status_version(&object.status);
+	lost = object.status.version;
 	ck_assert_int_eq(get("hello.txt"), 0);
-	hello = afs_status_version(&object.status);
+	hello = object.status.version;
 
 	tree_remove(world.state);
 	world.state = strdup(copy);
@@ -201,12 +200,12 @@ START_TEST(old_state_repeats_no_fid)
 	tree_text(world.root, "hello.txt", "hello, worlD\n");
 	world_reopen(&world, false);
 	if (get_fid(late) == 0)
-		ck_assert_uint_gt(afs_status_version(&object.status), lost);
+		ck_assert_uint_gt(object.status.version, lost);
 	ck_assert_int_eq(get("other"), 0);
-	if (object.fid.Vnode == late.Vnode && object.fid.Unique == late.Unique)
-		ck_assert_uint_gt(afs_status_version(&object.status), lost);
+	if (object.fid.vnode == late.vnode && object.fid.unique == late.unique)
+		ck_assert_uint_gt(object.status.version, lost);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), hello);
+	ck_assert_uint_gt(object.status.version, hello);
 	world_close(&world);
 }
 END_TEST
@@ -214,21 +213,21 @@ END_TEST
 START_TEST(another_tree_is_another_content)
 {
 	uint32_t creation;
-	AFSFid fid;
+	struct store_fid fid;
 
 	setup();
-	fid = world_fid(&world, "hello.txt");
-	creation = fsd_volume_creation(world.volume);
+	fid = world_find(&world, "hello.txt");
+	creation = world.export->creation;
 	tree_remove(world.root);
 	world.root = tree_make();
 	tree_text(world.root, "hello.txt", "hello, world\n");
 	world_reopen(&world, false);
-	ck_assert_uint_gt(fsd_volume_creation(world.volume), creation);
-	ck_assert_int_eq(get_fid(fid), AFS_VNOVNODE);
-	AFSFid now = world_fid(&world, "hello.txt");
-	ck_assert_uint_ne(now.Unique, fid.Unique);
+	ck_assert_uint_gt(world.export->creation, creation);
+	ck_assert_int_eq(get_fid(fid), STORE_VNOVNODE);
+	struct store_fid now = world_find(&world, "hello.txt");
+	ck_assert_uint_ne(now.unique, fid.unique);
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), 1);
+	ck_assert_uint_gt(object.status.version, 1);
 	world_close(&world);
 }
 END_TEST
@@ -240,55 +239,55 @@ START_TEST(changes_raise_the_version)
 
 	setup();
 	ck_assert_int_eq(get("hello.txt"), 0);
-	version = afs_status_version(&object.status);
+	version = object.status.version;
 	tree_tick();
 	tree_text(world.root, "hello.txt", "hello, World\n");
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
-	version = afs_status_version(&object.status);
+	ck_assert_uint_gt(object.status.version, version);
+	version = object.status.version;
 	ck_assert_uint_eq(world.changes, 1);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(afs_status_version(&object.status), version);
+	ck_assert_uint_eq(object.status.version, version);
 
 	/* even if the writer restores the old date */
 	tree_tick();
 	tree_text(world.root, "hello.txt", "hello, worlD\n");
 	ck_assert_int_eq(utimes(tree_path(world.root, "hello.txt"), times), 0);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
-	version = afs_status_version(&object.status);
-	ck_assert_uint_eq(object.status.ClientModTime, 1000000000);
+	ck_assert_uint_gt(object.status.version, version);
+	version = object.status.version;
+	ck_assert_uint_eq(object.status.client_mtime, 1000000000);
 
 	world_close(&world);
 }
 END_TEST
 
 /* Whether the name has another FID now, and the old one is gone. */
-static void renumbered(const char *path, AFSFid old, uint64_t version)
+static void renumbered(const char *path, struct store_fid old, uint64_t version)
 {
-	AFSFid now;
+	struct store_fid now;
 
-	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
-	now = world_fid(&world, path);
-	ck_assert_uint_ne(now.Vnode, 0);
-	ck_assert(now.Vnode != old.Vnode || now.Unique != old.Unique);
+	ck_assert_int_eq(get_fid(old), STORE_VNOVNODE);
+	now = world_find(&world, path);
+	ck_assert_uint_ne(now.vnode, 0);
+	ck_assert(now.vnode != old.vnode || now.unique != old.unique);
 	ck_assert_int_eq(get_fid(now), 0);
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	ck_assert_uint_gt(object.status.version, version);
 }
 
 /* A reader of the old file must not get the rest from the new one. */
 START_TEST(replaced_by_rename)
 {
 	uint64_t version;
-	AFSFid fid;
+	struct store_fid fid;
 
 	setup();
 	for (int seen = 0; seen < 2; seen++) {
 		/* noticed by looking up the directory first, or the file */
-		fid = world_fid(&world, "hello.txt");
+		fid = world_find(&world, "hello.txt");
 		ck_assert_int_eq(get(""), 0);
-		version = afs_status_version(&object.status);
+		version = object.status.version;
 		tree_tick();
 		tree_text(world.root, "new", "hello, world\n");
 		ck_assert_int_eq(
@@ -308,14 +307,14 @@ END_TEST
 START_TEST(retargeted_link)
 {
 	uint64_t version;
-	AFSFid fid;
+	struct store_fid fid;
 
 	setup();
 	for (int seen = 0; seen < 2; seen++) {
-		fid = world_fid(&world, "link");
+		fid = world_find(&world, "link");
 		ck_assert_int_eq(get_fid(fid), 0);
 		ck_assert_int_eq(get(""), 0);
-		version = afs_status_version(&object.status);
+		version = object.status.version;
 		tree_tick();
 		ck_assert_int_eq(unlink(tree_path(world.root, "link")), 0);
 		tree_link(world.root, "link", seen ? "sub/first" : "sub/other");
@@ -332,17 +331,17 @@ END_TEST
 START_TEST(swapped_directories)
 {
 	uint64_t version;
-	AFSFid a, b, inner;
+	struct store_fid a, b, inner;
 
 	setup();
 	tree_dir(world.root, "twin", 0755);
 	tree_text(world.root, "twin/inner", "twin");
-	a = world_fid(&world, "sub");
-	b = world_fid(&world, "twin");
-	inner = world_fid(&world, "sub/inner");
+	a = world_find(&world, "sub");
+	b = world_find(&world, "twin");
+	inner = world_find(&world, "sub/inner");
 	ck_assert_int_eq(get("twin/inner"), 0);
 	ck_assert_int_eq(get(""), 0);
-	version = afs_status_version(&object.status);
+	version = object.status.version;
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "x")), 0);
 	ck_assert_int_eq(rename(tree_path(world.root, "twin"), tree_path(world.root, "sub")), 0);
@@ -350,58 +349,58 @@ START_TEST(swapped_directories)
 	/* never the file of the other directory */
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert_str_eq(object.path, "twin/inner");
-	ck_assert_uint_eq(afs_status_length(&object.status), 5);
+	ck_assert_uint_eq(object.status.length, 5);
 	ck_assert_int_eq(get("sub/inner"), 0);
-	ck_assert_uint_eq(afs_status_length(&object.status), 4);
+	ck_assert_uint_eq(object.status.length, 4);
 	ck_assert_int_eq(get("twin/inner"), 0);
-	ck_assert_uint_eq(afs_status_length(&object.status), 5);
+	ck_assert_uint_eq(object.status.length, 5);
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
-	ck_assert_uint_ne(world_fid(&world, "sub").Vnode, a.Vnode);
-	ck_assert_uint_ne(world_fid(&world, "twin").Vnode, b.Vnode);
+	ck_assert_uint_gt(object.status.version, version);
+	ck_assert_uint_ne(world_find(&world, "sub").vnode, a.vnode);
+	ck_assert_uint_ne(world_find(&world, "twin").vnode, b.vnode);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(hard_links)
 {
-	AFSFid one, two, three, sub;
-	struct fsd_image *image;
+	struct store_fid one, two, three, sub;
+	struct export_image *image;
 
 	setup();
 	tree_text(world.root, "one", "text");
 	ck_assert_int_eq(link(tree_path(world.root, "one"), tree_path(world.root, "two")), 0);
 	ck_assert_int_eq(link(tree_path(world.root, "one"), tree_path(world.root, "sub/three")), 0);
 	tree_tick();
-	one = world_fid(&world, "one");
-	two = world_fid(&world, "two");
-	three = world_fid(&world, "sub/three");
-	sub = world_fid(&world, "sub");
+	one = world_find(&world, "one");
+	two = world_find(&world, "two");
+	three = world_find(&world, "sub/three");
+	sub = world_find(&world, "sub");
 	ck_assert_mem_eq(&one, &two, sizeof(one));
 	ck_assert_mem_eq(&one, &three, sizeof(one));
 	ck_assert_int_eq(get_fid(one), 0);
-	ck_assert_uint_eq(object.status.LinkCount, 3);
+	ck_assert_uint_eq(object.status.links, 3);
 	/* also if no call reads the directory that lost the name */
 	ck_assert_int_eq(unlink(tree_path(world.root, "sub/three")), 0);
 	ck_assert_int_eq(unlink(tree_path(world.root, "one")), 0);
 	ck_assert_int_eq(get_fid(one), 0);
 	ck_assert_str_eq(object.path, "two");
-	ck_assert_uint_eq(object.status.LinkCount, 1);
-	ck_assert_uint_eq(world_fid(&world, "one").Vnode, 0);
+	ck_assert_uint_eq(object.status.links, 1);
+	ck_assert_uint_eq(world_find(&world, "one").vnode, 0);
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "two"), tree_path(world.root, "sub/new")), 0);
 	/* found at its new place before it is missed at the old one */
 	ck_assert_int_eq(get_fid(sub), 0);
-	three = world_fid(&world, "sub/new");
+	three = world_find(&world, "sub/new");
 	ck_assert_mem_eq(&one, &three, sizeof(one));
 	world_reopen(&world, false);
 	ck_assert_int_eq(get_fid(one), 0);
 	ck_assert_str_eq(object.path, "sub/new");
 	ck_assert_int_eq(get("sub"), 0);
-	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
-	fsd_image_release(world.volume, image);
+	ck_assert_int_eq(export_get_image(world.export, &object, NULL, &image), 0);
+	export_release_image(world.export, image);
 	ck_assert_int_eq(unlink(tree_path(world.root, "sub/new")), 0);
-	ck_assert_int_eq(get_fid(one), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid(one), STORE_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
@@ -409,7 +408,7 @@ END_TEST
 /* Accessible if any of its names is. */
 START_TEST(hard_link_in_closed_directory)
 {
-	AFSFid fid, closed;
+	struct store_fid fid, closed;
 
 	setup();
 	tree_dir(world.root, "closed", 0755);
@@ -417,14 +416,14 @@ START_TEST(hard_link_in_closed_directory)
 	ck_assert_int_eq(link(tree_path(world.root, "closed/a"), tree_path(world.root, "sub/b")),
 			 0);
 	tree_tick();
-	fid = world_fid(&world, "sub/b");
-	closed = world_fid(&world, "closed/a");
+	fid = world_find(&world, "sub/b");
+	closed = world_find(&world, "closed/a");
 	ck_assert_mem_eq(&fid, &closed, sizeof(fid));
 	ck_assert_int_eq(chmod(tree_path(world.root, "closed"), 0700), 0);
 	ck_assert_int_eq(get_fid(fid), 0);
 	ck_assert_str_eq(object.path, "sub/b");
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
-	fsd_volume_forget_access(world.volume);
+	export_forget_access(world.export);
 	ck_assert_int_eq(get_fid(fid), -EACCES);
 	world_close(&world);
 }
@@ -432,40 +431,40 @@ END_TEST
 
 START_TEST(renamed_keeps_its_fid)
 {
-	AFSFid file, inner, now;
+	struct store_fid file, inner, now;
 	uint64_t version;
 
 	setup();
-	file = world_fid(&world, "hello.txt");
-	inner = world_fid(&world, "sub/inner");
+	file = world_find(&world, "hello.txt");
+	inner = world_find(&world, "sub/inner");
 	ck_assert_int_eq(get("sub"), 0);
-	version = afs_status_version(&object.status);
+	version = object.status.version;
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "hello.txt"), tree_path(world.root, "hi")),
 			 0);
 	tree_dir(world.root, "up", 0755);
 	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "up/down")), 0);
 	ck_assert_int_eq(get("up"), 0);
-	now = world_fid(&world, "hi");
+	now = world_find(&world, "hi");
 	ck_assert_mem_eq(&file, &now, sizeof(now));
-	now = world_fid(&world, "up/down/inner");
-	if (now.Vnode == inner.Vnode)
-		ck_assert_uint_eq(now.Unique, inner.Unique);
+	now = world_find(&world, "up/down/inner");
+	if (now.vnode == inner.vnode)
+		ck_assert_uint_eq(now.unique, inner.unique);
 	/* it has another parent, which is in its image */
 	ck_assert_int_eq(get("up/down"), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	ck_assert_uint_gt(object.status.version, version);
 	world_close(&world);
 }
 END_TEST
 
 /* -- directories that are too large -- */
 
-static const struct fsd_layer_ops *under;
-static struct fsd_layer_ops counting;
+static const struct export_layer_ops *under;
+static struct export_layer_ops counting;
 static _Atomic unsigned lists, in_list;
 static _Atomic unsigned many_names; /* additional names that "big" seems to have */
 
-static int counted_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn, void *arg)
+static int counted_list(struct export_layer *layer, const char *path, export_list_fn fn, void *arg)
 {
 	int rc = 0;
 
@@ -475,7 +474,7 @@ static int counted_list(struct fsd_layer *layer, const char *path, fsd_list_fn f
 		char name[32];
 
 		snprintf(name, sizeof(name), "%u", i);
-		rc = fn(arg, name, strlen(name), FSD_FILE, i + 1000000);
+		rc = fn(arg, name, strlen(name), STORE_FILE, i + 1000000);
 	}
 	if (many_names)
 		usleep(50000);
@@ -496,10 +495,10 @@ static _Atomic unsigned too_large;
 
 static void *ask_for_big(void *arg)
 {
-	struct fsd_object *mine = malloc(sizeof(*mine));
+	struct export_object *mine = malloc(sizeof(*mine));
 
 	for (int i = 0; i < 5; i++)
-		too_large += fsd_volume_get(world.volume, arg, NULL, mine) == -EFBIG;
+		too_large += export_get_object(world.export, arg, NULL, mine) == -EFBIG;
 	free(mine);
 	return NULL;
 }
@@ -507,14 +506,14 @@ static void *ask_for_big(void *arg)
 START_TEST(too_large_directory_cached)
 {
 	pthread_t threads[8];
-	AFSFid big, inner;
+	struct store_fid big, inner;
 
 	setup();
 	tree_dir(world.root, "big", 0755);
 	tree_text(world.root, "big/inner", "x");
 	tree_tick();
-	inner = world_fid(&world, "big/inner");
-	big = world_fid(&world, "big");
+	inner = world_find(&world, "big/inner");
+	big = world_find(&world, "big");
 	ck_assert_int_eq(get(""), 0);
 	count_lists();
 	many_names = 70000;
@@ -542,21 +541,21 @@ START_TEST(too_large_directory_cached)
 		usleep(50000);
 	ck_assert_int_eq(get_fid(big), 0);
 	ck_assert_uint_eq(lists, 2);
-	inner = world_fid(&world, "big/inner");
-	ck_assert_uint_ne(inner.Vnode, 0);
+	inner = world_find(&world, "big/inner");
+	ck_assert_uint_ne(inner.vnode, 0);
 	world_close(&world);
 }
 END_TEST
 
 static void *ask_for_image(void *arg)
 {
-	struct fsd_object *mine = malloc(sizeof(*mine));
-	struct fsd_image *image;
+	struct export_object *mine = malloc(sizeof(*mine));
+	struct export_image *image;
 
-	ck_assert_int_eq(fsd_volume_get(world.volume, arg, NULL, mine), 0);
-	ck_assert_int_eq(fsd_volume_image(world.volume, mine, NULL, &image), 0);
-	ck_assert_uint_eq(image->length, afs_status_length(&mine->status));
-	fsd_image_release(world.volume, image);
+	ck_assert_int_eq(export_get_object(world.export, arg, NULL, mine), 0);
+	ck_assert_int_eq(export_get_image(world.export, mine, NULL, &image), 0);
+	ck_assert_uint_eq(image->length, mine->status.length);
+	export_release_image(world.export, image);
 	free(mine);
 	return NULL;
 }
@@ -564,10 +563,10 @@ static void *ask_for_image(void *arg)
 START_TEST(concurrent_calls_list_once)
 {
 	pthread_t threads[8];
-	AFSFid sub;
+	struct store_fid sub;
 
 	setup();
-	sub = world_fid(&world, "sub");
+	sub = world_find(&world, "sub");
 	count_lists();
 	many_names = 1; /* listing takes a while */
 	tree_text(world.root, "sub/new", "x");
@@ -586,7 +585,7 @@ END_TEST
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool at_gate;
 
-static int gated_stat(struct fsd_layer *layer, const char *path, struct fsd_stat *st)
+static int gated_stat(struct export_layer *layer, const char *path, struct export_stat *st)
 {
 	if (!strncmp(path, "sub/slow", 8)) {
 		at_gate = true;
@@ -599,11 +598,11 @@ static int gated_stat(struct fsd_layer *layer, const char *path, struct fsd_stat
 /* While new names of a directory are looked up, all other calls go on. */
 START_TEST(slow_disk_delays_no_others)
 {
-	AFSFid sub, root = {0x20000001, 1, 1};
+	struct store_fid sub, root = {0x20000001, 1, 1};
 	pthread_t thread;
 
 	setup();
-	sub = world_fid(&world, "sub");
+	sub = world_find(&world, "sub");
 	ck_assert_int_eq(get_fid(root), 0);
 	count_lists();
 	counting.stat_path = gated_stat;
@@ -619,7 +618,7 @@ START_TEST(slow_disk_delays_no_others)
 	ck_assert_int_eq(get("another"), 0);
 	pthread_mutex_unlock(&gate);
 	pthread_join(thread, NULL);
-	ck_assert_uint_ne(world_fid(&world, "sub/slow").Vnode, 0);
+	ck_assert_uint_ne(world_find(&world, "sub/slow").vnode, 0);
 	world_close(&world);
 }
 END_TEST
@@ -627,51 +626,51 @@ END_TEST
 START_TEST(names_come_and_go)
 {
 	uint64_t version;
-	AFSFid old, new;
+	struct store_fid old, new;
 
 	setup();
 	ck_assert_int_eq(get(""), 0);
-	version = afs_status_version(&object.status);
-	old = world_fid(&world, "hello.txt");
+	version = object.status.version;
+	old = world_find(&world, "hello.txt");
 
 	tree_tick();
 	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
 	ck_assert_int_eq(get(""), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
-	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
-	ck_assert_uint_eq(world_fid(&world, "hello.txt").Vnode, 0);
+	ck_assert_uint_gt(object.status.version, version);
+	ck_assert_int_eq(get_fid(old), STORE_VNOVNODE);
+	ck_assert_uint_eq(world_find(&world, "hello.txt").vnode, 0);
 
 	tree_tick();
 	tree_text(world.root, "hello.txt", "hello, world\n");
-	new = world_fid(&world, "hello.txt");
-	ck_assert_uint_ne(new.Vnode, 0);
-	ck_assert_uint_ne(new.Unique, old.Unique);
-	ck_assert_int_eq(get_fid(old), AFS_VNOVNODE);
+	new = world_find(&world, "hello.txt");
+	ck_assert_uint_ne(new.vnode, 0);
+	ck_assert_uint_ne(new.unique, old.unique);
+	ck_assert_int_eq(get_fid(old), STORE_VNOVNODE);
 
 	/* gone and back before any call read the directory, but after a call for the file */
 	tree_tick();
 	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
-	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid(new), STORE_VNOVNODE);
 	tree_text(world.root, "hello.txt", "hello, world\n");
-	ck_assert_int_eq(get_fid(new), AFS_VNOVNODE);
-	ck_assert_uint_ne(world_fid(&world, "hello.txt").Unique, new.Unique);
+	ck_assert_int_eq(get_fid(new), STORE_VNOVNODE);
+	ck_assert_uint_ne(world_find(&world, "hello.txt").unique, new.unique);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(another_kind_is_another_object)
 {
-	AFSFid file;
+	struct store_fid file;
 
 	setup();
-	file = world_fid(&world, "hello.txt");
+	file = world_find(&world, "hello.txt");
 	tree_tick();
 	ck_assert_int_eq(unlink(tree_path(world.root, "hello.txt")), 0);
 	tree_dir(world.root, "hello.txt", 0755);
-	ck_assert_int_eq(get_fid(file), AFS_VNOVNODE);
-	ck_assert_uint_eq(world_fid(&world, "hello.txt").Vnode % 2, 1);
+	ck_assert_int_eq(get_fid(file), STORE_VNOVNODE);
+	ck_assert_uint_eq(world_find(&world, "hello.txt").vnode % 2, 1);
 	ck_assert_int_eq(get("hello.txt"), 0);
-	ck_assert_uint_eq(object.status.FileType, AFS_TYPE_DIR);
+	ck_assert_uint_eq(object.status.kind, STORE_DIR);
 	world_close(&world);
 }
 END_TEST
@@ -679,45 +678,45 @@ END_TEST
 /* The records of a renamed directory and of everything below it stay valid. */
 START_TEST(directory_is_renamed)
 {
-	AFSFid inner, deep, now;
+	struct store_fid inner, deep, now;
 
 	setup();
-	inner = world_fid(&world, "sub/inner");
-	deep = world_fid(&world, "sub/deep");
+	inner = world_find(&world, "sub/inner");
+	deep = world_find(&world, "sub/deep");
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "moved")), 0);
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert_str_eq(object.path, "moved/inner");
 	ck_assert_int_eq(get_fid(deep), 0);
-	now = world_fid(&world, "moved/inner");
+	now = world_find(&world, "moved/inner");
 	ck_assert_mem_eq(&inner, &now, sizeof(now));
 	ck_assert_int_eq(unlink(tree_path(world.root, "moved/inner")), 0);
-	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid(inner), STORE_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(subtree_vanishes)
 {
-	AFSFid inner, deep;
+	struct store_fid inner, deep;
 
 	setup();
-	inner = world_fid(&world, "sub/inner");
-	deep = world_fid(&world, "sub/deep");
+	inner = world_find(&world, "sub/inner");
+	deep = world_find(&world, "sub/deep");
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.state, "away")), 0);
-	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
-	ck_assert_int_eq(get_fid(deep), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid(inner), STORE_VNOVNODE);
+	ck_assert_int_eq(get_fid(deep), STORE_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(directory_replaced_by_link)
 {
-	AFSFid inner;
+	struct store_fid inner;
 
 	setup();
-	inner = world_fid(&world, "sub/inner");
+	inner = world_find(&world, "sub/inner");
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "aside")), 0);
 	tree_link(world.root, "sub", "aside");
@@ -725,15 +724,15 @@ START_TEST(directory_replaced_by_link)
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert_str_eq(object.path, "aside/inner");
 	ck_assert_int_eq(rename(tree_path(world.root, "aside"), tree_path(world.state, "away")), 0);
-	ck_assert_int_eq(get_fid(inner), AFS_VNOVNODE);
+	ck_assert_int_eq(get_fid(inner), STORE_VNOVNODE);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(five_thousand_names)
 {
-	AFSFid fid;
-	struct fsd_image *image;
+	struct store_fid fid;
+	struct export_image *image;
 	uint32_t cursor = 0, n = 0;
 	struct afs_dir_entry entry;
 	char name[64];
@@ -744,13 +743,13 @@ START_TEST(five_thousand_names)
 		tree_text(world.root, name, "");
 	}
 	ck_assert_int_eq(get("sub"), 0);
-	ck_assert_int_eq(fsd_volume_image(world.volume, &object, NULL, &image), 0);
-	ck_assert_uint_eq(image->length, afs_status_length(&object.status));
+	ck_assert_int_eq(export_get_image(world.export, &object, NULL, &image), 0);
+	ck_assert_uint_eq(image->length, object.status.length);
 	while (afs_dir_next(image->bytes, image->length, &cursor, &entry) == 1)
 		n++;
 	ck_assert_uint_eq(n, 5000 + 4);
-	fsd_image_release(world.volume, image);
-	fid = world_fid(&world, "sub/a-rather-long-name-4999");
+	export_release_image(world.export, image);
+	fid = world_find(&world, "sub/a-rather-long-name-4999");
 	ck_assert_int_eq(get_fid(fid), 0);
 	world_close(&world);
 }
@@ -765,17 +764,17 @@ START_TEST(odd_names)
 	ck_assert_int_eq(get("\xc3\xa9 \xff space"), 0);
 	ck_assert_int_eq(get(".hidden"), 0);
 	/* clients could never request this one */
-	ck_assert_uint_eq(world_fid(&world, "ends@sys").Vnode, 0);
+	ck_assert_uint_eq(world_find(&world, "ends@sys").vnode, 0);
 	ck_assert_int_eq(mkfifo(tree_path(world.root, "fifo"), 0666), 0);
-	ck_assert_uint_eq(world_fid(&world, "fifo").Vnode, 0);
+	ck_assert_uint_eq(world_find(&world, "fifo").vnode, 0);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(only_files_readable_by_other)
 {
-	AFSFid secret, behind;
-	struct fsd_file *file;
+	struct store_fid secret, behind;
+	struct export_file *file;
 
 	setup();
 	tree_file(world.root, "secret", "s", 1, 0640);
@@ -785,10 +784,11 @@ START_TEST(only_files_readable_by_other)
 	tree_text(world.root, "nolist/known", "x");
 	/* a server with full access records the names */
 	world_reopen(&world, true);
-	secret = world_fid(&world, "secret");
-	behind = world_fid(&world, "closed/open");
-	AFSFid closed = world_fid(&world, "closed"), nolist = world_fid(&world, "nolist");
-	AFSFid known = world_fid(&world, "nolist/known");
+	secret = world_find(&world, "secret");
+	behind = world_find(&world, "closed/open");
+	struct store_fid closed = world_find(&world, "closed"),
+			 nolist = world_find(&world, "nolist");
+	struct store_fid known = world_find(&world, "nolist/known");
 
 	ck_assert_int_eq(get_fid(secret), 0);
 	ck_assert_int_eq(get_fid(behind), 0);
@@ -796,16 +796,15 @@ START_TEST(only_files_readable_by_other)
 	/* the status is public, as that of any file */
 	ck_assert_int_eq(get_fid(secret), 0);
 	ck_assert(!object.may_read);
-	ck_assert_uint_eq(object.status.CallerAccess, AFS_RIGHT_LOOKUP);
-	ck_assert_uint_eq(object.status.AnonymousAccess, AFS_RIGHT_LOOKUP);
-	ck_assert_int_eq(fsd_volume_open_file(world.volume, &secret, NULL, &object, &file),
-			 -EACCES);
+	ck_assert_uint_eq(object.status.rights, STORE_LOOKUP);
+	ck_assert_uint_eq(object.status.anonymous, STORE_LOOKUP);
+	ck_assert_int_eq(export_open_file(world.export, &secret, NULL, &object, &file), -EACCES);
 	ck_assert_int_eq(get_fid(behind), -EACCES);
 	ck_assert_int_eq(get_fid(closed), 0);
 	ck_assert(!object.may_read);
-	ck_assert_uint_eq(object.status.CallerAccess, 0);
-	ck_assert_uint_eq(object.status.AnonymousAccess, 0);
-	ck_assert_uint_eq(afs_status_length(&object.status), 2048);
+	ck_assert_uint_eq(object.status.rights, 0);
+	ck_assert_uint_eq(object.status.anonymous, 0);
+	ck_assert_uint_eq(object.status.length, 2048);
 	ck_assert_int_eq(get_fid(nolist), 0);
 	ck_assert(!object.may_read);
 	ck_assert_int_eq(get_fid(known), 0);
@@ -815,10 +814,10 @@ END_TEST
 
 START_TEST(permission_taken_away)
 {
-	AFSFid inner;
+	struct store_fid inner;
 
 	setup();
-	inner = world_fid(&world, "sub/inner");
+	inner = world_find(&world, "sub/inner");
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub/inner"), 0600), 0);
 	world.changes = 0;
@@ -829,7 +828,7 @@ START_TEST(permission_taken_away)
 	ck_assert_int_eq(get_fid(inner), 0);
 	ck_assert(object.may_read);
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
-	fsd_volume_forget_access(world.volume);
+	export_forget_access(world.export);
 	ck_assert_int_eq(get_fid(inner), -EACCES);
 	world_close(&world);
 }
@@ -838,13 +837,13 @@ END_TEST
 /* A directory whose listing was forbidden for a while must not return with an old version. */
 START_TEST(unlisted_changes_count)
 {
-	AFSFid sub;
+	struct store_fid sub;
 	uint64_t version;
 
 	setup();
-	sub = world_fid(&world, "sub");
+	sub = world_find(&world, "sub");
 	ck_assert_int_eq(get_fid(sub), 0);
-	version = afs_status_version(&object.status);
+	version = object.status.version;
 	tree_tick();
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
 	tree_text(world.root, "sub/new", "x");
@@ -852,26 +851,26 @@ START_TEST(unlisted_changes_count)
 	ck_assert(!object.may_read);
 	world_reopen(&world, true);
 	ck_assert_int_eq(get_fid(sub), 0);
-	ck_assert_uint_gt(afs_status_version(&object.status), version);
+	ck_assert_uint_gt(object.status.version, version);
 	world_close(&world);
 }
 END_TEST
 
 START_TEST(chmod_of_a_directory_keeps_its_version)
 {
-	AFSFid sub;
+	struct store_fid sub;
 	uint64_t version;
 
 	setup();
-	sub = world_fid(&world, "sub");
+	sub = world_find(&world, "sub");
 	ck_assert_int_eq(get_fid(sub), 0);
-	version = afs_status_version(&object.status);
+	version = object.status.version;
 	tree_tick();
 	world.changes = 0;
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0775), 0);
 	ck_assert_int_eq(get_fid(sub), 0);
-	ck_assert_uint_eq(afs_status_version(&object.status), version);
-	ck_assert_uint_eq(object.status.UnixModeBits, 0775);
+	ck_assert_uint_eq(object.status.version, version);
+	ck_assert_uint_eq(object.status.mode, 0775);
 	ck_assert_uint_eq(world.changes, 1);
 	world_close(&world);
 }
@@ -879,21 +878,21 @@ END_TEST
 
 START_TEST(open_file_has_one_version)
 {
-	AFSFid fid;
-	struct fsd_file *file;
-	struct fsd_stat st;
+	struct store_fid fid;
+	struct export_file *file;
+	struct export_stat st;
 
 	setup();
-	fid = world_fid(&world, "hello.txt");
+	fid = world_find(&world, "hello.txt");
 	/* just written: the time stamp could not show a second change */
 	tree_text(world.root, "hello.txt", "hello again!\n");
-	ck_assert_int_eq(fsd_volume_open_file(world.volume, &fid, NULL, &object, &file), 0);
+	ck_assert_int_eq(export_open_file(world.export, &fid, NULL, &object, &file), 0);
 	tree_text(world.root, "hello.txt", "hello once more\n");
 	ck_assert_int_eq(world.layer->ops->stat_file(file, &st), 0);
-	ck_assert(!fsd_stat_same(&st, &object.st));
+	ck_assert(!export_stat_same(&st, &object.st));
 	world.layer->ops->close(file);
-	fid = world_fid(&world, "sub");
-	ck_assert_int_eq(fsd_volume_open_file(world.volume, &fid, NULL, &object, &file), -EISDIR);
+	fid = world_find(&world, "sub");
+	ck_assert_int_eq(export_open_file(world.export, &fid, NULL, &object, &file), -EISDIR);
 	world_close(&world);
 }
 END_TEST
@@ -919,11 +918,11 @@ static bool mappings_show(uint8_t *map, size_t size, const char *path)
 START_TEST(writes_through_a_mapping)
 {
 	static uint8_t zeros[3 << 16];
-	struct fsd_file *file;
-	struct fsd_stat st;
+	struct export_file *file;
+	struct export_stat st;
 	uint64_t version;
 	uint8_t *map;
-	AFSFid fid;
+	struct store_fid fid;
 	int fd;
 
 	setup();
@@ -936,17 +935,17 @@ START_TEST(writes_through_a_mapping)
 	} else {
 		/* the pages are written already, but not to the disk */
 		tree_tick();
-		fid = world_fid(&world, "mapped");
+		fid = world_find(&world, "mapped");
 		for (int i = 0; i < 3; i++) {
-			ck_assert_int_eq(
-				fsd_volume_open_file(world.volume, &fid, NULL, &object, &file), 0);
-			version = afs_status_version(&object.status);
+			ck_assert_int_eq(export_open_file(world.export, &fid, NULL, &object, &file),
+					 0);
+			version = object.status.version;
 			memset(map, i + 2, sizeof(zeros));
 			ck_assert_int_eq(world.layer->ops->stat_file(file, &st), 0);
-			ck_assert(!fsd_stat_same(&st, &object.st));
+			ck_assert(!export_stat_same(&st, &object.st));
 			world.layer->ops->close(file);
 			ck_assert_int_eq(get_fid(fid), 0);
-			ck_assert_uint_gt(afs_status_version(&object.status), version);
+			ck_assert_uint_gt(object.status.version, version);
 		}
 	}
 	munmap(map, sizeof(zeros));
@@ -957,17 +956,17 @@ END_TEST
 
 static void *asker(void *arg)
 {
-	AFSFid *fid = arg;
-	struct fsd_object *mine = malloc(sizeof(*mine));
+	struct store_fid *fid = arg;
+	struct export_object *mine = malloc(sizeof(*mine));
 	uint64_t last = 0;
 
 	for (int i = 0; i < 300; i++) {
-		int rc = fsd_volume_get(world.volume, fid, NULL, mine);
+		int rc = export_get_object(world.export, fid, NULL, mine);
 
-		ck_assert(rc == 0 || rc == AFS_VBUSY);
+		ck_assert(rc == 0 || rc == STORE_VBUSY);
 		if (rc == 0) {
-			ck_assert_uint_ge(afs_status_version(&mine->status), last);
-			last = afs_status_version(&mine->status);
+			ck_assert_uint_ge(mine->status.version, last);
+			last = mine->status.version;
 		}
 	}
 	free(mine);
@@ -977,11 +976,11 @@ static void *asker(void *arg)
 START_TEST(versions_grow_under_concurrency)
 {
 	pthread_t threads[4];
-	AFSFid fid, dir;
+	struct store_fid fid, dir;
 
 	setup();
-	fid = world_fid(&world, "sub/inner");
-	dir = world_fid(&world, "sub");
+	fid = world_find(&world, "sub/inner");
+	dir = world_find(&world, "sub");
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, asker, i & 1 ? &dir : &fid), 0);
 	for (int i = 0; i < 40; i++) {

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-static struct fsd_layer *layer;
+static struct export_layer *layer;
 static char *root;
 
 static void setup(unsigned flags)
@@ -23,7 +23,7 @@ static void setup(unsigned flags)
 	tree_link(root, "up", "..");
 	tree_link(root, "sub/back", "../file");
 	tree_link(root, "loop", "loop");
-	ck_assert_int_eq(fsd_layer_posix(root, flags, &layer), 0);
+	ck_assert_int_eq(export_layer_posix(root, flags, &layer), 0);
 }
 
 static void teardown(void)
@@ -35,7 +35,7 @@ static void teardown(void)
 static ssize_t read_all(const char *path, char *text, size_t size)
 {
 	struct iovec iov = {text, size};
-	struct fsd_file *file;
+	struct export_file *file;
 	int rc = layer->ops->open(layer, path, &file);
 
 	if (rc)
@@ -46,21 +46,21 @@ static ssize_t read_all(const char *path, char *text, size_t size)
 	return n;
 }
 
-static const unsigned ways[] = {0, FSD_LAYER_WALK};
+static const unsigned ways[] = {0, EXPORT_LAYER_WALK};
 
 START_TEST(reads_files)
 {
 	char text[16];
-	struct fsd_stat st;
+	struct export_stat st;
 
 	setup(ways[_i]);
 	ck_assert_int_eq(read_all("file", text, sizeof(text)), 5);
 	ck_assert_mem_eq(text, "hello", 5);
 	ck_assert_int_eq(read_all("sub/inner", text, sizeof(text)), 5);
 	ck_assert_int_eq(layer->ops->stat_path(layer, "sub", &st), 0);
-	ck_assert_int_eq(st.kind, FSD_DIR);
+	ck_assert_int_eq(st.kind, STORE_DIR);
 	ck_assert_int_eq(layer->ops->stat_path(layer, "", &st), 0);
-	ck_assert_int_eq(st.kind, FSD_DIR);
+	ck_assert_int_eq(st.kind, STORE_DIR);
 	ck_assert_int_eq(layer->ops->stat_path(layer, "sub/none", &st), -ENOENT);
 	ck_assert_int_eq(layer->ops->stat_path(layer, "file/x", &st), -ENOTDIR);
 	teardown();
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(links_not_followed)
 {
 	char text[64];
-	struct fsd_stat st;
+	struct export_stat st;
 	ssize_t n;
 
 	setup(ways[_i]);
@@ -81,7 +81,7 @@ START_TEST(links_not_followed)
 	ck_assert_int_lt(layer->ops->stat_path(layer, "out/passwd", &st), 0);
 	ck_assert_int_lt(layer->ops->stat_path(layer, "loop/x", &st), 0);
 	ck_assert_int_eq(layer->ops->stat_path(layer, "passwd", &st), 0);
-	ck_assert_int_eq(st.kind, FSD_SYMLINK);
+	ck_assert_int_eq(st.kind, STORE_SYMLINK);
 	n = layer->ops->readlink(layer, "passwd", text, sizeof(text));
 	ck_assert_int_eq(n, 11);
 	ck_assert_mem_eq(text, "/etc/passwd", 11);
@@ -94,7 +94,7 @@ START_TEST(dots_stay_inside)
 {
 	static const char *const bad[] = {"../etc/passwd", "sub/../../etc/passwd", "..",
 					  "/etc/passwd", "sub//../..//etc/passwd"};
-	struct fsd_stat st;
+	struct export_stat st;
 	char text[64];
 
 	setup(ways[_i]);
@@ -110,17 +110,17 @@ struct names {
 	unsigned files, dirs, links, others;
 };
 
-static int count_name(void *arg, const char *name, size_t length, enum fsd_kind kind,
+static int count_name(void *arg, const char *name, size_t length, enum store_kind kind,
 		      uint64_t inode)
 {
 	struct names *names = arg;
 
 	ck_assert_uint_eq(strlen(name), length);
 	ck_assert_uint_ne(inode, 0);
-	names->files += kind == FSD_FILE;
-	names->dirs += kind == FSD_DIR;
-	names->links += kind == FSD_SYMLINK;
-	names->others += kind == FSD_OTHER;
+	names->files += kind == STORE_FILE;
+	names->dirs += kind == STORE_DIR;
+	names->links += kind == STORE_SYMLINK;
+	names->others += kind == EXPORT_OTHER;
 	return 0;
 }
 
@@ -128,7 +128,7 @@ START_TEST(only_files_are_opened)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	struct names names = {0};
-	struct fsd_file *file;
+	struct export_file *file;
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
 	setup(ways[_i]);
@@ -232,7 +232,7 @@ static bool become_root_inside(void)
 static int in_namespace(unsigned flags)
 {
 	struct names names = {0};
-	struct fsd_stat st;
+	struct export_stat st;
 
 	if (unshare(CLONE_NEWNS) < 0 && !become_root_inside())
 		return 77;
@@ -241,7 +241,7 @@ static int in_namespace(unsigned flags)
 		return 77;
 	tree_text(root, "sub/inner", "other file system");
 	layer->ops->destroy(layer);
-	if (fsd_layer_posix(root, flags, &layer))
+	if (export_layer_posix(root, flags, &layer))
 		return 1;
 	if (layer->ops->stat_path(layer, "sub", &st) != -EXDEV)
 		return 2;
@@ -275,12 +275,12 @@ START_TEST(cached_reads)
 {
 	char text[16];
 	struct iovec iov[2] = {{text, 2}, {text + 2, 10}};
-	struct fsd_file *file;
+	struct export_file *file;
 	ssize_t n;
 
 	setup(0);
 	ck_assert_int_eq(layer->ops->open(layer, "file", &file), 0);
-	n = layer->ops->preadv(file, iov, 2, 0, FSD_READ_CACHED);
+	n = layer->ops->preadv(file, iov, 2, 0, STORE_CACHED);
 	ck_assert(n == 5 || n == -EAGAIN);
 	ck_assert_int_eq(layer->ops->preadv(file, iov, 2, 5, 0), 0);
 	ck_assert_int_eq(layer->ops->preadv(file, iov, 2, 1ull << 40, 0), 0);
@@ -291,10 +291,10 @@ END_TEST
 
 START_TEST(no_such_root)
 {
-	struct fsd_layer *none;
+	struct export_layer *none;
 
-	ck_assert_int_eq(fsd_layer_posix("/nonexistent/place", 0, &none), -ENOENT);
-	ck_assert_int_eq(fsd_layer_posix("/etc/passwd", 0, &none), -ENOTDIR);
+	ck_assert_int_eq(export_layer_posix("/nonexistent/place", 0, &none), -ENOENT);
+	ck_assert_int_eq(export_layer_posix("/etc/passwd", 0, &none), -ENOTDIR);
 }
 END_TEST
 

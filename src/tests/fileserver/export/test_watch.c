@@ -7,11 +7,12 @@
 #include <netinet/in.h>
 
 #include "fileserver/callbacks/callbacks.h"
+#include "fileserver/export/object.h"
 #include "tests/main.h"
 
 static struct world world;
 static struct fsd_caller caller;
-static struct fsd_object object;
+static struct export_object object;
 
 static void setup(unsigned watches)
 {
@@ -23,8 +24,8 @@ static void setup(unsigned watches)
 	tree_text(root, "sub/inner", "inner");
 	tree_tick();
 	world_open(&world, root, false, 0);
-	world.watch = fsd_watch_start(world.volume, world.clients, watches);
-	ck_assert_ptr_nonnull(world.watch);
+	world.export->watch = export_watch_start(world.export, watches);
+	ck_assert_ptr_nonnull(world.export->watch);
 	((struct sockaddr_in *)&peer)->sin_family = AF_INET;
 	((struct sockaddr_in *)&peer)->sin_port = htons(7001);
 	fsd_clients_enter(world.clients, &peer, NULL, 132, fsd_now(), &caller);
@@ -34,27 +35,34 @@ static void setup(unsigned watches)
 static void teardown(void)
 {
 	fsd_clients_leave(world.clients, &caller);
-	fsd_watch_stop(world.watch);
 	world_close(&world);
 }
 
 /* In the order of a call: promise, watch, read. */
-static AFSFid promise(const char *path)
+static struct store_fid promise(const char *path)
 {
-	AFSFid fid = world_fid(&world, path);
+	struct store_fid fid = world_find(&world, path);
+	const AFSFid its = {fid.volume, fid.vnode, fid.unique};
 
-	ck_assert_int_eq(fsd_volume_path(world.volume, &fid, object.path, &object.record), 0);
-	ck_assert_uint_gt(fsd_promise_give(world.clients, &caller, &fid, false, fsd_now()), 0);
-	fsd_watch_add(world.watch, &object.record, object.path);
-	ck_assert_int_eq(fsd_volume_get(world.volume, &fid, caller.host, &object), 0);
+	ck_assert_int_eq(export_find_path(world.export, &fid, object.path, &object.record), 0);
+	ck_assert_uint_gt(fsd_promise_give(world.clients, &caller, &its, false, fsd_now()), 0);
+	export_watch_add(world.export->watch, &object.record, object.path);
+	ck_assert_int_eq(export_get_object(world.export, &fid, caller.host, &object), 0);
 	return fid;
 }
 
+static bool is_promised(const struct store_fid *fid)
+{
+	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
+
+	return fsd_promise_held(world.clients, &its);
+}
+
 /* The time limit only turns a hang into a failure. */
-static bool broken(const AFSFid *fid)
+static bool broken(const struct store_fid *fid)
 {
 	for (int i = 0; i < 3000; i++) {
-		if (!fsd_promise_held(world.clients, fid))
+		if (!is_promised(fid))
 			return true;
 		usleep(10000);
 	}
@@ -63,7 +71,7 @@ static bool broken(const AFSFid *fid)
 
 static void each_kind_of_change(void)
 {
-	AFSFid fid = promise("hello.txt"), dir;
+	struct store_fid fid = promise("hello.txt"), dir;
 
 	tree_text(world.root, "hello.txt", "hello, world\n");
 	ck_assert_msg(broken(&fid), "write");
@@ -87,7 +95,7 @@ static void each_kind_of_change(void)
 /* A renamed directory and the objects below it stay valid at clients. */
 START_TEST(renamed_with_all_below)
 {
-	AFSFid root, sub, inner, now;
+	struct store_fid root, sub, inner, now;
 
 	setup(100);
 	root = promise("");
@@ -96,9 +104,9 @@ START_TEST(renamed_with_all_below)
 	tree_tick();
 	ck_assert_int_eq(rename(tree_path(world.root, "sub"), tree_path(world.root, "moved")), 0);
 	ck_assert_msg(broken(&root), "rename");
-	now = world_fid(&world, "moved");
+	now = world_find(&world, "moved");
 	ck_assert_mem_eq(&sub, &now, sizeof(now));
-	now = world_fid(&world, "moved/inner");
+	now = world_find(&world, "moved/inner");
 	ck_assert_mem_eq(&inner, &now, sizeof(now));
 	teardown();
 }
@@ -108,7 +116,7 @@ START_TEST(with_inotify)
 {
 	setup(100);
 	each_kind_of_change();
-	ck_assert_uint_ge(fsd_watch_count(world.watch), 2);
+	ck_assert_uint_ge(export_watch_count(world.export->watch), 2);
 	teardown();
 }
 END_TEST
@@ -117,21 +125,21 @@ START_TEST(by_the_sweep_alone)
 {
 	setup(0);
 	each_kind_of_change();
-	ck_assert_uint_eq(fsd_watch_count(world.watch), 0);
+	ck_assert_uint_eq(export_watch_count(world.export->watch), 0);
 	teardown();
 }
 END_TEST
 
 START_TEST(unchanged_keeps_promise)
 {
-	AFSFid a, b;
+	struct store_fid a, b;
 
 	setup(100);
 	a = promise("hello.txt");
 	b = promise("sub/inner");
 	tree_text(world.root, "hello.txt", "changed\n");
 	ck_assert(broken(&a));
-	ck_assert(fsd_promise_held(world.clients, &b));
+	ck_assert(is_promised(&b));
 	teardown();
 }
 END_TEST
@@ -149,15 +157,15 @@ START_TEST(bounded)
 		snprintf(name, sizeof(name), "d%d", i);
 		promise(name);
 	}
-	ck_assert_uint_eq(fsd_watch_count(world.watch), 5);
+	ck_assert_uint_eq(export_watch_count(world.export->watch), 5);
 	/* deleted ones make room */
 	for (int i = 0; i < 20; i++) {
 		snprintf(name, sizeof(name), "d%d", i);
 		rmdir(tree_path(world.root, name));
 	}
-	for (int i = 0; i < 3000 && fsd_watch_count(world.watch); i++)
+	for (int i = 0; i < 3000 && export_watch_count(world.export->watch); i++)
 		usleep(10000);
-	ck_assert_uint_eq(fsd_watch_count(world.watch), 0);
+	ck_assert_uint_eq(export_watch_count(world.export->watch), 0);
 	teardown();
 }
 END_TEST

@@ -13,8 +13,8 @@
 static struct slow_layer *slow;
 static struct fsd_readers *readers;
 static struct memory_stream m;
-static struct fsd_file *file;
-static struct fsd_stat st;
+static struct export_file *file;
+static struct export_stat st;
 static struct fsd_timeline *timeline; /* NULL: none */
 
 static void setup(uint64_t size, unsigned read_ms, unsigned threads, size_t memory)
@@ -243,7 +243,7 @@ static ssize_t read_paced(struct fsd_source *source, const struct iovec *iov, in
 			  uint64_t offset, bool cached)
 {
 	(void)source;
-	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
+	return file->layer->ops->preadv(file, iov, count, offset, cached ? STORE_CACHED : 0);
 }
 
 static const struct fsd_source_ops paced_ops = {.read = read_paced};

@@ -12,6 +12,7 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "fileserver/service/services.h"
+#include "fileserver/export/object.h"
 #include "tests/main.h"
 #include "tests/support/counters.h"
 
@@ -46,7 +47,7 @@ static AFSFid closed_fid(void)
 	AFSFid fid = world_fid(&world, "sub/inner");
 
 	ck_assert_int_eq(chmod(tree_path(world.root, "sub"), 0700), 0);
-	fsd_volume_forget_access(world.volume);
+	export_forget_access(world.export);
 	return fid;
 }
 
@@ -81,7 +82,7 @@ static struct rxw_xdr *put_fids(struct rxw_xdr *x, const AFSFid *fids, uint32_t 
 
 static AFSFid root_fid(void)
 {
-	return (AFSFid){fsd_volume_id(world.volume), 1, 1};
+	return (AFSFid){world.export->id, 1, 1};
 }
 
 /* From now on this caller may have promises. */
@@ -190,7 +191,7 @@ START_TEST(fetch_status)
 	ck_assert_uint_eq(s.ResidencyMask, 1);
 	ck_assert_uint_eq(s.AnonymousAccess, 41);
 	ck_assert(cb.CallBackVersion == 0 && cb.ExpirationTime == 0 && cb.CallBackType == 0);
-	ck_assert_uint_eq(sync.spare1, fsd_volume_creation(world.volume));
+	ck_assert_uint_eq(sync.spare1, world.export->creation);
 	for (int i = 25 * 4; i < 30 * 4; i++)
 		ck_assert_uint_eq(w.reply[i], 0);
 

@@ -9,6 +9,7 @@
 #include "afs/numbers.h"
 #include "afs/uuid.h"
 #include "afs/vl.h"
+#include "fileserver/export/object.h"
 #include "fileserver/service/services.h"
 
 static struct world world;
@@ -20,7 +21,7 @@ static uint32_t id;
 static void setup(void)
 {
 	world_open(&world, tree_make(), false, 0);
-	id = fsd_volume_id(world.volume);
+	id = world.export->id;
 	ck_assert(wire_open(&w, AFS_SERVICE_VL, fsd_vl_serve, world.service, "0.0.0.0"));
 }
 

@@ -6,6 +6,7 @@
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
+#include "fileserver/export/object.h"
 #include "fileserver/service/services.h"
 
 static struct world world;
@@ -16,7 +17,7 @@ static uint32_t id;
 static void setup(void)
 {
 	world_open(&world, tree_make(), false, 0);
-	id = fsd_volume_id(world.volume);
+	id = world.export->id;
 	ck_assert(wire_open(&wire, AFS_SERVICE_VOL, fsd_vol_serve, world.service, "127.0.0.1"));
 	connection = wire_client(&wire, 1);
 }
@@ -69,7 +70,7 @@ START_TEST(partition_space)
 	static const char *const wrong[] = {"/vicepb", "/vicepaa", "vicepa", "a", ""};
 	diskPartition64 wide = {0};
 	diskPartition narrow = {0};
-	struct fsd_space space;
+	struct store_space space;
 
 	setup();
 	ck_assert_int_eq(world.layer->ops->space(world.layer, &space), 0);
@@ -104,16 +105,16 @@ START_TEST(partition_space)
 END_TEST
 
 /* Disk sizes beyond 32 bits are clipped, not wrapped. */
-static int huge_space(struct fsd_layer *layer, struct fsd_space *space)
+static int huge_space(struct export_layer *layer, struct store_space *space)
 {
 	(void)layer;
-	*space = (struct fsd_space){1ull << 40, 1ull << 33, 1ull << 39};
+	*space = (struct store_space){1ull << 40, 1ull << 39};
 	return 0;
 }
 
 START_TEST(large_partition)
 {
-	struct fsd_layer_ops ops;
+	struct export_layer_ops ops;
 	diskPartition64 wide = {0};
 	diskPartition narrow = {0};
 	volEntries list = {0};
@@ -185,7 +186,7 @@ END_TEST
 /* The sizes that vos examine shows: of the tree, with directories and links. */
 START_TEST(sizes)
 {
-	struct fsd_used used;
+	struct export_used used;
 	volEntries list = {0};
 	char bytes[3000] = "";
 
@@ -197,13 +198,13 @@ START_TEST(sizes)
 	tree_link(world.root, "sub/link", "c");
 	/* The count goes on after a call that has waited long enough. */
 	do
-		fsd_usage_get(world.usage, 1000, &used);
+		export_usage_get(world.export->usage, 1000, &used);
 	while (used.objects < 6);
 	ck_assert_int_eq(AFSVolListOneVolume(connection, 0, id, &list), 0);
 	ck_assert_int_eq(list.val[0].filecount, 6);
 	ck_assert_int_eq(list.val[0].size, 2 + 3 + 1 + 2 + 1 + 1);
 	xdrfree_volEntries(&list);
-	fsd_usage_get(NULL, 1000, &used);
+	export_usage_get(NULL, 1000, &used);
 	ck_assert_uint_eq(used.objects, 0);
 	teardown();
 }
