@@ -12,7 +12,8 @@ rx_proto_sources = \
 	src/rx/proto/peer/core.h src/rx/proto/peer/run.c \
 	src/rx/proto/peer/event.h src/rx/proto/peer/event.c \
 	src/rx/proto/peer/output.h src/rx/proto/peer/control.c \
-	src/rx/proto/peer/peer.h src/rx/proto/peer/cookie.h src/rx/proto/peer/cookie.c src/rx/proto/peer/path.c \
+	src/rx/proto/peer/peer.h src/rx/proto/peer/path.c \
+	src/rx/proto/peer/validation.h src/rx/proto/peer/validation.c \
 	src/rx/proto/peer/peer.c src/rx/proto/peer/wide.h src/rx/proto/peer/wide.c \
 	src/rx/proto/peer/table.h \
 	src/rx/proto/recv/recv.h src/rx/proto/recv/ack.c src/rx/proto/recv/data.c \

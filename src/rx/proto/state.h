@@ -14,6 +14,7 @@
 #include "proto/peer/event.h"
 #include "proto/peer/output.h"
 #include "proto/peer/peer.h"
+#include "proto/peer/validation.h"
 #include "proto/recv/recv.h"
 #include "proto/recv/recvq.h"
 #include "proto/send/send.h"

@@ -559,8 +559,7 @@ static bool within_allowance(const struct request *request, const struct rxw_add
 	rxw_peers_unlock(ep);
 	if (!peer)
 		return false;
-	if (!rxw_peer_validated(peer, request->now))
-		rxw_peer_heard(peer, asked, 1);
+	rxw_peer_heard(peer, asked, 1, request->now);
 	allowed = rxw_peer_may_send(peer, answer, 1, request->now);
 	rxw_peer_unref(peer, request->now);
 	return allowed;

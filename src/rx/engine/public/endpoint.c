@@ -15,7 +15,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/observe/trace.h"
-#include "proto/peer/cookie.h"
+#include "proto/peer/validation.h"
 #include "engine/core/config.h"
 #include "engine/public/settings.h"
 #include "engine/core/constants.h"

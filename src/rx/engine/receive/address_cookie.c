@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "proto/peer/cookie.h"
+#include "proto/peer/validation.h"
 
 bool rxw_address_validated(struct rxw_endpoint *ep, const struct rxw_addr *peer, uint64_t now)
 {

@@ -128,14 +128,12 @@ static struct rxw_connection *make_connection(struct rxw_shard *s, const struct 
 			rxw_unvalidated_dismiss(ep);
 		return drop_run(s, RXW_DROP_MEMORY);
 	}
-	c->admit.unvalidated = counted && !rxw_peer_validated(c->p.peer, a->out.now);
-	if (c->admit.unvalidated) {
+	c->admit.unvalidated = counted;
+	rxw_unvalidated_recheck(c, a->out.now);
+	if (c->admit.unvalidated)
 		rxw_unvalidated_note(s, c, a->out.now);
-	} else {
-		if (counted)
-			rxw_unvalidated_dismiss(ep);
+	else
 		rxw_count_validated(c);
-	}
 	rxw_service_ref(service);
 	c->service = service;
 	c->p.crowded = crowded;

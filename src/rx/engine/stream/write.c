@@ -47,7 +47,7 @@ static bool needs_short_queue(const struct rxw_peer *peer)
 {
 	uint64_t now = rxw_clock_cached();
 
-	return (!peer->local && !rxw_peer_validated(peer, now)) || rxw_peer_wasteful(peer, now);
+	return !rxw_peer_trusted(peer, false, now) || rxw_peer_wasteful(peer, now);
 }
 
 /*

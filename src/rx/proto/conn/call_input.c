@@ -126,7 +126,7 @@ static void count_useless(struct rxw_pcall *p, const struct rxw_rxrun *run, uint
  */
 static void prove_server(struct rxw_pcall *p, uint64_t now)
 {
-	if (p->client && !rxw_peer_freshly_validated(p->conn->peer, now))
+	if (p->client && rxw_peer_proof_due(p->conn->peer, now))
 		rxw_peer_set_validated(p->conn->peer, now);
 }
 
@@ -248,11 +248,9 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 static bool validate_address(struct rxw_pcall *p, uint64_t now)
 {
 	/* Another connection may have validated it; a call learns that only here. */
-	bool waited = p->tx.proof_since != 0 || p->timer.proof_since != 0 ||
-		      !rxw_peer_validated(p->conn->peer, now);
+	bool waited = p->tx.proof_since != 0 || p->timer.proof_since != 0;
 
-	rxw_peer_set_validated(p->conn->peer, now);
-	return waited;
+	return rxw_peer_set_validated(p->conn->peer, now) || waited;
 }
 
 static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxrun *run,

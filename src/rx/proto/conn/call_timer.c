@@ -102,7 +102,7 @@ static void send_keepalive(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_send_unanswered(p, out);
 	}
 	p->timer.ping = out->now + ping_interval(p);
-	if (!p->client && !rxw_peer_validated(p->conn->peer, out->now)) {
+	if (!rxw_peer_known(p->conn->peer, p->client, out->now)) {
 		rxw_proof_ping(p, out);
 		return;
 	}
@@ -114,7 +114,7 @@ static void proof_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	uint64_t since = p->timer.proof_since;
 
-	if (rxw_peer_validated(p->conn->peer, out->now)) {
+	if (!rxw_peer_awaited(p->conn->peer, since, out->now)) {
 		p->timer.proof_since = 0;
 		rxw_pcall_try_attach(p, out);
 	} else if (out->now >= since + REACH_LIFE) {

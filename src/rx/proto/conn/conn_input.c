@@ -138,13 +138,14 @@ static void count_received(struct rxw_pconn *c, const struct rxw_rxrun *run, str
 	c->count.packets_received += run->count;
 	c->count.bytes_received += run->size;
 	atomic_fetch_add_explicit(&c->peer->bytes_received, run->size, memory_order_relaxed);
-	if (c->client || rxw_peer_validated(c->peer, out->now))
+	if (c->client)
 		return;
 	/* Only the jumbo header of a jumbogram's member was on the wire. */
 	if (run->jumbo)
-		rxw_peer_heard(c->peer, run->size - RXW_HEADER_SIZE + RXW_JUMBO_HEADER, 0);
+		rxw_peer_heard(c->peer, run->size - RXW_HEADER_SIZE + RXW_JUMBO_HEADER, 0,
+			       out->now);
 	else
-		rxw_peer_heard(c->peer, run->size, run->count);
+		rxw_peer_heard(c->peer, run->size, run->count, out->now);
 }
 
 /* A packet for a call: the channel's call, one that is over, or a new one. */

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Peers: what their paths carry, for later calls. Atomics only; each value is a hint. */
 #include "base/rtt.h"
-#include "proto/peer/peer.h"
+#include "proto/peer/validation.h"
 
 #define LEARNT_LIFE (300 * RXW_SEC)
 #define CWND_LIFE   RXW_SEC /* as a TCP connection keeps its window until it was idle for an RTO */
 #define LEARN_AGAIN_BITS 13	 /* of a time in us */
 #define TIME_BITS   48
 #define TIME_MASK   ((1ull << TIME_BITS) - 1)
-
-/* A server learns nothing from an address that somebody may have forged. */
-static bool owner_is_known(const struct rxw_peer *p, bool client, uint64_t now)
-{
-	return client || rxw_peer_validated(p, now);
-}
 
 static uint64_t within(uint64_t value, uint64_t most)
 {
@@ -48,7 +42,7 @@ void rxw_peer_learn(struct rxw_peer *p, bool client, const struct rxw_cc_path *p
 	uint64_t rate = atomic_load_explicit(&p->learnt.rates, memory_order_relaxed);
 	uint64_t us = within(path->rtt / 1000, UINT32_MAX);
 
-	if (!owner_is_known(p, client, now))
+	if (!rxw_peer_known(p, client, now))
 		return;
 	rate = within(rate > whole(path->rate) ? rate : whole(path->rate), UINT32_MAX);
 	atomic_store_explicit(&p->learnt.rate_rtt, rate << 32 | us, memory_order_relaxed);
@@ -174,7 +168,7 @@ uint32_t rxw_peer_recall_reordering(const struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_learn_cwnd(struct rxw_peer *p, bool client, uint32_t cwnd, uint64_t now)
 {
-	if (owner_is_known(p, client, now))
+	if (rxw_peer_known(p, client, now))
 		learn_small(&p->learnt.cwnd_at, cwnd, now);
 }
 
@@ -185,7 +179,7 @@ uint32_t rxw_peer_recall_cwnd(const struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now)
 {
-	if (owner_is_known(p, client, now))
+	if (rxw_peer_known(p, client, now))
 		learn_small(&p->learnt.window_at, window, now);
 }
 
@@ -196,7 +190,7 @@ uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_learn_ecn(struct rxw_peer *p, bool client, enum rxw_ecn_state state, uint64_t now)
 {
-	if (owner_is_known(p, client, now))
+	if (rxw_peer_known(p, client, now))
 		learn_small(&p->learnt.ecn_at, state, now);
 }
 

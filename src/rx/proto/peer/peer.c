@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers: what is known of an address, the table, the sending limit of 3 times, rate limits. */
+/* Peers: the table, wasted work, rate limits. */
 #include <assert.h>
 #include <limits.h>
 #include "base/rtt.h"
 #include "proto/peer/peer.h"
 #include "proto/peer/table.h"
+#include "proto/peer/validation.h"
 
-#define VALIDATION_LIFE (60 * RXW_SEC)
 #define WASTE_CALL	16u  /* packets charged for each abandoned call */
 #define WASTE_MOST	512u /* packets: a little more than one call may queue */
 #define WASTE_RATE	64u  /* packets a second by which the account drains */
@@ -17,18 +17,6 @@
 #define UNVALIDATED_KEPT 1024u
 #define KEPT		 65536u /* ... and above this one all idle entries */
 #define SWEEP		 2u	/* slots swept per new entry */
-#define MARKS		 65536u /* marks of validated addresses */
-
-/*
- * One bit per validated address, in four generations of VALIDATION_LIFE each. The current
- * generation and the one before it have the mark of every validated address; the next is clear, and
- * the one after that is being cleared. Addresses share bits, so a bit means "perhaps".
- */
-struct rxw_validated_marks {
-	_Atomic(uint64_t) bits[4][MARKS / 64];
-	_Atomic(bool) used[4];
-};
-
 struct rxw_peer_table {
 	struct rxw_validated_marks marks;
 	struct htable peers;
@@ -100,48 +88,6 @@ static void sweep_slots(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 		}
 }
 
-static uint16_t mark_of_address(uint64_t hash)
-{
-	return (uint16_t)(hash >> 48) % MARKS; /* from bits that do not choose the slot */
-}
-
-static void mark_validated(struct rxw_peer *p, uint64_t now)
-{
-	unsigned ring = now / VALIDATION_LIFE % 4;
-	_Atomic(uint64_t) *word = &p->marks->bits[ring][p->mark / 64];
-	uint64_t bit = 1ull << p->mark % 64;
-
-	if (atomic_load_explicit(word, memory_order_relaxed) & bit)
-		return;
-	atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
-	atomic_store_explicit(&p->marks->used[ring], true, memory_order_relaxed);
-}
-
-bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
-			      uint64_t now)
-{
-	uint16_t mark = mark_of_address(rxw_addr_hash(addr, t->peers.key, true));
-	uint64_t ring = now / VALIDATION_LIFE, bits;
-
-	bits = atomic_load_explicit(&t->marks.bits[ring % 4][mark / 64], memory_order_relaxed) |
-	       atomic_load_explicit(&t->marks.bits[(ring + 3) % 4][mark / 64],
-				    memory_order_relaxed);
-	return bits >> mark % 64 & 1;
-}
-
-/*
- * Nothing is marked there for another VALIDATION_LIFE. A missed call leaves old marks, that is all.
- */
-static void clear_marks(struct rxw_validated_marks *m, uint64_t now)
-{
-	unsigned ring = (now / VALIDATION_LIFE + 2) % 4;
-
-	if (!atomic_exchange_explicit(&m->used[ring], false, memory_order_relaxed))
-		return;
-	for (unsigned i = 0; i < MARKS / 64; i++)
-		atomic_store_explicit(&m->bits[ring][i], 0, memory_order_relaxed);
-}
-
 static struct rxw_peer *find_peer(const struct rxw_peer_table *t, const struct rxw_addr *addr,
 				  uint64_t hash)
 {
@@ -155,6 +101,12 @@ static struct rxw_peer *find_peer(const struct rxw_peer_table *t, const struct r
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
 {
 	return find_peer(t, addr, rxw_addr_hash(addr, t->peers.key, true));
+}
+
+bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+			      uint64_t now)
+{
+	return rxw_marks_have(&t->marks, rxw_mark_of(rxw_addr_hash(addr, t->peers.key, true)), now);
 }
 
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
@@ -178,7 +130,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	rxw_budget_init(&p->memory, (int64_t)t->peer_memory);
 	rxw_wide_init(&p->wide, t->wide, t->peer_memory);
 	p->marks = &t->marks;
-	p->mark = mark_of_address(hash);
+	p->mark = rxw_mark_of(hash);
 	htable_add_hashed(&t->peers, p, hash);
 	return p;
 }
@@ -204,7 +156,7 @@ void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 	if (share < REAP_LEAST)
 		share = size < REAP_LEAST ? size : REAP_LEAST;
 	sweep_slots(t, share, now);
-	clear_marks(&t->marks, now);
+	rxw_marks_clear(&t->marks, now);
 }
 
 unsigned rxw_peer_count(const struct rxw_peer_table *t)
@@ -265,68 +217,6 @@ struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index)
 	unsigned steps = UINT_MAX;
 
 	return rxw_peer_nth(t, &l, index, &steps);
-}
-
-bool rxw_peer_validated(const struct rxw_peer *p, uint64_t now)
-{
-	uint64_t at = atomic_load_explicit(&p->validated_at, memory_order_relaxed);
-
-	return at != 0 && now < at + VALIDATION_LIFE;
-}
-
-bool rxw_peer_freshly_validated(const struct rxw_peer *p, uint64_t now)
-{
-	return rxw_peer_validated(p, now + VALIDATION_LIFE / 2);
-}
-
-void rxw_peer_set_validated(struct rxw_peer *p, uint64_t now)
-{
-	atomic_store_explicit(&p->validated_at, now ? now : 1, memory_order_relaxed);
-	mark_validated(p, now);
-	/* When the validation has expired, counting begins again. */
-	atomic_store_explicit(&p->unvalidated_in, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->unvalidated_out, 0, memory_order_relaxed);
-}
-
-unsigned rxw_peer_overhead(const struct rxw_peer *p)
-{
-	return p->addr.u.sa.sa_family == AF_INET6 ? 48 : 28;
-}
-
-uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now)
-{
-	uint64_t in, out;
-
-	if (rxw_peer_validated(p, now))
-		return UINT64_MAX;
-	in = 3 * atomic_load_explicit(&p->unvalidated_in, memory_order_relaxed);
-	out = atomic_load_explicit(&p->unvalidated_out, memory_order_relaxed);
-	return in > out ? in - out : 0;
-}
-
-bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now)
-{
-	uint64_t whole, in, out;
-
-	if (rxw_peer_validated(p, now))
-		return true;
-	whole = bytes + (uint64_t)datagrams * rxw_peer_overhead(p);
-	in = 3 * atomic_load_explicit(&p->unvalidated_in, memory_order_relaxed);
-	out = atomic_load_explicit(&p->unvalidated_out, memory_order_relaxed);
-	do {
-		if (out + whole > in)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&p->unvalidated_out, &out, out + whole,
-							memory_order_relaxed,
-							memory_order_relaxed));
-	return true;
-}
-
-void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams)
-{
-	atomic_fetch_add_explicit(&p->unvalidated_in,
-				  bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
-				  memory_order_relaxed);
 }
 
 static uint64_t wasted_packets(const struct rxw_peer *p, uint64_t now)

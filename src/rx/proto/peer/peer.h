@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers: what is known of an address, and its validation. */
+/* Peers: what is known of an address. Its validation is in validation.h. */
 #ifndef RXW_PROTO_PEER_H
 #define RXW_PROTO_PEER_H
 
@@ -169,16 +169,8 @@ uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now);
 void rxw_peer_learn_ecn(struct rxw_peer *p, bool client, enum rxw_ecn_state state, uint64_t now);
 enum rxw_ecn_state rxw_peer_recall_ecn(const struct rxw_peer *p, uint64_t now);
 
-/* --- address validation --- */
-bool rxw_peer_validated(const struct rxw_peer *p, uint64_t now);
-/* Validated, and at least half of the lifetime of that is left. */
-bool rxw_peer_freshly_validated(const struct rxw_peer *p, uint64_t now);
-void rxw_peer_set_validated(struct rxw_peer *p, uint64_t now);
-/* May `bytes` of UDP payload be sent in `datagrams` datagrams? Charges them if so. A validated peer always may. */
-bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now);
-void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams);
-/* Bytes, with IP and UDP headers, that may be sent; UINT64_MAX for a validated peer. */
-uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now);
+/* --- limits --- */
+
 /*
  * The peer ended a call, or became silent, while `packets` of the reply were queued. The account
  * drains at a steady rate; while it is overdrawn, the peer is wasteful, and less work is done for
@@ -186,8 +178,6 @@ uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now);
  */
 void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now);
 bool rxw_peer_wasteful(const struct rxw_peer *p, uint64_t now);
-/* Bytes of IP and UDP headers of a datagram to or from it. */
-unsigned rxw_peer_overhead(const struct rxw_peer *p);
 
 /* A rate limit: at most `per_second`, in bursts of the same size. The caller locks it. */
 struct rxw_rate {

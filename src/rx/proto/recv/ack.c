@@ -248,7 +248,7 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	ping->serial = c->serial;
 	ping->size = size;
 	ping->sent_at = out->now;
-	ping->secret = !c->client && !rxw_peer_freshly_validated(c->peer, out->now);
+	ping->secret = !c->client && rxw_peer_proof_due(c->peer, out->now);
 	if (ping->secret) {
 		c->serial--; /* not used by this packet */
 		ping->serial = c->rx.proof_serial = secret_serial(p, &c->peer->addr, out->now);

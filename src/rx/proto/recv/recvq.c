@@ -34,7 +34,7 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
 	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
-	if (c->crowded && !rxw_peer_validated(c->peer, now))
+	if (c->crowded && !rxw_peer_trusted(c->peer, c->client, now))
 		q->window = rxw_min32(q->window, CROWDED_PACKETS);
 	q->edge = 1 + q->window;
 	q->grown_at = 1;
@@ -61,7 +61,7 @@ uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now)
 	const struct rxw_pconn *c = p->conn;
 	uint32_t window = rxw_min32(c->params->window, RXW_MAX_ACKS), first = RXW_FIRST_FLIGHT;
 
-	if (!c->client && !c->peer->local && !rxw_peer_validated(c->peer, now)) {
+	if (!rxw_peer_trusted(c->peer, c->client, now)) {
 		first = c->crowded ? CROWDED_PACKETS : UNVALIDATED_PACKETS;
 		window = rxw_min32(window, first);
 	}
@@ -222,12 +222,6 @@ bool rxw_recvq_ended(const struct rxw_recvq *q)
 	return q->last != 0 && q->next > q->last;
 }
 
-/* The address may be forged: it gets no wide window. */
-static bool is_unproven(const struct rxw_pconn *c, uint64_t now)
-{
-	return !c->client && !c->peer->local && !rxw_peer_validated(c->peer, now);
-}
-
 /* The window after the first packet. With wide windows, what earlier streams of the peer needed. */
 static uint32_t second_window(struct rxw_pcall *p, uint32_t limit, uint64_t now)
 {
@@ -241,7 +235,8 @@ static uint32_t second_window(struct rxw_pcall *p, uint32_t limit, uint64_t now)
 	if (!p->rx.stream)
 		rxw_wide_stream(&c->account->wide, true);
 	p->rx.stream = true;
-	learnt = is_unproven(c, now) ? 0 : rxw_peer_recall_window(c->peer, now);
+	learnt = rxw_peer_trusted(c->peer, c->client, now) ? rxw_peer_recall_window(c->peer, now)
+							   : 0;
 	return rxw_max32(WINDOW_SECOND_WIDE, fund_window(p, rxw_min32(learnt, c->params->window)));
 }
 
@@ -355,7 +350,8 @@ static void resume_window(struct rxw_pcall *p, uint64_t now)
 	uint32_t window = rxw_min32(q->rested, p->conn->params->window);
 
 	q->rested = 0;
-	if (p->conn->rx.wide_heard && !is_short(p) && !is_unproven(p->conn, now))
+	if (p->conn->rx.wide_heard && !is_short(p) &&
+	    rxw_peer_trusted(p->conn->peer, p->conn->client, now))
 		q->window = rxw_max32(q->window, fund_window(p, window));
 }
 
@@ -417,7 +413,7 @@ bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	if (arrived <= q->window || is_short(p) || q->pinned > (int64_t)memory_limit_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return true;
-	if (is_unproven(p->conn, now))
+	if (!rxw_peer_trusted(p->conn->peer, p->conn->client, now))
 		return false;
 	q->window =
 		rxw_max32(q->window, fund_window(p, (uint32_t)rxw_min64(arrived, params->window)));

@@ -597,7 +597,7 @@ static void ask_for_proof(struct rxw_pcall *p, uint64_t now, struct rxw_out *out
 
 	if (rxw_send_reply_sent(p) && p->tx.una < p->tx.nxt)
 		return;
-	if (!rxw_peer_freshly_validated(c->peer, now) &&
+	if (rxw_peer_proof_due(c->peer, now) &&
 	    (c->rx.proof_serial == 0 || now >= c->rx.proof_asked + ASK_APART))
 		rxw_ack_ping(p, 0, out);
 }

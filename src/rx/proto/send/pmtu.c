@@ -30,7 +30,7 @@ static bool may_search(struct rxw_pcall *p, uint64_t now)
 	if (now < atomic_load_explicit(&peer->mtu_at, memory_order_relaxed))
 		return false;
 	/* Probes are large: an address that is not validated gets none. */
-	if (!p->conn->client && !peer->local && !rxw_peer_validated(peer, now))
+	if (!rxw_peer_trusted(peer, p->conn->client, now))
 		return false;
 	rxw_mtu_resume(&q->mtu, atomic_load_explicit(&peer->mtu_search, memory_order_relaxed));
 	return true;

@@ -57,7 +57,7 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
 		return q->renumber.at;
 	if (q->busy_since != 0 && now < q->busy_at)
 		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
-	if (q->proof_since != 0 && !rxw_peer_validated(p->conn->peer, now))
+	if (rxw_peer_awaited(p->conn->peer, q->proof_since, now))
 		return p->proof.at;
 	if (q->flight > 0 || q->lost > 0)
 		at = rto_at(p, &probe);
@@ -182,9 +182,7 @@ static bool proof_pending(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 
-	if (q->proof_since == 0)
-		return false;
-	if (rxw_peer_validated(p->conn->peer, out->now)) {
+	if (!rxw_peer_awaited(p->conn->peer, q->proof_since, out->now)) {
 		q->proof_since = 0;
 		return false;
 	}

@@ -90,19 +90,14 @@ static bool packet_is_busy(const struct rxw_sendq *q, uint32_t seq)
 	return s->busy;
 }
 
-/* DATA waits until the address has answered a PING. */
-static bool waits_for_proof(const struct rxw_pcall *p, uint64_t now)
-{
-	return p->tx.proof_since != 0 && !rxw_peer_validated(p->conn->peer, now);
-}
-
 static bool is_blocked(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
 
 	return !rxw_pcall_may_send(p) || q->renumber.state == RXW_RENUMBER_ASKING ||
 	       (q->busy_since != 0 && now < q->busy_at) ||
-	       (q->retry_at != RXW_NEVER && now < q->retry_at) || waits_for_proof(p, now);
+	       (q->retry_at != RXW_NEVER && now < q->retry_at) ||
+	       rxw_peer_awaited(p->conn->peer, p->tx.proof_since, now);
 }
 
 bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)

@@ -121,16 +121,16 @@ START_TEST(second_call_gets_a_ping)
 	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	c = from("192.0.2.1", 0x100000);
 	here = arrival_from(&bed, ARRIVAL_LOCAL, ARRIVAL_LOCAL, 0x100000);
-	rxw_peer_heard(here->p.peer, 300, 1);
+	rxw_peer_heard(here->p.peer, 300, 1, rxw_now());
 	ck_assert(!watched(c, &raw, &run));
 	raw.call = 2;
 	ck_assert(!watched(here, &raw, &run));
 	ck_assert(!watched(c, &raw, &run)); /* no packet arrived to pay for it */
-	rxw_peer_heard(c->p.peer, 100, 1);
+	rxw_peer_heard(c->p.peer, 100, 1, rxw_now());
 	ck_assert(watched(c, &raw, &run));
 	serial = asked(c, &run);
 	ck_assert_uint_ge(serial, 0x80000000u); /* a cookie, not a serial of the connection */
-	rxw_peer_heard(c->p.peer, 300, 1);
+	rxw_peer_heard(c->p.peer, 300, 1, rxw_now());
 	ck_assert(watched(c, &raw, &run));
 	ck_assert_uint_eq(asked(c, &run), 0); /* once per four seconds */
 	ck_assert(c->admit.unvalidated);

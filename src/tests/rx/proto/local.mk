@@ -36,8 +36,8 @@ src_tests_rx_proto_peer_test_run_SOURCES = src/tests/rx/proto/peer/test_run.c $(
 check_tests += src/tests/rx/proto/peer/test_control
 src_tests_rx_proto_peer_test_control_SOURCES = src/tests/rx/proto/peer/test_control.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/peer/test_cookie
-src_tests_rx_proto_peer_test_cookie_SOURCES = src/tests/rx/proto/peer/test_cookie.c $(proto_bench)
+check_tests += src/tests/rx/proto/peer/test_validation
+src_tests_rx_proto_peer_test_validation_SOURCES = src/tests/rx/proto/peer/test_validation.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/peer/test_peer
 src_tests_rx_proto_peer_test_peer_SOURCES = src/tests/rx/proto/peer/test_peer.c $(proto_bench)

@@ -307,7 +307,7 @@ START_TEST(three_times)
 	address(&a, 0x0a000001, 1);
 	p = rxw_peer_get(t, &a, now);
 	ck_assert(!rxw_peer_may_send(p, 1, 1, now));
-	rxw_peer_heard(p, 72, 1); /* 100 with headers */
+	rxw_peer_heard(p, 72, 1, now); /* 100 with headers */
 	ck_assert_uint_eq(rxw_peer_allowance(p, now), 300);
 	ck_assert(!rxw_peer_may_send(p, 273, 1, now)); /* 301 */
 	ck_assert(rxw_peer_may_send(p, 172, 1, now));  /* 200 */

@@ -1,14 +1,108 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stateless address validation: a PING whose serial is a keyed hash of the address and the call.
- * The answer repeats it (rx-protocol 3.3, 6.7, 12.3).
+ * Address validation: the state of an address, the bytes that it may receive, and cookies. A cookie is a PING whose
+ * serial is a keyed hash of the address and the call. The answer repeats it (rx-protocol 3.3, 6.7, 12.3).
  */
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/rtt.h"
-#include "proto/peer/cookie.h"
-#include "proto/peer/peer.h"
+#include "proto/peer/validation.h"
+
+static unsigned generation_of(uint64_t now)
+{
+	return now / RXW_VALIDATION_LIFE % 4;
+}
+
+uint16_t rxw_mark_of(uint64_t hash)
+{
+	return (uint16_t)(hash >> 48) % RXW_MARKS; /* from bits that do not choose the slot */
+}
+
+static void mark_validated(struct rxw_peer *p, uint64_t now)
+{
+	unsigned ring = generation_of(now);
+	_Atomic(uint64_t) *word = &p->marks->bits[ring][p->mark / 64];
+	uint64_t bit = 1ull << p->mark % 64;
+
+	if (atomic_load_explicit(word, memory_order_relaxed) & bit)
+		return;
+	atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+	atomic_store_explicit(&p->marks->used[ring], true, memory_order_relaxed);
+}
+
+bool rxw_marks_have(const struct rxw_validated_marks *m, uint16_t mark, uint64_t now)
+{
+	unsigned ring = generation_of(now);
+	uint64_t bits =
+		atomic_load_explicit(&m->bits[ring][mark / 64], memory_order_relaxed) |
+		atomic_load_explicit(&m->bits[(ring + 3) % 4][mark / 64], memory_order_relaxed);
+
+	return bits >> mark % 64 & 1;
+}
+
+void rxw_marks_clear(struct rxw_validated_marks *m, uint64_t now)
+{
+	unsigned ring = (generation_of(now) + 2) % 4;
+
+	if (!atomic_exchange_explicit(&m->used[ring], false, memory_order_relaxed))
+		return;
+	for (unsigned i = 0; i < RXW_MARKS / 64; i++)
+		atomic_store_explicit(&m->bits[ring][i], 0, memory_order_relaxed);
+}
+
+bool rxw_peer_set_validated(struct rxw_peer *p, uint64_t now)
+{
+	bool before = rxw_peer_validated(p, now);
+
+	atomic_store_explicit(&p->validated_at, now ? now : 1, memory_order_relaxed);
+	mark_validated(p, now);
+	/* When the validation has expired, counting begins again. */
+	atomic_store_explicit(&p->unvalidated_in, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->unvalidated_out, 0, memory_order_relaxed);
+	return !before;
+}
+
+unsigned rxw_peer_overhead(const struct rxw_peer *p)
+{
+	return p->addr.u.sa.sa_family == AF_INET6 ? 48 : 28;
+}
+
+uint64_t rxw_peer_allowance(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t in, out;
+
+	if (rxw_peer_validated(p, now))
+		return UINT64_MAX;
+	in = 3 * atomic_load_explicit(&p->unvalidated_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unvalidated_out, memory_order_relaxed);
+	return in > out ? in - out : 0;
+}
+
+bool rxw_peer_may_send(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now)
+{
+	uint64_t whole, in, out;
+
+	if (rxw_peer_validated(p, now))
+		return true;
+	whole = bytes + (uint64_t)datagrams * rxw_peer_overhead(p);
+	in = 3 * atomic_load_explicit(&p->unvalidated_in, memory_order_relaxed);
+	out = atomic_load_explicit(&p->unvalidated_out, memory_order_relaxed);
+	do {
+		if (out + whole > in)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&p->unvalidated_out, &out, out + whole,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	return true;
+}
+
+void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams, uint64_t now)
+{
+	if (!rxw_peer_validated(p, now))
+		atomic_fetch_add_explicit(&p->unvalidated_in,
+					  bytes + (uint64_t)datagrams * rxw_peer_overhead(p),
+					  memory_order_relaxed);
+}
 
 /* A host is sent one PING per PERIOD, and an answer is valid for another PERIOD. */
 #define PERIOD	(4 * RXW_SEC)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stateless cookies for unvalidated peers: recipients of a cookie PING, and valid answers. */
+/* Address validation: what an address may have, recipients of a cookie PING, and valid answers. */
 #include <arpa/inet.h>
 
-#include "proto/peer/cookie.h"
+#include "proto/peer/validation.h"
 #include "tests/rx/proto/bench.h"
 
 #define ASKED_AT (1000 * RXW_SEC)
@@ -150,10 +150,40 @@ START_TEST(packet)
 }
 END_TEST
 
+/* The rights of an address before, within and after its validation, at a server and at a client. */
+START_TEST(rights_of_an_address)
+{
+	const uint64_t at = 100 * RXW_SEC, key[2] = {5, 6};
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
+	struct rxw_peer *p = rxw_peer_get(t, address(1, 7000), at);
+
+	ck_assert(!rxw_peer_known(p, false, at) && !rxw_peer_trusted(p, false, at));
+	ck_assert(rxw_peer_known(p, true, at) && rxw_peer_trusted(p, true, at));
+	ck_assert(rxw_peer_awaited(p, at, at) && !rxw_peer_awaited(p, 0, at));
+	ck_assert(rxw_peer_proof_due(p, at));
+	p->local =
+		true; /* its packets are not forged, but nothing has proved that it receives ours */
+	ck_assert(!rxw_peer_known(p, false, at) && rxw_peer_trusted(p, false, at));
+	p->local = false;
+	ck_assert(rxw_peer_set_validated(p, at));
+	ck_assert(!rxw_peer_set_validated(p, at));
+	ck_assert(rxw_peer_known(p, false, at) && rxw_peer_trusted(p, false, at));
+	ck_assert(!rxw_peer_awaited(p, at, at) && !rxw_peer_proof_due(p, at));
+	/* Bytes do not count while it is validated. */
+	rxw_peer_heard(p, 1000, 1, at);
+	ck_assert(!rxw_peer_proof_due(p, at + 29 * RXW_SEC));
+	ck_assert(rxw_peer_proof_due(p, at + 30 * RXW_SEC));
+	ck_assert(rxw_peer_trusted(p, false, at + 59 * RXW_SEC));
+	ck_assert(!rxw_peer_trusted(p, false, at + 60 * RXW_SEC));
+	ck_assert_uint_eq(rxw_peer_allowance(p, at + 60 * RXW_SEC), 0);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
 int main(void)
 {
-	Suite *suite = suite_create("question");
-	TCase *tcase = tcase_create("question");
+	Suite *suite = suite_create("validation");
+	TCase *tcase = tcase_create("validation");
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
@@ -161,5 +191,6 @@ int main(void)
 	tcase_add_test(tcase, not_for_long);
 	tcase_add_test(tcase, not_often);
 	tcase_add_test(tcase, packet);
+	tcase_add_test(tcase, rights_of_an_address);
 	return bench_main(suite);
 }
