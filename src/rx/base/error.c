@@ -18,15 +18,146 @@
 #define CODE_VDISKFULL	108
 #define CODE_VOVERQUOTA 109
 
+/* Portable errno codes (UAE, rx-protocol 9.4) in the order of their offsets. */
+#define UAE_CODES(UAE)                                             \
+	UAE(PERM, "operation not permitted")                       \
+	UAE(NOENT, "no such file or directory")                    \
+	UAE(SRCH, "no such process")                               \
+	UAE(INTR, "interrupted")                                   \
+	UAE(IO, "input or output error")                           \
+	UAE(NXIO, "no such device or address")                     \
+	UAE(2BIG, "argument list too long")                        \
+	UAE(NOEXEC, "not an executable format")                    \
+	UAE(BADF, "bad file descriptor")                           \
+	UAE(CHILD, "no child process")                             \
+	UAE(AGAIN, "try again later")                              \
+	UAE(NOMEM, "out of memory")                                \
+	UAE(ACCES, "permission denied")                            \
+	UAE(FAULT, "bad memory address")                           \
+	UAE(NOTBLK, "not a block device")                          \
+	UAE(BUSY, "device or resource busy")                       \
+	UAE(EXIST, "file exists")                                  \
+	UAE(XDEV, "link to another file system")                   \
+	UAE(NODEV, "no such device")                               \
+	UAE(NOTDIR, "not a directory")                             \
+	UAE(ISDIR, "is a directory")                               \
+	UAE(INVAL, "invalid argument")                             \
+	UAE(NFILE, "too many open files in the system")            \
+	UAE(MFILE, "too many open files")                          \
+	UAE(NOTTY, "not a terminal")                               \
+	UAE(TXTBSY, "program file is in use")                      \
+	UAE(FBIG, "file too large")                                \
+	UAE(NOSPC, "no space left on the device")                  \
+	UAE(SPIPE, "cannot seek")                                  \
+	UAE(ROFS, "read-only file system")                         \
+	UAE(MLINK, "too many links")                               \
+	UAE(PIPE, "broken pipe")                                   \
+	UAE(DOM, "argument outside of the function's domain")      \
+	UAE(RANGE, "result out of range")                          \
+	UAE(DEADLK, "deadlock avoided")                            \
+	UAE(NAMETOOLONG, "name too long")                          \
+	UAE(NOLCK, "no locks left")                                \
+	UAE(NOSYS, "function not implemented")                     \
+	UAE(NOTEMPTY, "directory not empty")                       \
+	UAE(LOOP, "too many symbolic links")                       \
+	UAE(WOULDBLOCK, "would block")                             \
+	UAE(NOMSG, "no message of that type")                      \
+	UAE(IDRM, "identifier removed")                            \
+	UAE(CHRNG, "channel number out of range")                  \
+	UAE(L2NSYNC, "level 2 not synchronised")                   \
+	UAE(L3HLT, "level 3 halted")                               \
+	UAE(L3RST, "level 3 reset")                                \
+	UAE(LNRNG, "link number out of range")                     \
+	UAE(UNATCH, "protocol driver not attached")                \
+	UAE(NOCSI, "no CSI structure left")                        \
+	UAE(L2HLT, "level 2 halted")                               \
+	UAE(BADE, "bad exchange")                                  \
+	UAE(BADR, "bad request descriptor")                        \
+	UAE(XFULL, "exchange full")                                \
+	UAE(NOANO, "no anode")                                     \
+	UAE(BADRQC, "bad request code")                            \
+	UAE(BADSLT, "bad slot")                                    \
+	UAE(BFONT, "bad font file")                                \
+	UAE(NOSTR, "not a stream")                                 \
+	UAE(NODATA, "no data available")                           \
+	UAE(TIME, "timer expired")                                 \
+	UAE(NOSR, "no stream resources left")                      \
+	UAE(NONET, "machine is not on the network")                \
+	UAE(NOPKG, "package not installed")                        \
+	UAE(REMOTE, "object is remote")                            \
+	UAE(NOLINK, "link severed")                                \
+	UAE(ADV, "advertise error")                                \
+	UAE(SRMNT, "srmount error")                                \
+	UAE(COMM, "communication error while sending")             \
+	UAE(PROTO, "protocol error")                               \
+	UAE(MULTIHOP, "multihop attempted")                        \
+	UAE(DOTDOT, "RFS specific error")                          \
+	UAE(BADMSG, "bad message")                                 \
+	UAE(OVERFLOW, "value too large for its type")              \
+	UAE(NOTUNIQ, "name not unique on the network")             \
+	UAE(BADFD, "descriptor in a bad state")                    \
+	UAE(REMCHG, "remote address changed")                      \
+	UAE(LIBACC, "cannot reach a shared library")               \
+	UAE(LIBBAD, "damaged shared library")                      \
+	UAE(LIBSCN, "damaged .lib section")                        \
+	UAE(LIBMAX, "too many shared libraries")                   \
+	UAE(LIBEXEC, "a shared library cannot be executed")        \
+	UAE(ILSEQ, "invalid byte sequence")                        \
+	UAE(RESTART, "interrupted system call is to be restarted") \
+	UAE(STRPIPE, "streams pipe error")                         \
+	UAE(USERS, "too many users")                               \
+	UAE(NOTSOCK, "not a socket")                               \
+	UAE(DESTADDRREQ, "destination address needed")             \
+	UAE(MSGSIZE, "message too long")                           \
+	UAE(PROTOTYPE, "wrong protocol for the socket")            \
+	UAE(NOPROTOOPT, "protocol option not available")           \
+	UAE(PROTONOSUPPORT, "protocol not supported")              \
+	UAE(SOCKTNOSUPPORT, "socket type not supported")           \
+	UAE(OPNOTSUPP, "operation not supported")                  \
+	UAE(PFNOSUPPORT, "protocol family not supported")          \
+	UAE(AFNOSUPPORT, "address family not supported")           \
+	UAE(ADDRINUSE, "address in use")                           \
+	UAE(ADDRNOTAVAIL, "address not available")                 \
+	UAE(NETDOWN, "network is down")                            \
+	UAE(NETUNREACH, "network unreachable")                     \
+	UAE(NETRESET, "connection dropped by the network")         \
+	UAE(CONNABORTED, "connection aborted")                     \
+	UAE(CONNRESET, "connection reset by the peer")             \
+	UAE(NOBUFS, "no buffer space left")                        \
+	UAE(ISCONN, "already connected")                           \
+	UAE(NOTCONN, "not connected")                              \
+	UAE(SHUTDOWN, "endpoint was shut down")                    \
+	UAE(TOOMANYREFS, "too many references")                    \
+	UAE(TIMEDOUT, "timed out")                                 \
+	UAE(CONNREFUSED, "connection refused")                     \
+	UAE(HOSTDOWN, "host is down")                              \
+	UAE(HOSTUNREACH, "no route to the host")                   \
+	UAE(ALREADY, "already in progress")                        \
+	UAE(INPROGRESS, "in progress now")                         \
+	UAE(STALE, "stale file handle")                            \
+	UAE(UCLEAN, "structure needs cleaning")                    \
+	UAE(NOTNAM, "not a named type file")                       \
+	UAE(NAVAIL, "no semaphores available")                     \
+	UAE(ISNAM, "is a named type file")                         \
+	UAE(REMOTEIO, "remote input or output error")              \
+	UAE(DQUOT, "quota exceeded")                               \
+	UAE(NOMEDIUM, "no medium")                                 \
+	UAE(MEDIUMTYPE, "wrong medium type")                       \
+	UAE(CANCELED, "cancelled")                                 \
+	UAE(NOTRECOVERABLE, "state not recoverable")               \
+	UAE(NOTSUP, "not supported")                               \
+	UAE(OTHER, "another error, without an errno of its own")   \
+	UAE(OWNERDEAD, "owner died")                               \
+	UAE(PROCLIM, "too many processes")                         \
+	UAE(DISCON, "disconnected")
+
 /*
  * Offsets in the portable table. An errno that this system lacks is defined as -1, which is never
  * an errno.
  */
 enum uae_offset {
-#define UAE(name, text) UAE_##name,
-#include "base/error_uae.h"
-#undef UAE
-	UAE_COUNT
+#define UAE_OFFSET(name, text) UAE_##name,
+	UAE_CODES(UAE_OFFSET) UAE_COUNT
 };
 
 #ifndef EOTHER
@@ -43,10 +174,8 @@ static const struct uae {
 	int err;
 	const char *text;
 } uae_table[UAE_COUNT] = {
-#define UAE(name, text) [UAE_##name] = { E##name, text " (E" #name ")" },
-#include "base/error_uae.h"
-#undef UAE
-};
+#define UAE_TEXT(name, text) [UAE_##name] = {E##name, text " (E" #name ")"},
+	UAE_CODES(UAE_TEXT)};
 
 struct code_text {
 	int32_t code;

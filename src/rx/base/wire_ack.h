@@ -3,7 +3,7 @@
 #ifndef RXW_BASE_WIRE_ACK_H
 #define RXW_BASE_WIRE_ACK_H
 
-#include "base/ecn.h"
+#include "base/path_probe.h"
 #include "base/wire.h"
 
 /*
@@ -12,7 +12,7 @@
  * that the largest ACK fits into RXW_MTU_DEFAULT, and accept up to 31. If these do not suffice, they
  * describe a part of the window that begins with another table than the second one, and a sixth word
  * of the trailer tells which. The fifth word has two counts of 16 bits: packets of the call that
- * arrived with CE, and with ECT(0) (base/ecn.h).
+ * arrived with CE, and with ECT(0) (base/path_probe.h).
  */
 #define RXW_WINDOW_MAX	    65535u
 #define RXW_ACK_TABLE	    256u

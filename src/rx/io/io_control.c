@@ -9,7 +9,7 @@
 #include "io/io_sock.h"
 #include "io/io_linux.h"
 
-#include "base/ecn.h"
+#include "base/path_probe.h"
 
 #define WAITED_MOST 10000000000 /* ns; a longer wait means that the clock was set */
 

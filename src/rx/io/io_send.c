@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "base/probe.h"
+#include "base/measure.h"
 #include "common/cancel.h"
 #include "io/io_sock.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/ecn.h"
+#include "base/path_probe.h"
 #include "base/hash.h"
 #include "tests/link/codel.h"
 #include "tests/link/way.h"

@@ -11,7 +11,7 @@
 
 #include <rxwire/stats.h>
 
-#include "base/names.h"
+#include "base/measure.h"
 #include "proto/peer/event.h"
 
 enum {

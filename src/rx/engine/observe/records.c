@@ -7,8 +7,8 @@
 
 #include <rxwire/error.h>
 
-#include "base/ecn.h"
-#include "base/names.h"
+#include "base/path_probe.h"
+#include "base/measure.h"
 #include "engine/observe/records.h"
 
 #define TEXT_ROOM  288u

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/ecn.h"
+#include "base/path_probe.h"
 #include "common/clock.h"
 #include "common/held.h"
 #include "engine/observe/ring.h"

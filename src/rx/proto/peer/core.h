@@ -53,7 +53,7 @@ struct rxw_params {
 	/* No search towards this host; more is offered only to peers that offer wide windows. */
 	bool mtu_auto;
 	bool jumbo;		/* advertise jumbograms */
-	bool ecn; /* report marks to peers with wide windows, and mark if they do (base/ecn.h) */
+	bool ecn; /* report marks to peers with wide windows, and mark if they do (base/path_probe.h) */
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = no limit, except for `dead` */
 	uint64_t ack_delay;			       /* of one packet: 50 ms */
 	uint64_t call_memory, conn_memory, peer_memory;

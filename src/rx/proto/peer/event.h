@@ -10,9 +10,7 @@
 
 #include <rxwire/error.h>
 
-#include "base/latency.h"
-#include "base/names.h"
-#include "base/probe.h"
+#include "base/measure.h"
 
 struct rxw_pcall;
 

@@ -10,7 +10,7 @@
 #include "base/addr.h"
 #include "base/buf.h"
 #include "base/cc.h"
-#include "base/ecn.h"
+#include "base/path_probe.h"
 #include "base/rtt.h"
 #include "base/wire.h"
 #include "proto/peer/wide.h"

@@ -3,8 +3,7 @@
 #ifndef RXW_PROTO_SENDQ_H
 #define RXW_PROTO_SENDQ_H
 
-#include "base/mtu.h"
-#include "base/recovery.h"
+#include "base/path_probe.h"
 #include "base/rtt.h"
 #include "proto/peer/core.h"
 #include "proto/peer/output.h"

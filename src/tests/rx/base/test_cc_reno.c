@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests of base/cc_reno.c: doubling, one packet per round trip, halving; the sawtooth's mean under
+ * Tests of NewReno in base/cc.c: doubling, one packet per round trip, halving; the sawtooth's mean under
  * random loss.
  */
 
@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/cc.h"
-#include "base/recovery.h"
+#include "base/rtt.h"
 
 #define RTT (10 * RXW_MS)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/ecn.c: counts, each end of the validation, reports that lie. */
+/* Tests of ECN in base/path_probe.c: counts, each end of the validation, reports that lie. */
 
 #include "testing.h"
 
-#include "base/ecn.h"
+#include "base/path_probe.h"
 #include "base/hash.h"
 
 /* A sender and what a receiver has counted of its packets. */

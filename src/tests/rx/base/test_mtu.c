@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/mtu.c: the search on paths of every size, black holes, reports of the network. */
+/* Tests of base/path_probe.c: the search on paths of every size, black holes, reports of the network. */
 
 #include "testing.h"
 
-#include "base/mtu.h"
+#include "base/path_probe.h"
 #include "base/rtt.h"
 
 #define RTT RXW_MS

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests of base/recovery.c: loss by time and by count, adaptation to reordering, recovery and PRR.
+ * Tests of base/rtt.c: loss by time and by count, adaptation to reordering, recovery and PRR.
  */
 
 #include "testing.h"
 
-#include "base/recovery.h"
+#include "base/rtt.h"
 
 #define RTT   (80 * RXW_MS)
 #define DELAY (90 * RXW_MS) /* 9/8 of it */

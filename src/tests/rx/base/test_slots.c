@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of base/slots.c: order of reuse, pages that go back, threads. */
+/* Tests of the slots of base/buf.c: order of reuse, pages that go back, threads. */
 
 #include "testing.h"
 
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/slots.h"
+#include "base/buf.h"
 
 #define SIZE  (65536u + 64u)
 #define MANY  400

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Control messages: the destination address of a request, answers from it, drops. */
-#include "base/ecn.h"
+#include "base/path_probe.h"
 #include "io_test.h"
 
 START_TEST(answers_leave_from_requested_address)

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Causes of drops, locks and packet types, with the names that counters have for them. */
-#ifndef BASE_NAMES_H
-#define BASE_NAMES_H
+/*
+ * What is counted and observed: durations of calls, static probes, and the names of causes of drops, locks and packet
+ * types.
+ */
+#ifndef RXW_BASE_MEASURE_H
+#define RXW_BASE_MEASURE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/histogram.h"
+
+/* --- names that counters have --- */
 
 /* Causes of dropped datagrams and packets. The order is that of rxw_stats(3). */
 enum rxw_drop {
@@ -51,5 +61,72 @@ extern const char *const rxw_lock_names[RXW_LOCK_COUNT];
 #define RXW_PACKET_NAMES 10
 extern const char *const rxw_packet_names[RXW_PACKET_NAMES];
 extern const unsigned char rxw_packet_class[RXW_PACKET_TYPES]; /* index of a type's name */
+
+/* --- a histogram of durations with buckets at powers of two --- */
+
+/*
+ * The first bucket counts durations below 2^14 ns (16 us), each further one up to twice that, the
+ * last one all longer ones.
+ */
+#define RXW_LATENCY_SHIFT 14u
+#define RXW_LATENCY_SLOTS 24u
+
+/* Updated by any thread; relaxed. */
+struct rxw_latencies {
+	_Atomic(uint64_t) slot[RXW_LATENCY_SLOTS], sum; /* sum in ns */
+};
+
+/* A copy of it. */
+struct rxw_latency {
+	uint64_t slot[RXW_LATENCY_SLOTS], sum;
+};
+
+/* Upper bound of a bucket in ns. */
+static inline uint64_t rxw_latency_bound(unsigned slot)
+{
+	return 1ull << (RXW_LATENCY_SHIFT + slot);
+}
+
+static inline void rxw_latency_add(struct rxw_latencies *l, uint64_t ns)
+{
+	unsigned bits = histogram_slot(ns, 0),
+		 slot = bits > RXW_LATENCY_SHIFT ? bits - RXW_LATENCY_SHIFT : 0;
+
+	if (slot >= RXW_LATENCY_SLOTS)
+		slot = RXW_LATENCY_SLOTS - 1;
+	atomic_fetch_add_explicit(&l->slot[slot], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->sum, ns, memory_order_relaxed);
+}
+
+static inline void rxw_latency_fold(struct rxw_latency *into, const struct rxw_latencies *from)
+{
+	for (unsigned i = 0; i < RXW_LATENCY_SLOTS; i++)
+		into->slot[i] += atomic_load_explicit(&from->slot[i], memory_order_relaxed);
+	into->sum += atomic_load_explicit(&from->sum, memory_order_relaxed);
+}
+
+/*
+ * --- static probes of the provider "rxwire" for bpftrace, perf, gdb and SystemTap ---
+ *
+ * Each is a nop and an ELF note with its address and the locations of its arguments. rxwire-probes(7) lists them; the
+ * name of a probe and the number, order and meaning of its arguments do not change. At most six arguments, since
+ * bpftrace has only arg0 to arg5 on x86-64.
+ */
+#if RXW_HAVE_SDT
+#	define SDT_USE_VARIADIC 1
+#	include <sys/sdt.h>
+#	define RXW_PROBE(name, ...) STAP_PROBEV(rxwire, name, __VA_ARGS__)
+#else
+/* For the type check only; never executed. */
+static inline void rxw_no_probe(int none, ...)
+{
+	(void)none;
+}
+#	define RXW_PROBE(name, ...)                          \
+		do {                                          \
+			if (0)                                \
+				rxw_no_probe(0, __VA_ARGS__); \
+		} while (0)
+#endif
 
 #endif

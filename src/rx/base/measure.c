@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names for reports and documents: the version, causes of drops, locks, packet types. */
-#include "base/names.h"
+#include "base/measure.h"
 
 /* Declared in rxwire/engine.h, which also declares objects. */
 const char *rxw_version(void);
