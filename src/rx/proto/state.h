@@ -20,7 +20,6 @@
 #include "proto/send/send.h"
 #include "proto/send/sendq.h"
 #include "proto/send/sent.h"
-#include "proto/state_roam.h"
 
 enum rxw_call_state {
 	RXW_CS_NOTINIT,
@@ -140,6 +139,29 @@ struct rxw_tablelinks {
 	 * it.
 	 */
 	struct rxw_pconn *peer_next, *peer_prev, *peer_chain;
+};
+
+/* Server: the latest PING to another address of the client, for proof. */
+struct rxw_asked {
+	uint64_t at;	  /* ns; 0 = none */
+	uint64_t address; /* its hash */
+	uint32_t serial;  /* only the owner of the address learns it */
+};
+
+/* A path to which the client moved. */
+struct rxw_moved {
+	struct rxw_moved *before;
+	uint64_t
+		used_at; /* ns: the client came here, or left for another path, the latest of both */
+	struct rxw_path path;
+};
+
+/* Server: a client that seems to have moved, or has. */
+struct rxw_roam {
+	struct rxw_asked asked;
+	/* the present one; changes under the locks of connection and table, read under neither */
+	_Atomic(const struct rxw_path *) path;
+	struct rxw_moved *moved; /* other paths than the first, latest first */
 };
 
 struct rxw_conncounts {

@@ -109,14 +109,6 @@ void rxw_pcall_pong(struct rxw_pcall *p);
 void rxw_pcall_remapped(struct rxw_pcall *p, uint64_t now);
 /* The client has moved, to another address of the same host or to another host. */
 void rxw_pcall_moved(struct rxw_pcall *p, bool same_host, struct rxw_out *out);
-/* The limit that the call has exceeded. */
-enum rxw_limit {
-	RXW_LIMIT_NONE,
-	RXW_LIMIT_DEAD,	  /* the peer is silent */
-	RXW_LIMIT_BROKEN, /* no packet verifies: wrong keys */
-	RXW_LIMIT_TIME	  /* hard or idle limit, or the sender makes no progress */
-};
-enum rxw_limit rxw_pcall_overdue(const struct rxw_pcall *p, uint64_t now);
 /*
  * Recompute the deadline after any change; posts RXW_OUT_TIMER if it is earlier. `out` may be NULL.
  */

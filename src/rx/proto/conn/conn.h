@@ -123,6 +123,8 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 
 /* A PING to another address of the client was sent lately. */
 bool rxw_pconn_moving(const struct rxw_pconn *c, uint64_t now);
+/* With the connection: frees the paths of its client. */
+void rxw_pconn_forget_moves(struct rxw_pconn *c);
 
 /* The channel takes another call: end this one, and drop the channel's reference. */
 void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out);

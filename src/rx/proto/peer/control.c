@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets without stream data: headers, ABORT, BUSY (rx-protocol 1.5, 2.8, 2.9). */
+/* The output record: events of calls, and packets without stream data (rx-protocol 1.5, 2.8, 2.9). */
 #include "proto/state.h"
 
 #define ABORT_INTERVAL (100 * RXW_MS)
@@ -14,6 +14,15 @@ void rxw_pcall_post_event(struct rxw_pcall *p, struct rxw_out *out, uint32_t eve
 	p->out.linked = true;
 	p->out.next = out->posted;
 	out->posted = p;
+}
+
+void rxw_event_send(const struct rxw_pcall *p, struct rxw_tracer *tracer,
+		    struct rxw_trace_event *seen)
+{
+	seen->epoch = p->conn->epoch;
+	seen->cid = p->conn->cid | p->channel;
+	seen->call = p->number;
+	tracer->note(tracer, seen);
 }
 
 struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned type, unsigned flags,

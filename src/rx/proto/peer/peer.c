@@ -2,10 +2,14 @@
 /* Peers: the table, wasted work, rate limits. */
 #include <assert.h>
 #include <limits.h>
-#include "base/rtt.h"
-#include "proto/peer/peer.h"
-#include "proto/peer/table.h"
+
+#include "base/buf.h"
 #include "proto/peer/validation.h"
+
+/* The table has the memory of the library. */
+#define HTABLE_ALLOC(size)   rxw_mem_get(NULL, size)
+#define HTABLE_FREE(p, size) rxw_mem_give(NULL, p, size)
+#include "common/htable.h"
 
 #define WASTE_CALL	16u  /* packets charged for each abandoned call */
 #define WASTE_MOST	512u /* packets: a little more than one call may queue */

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs through a security class: sealed by the writer, verified by any thread (7.1). */
+/* Runs through a security class: sealed by the writer, verified by any thread (7.1). The null class (7.2). */
 #include <assert.h>
 
 #include "proto/state.h"
+
+/* No protection, no exchange. */
+struct rxw_security rxw_security_null_class = {
+	.class = {.size = sizeof(struct rxw_security_class), .name = "null"},
+};
 
 static uint8_t *payload(const struct rxw_rxrun *run, uint16_t i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Acknowledgements: what is owed, when it is written, window updates, PINGs (3.6, 3.7, 6.2). */
+/* Received DATA, and acknowledgements: what is owed, when it is written, window updates, PINGs (3.4 to 3.7, 6.2). */
 #include <string.h>
 
 #include "base/hash.h"
@@ -45,6 +45,8 @@
  */
 #define PONGS	  16u
 #define PONG_TIME (100 * RXW_MS)
+
+#define WIDE_ASK_APART RXW_SEC /* between two PINGs to validate an address, for a wide window */
 
 /* Secret serials are at least SECRET_NEAR and less than SECRET_FAR below the latest serial. */
 #define SECRET_NEAR (1u << 24)
@@ -403,7 +405,15 @@ static bool is_new(const struct rxw_pcall *p)
 	return p->ack.sent_next == 1;
 }
 
-void rxw_ack_in_order(struct rxw_pcall *p, const struct rxw_arrival *in, struct rxw_out *out)
+/* Packets that arrived in order. */
+struct arrival {
+	uint32_t first, count, serial; /* serial: of the first */
+	bool requested;		       /* with REQUEST_ACK */
+	bool filled;		       /* there were gaps before */
+	bool last;		       /* the stream ends with them */
+};
+
+static void owe_in_order(struct rxw_pcall *p, const struct arrival *in, struct rxw_out *out)
 {
 	uint32_t newest = in->serial + in->count - 1;
 	struct rxw_ackstate *a = &p->ack;
@@ -454,8 +464,8 @@ static uint64_t wide_ack_wait(const struct rxw_recvq *q)
 	return is_dense(q) ? rxw_max64(OWED_LIMIT, q->tuning.least / PATIENCE_PART) : OWED_LIMIT;
 }
 
-void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
-			     struct rxw_out *out)
+static void owe_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
+				struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 
@@ -478,6 +488,71 @@ void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t seria
 		if (!write_owed(p, RXW_ACK_OUT_OF_SEQUENCE, serial + i, p->rx.next, out))
 			return;
 	}
+}
+
+static uint64_t payload_of(const struct rxw_rxrun *run, const struct rxw_rxpart *part)
+{
+	bool tail = part->skip + part->count == run->count;
+
+	return (uint64_t)(part->count - 1) * rxw_run_data(run, false) + rxw_run_data(run, tail);
+}
+
+static void count_marks(struct rxw_pcall *p, unsigned bits, uint32_t packets,
+			const struct rxw_out *out)
+{
+	if (bits == RXW_ECN_NOT)
+		return;
+	rxw_ecn_count(&p->ack.marks, bits, packets);
+	if (bits != RXW_ECN_CE)
+		return;
+	p->count.marks_received += packets;
+	rxw_tally(out->stats, &out->stats->marks_received, packets);
+}
+
+void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end,
+		    struct rxw_queued *queued, struct rxw_out *out)
+{
+	struct rxw_recvq *q = &p->rx;
+	struct rxw_rxpart part = {.first = run->head.seq};
+
+	while ((part.count = rxw_recvq_missing(q, &part.first, end)) > 0) {
+		bool in_order = part.first == q->next, gaps = rxw_recvq_has_later(q);
+		uint32_t serial;
+
+		part.skip = part.first - run->head.seq;
+		serial = run->head.serial + part.skip;
+		if (!(in_order ? rxw_recvq_append(p, run, &part)
+			       : rxw_recvq_later(p, run, &part))) {
+			rxw_drop(out->stats, RXW_DROP_MEMORY, part.count);
+			rxw_ack_owe(p, RXW_ACK_NOSPACE, serial + part.count - 1, true);
+			queued->refused = true;
+			return;
+		}
+		queued->fresh += part.count;
+		q->fresh += part.count;
+		count_marks(p, run->ecn, part.count, out);
+		p->count.bytes_received += payload_of(run, &part);
+		if (in_order) {
+			const struct arrival arrival = {
+				.first = part.first,
+				.count = part.count,
+				.serial = serial,
+				.requested = run->or_flags & RXW_REQUEST_ACK,
+				.filled = gaps,
+				.last = run->last_flags & RXW_LAST_PACKET &&
+					part.skip + part.count == run->count,
+			};
+
+			queued->in_order += part.count + rxw_recvq_absorb(p);
+			owe_in_order(p, &arrival, out);
+		} else {
+			owe_out_of_sequence(p, part.count, serial, out);
+		}
+		part.first += part.count;
+	}
+	if (!rxw_recvq_measure(p, out->now) &&
+	    (p->conn->rx.proof_serial == 0 || out->now >= p->conn->rx.proof_asked + WIDE_ASK_APART))
+		rxw_ack_ping(p, 0, out);
 }
 
 /*

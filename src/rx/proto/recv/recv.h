@@ -101,16 +101,6 @@ void rxw_ack_answer_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *o
 void rxw_ack_withdraw(struct rxw_pcall *p, struct rxw_out *out);
 /* An ACK becomes owed; `now`: not later than the end of the batch. */
 void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now);
-/* Packets that arrived in order. */
-struct rxw_arrival {
-	uint32_t first, count, serial; /* serial: of the first */
-	bool requested;		       /* with REQUEST_ACK */
-	bool filled;		       /* there were gaps before */
-	bool last;		       /* the stream ends with them */
-};
-void rxw_ack_in_order(struct rxw_pcall *p, const struct rxw_arrival *in, struct rxw_out *out);
-void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
-			     struct rxw_out *out);
 /* The batch is over: write what is owed, or let it wait. `drained`: the socket is drained. */
 void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out);
 void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out);

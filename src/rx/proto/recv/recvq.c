@@ -18,6 +18,87 @@
 #define SPARE_PART	    8 /* granted memory that is not needed, as a part of it, is kept */
 #define PEER_PART	    8 /* a peer that has more queued than this part of its memory: copies */
 
+/* --- packets behind a gap: a peer decides in which order they arrive --- */
+
+static void lay_out_later(struct rxw_later *l, uint64_t *bits, uint16_t *entry, uint32_t room)
+{
+	rxw_bitmap_init(&l->have, bits, room);
+	l->entry = entry;
+}
+
+static void init_later(struct rxw_later *l)
+{
+	static const uint16_t no_entries[RXW_BITMAP_LEAST];
+
+	l->buf = NULL;
+	l->count = 0;
+	rxw_bitmap_init_empty(&l->have);
+	l->entry = (uint16_t *)no_entries;
+}
+
+static void free_later(struct rxw_later *l)
+{
+	rxw_buf_unref(l->buf);
+	init_later(l);
+}
+
+/* Space for packets below `end`. False: out of memory. */
+static bool reserve_later(struct rxw_later *l, struct rxw_pool *pool, uint32_t next, uint32_t end)
+{
+	struct rxw_later old = *l;
+	uint32_t room = old.have.room, stop = next + old.have.room, to;
+	size_t bits;
+
+	if (l->buf != NULL && end - next <= room)
+		return true;
+	while (room < end - next)
+		room *= 2;
+	/* Growth by at least four times, so that each packet bears a part of the cost. */
+	if (l->buf != NULL)
+		room = rxw_min32(rxw_max32(room, 4 * old.have.room), RXW_BITMAP_MOST);
+	room = rxw_min32(room, RXW_BITMAP_MOST);
+	if (room < end - next || pool == NULL)
+		return false;
+	bits = RXW_BITMAP_MEMORY(room) * sizeof(uint64_t);
+	l->buf = rxw_buf_get_array(pool, bits + room * sizeof(*l->entry));
+	if (l->buf == NULL) {
+		l->buf = old.buf;
+		return false;
+	}
+	lay_out_later(l, (uint64_t *)l->buf->data, (uint16_t *)(l->buf->data + bits), room);
+	for (uint32_t at = next; (at = rxw_bitmap_next(&old.have, at, stop, true)) < stop;
+	     at = to) {
+		to = rxw_bitmap_next(&old.have, at, stop, false);
+		rxw_bitmap_set(&l->have, at, to);
+		for (uint32_t seq = at; seq < to; seq++)
+			l->entry[seq % room] = old.entry[seq % old.have.room];
+	}
+	rxw_buf_unref(old.buf);
+	return true;
+}
+
+/* Entry `index` has the packets [first, first + count). */
+static void put_later(struct rxw_later *l, uint32_t first, uint32_t count, uint16_t index)
+{
+	rxw_bitmap_set(&l->have, first, first + count);
+	l->entry[first % l->have.room] = l->entry[(first + count - 1) % l->have.room] = index;
+	l->count++;
+}
+
+static void remove_later(struct rxw_later *l, uint32_t first, uint32_t count)
+{
+	rxw_bitmap_clear(&l->have, first, first + count);
+	l->count--;
+}
+
+/* The entry that begins or ends with a packet. */
+static uint16_t later_at(const struct rxw_later *l, uint32_t seq)
+{
+	return l->entry[seq % l->have.room];
+}
+
+/* --- the queue --- */
+
 static inline struct rxw_rxent *entry_at(const struct rxw_recvq *q, uint16_t index)
 {
 	return rxw_slab_at(&q->ents, index);
@@ -29,7 +110,7 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	const struct rxw_pconn *c = p->conn;
 
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
-	rxw_later_init(&q->later);
+	init_later(&q->later);
 	q->ready_head = q->ready_tail = q->ready_take = q->unverified = q->dead = RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
@@ -162,11 +243,11 @@ static __attribute__((noinline)) void drop_entry(struct rxw_pcall *p, uint16_t i
 static __attribute__((noinline)) uint16_t take_first_later(struct rxw_recvq *q)
 {
 	uint32_t first = rxw_bitmap_next(&q->later.have, q->next, q->highest + 1, true);
-	uint16_t i = rxw_later_at(&q->later, first);
+	uint16_t i = later_at(&q->later, first);
 
 	assert(first <= q->highest);
 	assert(entry_at(q, i)->first == first);
-	rxw_later_remove(&q->later, first, entry_at(q, i)->count);
+	remove_later(&q->later, first, entry_at(q, i)->count);
 	return i;
 }
 
@@ -203,7 +284,7 @@ bool rxw_recvq_release(struct rxw_pcall *p, unsigned most)
 			i = take_first_later(q);
 		drop_entry(p, i);
 	}
-	rxw_later_fini(&q->later);
+	free_later(&q->later);
 	rxw_slab_fini(&q->ents);
 	return true;
 }
@@ -577,8 +658,8 @@ static bool drop_out_of_order(struct rxw_pcall *p)
 	if (q->later.count == 0)
 		return false;
 	end = rxw_bitmap_last(&q->later.have, q->next, later_end(q), true);
-	i = rxw_later_at(&q->later, end - 1);
-	rxw_later_remove(&q->later, entry_at(q, i)->first, entry_at(q, i)->count);
+	i = later_at(&q->later, end - 1);
+	remove_later(&q->later, entry_at(q, i)->first, entry_at(q, i)->count);
 	drop_entry(p, i);
 	return true;
 }
@@ -709,12 +790,12 @@ bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run,
 	uint32_t end = part->first + part->count;
 	uint16_t index;
 
-	if (!rxw_later_reserve(&q->later, p->conn->ops->pool(p->conn), q->next, end))
+	if (!reserve_later(&q->later, p->conn->ops->pool(p->conn), q->next, end))
 		return false;
 	index = make_entry(p, run, part, false);
 	if (index == RXW_NO_NODE)
 		return false;
-	rxw_later_put(&q->later, part->first, part->count, index);
+	put_later(&q->later, part->first, part->count, index);
 	q->highest = rxw_max32(q->highest, end - 1);
 	return true;
 }

@@ -26,7 +26,8 @@ struct rxw_rxent {
 };
 
 /*
- * Packets received behind a gap, by sequence number modulo `room`. Invariants: `have` has their packets, all of them
+ * Packets received behind a gap, by sequence number modulo `room`. No operation takes time in proportion to their
+ * number. Invariants: `have` has their packets, all of them
  * within `room` of rxw_recvq.next; `entry` has the entry of the first and of the last packet of each.
  */
 struct rxw_later {
@@ -85,20 +86,6 @@ struct rxw_recvq {
 	uint32_t parts;	       /* ACKs that described a part of the window */
 	struct rxw_rxent own[4];
 };
-
-/* --- packets behind a gap; no operation takes time in proportion to their number --- */
-void rxw_later_init(struct rxw_later *l);
-void rxw_later_fini(struct rxw_later *l);
-/* Space for packets below `end`. False: out of memory. */
-bool rxw_later_reserve(struct rxw_later *l, struct rxw_pool *pool, uint32_t next, uint32_t end);
-/* Entry `index` has the packets [first, first + count). */
-void rxw_later_put(struct rxw_later *l, uint32_t first, uint32_t count, uint16_t index);
-void rxw_later_remove(struct rxw_later *l, uint32_t first, uint32_t count);
-/* The entry that begins or ends with a packet. */
-static inline uint16_t rxw_later_at(const struct rxw_later *l, uint32_t seq)
-{
-	return l->entry[seq % l->have.room];
-}
 
 /* `now`: ns. */
 void rxw_recvq_init(struct rxw_pcall *p, uint64_t now);

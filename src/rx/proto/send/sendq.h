@@ -7,7 +7,6 @@
 #include "base/rtt.h"
 #include "proto/peer/core.h"
 #include "proto/peer/output.h"
-#include "proto/send/repack.h"
 #include "proto/send/sent.h"
 #include "proto/peer/slab.h"
 
