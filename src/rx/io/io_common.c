@@ -1,17 +1,91 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of one port: opening and closing, waiting and waking, options in effect. */
+/*
+ * The sockets of one port: opening and closing, waiting and waking, options in effect. Back-ends: one datagram per
+ * system call, for any system and as a baseline; or many messages, single or segmented. Sets of sockets that one thread
+ * waits for.
+ */
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/cancel.h"
 #include "io/io_sock.h"
+
+/* --- back-ends --- */
+
+static int msg_recv(struct rxw_io_sock *s, struct rxw_io_in *in, unsigned n, int flags)
+{
+	unsigned i;
+
+	/* Wait for the first one only. */
+	for (i = 0; i < n; i++, flags |= MSG_DONTWAIT) {
+		ssize_t r = recvmsg(s->fd, &in->hdr[i].msg_hdr, flags);
+
+		rxw_io_count(&s->stats.syscalls_recv, 1);
+		if (r < 0)
+			break;
+		in->hdr[i].msg_len = (unsigned)r;
+	}
+	if (i)
+		return (int)i;
+	return n ? -errno : 0;
+}
+
+static int msg_send(struct rxw_io_sock *s, struct rxw_io_out *out, unsigned n, int flags)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		rxw_io_count(&s->stats.syscalls_send, 1);
+		if (sendmsg(s->fd, &out->hdr[i].msg_hdr, flags) < 0)
+			break;
+	}
+	if (i)
+		return (int)i;
+	return n ? -errno : 0;
+}
+
+const struct rxw_io_backend rxw_io_backend_msg = {
+	.name = "msg",
+	.gso = false,
+	.recv = msg_recv,
+	.send = msg_send,
+};
+
+#if RXW_ENABLE_MMSG
+static int mmsg_recv(struct rxw_io_sock *s, struct rxw_io_in *in, unsigned n, int flags)
+{
+	int r = recvmmsg(s->fd, in->hdr, n, flags | MSG_WAITFORONE, NULL);
+
+	rxw_io_count(&s->stats.syscalls_recv, 1);
+	return r < 0 ? -errno : r;
+}
+
+static int mmsg_send(struct rxw_io_sock *s, struct rxw_io_out *out, unsigned n, int flags)
+{
+	int r = sendmmsg(s->fd, out->hdr, n, flags);
+
+	rxw_io_count(&s->stats.syscalls_send, 1);
+	return r < 0 ? -errno : r;
+}
+
+const struct rxw_io_backend rxw_io_backend_mmsg = {
+	.name = "mmsg",
+	.gso = true,
+	.recv = mmsg_recv,
+	.send = mmsg_send,
+};
+#endif
+
+/* --- the sockets of a port --- */
 
 void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *format, ...)
 {
@@ -264,4 +338,63 @@ unsigned rxw_io_max_segments(const struct rxw_io_sock *s)
 {
 	(void)s;
 	return RXW_IO_SEGMENTS;
+}
+
+/* --- sets of sockets --- */
+
+__attribute__((cold)) int rxw_io_set_open(void)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+__attribute__((cold)) void rxw_io_set_remove(int set, struct rxw_io_sock *s)
+{
+	int saved = errno;
+
+	/* Closing them is not enough: a child of fork() may have the same files open. */
+	epoll_ctl(set, EPOLL_CTL_DEL, s->fd, NULL);
+	epoll_ctl(set, EPOLL_CTL_DEL, s->wake_fd, NULL);
+	errno = saved;
+}
+
+__attribute__((cold)) int rxw_io_set_add(int set, struct rxw_io_sock *s, unsigned name)
+{
+	struct epoll_event readable = {.events = EPOLLIN, .data.u64 = name};
+	/* Reported once for each rxw_io_wake(), so that the descriptor need not be read. */
+	struct epoll_event woken = {.events = EPOLLIN | EPOLLET, .data.u64 = name};
+
+	if (epoll_ctl(set, EPOLL_CTL_ADD, s->fd, &readable) < 0)
+		return -errno;
+	if (epoll_ctl(set, EPOLL_CTL_ADD, s->wake_fd, &woken) == 0)
+		return 0;
+	rxw_io_set_remove(set, s);
+	return -errno;
+}
+
+unsigned rxw_io_set_wait(int set, uint64_t timeout_ns, struct rxw_io_ready *ready)
+{
+	struct epoll_event event[RXW_IO_READY];
+	uint64_t ms = timeout_ns / 1000000 + (timeout_ns % 1000000 != 0);
+	int n;
+	NOT_CANCELLED;
+
+	assert(set >= 0);
+	n = epoll_wait(set, event, RXW_IO_READY, ms > INT_MAX ? -1 : (int)ms);
+	for (int i = 0; i < n; i++)
+		ready[i] = (struct rxw_io_ready){.name = (unsigned)event[i].data.u64,
+						 .errors = event[i].events & EPOLLERR};
+	return n > 0 ? (unsigned)n : 0;
+}
+
+__attribute__((cold)) void rxw_io_set_close(int set)
+{
+	if (set >= 0)
+		close(set);
+}
+
+void rxw_io_note_errors(struct rxw_io_sock *s)
+{
+	atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
 }

@@ -168,7 +168,7 @@ void rxw_io_sock_close(struct rxw_io_sock *s);
 void rxw_io_sock_read_ecn(struct rxw_io_sock *s);
 /* Let more sockets bind the port of a bound socket. 0 or a negative errno. */
 int rxw_io_sock_share(struct rxw_io_sock *s);
-/* io_steer.c: install the program by which the kernel selects a socket. 0 or a negative errno. */
+/* Install the program by which the kernel selects a socket. 0 or a negative errno. */
 int rxw_io_sock_steer(struct rxw_io_sock *s, unsigned sockets, const struct rxw_io_options *o);
 /* Set DF (false, the default), or allow fragmentation (true). */
 int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow);
@@ -183,7 +183,7 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_t length,
 			  const struct timespec *now, struct rxw_io_rx *rx);
 
-/* io_refused.c: whether GSO is disabled for a destination; disable it. */
+/* io_send.c: whether GSO is disabled for a destination; disable it. */
 bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer);
 void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error);
 
@@ -193,7 +193,7 @@ static inline void rxw_io_inject_count(struct rxw_io_sock *s, enum rxw_io_fault_
 		rxw_io_count(&s->fault_seen[kind], 1);
 }
 
-/* io_errq.c: discard all pending reports. */
+/* Discard all pending reports. */
 void rxw_io_errors_drop(struct rxw_io_sock *s);
 
 #endif
