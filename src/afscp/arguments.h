@@ -3,9 +3,11 @@
 #ifndef COPY_ARGUMENTS_H
 #define COPY_ARGUMENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "program/options.h"
+#include "afscp/copy.h"
 
 struct run;
 
@@ -37,5 +39,24 @@ int arguments_take(struct run *run, enum arguments_shape shape, const char *comm
  */
 char **arguments_prepare(const struct tools_option *options, size_t option_count, int *argc,
 			 char **argv);
+
+/* Whether a text has a character of patterns: * ? [ */
+bool glob_is_pattern(const char *text, size_t length);
+/* As fnmatch(3): a "." at the begin is matched only by itself. */
+bool glob_matches(const char *pattern, const char *name);
+/*
+ * Replace the sources of the run that are patterns by the paths that they match, in the order of
+ * names. One that matches nothing stays as it is. COPY_GOOD, or another result after a message.
+ */
+enum copy_result glob_sources(struct copy *copy);
+
+/* The name of source `i` at the destination, allocated; NULL: it has none. False: no memory. */
+typedef bool source_name_fn(const void *arg, size_t i, char **name);
+
+/*
+ * For each of `count` sources the index of the first one with the same name, which may be its own.
+ * free() the list. NULL, after a message: no memory.
+ */
+size_t *find_same_names(size_t count, source_name_fn *name, const void *arg);
 
 #endif

@@ -552,7 +552,7 @@ static void return_promises(struct bench *b)
 	free(clients);
 }
 
-int bench_read(struct copy *copy)
+static int read_with_clients(struct copy *copy)
 {
 	struct bench b = {.copy = copy, .count = (size_t)copy->set->clients};
 	int status = TOOLS_EXIT_FAILURE;
@@ -580,4 +580,9 @@ int bench_read(struct copy *copy)
 	pthread_mutex_destroy(&b.lock);
 	free(b.readers);
 	return status;
+}
+
+int copy_bench(struct copy *copy)
+{
+	return copy->set->mix ? bench_mix(copy) : read_with_clients(copy);
 }

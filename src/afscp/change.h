@@ -1,11 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Changes of a volume with retries, and the places that they concern. */
+/* Changes of a volume with retries. */
 #ifndef COPY_CHANGE_H
 #define COPY_CHANGE_H
 
+#include <stdbool.h>
+
 #include "afs/client/change.h"
+#include "afs/client/error.h"
+#include "afs/rxafs.h"
 #include "afscp/copy.h"
-#include "afscp/change_error.h"
+
+enum change_op {
+	CHANGE_CREATE,
+	CHANGE_MKDIR,
+	CHANGE_SYMLINK,
+	CHANGE_MOUNT, /* a symbolic link, too */
+	CHANGE_LINK,
+	CHANGE_REMOVE,
+	CHANGE_RMDIR,
+	CHANGE_RENAME,
+	CHANGE_STATUS,
+	CHANGE_STORE,
+	CHANGE_ACL,
+	CHANGE_LOCK
+};
+
+/*
+ * A call fails. `unknown`: the server may have carried out an earlier try, whose answer was lost;
+ * so it may have if packets of this one were sent again.
+ */
+enum decision {
+	DECIDE_FAIL, /* the error is the result */
+	DECIDE_DONE, /* an earlier try has done it */
+	DECIDE_LOOK  /* look at the object to find out whether an earlier try has done it */
+};
+enum decision change_decide(enum change_op op, bool unknown, const struct afs_error *error);
+
+/*
+ * Whether an object that exists under the name is the one that CreateFile or MakeDir with the
+ * status `how` would have made, without a change since.
+ */
+bool change_is_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found);
+
+/* Whether a write may be repeated although the error has no remedy for reads. */
+bool change_may_repeat(const struct afs_error *error);
+
+/* The remedy for the error, a text without a full stop; NULL: none is known. */
+const char *change_remedy(enum change_op op, const struct afs_error *error);
 
 /* One change. The members that it needs depend on `op`; the rest is zero. */
 struct change {
@@ -44,35 +85,6 @@ bool change_is_gone(const struct afs_error *error);
 
 /* As copy_retry(), for calls that write: no other server has the volume. */
 bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
-
-/*
- * The place that a path names: the directory and the name of its last part, and the object there.
- */
-struct target {
-	AFSFid dir;
-	char name[AFSNAMEMAX + 1]; /* empty: the root of the volume, or a path that ends in "." */
-	bool exists;
-	bool by_link;		  /* a link has the name, and leads to `object` */
-	struct afs_object object; /* if it exists */
-	char label[COPY_LABEL];
-};
-
-/*
- * Find the place of copy->path. A symbolic link at its end is not followed. COPY_GOOD also if
- * only the last part does not exist; other results after a message.
- */
-enum copy_result target_find(struct copy *copy, struct target *target);
-/* Find the place for rm -f: COPY_GOOD also if a directory above does not exist. */
-enum copy_result target_find_forced(struct copy *copy, struct target *target);
-/*
- * Look up `name` in a directory and get its status. Other results than COPY_GOOD after a message.
- */
-enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *name,
-			     struct target *target);
-/* Last part of a path without slashes at its end; its length in *length, 0 for a root. */
-const char *target_base(const char *path, size_t *length);
-/* Whether that part is a name: it is neither empty nor "." nor "..". */
-bool target_has_name(const char *base, size_t length);
 
 /* Status to set: the time, and the mode unless `mode` is (mode_t)-1. */
 AFSStoreStatus change_status(uint32_t mtime, mode_t mode);

@@ -26,9 +26,18 @@ int copy_acl(struct copy *copy);
 int copy_lock(struct copy *copy);
 int copy_df(struct copy *copy);
 int copy_bench(struct copy *copy);
-/* The two kinds of bench: one file, or --mix. */
-int bench_read(struct copy *copy);
+/* bench --mix. */
 int bench_mix(struct copy *copy);
+
+/* Remove a directory with everything in it. COPY_FAILED: something is left. */
+enum copy_result remove_tree(struct copy *copy, const AFSFid *dir, const char *name,
+			     const AFSFid *fid, const char *label);
+
+/*
+ * An octal number of at most 07777, or changes of `old` as chmod(1) takes them: "u+x,go-w", "a=r",
+ * "+X". Without a letter before it, a change leaves out the bits of the umask. 0 and *mode, or -1.
+ */
+int mode_parse(const char *text, mode_t old, bool directory, mode_t umask, mode_t *mode);
 
 /* ---- retries ---- */
 
@@ -69,11 +78,6 @@ enum copy_result copy_judge(const struct copy *copy, const struct afs_error *err
  * Before a call: renew a token that expires soon, if possible. Calls in progress keep theirs.
  */
 void copy_fresh(struct copy *copy);
-/*
- * After a failed call: true if its token had expired and there is a new one, so the call may be
- * repeated.
- */
-bool copy_again(struct copy *copy, const struct afs_error *error);
 
 /*
  * Report the end of a tree, whose result is `rc`, if a part of it failed. `files` and `failed` are
@@ -85,7 +89,7 @@ enum copy_result copy_report_tree(const struct copy *copy, const char *label, ui
 /* ---- parts of get ---- */
 
 struct pool; /* pool.h */
-struct sink; /* sink.h */
+struct sink; /* local.h */
 
 /*
  * Copy a file. `label` names it in messages. *object becomes the version that was copied: another
@@ -106,8 +110,6 @@ enum copy_result get_close(struct copy *copy, const struct afs_object *object, s
 enum copy_result write_failed(struct copy *copy, const char *label, int dir, const char *name);
 /* Whether an earlier run has left the file: same length and time. */
 bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status);
-/* Mode of the copy of an object. */
-mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status);
 /* Mode of the copy of a directory, which its owner can use unless --preserve is given. */
 mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status);
 
@@ -119,31 +121,5 @@ int get_open_directory(int dir, const char *name, int flags, mode_t *mode);
 /* Copy everything below a directory into the directory `dir`; waits for all jobs. */
 enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,
 			  const char *label);
-
-/* ---- directories ---- */
-
-struct entry {
-	char *name;
-	AFSFid fid;
-};
-struct entries {
-	struct entry *list;
-	size_t count;
-};
-
-/* Names of a directory without "." and "..", sorted. Other results than 0 after a message. */
-enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *label,
-			      struct entries *entries);
-/* Status of `count` (1..AFSCBMAX) entries from `at` on. `label` names their directory. */
-enum copy_result entries_status(struct copy *copy, const struct entries *entries, size_t at,
-				uint32_t count, const char *label,
-				AFSFetchStatus statuses[AFSCBMAX]);
-void entries_free(struct entries *entries);
-
-/* The number of entries from `at` on whose status one call gets. */
-static inline uint32_t entries_batch(const struct entries *entries, size_t at)
-{
-	return entries->count - at < AFSCBMAX ? (uint32_t)(entries->count - at) : AFSCBMAX;
-}
 
 #endif

@@ -13,11 +13,9 @@
 #include <unistd.h>
 
 #include "program/message.h"
-#include "afscp/climb.h"
-#include "afscp/copy.h"
-#include "afscp/entered_dirs.h"
+#include "afscp/local.h"
+#include "afscp/lookup.h"
 #include "afscp/pool.h"
-#include "afscp/sink.h"
 
 #define NAMES_MAX 1000000 /* in memory at a time, on all levels */
 

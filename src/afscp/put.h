@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-#include "afscp/change.h"
+#include "afscp/lookup.h"
 #include "afscp/pool.h"
 
 /* One file to store. */
@@ -34,12 +34,6 @@ mode_t put_mode(const struct copy *copy, mode_t mode);
 /* A time as AFS has it, from 1970 to 2106: earlier and later ones become the nearest. */
 uint32_t put_time(time_t seconds);
 
-/*
- * Store the folder `fd` (taken) as the directory that `target` names: it exists, or is made. Waits
- * for all jobs.
- */
-enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd,
-			  const struct target *target);
 /* A name that the directory has no room for: it is counted, and told at the end. */
 void put_level_full(struct put_level *level);
 /*
@@ -47,15 +41,6 @@ void put_level_full(struct put_level *level);
  * NULL.
  */
 void put_level_leave(struct copy *copy, struct put_level *level);
-
-/* Add all files in a folder, for the progress. */
-struct put_sum {
-	uint64_t files, bytes;
-};
-void put_sum_below(int fd, struct put_sum *sum);
-/* Sorted names in a folder without "." and ".."; free() each and the list. -1 with errno. */
-ssize_t put_names(int fd, char ***names);
-void put_names_free(char **names, size_t count);
 
 /* COPY_FAILED after a message if the object is a mount point, which a put does not replace. */
 enum copy_result put_spare_mount(struct copy *copy, const AFSFid *link, const char *label);

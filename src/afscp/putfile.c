@@ -17,8 +17,7 @@
 
 #include "afs/client/store.h"
 #include "program/message.h"
-#include "afscp/beginning.h"
-#include "afscp/partname.h"
+#include "afscp/local.h"
 #include "afscp/put.h"
 
 #define PART	   (64u << 20) /* bytes of a call */

@@ -134,8 +134,6 @@ void copy_complain(struct copy *copy, const struct afs_error *error);
 
 /* The way for an anonymous user to authenticate, for messages about missing rights; or "". */
 const char *copy_authentication(const struct copy *copy);
-/* Add the administrator's message of an off-line volume to the text of the error. */
-void copy_explain(struct copy *copy, struct afs_error *error);
 
 static inline bool copy_interrupted(const struct copy *copy)
 {

@@ -47,48 +47,37 @@ src_rxperf_rxperf_LDADD = src/program/libprogram.la src/afs/librxafs.la src/rx/l
 	$(JANSSON_LIBS) $(PTHREAD_LIBS) -lm
 $(src_rxperf_rxperf_OBJECTS): $(afs_headers)
 
-bin_PROGRAMS += src/afscp/afscp
-src_afscp_afscp_SOURCES = \
-	src/afscp/acl.c \
+# All of afscp but main(), for its tests as well.
+noinst_LTLIBRARIES += src/afscp/libafscp.la
+src_afscp_libafscp_la_SOURCES = \
 	src/afscp/arguments.c src/afscp/arguments.h \
-	src/afscp/beginning.c src/afscp/beginning.h \
 	src/afscp/bench.c \
 	src/afscp/change.c src/afscp/change.h \
-	src/afscp/change_error.c src/afscp/change_error.h \
-	src/afscp/chmod.c \
-	src/afscp/climb.c src/afscp/climb.h \
 	src/afscp/copy.h \
-	src/afscp/df.c \
-	src/afscp/entered_dirs.c src/afscp/entered_dirs.h \
-	src/afscp/entries.c \
 	src/afscp/get.c \
-	src/afscp/getcount.c src/afscp/getcount.h \
-	src/afscp/getfile.c \
 	src/afscp/gettree.c \
-	src/afscp/glob.c src/afscp/glob.h \
 	src/afscp/list.c \
+	src/afscp/local.c src/afscp/local.h \
 	src/afscp/lock.c \
-	src/afscp/lookup.c \
-	src/afscp/main.c \
-	src/afscp/mix.c \
-	src/afscp/mixspec.c src/afscp/mixspec.h \
-	src/afscp/mode.c src/afscp/mode.h \
+	src/afscp/lookup.c src/afscp/lookup.h \
+	src/afscp/mix.c src/afscp/mix.h \
 	src/afscp/name_commands.c \
-	src/afscp/partname.c src/afscp/partname.h \
 	src/afscp/pool.c src/afscp/pool.h \
 	src/afscp/progress.c src/afscp/progress.h \
 	src/afscp/put.c src/afscp/put.h \
 	src/afscp/putfile.c \
-	src/afscp/puttree.c \
-	src/afscp/remove.c src/afscp/remove.h \
-	src/afscp/retry.c \
-	src/afscp/run.c src/afscp/run.h \
-	src/afscp/same_names.c src/afscp/same_names.h \
-	src/afscp/sink.c src/afscp/sink.h
-src_afscp_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_afscp_afscp_LDADD = src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la \
+	src/afscp/rights.c \
+	src/afscp/run.c src/afscp/run.h
+src_afscp_libafscp_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
+src_afscp_libafscp_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_afscp_libafscp_la_LIBADD = src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
-$(src_afscp_afscp_OBJECTS): $(afs_headers)
+
+bin_PROGRAMS += src/afscp/afscp
+src_afscp_afscp_SOURCES = src/afscp/main.c
+src_afscp_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_afscp_afscp_LDADD = src/afscp/libafscp.la
+$(src_afscp_libafscp_la_OBJECTS) $(src_afscp_afscp_OBJECTS): $(afs_headers)
 
 # The layouts of VERSION and DEBUG are those of the library, whose symbols for them are its own.
 bin_PROGRAMS += src/rxwstat/rxwstat

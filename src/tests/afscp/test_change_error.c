@@ -2,7 +2,7 @@
 /* Tests of the decisions after failed changes. */
 #include "afs/client/change.h"
 #include "tests/tools/testing.h"
-#include "afscp/change_error.h"
+#include "afscp/change.h"
 
 static struct afs_error of(int32_t code, enum rxw_origin origin)
 {

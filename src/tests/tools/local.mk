@@ -43,42 +43,40 @@ src_tests_program_test_options_SOURCES = src/tests/program/test_options.c src/te
 src_tests_program_test_options_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/afscp/test_arguments
-src_tests_afscp_test_arguments_SOURCES = \
-	src/tests/afscp/test_arguments.c src/tests/tools/testing.h src/afscp/arguments.c
+src_tests_afscp_test_arguments_SOURCES = src/tests/afscp/test_arguments.c src/tests/tools/testing.h
 src_tests_afscp_test_arguments_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_arguments_LDADD = $(tools_test_libs)
+src_tests_afscp_test_arguments_LDADD = src/afscp/libafscp.la $(tools_test_libs)
 $(src_tests_afscp_test_arguments_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_change
-src_tests_afscp_test_change_SOURCES = \
-	src/tests/afscp/test_change.c src/tests/tools/testing.h src/afscp/change.c \
-	src/afscp/change_error.c src/afscp/entries.c src/afscp/glob.c src/afscp/mode.c \
-	src/afscp/name_commands.c src/afscp/partname.c src/afscp/progress.c src/afscp/remove.c \
-	src/afscp/retry.c src/afscp/run.c src/afscp/lookup.c
+src_tests_afscp_test_change_SOURCES = src/tests/afscp/test_change.c src/tests/tools/testing.h
 src_tests_afscp_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_change_LDADD = src/afs/librxafs.la $(tools_test_libs)
+src_tests_afscp_test_change_LDADD = src/afscp/libafscp.la $(tools_test_libs)
 $(src_tests_afscp_test_change_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_change_error
-src_tests_afscp_test_change_error_SOURCES = \
-	src/tests/afscp/test_change_error.c src/tests/tools/testing.h src/afscp/change_error.c
-src_tests_afscp_test_change_error_LDADD = src/afs/librxafs.la $(tools_test_libs)
+src_tests_afscp_test_change_error_SOURCES = src/tests/afscp/test_change_error.c src/tests/tools/testing.h
+src_tests_afscp_test_change_error_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_afscp_test_change_error_LDADD = src/afscp/libafscp.la $(tools_test_libs)
 $(src_tests_afscp_test_change_error_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/afscp/test_mixspec
-src_tests_afscp_test_mixspec_SOURCES = \
-	src/tests/afscp/test_mixspec.c src/tests/tools/testing.h src/afscp/mixspec.c
-src_tests_afscp_test_mixspec_LDADD = $(tools_test_libs)
+check_tests += src/tests/afscp/test_mix
+src_tests_afscp_test_mix_SOURCES = src/tests/afscp/test_mix.c src/tests/tools/testing.h
+src_tests_afscp_test_mix_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_afscp_test_mix_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+$(src_tests_afscp_test_mix_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_mode
-src_tests_afscp_test_mode_SOURCES = \
-	src/tests/afscp/test_mode.c src/tests/tools/testing.h src/afscp/mode.c
-src_tests_afscp_test_mode_LDADD = $(tools_test_libs)
+src_tests_afscp_test_mode_SOURCES = src/tests/afscp/test_mode.c src/tests/tools/testing.h
+src_tests_afscp_test_mode_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_afscp_test_mode_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+$(src_tests_afscp_test_mode_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_progress
-src_tests_afscp_test_progress_SOURCES = \
-	src/tests/afscp/test_progress.c src/tests/tools/testing.h src/afscp/progress.c
-src_tests_afscp_test_progress_LDADD = $(tools_test_libs)
+src_tests_afscp_test_progress_SOURCES = src/tests/afscp/test_progress.c src/tests/tools/testing.h
+src_tests_afscp_test_progress_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_afscp_test_progress_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+$(src_tests_afscp_test_progress_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_report
 src_tests_program_test_report_SOURCES = src/tests/program/test_report.c src/tests/tools/testing.h
@@ -97,11 +95,12 @@ check_tests += src/tests/program/test_signals
 src_tests_program_test_signals_SOURCES = src/tests/program/test_signals.c src/tests/tools/testing.h
 src_tests_program_test_signals_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/afscp/test_sink
-src_tests_afscp_test_sink_SOURCES = \
-	src/tests/afscp/test_sink.c src/tests/tools/testing.h src/afscp/partname.c src/afscp/sink.c
-src_tests_afscp_test_sink_LDADD = $(tools_test_libs)
-src_tests_afscp_test_sink_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
+check_tests += src/tests/afscp/test_local
+src_tests_afscp_test_local_SOURCES = src/tests/afscp/test_local.c src/tests/tools/testing.h
+src_tests_afscp_test_local_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_afscp_test_local_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+src_tests_afscp_test_local_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
+$(src_tests_afscp_test_local_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/rxperf/test_wire
 src_tests_rxperf_test_wire_SOURCES = \

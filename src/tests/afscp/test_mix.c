@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of mixed loads: their description, and that drawing follows it. */
 #include "tests/tools/testing.h"
-#include "afscp/mixspec.h"
+#include "afscp/mix.h"
 
 START_TEST(shares)
 {

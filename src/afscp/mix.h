@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The load of afscp bench --mix: operations, their shares, and lengths of files. */
-#ifndef COPY_MIXSPEC_H
-#define COPY_MIXSPEC_H
+#ifndef COPY_MIX_H
+#define COPY_MIX_H
 
 #include <stdint.h>
 
@@ -20,8 +20,6 @@ struct mix_spec {
 	uint32_t share[MIX_OPS]; /* 0..1,000,000; not all are 0 */
 	uint64_t least, most;	 /* bytes of a file, evenly distributed */
 };
-
-const char *mix_name(enum mix_op op);
 
 /* Parse "read=70,write=20,stat=5". Operations that are not named get the share 0. 0, or -1. */
 int mix_parse_shares(const char *text, struct mix_spec *spec);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of copy/sink.c: complete files under their names, or none. */
+/* Tests of afscp/local.c: complete files under their names, or none. */
 
 #include "tests/tools/testing.h"
 
@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "afscp/sink.h"
+#include "afscp/local.h"
 
 /* Names in a directory. */
 static int count_names(const char *folder)
@@ -38,7 +38,7 @@ START_TEST(commit)
 {
 	char *folder = test_folder(), path[300], *text;
 	char a[] = "world", b[] = "hello ";
-	struct iovec iov[2] = { { b, 3 }, { b + 3, 3 } }, second = { a, 5 };
+	struct iovec iov[2] = {{b, 3}, {b + 3, 3}}, second = {a, 5};
 	struct sink s;
 	struct stat st;
 
@@ -88,7 +88,7 @@ START_TEST(parts)
 {
 	char *folder = test_folder(), path[300], *text;
 	char a[] = "hello ", b[] = "world";
-	struct iovec first = { a, 6 }, second = { b, 5 };
+	struct iovec first = {a, 6}, second = {b, 5};
 	struct sink s, other;
 
 	snprintf(path, sizeof(path), "%s/file", folder);
@@ -182,7 +182,7 @@ int __wrap_unlinkat(int dir, const char *name, int flags)
 START_TEST(parts_of_two_processes)
 {
 	char *folder = test_folder(), path[300], *text;
-	struct iovec first = { (char[]){ "hello" }, 5 };
+	struct iovec first = {(char[]){"hello"}, 5};
 	struct sink s;
 
 	snprintf(path, sizeof(path), "%s/file", folder);
@@ -224,10 +224,10 @@ START_TEST(holes)
 
 	snprintf(path, sizeof(path), "%s/file", folder);
 	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), 0);
-	ck_assert_int_eq(sink_write(&s, &(struct iovec){ zeros, sizeof(zeros) }, 1, 0), 0);
-	ck_assert_int_eq(sink_write(&s, &(struct iovec){ x, 1 }, 1, sizeof(zeros)), 0);
-	ck_assert_int_eq(sink_write(&s, &(struct iovec){ zeros, sizeof(zeros) }, 1,
-				    sizeof(zeros) + 1), 0);
+	ck_assert_int_eq(sink_write(&s, &(struct iovec){zeros, sizeof(zeros)}, 1, 0), 0);
+	ck_assert_int_eq(sink_write(&s, &(struct iovec){x, 1}, 1, sizeof(zeros)), 0);
+	ck_assert_int_eq(
+		sink_write(&s, &(struct iovec){zeros, sizeof(zeros)}, 1, sizeof(zeros) + 1), 0);
 	ck_assert_int_eq(sink_commit(&s, 0640, 1000000000), 0);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_eq(st.st_size, 2 * sizeof(zeros) + 1);
@@ -241,7 +241,7 @@ END_TEST
 START_TEST(abandon)
 {
 	char *folder = test_folder(), path[300], *text, data[] = "new";
-	struct iovec iov = { data, 3 };
+	struct iovec iov = {data, 3};
 	struct sink s;
 	FILE *f;
 
@@ -267,7 +267,7 @@ END_TEST
 START_TEST(disk_full)
 {
 	char data[] = "x";
-	struct iovec iov = { data, 1 };
+	struct iovec iov = {data, 1};
 	struct sink s;
 
 	if (sink_open(&s, AT_FDCWD, "/dev/full", false) < 0)
@@ -324,4 +324,5 @@ START_TEST(long_names)
 }
 END_TEST
 
-TEST_MAIN("sink", commit, parts, parts_of_two_processes, holes, abandon, disk_full, not_files, long_names)
+TEST_MAIN("sink", commit, parts, parts_of_two_processes, holes, abandon, disk_full, not_files,
+	  long_names)

@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The destination of a copied file. */
-#ifndef COPY_SINK_H
-#define COPY_SINK_H
+/* Local files and folders. */
+#ifndef COPY_LOCAL_H
+#define COPY_LOCAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
+#define PART_NAME 256 /* bytes, with the NUL */
+
+/*
+ * ".NAME.0123456789abcdef.afscp-part" of a version of the contents, which is not 0; a long name is
+ * cut. The same name and version give the same text.
+ */
+void part_name(char part[PART_NAME], const char *name, uint64_t version);
+/* The name of a random version, which nothing else has and no later run finds. */
+void part_name_once(char part[PART_NAME], const char *name);
+/* Mix a number into a version, which is 0 at first. The result is never 0. */
+uint64_t part_version(uint64_t version, uint64_t number);
+
+/*
+ * A claim to the part of that version, which one process of this machine can have at a time. It
+ * ends with close(), or with the process, however that ends. -1: another process has it, or claims
+ * are not possible here.
+ */
+int part_claim(uint64_t version);
 
 /*
  * A destination. A regular file is written without a name or, if the file system does not support
@@ -70,5 +90,16 @@ int sink_commit(struct sink *sink, mode_t mode, uint32_t mtime);
 void sink_abandon(struct sink *sink);
 /* ".NAME.0123abcd", with a random number. */
 void sink_temp_name(char *temp, size_t size, const char *name);
+
+#define CLIMB_OPEN  64	 /* levels that stay open */
+#define CLIMB_DEPTH 1536 /* levels of a tree; each takes some of the stack */
+
+/* Close *fd, which becomes -1, before a folder is entered from it, if the depth is large. */
+bool climb_down(int *fd, unsigned depth, struct stat *left);
+/*
+ * Open that folder again, through the one that was entered, unless that was moved. 0, or -1 after a
+ * message.
+ */
+int climb_up(int *fd, int below, const struct stat *left, const char *label);
 
 #endif
