@@ -16,9 +16,7 @@
 #include "afs/client/client.h"
 #include "program/address.h"
 #include "program/auth.h"
-#include "program/renew.h"
 #include "program/report.h"
-#include "afscp/progress.h"
 
 struct copy_settings {
 	const char *server;

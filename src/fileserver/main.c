@@ -18,7 +18,6 @@
 #include "program/metrics.h"
 #include "program/number.h"
 #include "program/options.h"
-#include "program/option_place.h"
 #include "program/signals.h"
 
 struct options {

@@ -18,7 +18,119 @@
 #include "program/message.h"
 #include "program/number.h"
 #include "program/options.h"
-#include "program/option_place.h"
+
+/* ---- places where options were set ---- */
+
+#define VALUE_SHOWN 60 /* bytes of a value that messages show at least */
+
+struct record {
+	struct record *next;
+	struct tools_place place;
+	char text[]; /* path, section */
+};
+
+static struct record *records; /* the newest first */
+
+/* Remove the records of one option, or all. */
+static void forget_option(const char *name)
+{
+	for (struct record **at = &records; *at;) {
+		struct record *r = *at;
+
+		if (name && strcmp(r->place.name, name) != 0) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		free(r);
+	}
+}
+
+void tools_place_reset(void)
+{
+	forget_option(NULL);
+}
+
+int tools_place_record(const struct tools_place *place)
+{
+	size_t path = place->path ? strlen(place->path) + 1 : 0;
+	size_t section = place->section ? strlen(place->section) + 1 : 0;
+	struct record *r = malloc(sizeof(*r) + path + section);
+
+	if (!r)
+		return -1;
+	if (!place->repeat)
+		forget_option(place->name);
+	r->place = *place;
+	if (path)
+		r->place.path = memcpy(r->text, place->path, path);
+	if (section)
+		r->place.section = memcpy(r->text + path, place->section, section);
+	r->next = records;
+	records = r;
+	return 0;
+}
+
+int tools_place_line(const char *name, const char *section)
+{
+	for (const struct record *r = records; r; r = r->next)
+		if (r->place.path && strcmp(r->place.name, name) == 0 &&
+		    strcmp(r->place.section, section) == 0)
+			return r->place.line;
+	return 0;
+}
+
+bool tools_place_given(const char *name)
+{
+	for (const struct record *r = records; r; r = r->next)
+		if (!r->place.path && strcmp(r->place.name, name) == 0)
+			return true;
+	return false;
+}
+
+/* The record of the option whose name `text` begins with; of a list, of the item that follows. */
+static const struct tools_place *find_mentioned_place(const char *text)
+{
+	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	const char *value = text + length + strspn(text + length, " '\"");
+	const struct tools_place *found = NULL;
+
+	for (const struct record *r = records; r; r = r->next) {
+		const struct tools_place *p = &r->place;
+
+		if (strlen(p->name) != length || memcmp(p->name, text, length) != 0)
+			continue;
+		if (p->value && strncmp(value, p->value, strnlen(p->value, VALUE_SHOWN)) == 0)
+			return p;
+		if (!found)
+			found = p;
+	}
+	return found;
+}
+
+void tools_place_message(char *message, size_t size)
+{
+	for (const char *at = message; (at = strstr(at, "--")); at += 2) {
+		const struct tools_place *p = find_mentioned_place(at + 2);
+		char prefix[320];
+		size_t length, rest;
+
+		if (!p || !p->path)
+			continue;
+		length = (size_t)snprintf(prefix, sizeof(prefix), "%.280s:%d: ", p->path, p->line);
+		rest = strlen(message) + 1;
+		if (length >= size)
+			return;
+		if (rest > size - length)
+			rest = size - length;
+		memmove(message + length, message, rest);
+		message[size - 1] = 0;
+		memcpy(message, prefix, length);
+		return;
+	}
+}
+
+/* ---- options ---- */
 
 /* Options of every program. */
 enum standard {
@@ -939,4 +1051,47 @@ int tools_options_suit(const struct tools_program *program, const char *command)
 		return -1;
 	}
 	return 0;
+}
+
+/* ---- programs with commands ---- */
+
+const void *tools_find_command(const struct tools_program *program, const void *table, size_t count,
+			       size_t size, char **words, size_t word_count)
+{
+	const struct tools_command *command = NULL;
+	const char *at = table;
+
+	for (size_t i = 0; word_count && !command && i < count; i++, at += size) {
+		command = (const struct tools_command *)(const void *)at;
+		if (strcmp(command->name, words[0]) != 0)
+			command = NULL;
+	}
+	if (!command) {
+		tools_error("%s%s; see %s --help", word_count ? words[0] : "no command",
+			    word_count ? ": no such command" : "", program->name);
+		return NULL;
+	}
+	if (word_count - 1 >= command->least && word_count - 1 <= command->most)
+		return command;
+	tools_error("usage: %s -S DIR %s%s%s", program->name, command->name,
+		    *command->arguments ? " " : "", command->arguments);
+	return NULL;
+}
+
+int tools_run_program(const struct tools_program *program, void *target, int argc, char **argv,
+		      int (*run)(void *target, char **words, size_t count))
+{
+	struct rxw_config config;
+	int first = 0;
+
+	tools_set_program(program->name);
+	rxw_config_init(&config, sizeof(config));
+	switch (tools_options_parse(program, target, &config, argc, argv, &first)) {
+	case TOOLS_RUN:
+		return run(target, argv + first, (size_t)(argc - first));
+	case TOOLS_DONE:
+		return 0;
+	default:
+		return TOOLS_EXIT_USAGE;
+	}
 }

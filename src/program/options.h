@@ -91,9 +91,64 @@ int tools_options_suit(const struct tools_program *program, const char *command)
  * section of this program also has its own options; sections of the other programs of rxwire are
  * ignored. Within a section only lists may be set twice. Returns 0, or -1 with one line in
  * `message` that names file, line, option, value and the allowed values. The lines are recorded
- * (option_place.h).
+ * (tools_place_line()).
  */
 int tools_config_read(const struct tools_program *program, void *target, struct rxw_config *config,
 		      const char *path, char *message, size_t message_size);
+
+/*
+ * ---- places ----
+ *
+ * Messages about a value, however late, name the line of the configuration file that set it. The
+ * records are global to the process and have no lock: they are for the thread that parses the options
+ * and starts the program.
+ */
+
+/* The place where an option was set. `name` and `value` are not copied. */
+struct tools_place {
+	const char *name;    /* of the option, without dashes */
+	const char *value;   /* NULL: not a string */
+	const char *path;    /* of the file; NULL: the command line */
+	const char *section; /* of the file; "" above the first heading */
+	int line;
+	bool repeat; /* another item of a list */
+};
+
+/* Forget everything. */
+void tools_place_reset(void);
+/* Record a place, in place of an earlier record of the option unless `repeat`. 0; -1: no memory. */
+int tools_place_record(const struct tools_place *place);
+/* Whether the command line set the option. */
+bool tools_place_given(const char *name);
+/* The line where `section` of the file set the option; 0 if it did not. */
+int tools_place_line(const char *name, const char *section);
+/*
+ * If `message` mentions an option ("--NAME") that the file set, put "FILE:LINE: " in front of the
+ * message. If it mentions several, the first one counts; of a list, the item that follows the name.
+ */
+void tools_place_message(char *message, size_t size);
+
+/* ---- programs with commands that work on the directory of a store, which -S names ---- */
+
+/* The beginning of each element of a program's table of commands. */
+struct tools_command {
+	const char *name;
+	size_t least, most;    /* number of arguments */
+	const char *arguments; /* for messages: "NAME NEWNAME" */
+};
+
+/*
+ * The command that words[0] names, if as many arguments follow as it takes. `table` has `count`
+ * elements of `size` bytes, each of which begins with a struct tools_command. NULL after a message.
+ */
+const void *tools_find_command(const struct tools_program *program, const void *table, size_t count,
+			       size_t size, char **words, size_t word_count);
+
+/*
+ * Set the name of the program, parse the command line, and call `run` with its words unless an
+ * option has ended the program. The exit status, for tools_finish().
+ */
+int tools_run_program(const struct tools_program *program, void *target, int argc, char **argv,
+		      int (*run)(void *target, char **words, size_t count));
 
 #endif

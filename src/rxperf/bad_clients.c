@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "program/message.h"
 #include "program/report.h"
-#include "rxperf/bad_clients.h"
+#include "rxperf/client.h"
 
 #define SLOW_BYTES     1024 /* read at each tick */
 #define TICK_NS	       100000000u

@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "program/endpoints.h"
 #include "program/message.h"
-#include "program/reachable.h"
 #include "program/signals.h"
 #include "rxperf/client.h"
 

@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside rxperf client: the command line, and the state of a run. */
+/* Inside rxperf client: the command line, the state of a run, and clients that burden a server. */
 #ifndef PERF_CLIENT_H
 #define PERF_CLIENT_H
 
 #include "program/auth.h"
-#include "program/renew.h"
 #include "program/report.h"
 #include "program/trace.h"
-#include "rxperf/bad_clients.h"
 #include "rxperf/perf.h"
+
+struct perf_bad_clients;
+
+/* Counters since the start. */
+struct perf_bad_clients_stats {
+	uint64_t dead_clients, dead_calls; /* calls begun and abandoned */
+	uint64_t slow_clients, slow_bytes; /* bytes read */
+};
+
+/*
+ * Start `dead` clients, which begin a call and vanish, and `slow` clients, which read slowly. Their
+ * first packets have been sent when this returns; a thread keeps them going. The engine and the
+ * address must outlive the bad clients. 0, or -1 after a message.
+ */
+int perf_bad_clients_start(rxw_engine *engine, const struct tools_address *server, uint64_t dead,
+			   uint64_t slow, struct perf_bad_clients **bad_clients);
+/* Any thread. */
+struct perf_bad_clients_stats perf_bad_clients_stats(const struct perf_bad_clients *bad_clients);
+/* Stop all of them. NULL is allowed. */
+void perf_bad_clients_stop(struct perf_bad_clients *bad_clients);
 
 /* The command line. */
 struct perf_settings {

@@ -13,6 +13,78 @@
 #include "program/report.h"
 #include "rxperf/runner.h"
 
+/* ---- latencies, recorded by many threads without contention ---- */
+
+#define REMEMBERED 4 /* sets whose histograms a thread caches */
+
+struct perf_latency {
+	struct perf_latency *next;
+	pthread_t owner;
+	struct tools_histogram h;
+};
+
+void perf_latencies_init(struct perf_latencies *set)
+{
+	static _Atomic uint64_t last;
+
+	set->id = atomic_fetch_add(&last, 1) + 1;
+	set->all = NULL;
+	pthread_mutex_init(&set->lock, NULL);
+}
+
+/* The calling thread's histogram of the set; NULL without memory. */
+static struct perf_latency *histogram_of_thread(struct perf_latencies *set)
+{
+	struct perf_latency *l;
+
+	pthread_mutex_lock(&set->lock);
+	for (l = set->all; l && !pthread_equal(l->owner, pthread_self()); l = l->next)
+		;
+	if (!l && (l = malloc(sizeof(*l)))) {
+		tools_histogram_init(&l->h);
+		l->owner = pthread_self();
+		l->next = set->all;
+		set->all = l;
+	}
+	pthread_mutex_unlock(&set->lock);
+	return l;
+}
+
+void perf_latencies_add(struct perf_latencies *set, uint64_t nanoseconds)
+{
+	static _Thread_local struct {
+		uint64_t id;
+		struct perf_latency *latency;
+	} remembered[REMEMBERED];
+	unsigned i = set->id % REMEMBERED;
+
+	if (remembered[i].id != set->id) {
+		remembered[i].latency = histogram_of_thread(set);
+		remembered[i].id = set->id;
+	}
+	if (remembered[i].latency)
+		tools_histogram_add(&remembered[i].latency->h, nanoseconds);
+}
+
+void perf_latencies_merge(const struct perf_latencies *set, struct tools_histogram *into)
+{
+	for (const struct perf_latency *l = set->all; l; l = l->next)
+		tools_histogram_merge(into, &l->h);
+}
+
+void perf_latencies_free(struct perf_latencies *set)
+{
+	while (set->all) {
+		struct perf_latency *next = set->all->next;
+
+		free(set->all);
+		set->all = next;
+	}
+	pthread_mutex_destroy(&set->lock);
+}
+
+/* ---- the run ---- */
+
 #define LOOK_MS	  1000 /* interval at which progress is looked for */
 #define GRACE_MS  250  /* for running calls after the end of the run; then they are aborted */
 #define PARKED_MS 1    /* interval at which parked slots try again */
@@ -233,7 +305,7 @@ static void report_interval(const struct perf_runner *r, struct interval *v, uin
 }
 
 /* Progress of the calls in flight. */
-struct progress {
+struct call_progress {
 	uint64_t at_ns; /* of the latest, or a time without calls */
 	uint64_t bytes, calls;
 };
@@ -251,13 +323,13 @@ static bool has_call(struct perf_runner *r)
 }
 
 /* Fail if all calls in flight are stuck, although the server may answer PINGs. */
-static void watch_progress(struct perf_runner *r, struct progress *p, uint64_t now)
+static void watch_progress(struct perf_runner *r, struct call_progress *p, uint64_t now)
 {
 	uint64_t bytes, calls;
 
 	sum_slots(r, &bytes, &calls);
 	if (bytes != p->bytes || calls != p->calls || !has_call(r)) {
-		*p = (struct progress){now, bytes, calls};
+		*p = (struct call_progress){now, bytes, calls};
 		return;
 	}
 	if (now - p->at_ns >= r->load->timeout_ms * 1000000)
@@ -288,7 +360,7 @@ static void supervise_slots(struct perf_runner *r, struct perf_result *result)
 {
 	struct interval v = {.start_ns = monotonic_ns()};
 	uint64_t deadline = r->load->duration_ms ? v.start_ns + r->load->duration_ms * 1000000 : 0;
-	struct progress progress = {.at_ns = v.start_ns};
+	struct call_progress progress = {.at_ns = v.start_ns};
 	uint64_t kill_ns = 0, look_ns = v.start_ns + LOOK_MS * 1000000;
 	bool closed = false;
 

@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the load generator: slots, each of which makes one call after another. */
+/* Inside the load generator: latencies, and slots, each of which makes one call after another. */
 #ifndef PERF_RUNNER_H
 #define PERF_RUNNER_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
-#include "rxperf/arrivals.h"
-#include "rxperf/latency.h"
+#include "program/histogram.h"
 #include "rxperf/perf.h"
+
+/*
+ * Each thread has its own histogram in every set that it adds to. A set must outlive all additions.
+ */
+struct perf_latencies {
+	uint64_t id;		  /* unique id, which threads cache */
+	pthread_mutex_t lock;	  /* covers the list */
+	struct perf_latency *all; /* histograms */
+};
+
+void perf_latencies_init(struct perf_latencies *set);
+/* Any thread. Values of a thread without memory for its histogram are lost. */
+void perf_latencies_add(struct perf_latencies *set, uint64_t nanoseconds);
+/* Add all values to `into`. No thread may add meanwhile. */
+void perf_latencies_merge(const struct perf_latencies *set, struct tools_histogram *into);
+void perf_latencies_free(struct perf_latencies *set);
 
 #define PERF_COOKIE_LEN 4
 

@@ -46,7 +46,7 @@ struct perf_server {
 	struct perf_moment start;
 	struct perf_moment marks[PERF_MARKS];
 	uint32_t last_token;
-	struct perf_client *clients[PERF_CHAINS]; /* have calls without a thread (flow.c) */
+	struct perf_client *clients[PERF_CHAINS]; /* have calls without a thread */
 };
 
 /* Initialise both services. */

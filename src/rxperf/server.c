@@ -10,7 +10,7 @@
 #include "program/auth.h"
 #include "program/message.h"
 #include "program/metrics.h"
-#include "program/option_place.h"
+#include "program/options.h"
 #include "program/signals.h"
 #include "program/trace.h"
 #include "rxperf/serve.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "program/message.h"
-#include "program/option_place.h"
+#include "program/options.h"
 #include "rxperf/client.h"
 
 #define MOST_IN_FLIGHT 10000

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "program/command.h"
+#include "program/options.h"
 #include "program/message.h"
 #include "rxpt/pt.h"
 

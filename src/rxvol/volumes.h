@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "program/command.h"
-#include "afscp/progress.h"
+#include "program/options.h"
+#include "program/report.h"
 
 /* One run of the program. */
 struct rxvol {

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program/command.h"
+#include "program/options.h"
 #include "program/message.h"
-#include "program/option_place.h"
 #include "program/report.h"
 #include "rxwstat/stat.h"
 

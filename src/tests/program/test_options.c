@@ -5,7 +5,6 @@
 
 #include "program/message.h"
 #include "program/options.h"
-#include "program/option_place.h"
 
 struct target {
 	bool flag;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of perf/arrivals.c: send times of an open loop. */
+/* Tests of the open loop: send times of an open loop. */
 #include <math.h>
 
 #include "tests/tools/testing.h"
 
-#include "rxperf/arrivals.h"
+#include "rxperf/perf.h"
 
 #define MANY 100000
 

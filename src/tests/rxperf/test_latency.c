@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of perf/latency.c: threads and sets do not mix their values. */
+/* Tests of latencies: threads and sets do not mix their values. */
 #include <pthread.h>
 
 #include "tests/tools/testing.h"
 
-#include "rxperf/latency.h"
+#include "rxperf/runner.h"
 
 #define SETS    9 /* more than a thread remembers */
 #define THREADS 8

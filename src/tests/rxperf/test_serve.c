@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of perf/serve.c: the bytes of both services, and all refusals. */
+/* Tests of rxperf/serve.c: the bytes of both services, and all refusals. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of perf/wire.c: requests of all commands, refusals, lists, the pattern. */
+/* Tests of rxperf/wire.c: requests of all commands, refusals, lists, the pattern. */
 
 #include "tests/tools/testing.h"
 

@@ -9,18 +9,20 @@ src_tests_program_test_address_SOURCES = src/tests/program/test_address.c src/te
 src_tests_program_test_address_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/rxperf/test_arrivals
-src_tests_rxperf_test_arrivals_SOURCES = \
-	src/tests/rxperf/test_arrivals.c src/tests/tools/testing.h src/rxperf/arrivals.c
-src_tests_rxperf_test_arrivals_LDADD = $(tools_test_libs) -lm
+src_tests_rxperf_test_arrivals_SOURCES = src/tests/rxperf/test_arrivals.c src/tests/tools/testing.h
+src_tests_rxperf_test_arrivals_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_rxperf_test_arrivals_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
+$(src_tests_rxperf_test_arrivals_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_histogram
 src_tests_program_test_histogram_SOURCES = src/tests/program/test_histogram.c src/tests/tools/testing.h
 src_tests_program_test_histogram_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/rxperf/test_latency
-src_tests_rxperf_test_latency_SOURCES = \
-	src/tests/rxperf/test_latency.c src/tests/tools/testing.h src/rxperf/latency.c
-src_tests_rxperf_test_latency_LDADD = $(tools_test_libs)
+src_tests_rxperf_test_latency_SOURCES = src/tests/rxperf/test_latency.c src/tests/tools/testing.h
+src_tests_rxperf_test_latency_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_rxperf_test_latency_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
+$(src_tests_rxperf_test_latency_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_endpoints
 src_tests_program_test_endpoints_SOURCES = src/tests/program/test_endpoints.c src/tests/tools/testing.h
@@ -72,11 +74,10 @@ src_tests_afscp_test_mode_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_afscp_test_mode_LDADD = src/afscp/libafscp.la $(tools_test_libs)
 $(src_tests_afscp_test_mode_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/afscp/test_progress
-src_tests_afscp_test_progress_SOURCES = src/tests/afscp/test_progress.c src/tests/tools/testing.h
-src_tests_afscp_test_progress_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_progress_LDADD = src/afscp/libafscp.la $(tools_test_libs)
-$(src_tests_afscp_test_progress_OBJECTS): $(afs_headers)
+check_tests += src/tests/program/test_progress
+src_tests_program_test_progress_SOURCES = src/tests/program/test_progress.c src/tests/tools/testing.h
+src_tests_program_test_progress_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_program_test_progress_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/program/test_report
 src_tests_program_test_report_SOURCES = src/tests/program/test_report.c src/tests/tools/testing.h
@@ -84,11 +85,9 @@ src_tests_program_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_program_test_report_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/rxperf/test_serve
-src_tests_rxperf_test_serve_SOURCES = \
-	src/tests/rxperf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h \
-	src/rxperf/flow.c src/rxperf/serve.c src/rxperf/wire.c
+src_tests_rxperf_test_serve_SOURCES = src/tests/rxperf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h
 src_tests_rxperf_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_rxperf_test_serve_LDADD = src/afs/librxafs.la $(tools_test_libs)
+src_tests_rxperf_test_serve_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
 $(src_tests_rxperf_test_serve_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_signals
@@ -103,9 +102,9 @@ src_tests_afscp_test_local_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renam
 $(src_tests_afscp_test_local_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/rxperf/test_wire
-src_tests_rxperf_test_wire_SOURCES = \
-	src/tests/rxperf/test_wire.c src/tests/tools/testing.h src/rxperf/wire.c
-src_tests_rxperf_test_wire_LDADD = src/afs/librxafs.la $(tools_test_libs)
+src_tests_rxperf_test_wire_SOURCES = src/tests/rxperf/test_wire.c src/tests/tools/testing.h
+src_tests_rxperf_test_wire_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_rxperf_test_wire_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
 $(src_tests_rxperf_test_wire_OBJECTS): $(afs_headers)
 
 # Programs with each other on loopback.

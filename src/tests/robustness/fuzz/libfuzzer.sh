@@ -46,7 +46,6 @@ compile() {
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
 		"$top/src/afs/dir.c" "$top/src/fileserver/acl/acl.c" "$top/src/volume/acl.c" \
 		"$top"/src/program/options.c \
-		"$top"/src/program/option_place.c \
 		"$top"/src/program/number.c "$top"/src/program/message.c \
 		"$top"/src/rxwgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
 		"$top/src/tests/support/host.c"; do

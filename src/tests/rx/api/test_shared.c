@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "harness.h"
-#include "harness.h"
 
 #define MANY	100
 #define CALLERS 8

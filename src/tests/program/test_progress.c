@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of copy/progress.c: the progress line. */
+/* Tests of program/report.c: the progress line. */
 
 #include "tests/tools/testing.h"
 
-#include "afscp/progress.h"
+#include "program/report.h"
 
 START_TEST(line)
 {

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rxvol: the volumes of a store.
+
+sbin_PROGRAMS += src/rxvol/rxvol
+src_rxvol_rxvol_SOURCES = \
+	src/rxvol/main.c \
+	src/rxvol/remote.c \
+	src/rxvol/request.c \
+	src/rxvol/session.c \
+	src/rxvol/show.c \
+	src/rxvol/volumes.h
+src_rxvol_rxvol_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_rxvol_rxvol_LDADD = src/program/libprogram.la src/admin/libadmin.la src/rx/librxwire.la \
+	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+dist_man_MANS += doc/man/rxvol.8
