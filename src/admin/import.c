@@ -10,24 +10,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "admin/import.h"
+#include "admin/private.h"
 #include "afs/dir.h"
 
-/* A directory whose names are still to be imported. */
-struct pending {
-	struct pending *next;
-	char *path;
-	struct store_fid fid;
-	bool existed; /* in the volume */
+#define ADMIN_BUFFER ((size_t)1 << 20) /* bytes that are read at once */
+
+/* One import. One thread. */
+struct admin_import {
+	struct admin_run *run;
+	int32_t owner;	 /* of all that is made */
+	bool owned;	 /* the request says so */
+	char *buffer;	 /* ADMIN_BUFFER bytes */
+	uint64_t total;	 /* bytes of all files; 0: unknown */
+	uint64_t bytes;	 /* read so far */
+	uint64_t passed; /* bytes of files that an earlier import has completed */
+	uint64_t objects, unchanged, skipped;
+	uint64_t cleared; /* objects with set-id bits, which were not taken over */
+	struct pending *pending;
+	/* The names that the directory in the volume had before; NULL: none, or not known. */
+	char *image;
+	size_t image_length;
+	void *linked; /* tree of the files of this directory that have several names */
+	bool full;    /* the directory of the volume */
 };
 
-void admin_import_skip(struct admin_import *import, const char *path, const char *reason)
+static void admin_import_skip(struct admin_import *import, const char *path, const char *reason)
 {
 	import->skipped++;
 	admin_skipped(import->run, *path ? path : ".", reason);
 }
 
-void admin_import_progress(struct admin_import *import, const char *path)
+/* Progress on the way, with a path that is being imported. */
+static void admin_import_progress(struct admin_import *import, const char *path)
 {
 	admin_progress(import->run, path, import->bytes + import->passed, import->total,
 		       import->objects + import->unchanged);
@@ -54,7 +68,8 @@ static bool is_fatal(int rc)
 	}
 }
 
-int admin_import_refused(struct admin_import *import, const char *path, int rc)
+/* After a result of the store for an object: 0 if that was skipped, 1 if the import ends. */
+static int admin_import_refused(struct admin_import *import, const char *path, int rc)
 {
 	if (is_fatal(rc)) {
 		admin_fail(import->run, 1,
@@ -69,6 +84,218 @@ int admin_import_refused(struct admin_import *import, const char *path, int rc)
 					: admin_code_text(rc));
 	return 0;
 }
+
+/* ---- contents of files ---- */
+
+/* Pieces of one file, each of which is stored on its own: one for 128 KiB of its length, between these. */
+#define PIECES_LEAST 128
+#define PIECES_MOST  4096
+
+struct piece {
+	uint64_t start, end;
+};
+
+static unsigned most_pieces(uint64_t size)
+{
+	uint64_t most = size >> 17;
+
+	return most < PIECES_LEAST  ? PIECES_LEAST
+	       : most > PIECES_MOST ? PIECES_MOST
+				    : (unsigned)most;
+}
+
+/*
+ * Where a file has data. Holes shorter than `gap` count as data. Returns the number of pieces, or
+ * `most` + 1 if there are more.
+ */
+static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, unsigned most, struct piece *piece)
+{
+	unsigned count = 0;
+	off_t at = 0;
+
+	while ((uint64_t)at < size) {
+		off_t start = lseek(fd, at, SEEK_DATA), end;
+
+		if (start < 0 && errno == ENXIO)
+			break;
+		end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
+		/* A file system that cannot tell. */
+		if (end < 0 || end <= start) {
+			piece[0] = (struct piece){0, size};
+			return 1;
+		}
+		at = end;
+		if ((uint64_t)start >= size)
+			break;
+		if ((uint64_t)end > size)
+			end = (off_t)size;
+		if (count && (uint64_t)start - piece[count - 1].end < gap) {
+			piece[count - 1].end = (uint64_t)end;
+			continue;
+		}
+		if (count == most)
+			return most + 1;
+		piece[count++] = (struct piece){(uint64_t)start, (uint64_t)end};
+	}
+	return count;
+}
+
+/* Few enough pieces: short holes of a file with very many are filled. */
+static unsigned choose_pieces(int fd, uint64_t size, struct piece *piece)
+{
+	unsigned most = most_pieces(size), count = most + 1;
+
+	for (uint64_t gap = 1; count > most; gap = gap < 65536 ? 65536 : gap * 4)
+		count = find_pieces(fd, size, gap, most, piece);
+	return count;
+}
+
+/* The bytes of a piece go to a writer. 0, a result of the store, or 1000 + errno of the file. */
+#define SOURCE_ERROR 1000
+static int copy_piece_to_writer(struct admin_import *import, const char *path, int fd,
+				const struct piece *piece, struct store_writer *writer)
+{
+	uint64_t at = piece->start;
+
+	while (at < piece->end) {
+		size_t want =
+			piece->end - at < ADMIN_BUFFER ? (size_t)(piece->end - at) : ADMIN_BUFFER;
+		ssize_t n = pread(fd, import->buffer, want, (off_t)at);
+		struct iovec iov = {import->buffer, (size_t)n};
+		int rc;
+
+		if (n <= 0)
+			return SOURCE_ERROR + (n < 0 ? errno : 0);
+		rc = import->run->store->ops->write(writer, &iov, 1);
+		if (rc)
+			return rc;
+		at += (uint64_t)n;
+		import->bytes += (uint64_t)n;
+		admin_import_progress(import, path);
+		if (admin_stopped(import->run))
+			return SOURCE_ERROR + EINTR;
+	}
+	return 0;
+}
+
+static int store_piece(struct admin_import *import, const char *path, int fd, uint64_t size,
+		       const struct piece *piece, const struct store_fid *fid,
+		       const struct store_set *set)
+{
+	struct store *store = import->run->store;
+	struct store_writer *writer;
+	struct store_status status;
+	struct store_changes changes = {0};
+	int rc = store->ops->write_begin(store, &admin_caller, fid, set, piece->start,
+					 piece->end - piece->start, size, &writer);
+
+	if (rc)
+		return rc;
+	rc = copy_piece_to_writer(import, path, fd, piece, writer);
+	if (rc) {
+		store->ops->write_abort(writer);
+		return rc;
+	}
+	rc = store->ops->write_commit(writer, &status, &changes);
+	if (!rc)
+		admin_changed(import->run, &changes);
+	return rc;
+}
+
+/*
+ * The `size` bytes of an open file, at least one, become the content of a new one; holes stay holes. The transaction
+ * that completes it sets what `set` says, and each one before that only the time 0. 0; 1: the file was skipped; -1:
+ * the import ends, after an error.
+ */
+static int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
+			     const struct store_fid *fid, const struct store_set *set)
+{
+	static const struct store_set unfinished = {.mask = STORE_SET_MTIME};
+	struct piece piece[PIECES_MOST + 1];
+	unsigned count = choose_pieces(fd, size, piece);
+	int rc = 0;
+
+	/* A hole at the end. */
+	if (!count || piece[count - 1].end < size)
+		piece[count++] = (struct piece){size, size};
+	for (unsigned i = 0; !rc && i < count; i++)
+		rc = store_piece(import, path, fd, size, &piece[i], fid,
+				 i + 1 < count ? &unfinished : set);
+	if (rc == SOURCE_ERROR + EINTR && admin_stopped(import->run)) {
+		admin_fail(import->run, 1, "interrupted");
+		return -1;
+	}
+	if (rc >= SOURCE_ERROR) {
+		admin_import_skip(import, path,
+				  rc == SOURCE_ERROR ? "became shorter while it was read"
+						     : strerror(rc - SOURCE_ERROR));
+		return 1;
+	}
+	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
+}
+
+/*
+ * Some file systems of the kernel have files that say they are empty, but have bytes. *size is set to how many, and these are in the
+ * buffer. 0; 1: the file was skipped, because they are more.
+ */
+static int admin_import_measure(struct admin_import *import, const char *path, int fd,
+				uint64_t *size)
+{
+	ssize_t n = 0;
+
+	*size = 0;
+	while (*size < ADMIN_BUFFER) {
+		n = pread(fd, import->buffer + *size, ADMIN_BUFFER - *size, (off_t)*size);
+		if (n <= 0)
+			break;
+		*size += (uint64_t)n;
+	}
+	if (n == 0)
+		return 0;
+	admin_import_skip(
+		import, path,
+		n < 0 ? strerror(errno)
+		      : "says that it is empty, but has more than 1 MiB; copy it to a file first");
+	return 1;
+}
+
+/* As admin_import_data(), of such a file: the bytes in the buffer. */
+static int admin_import_unsized(struct admin_import *import, const char *path, uint64_t size,
+				const struct store_fid *fid, const struct store_set *set)
+{
+	struct store *store = import->run->store;
+	struct iovec iov = {import->buffer, (size_t)size};
+	struct store_changes changes = {0};
+	struct store_writer *writer;
+	struct store_status status;
+	int rc = store->ops->write_begin(store, &admin_caller, fid, set, 0, size, size, &writer);
+
+	if (rc)
+		goto refused;
+	rc = store->ops->write(writer, &iov, 1);
+	if (rc) {
+		store->ops->write_abort(writer);
+		goto refused;
+	}
+	rc = store->ops->write_commit(writer, &status, &changes);
+	if (rc)
+		goto refused;
+	admin_changed(import->run, &changes);
+	import->bytes += size;
+	return 0;
+refused:
+	return admin_import_refused(import, path, rc) ? -1 : 1;
+}
+
+/* ---- names and kinds ---- */
+
+/* A directory whose names are still to be imported. */
+struct pending {
+	struct pending *next;
+	char *path;
+	struct store_fid fid;
+	bool existed; /* in the volume */
+};
 
 /*
  * Set-id bits give the rights of an owner here, whose number means somebody else in the volume: they stay if the request says whose

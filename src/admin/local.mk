@@ -3,10 +3,8 @@
 
 noinst_LTLIBRARIES += src/admin/libadmin.la
 src_admin_libadmin_la_SOURCES = \
-	src/admin/admin.h src/admin/answer.c src/admin/execute.c src/admin/export.c \
-	src/admin/import.c src/admin/import.h src/admin/importdata.c \
-	src/admin/local.c src/admin/members.c src/admin/names.c src/admin/objects.c src/admin/private.h \
-	src/admin/socket.c src/admin/source.c src/admin/text.c src/admin/volumes.c src/admin/walk.c
+	src/admin/admin.h src/admin/execute.c src/admin/export.c src/admin/import.c src/admin/names.c \
+	src/admin/private.h src/admin/request.c src/admin/source.c src/admin/volumes.c src/admin/walk.c
 src_admin_libadmin_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_admin_libadmin_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_admin_libadmin_la_LIBADD = src/volume/libvolume.la src/protection/libprotection.la \

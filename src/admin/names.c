@@ -11,6 +11,8 @@
 #include "afs/afs-common.h"
 #include "protection/protection.h"
 
+#define ADMIN_RIGHTS_TEXT 16
+
 /* Without a database these exist nevertheless. */
 static const struct {
 	const char *name;
@@ -66,7 +68,8 @@ static int parse_id(const char *text, int32_t *id)
 	return 0;
 }
 
-int admin_id(const struct admin_names *names, const char *text, int32_t *id)
+/* A name or number. -1: there is none. */
+static int admin_id(const struct admin_names *names, const char *text, int32_t *id)
 {
 	const struct prot_entry *entry;
 
@@ -85,7 +88,8 @@ int admin_id(const struct admin_names *names, const char *text, int32_t *id)
 	return -1;
 }
 
-const char *admin_name(const struct admin_names *names, int32_t id, char text[64])
+/* Returns `text`. */
+static const char *admin_name(const struct admin_names *names, int32_t id, char text[64])
 {
 	const struct prot_entry *entry = names->view ? prot_by_id(names->view, id) : NULL;
 
@@ -115,7 +119,8 @@ static const struct {
 };
 #define LETTERS (sizeof(letters) / sizeof(letters[0]))
 
-int admin_rights_parse(const char *text, uint32_t *rights)
+/* "rl", "read", "none": 0 or -1. */
+static int admin_rights_parse(const char *text, uint32_t *rights)
 {
 	static const struct {
 		const char *word;
@@ -145,7 +150,7 @@ int admin_rights_parse(const char *text, uint32_t *rights)
 	return *text ? 0 : -1;
 }
 
-const char *admin_rights_text(uint32_t rights, char text[ADMIN_RIGHTS_TEXT])
+static const char *admin_rights_text(uint32_t rights, char text[ADMIN_RIGHTS_TEXT])
 {
 	char *to = text;
 

@@ -20,7 +20,7 @@ struct admin_run {
 /* The administrator, to whom rights do not apply. */
 extern const struct store_caller admin_caller;
 
-/* -- members.c: of the request; admin_execute() has checked them -- */
+/* -- request.c: members of the request; admin_execute() has checked them -- */
 
 enum admin_kind {
 	ADMIN_TEXT,	/* 1 to 4095 bytes */
@@ -43,7 +43,7 @@ bool admin_get_flag(const struct admin_run *run, const char *name);
 /* Or `missing`. */
 uint64_t admin_get_number(const struct admin_run *run, const char *name, uint64_t missing);
 
-/* -- answer.c -- */
+/* -- request.c: its answer -- */
 
 /* The error that ends a request; returns `status`. */
 int admin_fail(struct admin_run *run, int status, const char *format, ...)
@@ -104,15 +104,7 @@ struct admin_names {
 /* 0, or 1 after an error. */
 int admin_names_open(struct admin_run *run, struct admin_names *names);
 void admin_names_close(struct admin_names *names);
-/* A name or number. -1: there is none. */
-int admin_id(const struct admin_names *names, const char *text, int32_t *id);
-/* Returns `text`. */
-const char *admin_name(const struct admin_names *names, int32_t id, char text[64]);
 
-/* "rl", "read", "none": 0 or -1. */
-int admin_rights_parse(const char *text, uint32_t *rights);
-#define ADMIN_RIGHTS_TEXT 16
-const char *admin_rights_text(uint32_t rights, char text[ADMIN_RIGHTS_TEXT]);
 /*
  * Replace entries of *acl by those of member "acl", if there is one. 0, or the status after an error. A list that is too
  * long for clients is refused, unless it becomes shorter. `what` names the object.
@@ -124,7 +116,7 @@ json_t *admin_acl_json(const struct admin_names *names, const struct store_acl *
 /* Member "owner", or `missing`. 0, or the status after an error. */
 int admin_owner(struct admin_run *run, int32_t missing, int32_t *owner);
 
-/* -- local.c: the directory that import reads and export writes -- */
+/* -- walk.c: the directory that import reads and export writes -- */
 
 /* Open a path below a directory without following any symbolic link. A descriptor, or -errno. */
 int admin_open_beneath(int directory, const char *path, int flags, unsigned mode);

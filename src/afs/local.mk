@@ -36,17 +36,14 @@ BUILT_SOURCES += $(afs_headers)
 
 afs_sources = \
 	src/afs/dir.c src/afs/dir.h src/afs/dirformat.h \
-	src/afs/fetchstatus.c src/afs/fetchstatus.h \
-	src/afs/numbers.h \
-	src/afs/uuid.c src/afs/uuid.h \
-	src/afs/volname.c src/afs/volname.h
+	src/afs/fetchstatus.h src/afs/numbers.h src/afs/uuid.h src/afs/values.c src/afs/volname.h
 
 # The client side.
 afs_sources += \
-	src/afs/client/acl.c src/afs/client/acl.h src/afs/client/change.c src/afs/client/change.h \
-	src/afs/client/client.c src/afs/client/client.h src/afs/client/error.h src/afs/client/fetch.h src/afs/client/private.h \
-	src/afs/client/address.c src/afs/client/address.h src/afs/client/callback.c src/afs/client/fetch.c src/afs/client/locate.c \
-	src/afs/client/path.c src/afs/client/store.c src/afs/client/store.h src/afs/client/watch.c
+	src/afs/client/address.c src/afs/client/address.h src/afs/client/change.c src/afs/client/change.h \
+	src/afs/client/client.c src/afs/client/client.h src/afs/client/data.c src/afs/client/data.h \
+	src/afs/client/error.h src/afs/client/locate.c src/afs/client/path.c src/afs/client/private.h \
+	src/afs/client/watch.c
 
 noinst_LTLIBRARIES += src/afs/librxafs.la
 src_afs_librxafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c

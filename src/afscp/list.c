@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "afs/client/acl.h"
+#include "afs/client/change.h"
 #include "program/message.h"
 #include "program/number.h"
 #include "program/report.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "afs/client/store.h"
+#include "afs/client/data.h"
 #include "common/clock.h"
 #include "program/message.h"
 #include "program/number.h"

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "afs/client/store.h"
+#include "afs/client/data.h"
 #include "program/message.h"
 #include "afscp/local.h"
 #include "afscp/put.h"

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "afs/client/acl.h"
+#include "afs/client/change.h"
 #include "program/message.h"
 #include "program/report.h"
 #include "afscp/lookup.h"

@@ -3,12 +3,10 @@
 # Its header is src/rx/rxwire/observe.h.
 
 observe_sources = \
-	src/observe/calls.c \
 	src/observe/files.c \
 	src/observe/metrics.c \
 	src/observe/observe.h \
-	src/observe/pcapng.c \
-	src/observe/text.c
+	src/observe/pcapng.c
 
 # A static library only: applications and their libraries may contain it.
 lib_LIBRARIES += src/observe/librxwire-observe.a

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules for names of users and groups. */
+/* Names of users and groups: their rules, machines, and the user of an authenticated identity. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "protection/private.h"
@@ -74,4 +77,234 @@ bool prot_name_valid(const char *name, bool group, const char **why)
 	else
 		return true;
 	return false;
+}
+
+bool prot_name_is_machine(const char *name, uint32_t *address)
+{
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		size_t digits = strspn(name, "0123456789");
+		unsigned octet = 0;
+
+		/* As inet_ntoa() writes it: without leading zeros. */
+		if (digits < 1 || digits > 3 || (digits > 1 && *name == '0'))
+			return false;
+		for (size_t k = 0; k < digits; k++)
+			octet = octet * 10 + (unsigned)(name[k] - '0');
+		name += digits;
+		if (octet > 255 || *name != (i < 3 ? '.' : 0))
+			return false;
+		name++;
+		value = value << 8 | octet;
+	}
+	*address = value;
+	return true;
+}
+
+/* -- at loading -- */
+
+static int compare_machines(const void *a, const void *b)
+{
+	uint32_t x = ((const struct prot_machine *)a)->address,
+		 y = ((const struct prot_machine *)b)->address;
+
+	return x < y ? -1 : x > y;
+}
+
+bool prot_index_machines(struct prot_view *view)
+{
+	size_t users = prot_from(view, INT32_MIN), n = 0;
+	uint32_t address;
+
+	for (size_t i = 0; i < users; i++)
+		n += view->entries[i].count &&
+		     prot_name_is_machine(view->entries[i].name, &address);
+	view->machines = calloc(n ? n : 1, sizeof(*view->machines));
+	if (!view->machines)
+		return false;
+	for (size_t i = 0; i < users && view->machine_count < n; i++)
+		if (view->entries[i].count && prot_name_is_machine(view->entries[i].name, &address))
+			view->machines[view->machine_count++] =
+				(struct prot_machine){address, (uint32_t)i};
+	assert(view->machine_count == n);
+	qsort(view->machines, n, sizeof(*view->machines), compare_machines);
+	return true;
+}
+
+/* -- in a view -- */
+
+/* Machines that an address matches: itself, and those with one to three octets of 0 at the end. */
+#define MATCHES_MAX 4
+
+/* A list of groups, of which those before `at` were taken. */
+struct source {
+	const int32_t *ids;
+	uint32_t at, count;
+};
+
+static const struct prot_entry *find_machine(const struct prot_view *view, uint32_t address)
+{
+	const struct prot_machine key = {.address = address};
+	const struct prot_machine *found =
+		view->machine_count ? bsearch(&key, view->machines, view->machine_count,
+					      sizeof(key), compare_machines)
+				    : NULL;
+
+	return found ? &view->entries[found->index] : NULL;
+}
+
+static size_t find_machine_groups(const struct prot_view *view, uint32_t address,
+				  struct source *sources)
+{
+	size_t n = 0;
+
+	for (uint32_t mask = UINT32_MAX; address & mask; mask <<= 8) {
+		const struct prot_entry *entry = find_machine(view, address & mask);
+
+		/* 10.1.0.0 stays the same when its third octet is taken off. */
+		if (entry && (n == 0 || sources[n - 1].ids != entry->members))
+			sources[n++] =
+				(struct source){.ids = entry->members, .count = entry->count};
+	}
+	return n;
+}
+
+/* Take the smallest id from all lists that begin with it. False: all have ended. */
+static bool take_smallest_id(struct source *sources, size_t n, int32_t *id)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n; i++)
+		if (sources[i].at < sources[i].count &&
+		    (!any || sources[i].ids[sources[i].at] < *id)) {
+			*id = sources[i].ids[sources[i].at];
+			any = true;
+		}
+	for (size_t i = 0; any && i < n; i++)
+		if (sources[i].at < sources[i].count && sources[i].ids[sources[i].at] == *id)
+			sources[i].at++;
+	return any;
+}
+
+size_t prot_host_cps(const struct prot_view *view, uint32_t address, int32_t *list, size_t room)
+{
+	struct source sources[MATCHES_MAX];
+	size_t n = find_machine_groups(view, address, sources), count = 0;
+	int32_t id = 0;
+
+	while (take_smallest_id(sources, n, &id)) {
+		/* check_membership() lets no machine in; a machine is never an administrator. */
+		if (id == PROT_ADMINISTRATORS)
+			continue;
+		if (count < room)
+			list[count] = id;
+		count++;
+	}
+	return count;
+}
+
+/* -- identities -- */
+
+/* Letters of ASCII only: realms and cells are names of domains. */
+static char lower_ascii(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same_domain(const char *a, const char *b)
+{
+	while (*a && lower_ascii(*a) == lower_ascii(*b)) {
+		a++;
+		b++;
+	}
+	return lower_ascii(*a) == lower_ascii(*b);
+}
+
+/* Whether `text` is the name of `cell` in capitals. */
+static bool is_capital(const char *text, const char *cell)
+{
+	for (const char *c = text; *c; c++)
+		if (*c >= 'a' && *c <= 'z')
+			return false;
+	return same_domain(text, cell);
+}
+
+/* Realms of Kerberos are compared exactly. */
+static bool local_realm(const struct prot_options *options, const char *realm)
+{
+	for (size_t i = 0; i < options->realm_count; i++)
+		if (strcmp(options->realms[i], realm) == 0)
+			return true;
+	return options->cell && is_capital(realm, options->cell);
+}
+
+/* rxkad has cells in either case, "" for the local one, or realms. */
+static bool local_cell(const struct prot_options *options, const char *cell)
+{
+	return !*cell || (options->cell && same_domain(cell, options->cell)) ||
+	       local_realm(options, cell);
+}
+
+/* No part may have a character that separates parts, or that names of users have not. */
+static bool is_plain_name(const struct prot_options *options, const char *name,
+			  const char *instance)
+{
+	if (!*name || strpbrk(name, "@:/\\") || strpbrk(instance, "@:/\\."))
+		return false;
+	if (options->dots)
+		return !*instance;
+	return !strchr(name, '.');
+}
+
+/* `foreign`: the cell or realm, NULL for local identities. */
+static int32_t find_local_user(const struct prot *prot, const struct prot_view *view,
+			       const char *name, const char *instance, const char *foreign)
+{
+	char text[PROT_NAME_MAX + 1], *at;
+	const struct prot_entry *entry;
+	uint32_t address;
+	int length;
+
+	if (!is_plain_name(&prot->options, name, instance))
+		return PROT_ANONYMOUS;
+	length = snprintf(text, sizeof(text), "%s%s%s%s%s", name, *instance ? "." : "", instance,
+			  foreign ? "@" : "", foreign ? foreign : "");
+	if (length < 0 || (size_t)length >= sizeof(text))
+		return PROT_ANONYMOUS;
+	for (at = strchr(text, '@'); at && *at; at++)
+		*at = lower_ascii(*at);
+	if (prot_name_is_machine(text, &address))
+		return PROT_ANONYMOUS;
+	entry = prot_by_name(view, text);
+	return entry && entry->id > 0 ? entry->id : PROT_ANONYMOUS;
+}
+
+int32_t prot_user_of_parts(const struct prot *prot, const struct prot_view *view, const char *name,
+			   const char *instance, const char *cell)
+{
+	return find_local_user(prot, view, name, instance,
+			       local_cell(&prot->options, cell) ? NULL : cell);
+}
+
+int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *view,
+			       const char *principal)
+{
+	char name[PROT_NAME_MAX + 1];
+	const char *at = strrchr(principal, '@'), *realm;
+	size_t length = at ? (size_t)(at - principal) : 0;
+	char *slash;
+
+	/* Kerberos quotes separators within a part with '\\', which is_plain_name() refuses. */
+	if (!at || length > PROT_NAME_MAX || !at[1])
+		return PROT_ANONYMOUS;
+	memcpy(name, principal, length);
+	name[length] = 0;
+	realm = local_realm(&prot->options, at + 1) ? NULL : at + 1;
+	slash = strchr(name, '/');
+	if (!slash)
+		return find_local_user(prot, view, name, "", realm);
+	*slash = 0;
+	/* An empty instance would be the identity without one. */
+	return slash[1] ? find_local_user(prot, view, name, slash + 1, realm) : PROT_ANONYMOUS;
 }

@@ -54,6 +54,8 @@ struct prot_view {
 
 /* Whether a group or user may have this name; if not, *why says what is wrong. */
 bool prot_name_valid(const char *name, bool group, const char **why);
+/* Make view->machines. False: no memory. */
+bool prot_index_machines(struct prot_view *view);
 
 /* -- database.c: the file -- */
 
@@ -81,15 +83,10 @@ void prot_ids_write(struct prot *prot);
 /* If that file has later ones than the database, these are not given out. 0, or a code and a line. */
 int prot_ids_compare(struct prot *prot, char *message);
 
-/* -- load.c -- */
+/* -- view.c -- */
 
 /* Read everything in one transaction; the caller holds db_lock. 0, or a code and a line. */
 int prot_load(struct prot *prot, struct prot_view **view, char *message);
 void prot_view_free(struct prot_view *view);
-
-/* -- hosts.c -- */
-
-/* Make view->machines. False: no memory. */
-bool prot_index_machines(struct prot_view *view);
 
 #endif

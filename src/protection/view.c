@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Look-ups in a view. */
+/* A view: look-ups, and reading the whole database into one. */
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,4 +133,256 @@ size_t prot_cps(const struct prot_view *view, int32_t id, int32_t *list, size_t 
 	if (id != PROT_ANONYMOUS && id != PROT_AUTHUSER)
 		count = insert_id(list, count, room, PROT_AUTHUSER);
 	return insert_id(list, count, room, id);
+}
+
+/* -- reading the database -- */
+
+/* The memberships in the order of the table: groups ascending, then users. */
+struct pairs {
+	int32_t (*pair)[2]; /* group, user */
+	size_t count, room;
+};
+
+/* The order of two indices, for qsort_r(). */
+static int compare_names(const void *a, const void *b, void *entries)
+{
+	const struct prot_entry *list = entries;
+
+	return strcmp(list[*(const uint32_t *)a].name, list[*(const uint32_t *)b].name);
+}
+
+static int fail_without_memory(char *message)
+{
+	snprintf(message, PROT_MESSAGE_MAX, "no memory for the protection database");
+	return PROT_ERROR;
+}
+
+/* Gets room for one more item of `size` bytes in *list. */
+static bool grow_list(void **list, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room ? *room * 2 : 64;
+	void *grown;
+
+	if (count < *room)
+		return true;
+	grown = reallocarray(*list, more, size);
+	if (!grown)
+		return false;
+	*list = grown;
+	*room = more;
+	return true;
+}
+
+static bool fits_id(int64_t id)
+{
+	return id != 0 && id >= -INT32_MAX && id <= INT32_MAX;
+}
+
+/* One row of the table of entries. False: it cannot be right. */
+static bool read_entry_row(sqlite3_stmt *row, struct prot_entry *entry)
+{
+	int64_t id = sqlite3_column_int64(row, 0), owner = sqlite3_column_int64(row, 2),
+		creator = sqlite3_column_int64(row, 3), access = sqlite3_column_int64(row, 4),
+		quota = sqlite3_column_int64(row, 5);
+	const char *name = (const char *)sqlite3_column_text(row, 1), *why;
+	int length = sqlite3_column_bytes(row, 1);
+
+	if (!name || (size_t)length != strlen(name) || !prot_name_valid(name, id < 0, &why) ||
+	    !fits_id(id) || !fits_id(owner) || !fits_id(creator) || access < 0 ||
+	    access > PROT_ACCESS_ALL || quota < INT32_MIN || quota > INT32_MAX)
+		return false;
+	*entry = (struct prot_entry){
+		.id = (int32_t)id,
+		.owner = (int32_t)owner,
+		.creator = (int32_t)creator,
+		.access = (uint32_t)access,
+		.quota = (int32_t)quota,
+	};
+	memcpy(entry->name, name, (size_t)length + 1);
+	return true;
+}
+
+static int read_entries(struct prot *prot, struct prot_view *view, char *message)
+{
+	static const char sql[] = "SELECT id, name, owner, creator, access, quota FROM entry "
+				  "ORDER BY id < 0, id";
+	sqlite3_stmt *row = NULL;
+	size_t room = 0;
+	int rc = sqlite3_prepare_v2(prot->db, sql, -1, &row, NULL), result = 0;
+
+	while (rc == SQLITE_OK && !result && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+		if (!grow_list((void **)&view->entries, view->count, &room, sizeof(*view->entries)))
+			result = fail_without_memory(message);
+		else if (!read_entry_row(row, &view->entries[view->count]))
+			result = prot_damaged(prot, "an entry is wrong", message);
+		else
+			view->count++;
+		rc = SQLITE_OK;
+	}
+	if (!result && rc != SQLITE_DONE)
+		result = prot_database_error(prot, "be read", message);
+	sqlite3_finalize(row);
+	return result;
+}
+
+static int read_pairs(struct prot *prot, struct pairs *pairs, char *message)
+{
+	static const char sql[] = "SELECT grp, user FROM member ORDER BY grp, user";
+	sqlite3_stmt *row = NULL;
+	int rc = sqlite3_prepare_v2(prot->db, sql, -1, &row, NULL), result = 0;
+
+	while (rc == SQLITE_OK && !result && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+		int64_t group = sqlite3_column_int64(row, 0), user = sqlite3_column_int64(row, 1);
+
+		if (!grow_list((void **)&pairs->pair, pairs->count, &pairs->room,
+			       sizeof(*pairs->pair))) {
+			result = fail_without_memory(message);
+		} else if (!fits_id(group) || !fits_id(user) || group > 0 || user < 0) {
+			result = prot_damaged(prot, "a membership is wrong", message);
+		} else {
+			pairs->pair[pairs->count][0] = (int32_t)group;
+			pairs->pair[pairs->count][1] = (int32_t)user;
+			pairs->count++;
+		}
+		rc = SQLITE_OK;
+	}
+	if (!result && rc != SQLITE_DONE)
+		result = prot_database_error(prot, "be read", message);
+	sqlite3_finalize(row);
+	return result;
+}
+
+static int read_last(struct prot *prot, struct prot_view *view, char *message)
+{
+	int64_t user = -1, group = 1;
+
+	if (prot_query(prot, "SELECT user FROM last", NULL, 0, NULL, &user) ||
+	    prot_query(prot, "SELECT grp FROM last", NULL, 0, NULL, &group))
+		return prot_database_error(prot, "be read", message);
+	if (user < 0 || user > INT32_MAX || group > 0 || group < -INT32_MAX)
+		return prot_damaged(prot, "the last ids are wrong", message);
+	view->max_user = (int32_t)user;
+	view->max_group = (int32_t)group;
+	return 0;
+}
+
+/*
+ * The lists of all entries, in one block. Pairs come with groups ascending, then users: appending
+ * keeps both kinds of lists ascending.
+ */
+static int link_members(struct prot *prot, struct prot_view *view, const struct pairs *pairs,
+			char *message)
+{
+	size_t at = 0;
+
+	view->members = calloc(pairs->count ? pairs->count * 2 : 1, sizeof(*view->members));
+	if (!view->members)
+		return fail_without_memory(message);
+	for (size_t i = 0; i < pairs->count; i++)
+		for (int side = 0; side < 2; side++) {
+			struct prot_entry *entry =
+				(struct prot_entry *)prot_by_id(view, pairs->pair[i][side]);
+
+			if (!entry)
+				return prot_damaged(prot, "a member does not exist", message);
+			entry->count++;
+		}
+	for (size_t i = 0; i < view->count; i++) {
+		view->entries[i].members = view->members + at;
+		at += view->entries[i].count;
+		view->entries[i].count = 0;
+	}
+	assert(at == pairs->count * 2);
+	for (size_t i = 0; i < pairs->count; i++)
+		for (int side = 0; side < 2; side++) {
+			struct prot_entry *entry =
+				(struct prot_entry *)prot_by_id(view, pairs->pair[i][side]);
+
+			view->members[entry->members - view->members + entry->count++] =
+				pairs->pair[i][!side];
+		}
+	return 0;
+}
+
+static int index_names(struct prot_view *view, char *message)
+{
+	view->by_name = calloc(view->count ? view->count : 1, sizeof(*view->by_name));
+	if (!view->by_name)
+		return fail_without_memory(message);
+	for (size_t i = 0; i < view->count; i++)
+		view->by_name[i] = (uint32_t)i;
+	qsort_r(view->by_name, view->count, sizeof(*view->by_name), compare_names, view->entries);
+	return 0;
+}
+
+static int check_predefined(struct prot *prot, const struct prot_view *view, char *message)
+{
+	static const int32_t ids[] = {PROT_ANONYMOUS,  PROT_ANYUSER,	    PROT_AUTHUSER,
+				      PROT_PTSVIEWERS, PROT_ADMINISTRATORS, PROT_BACKUP};
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		if (!prot_by_id(view, ids[i]))
+			return prot_damaged(prot, "a predefined entry is missing", message);
+	return 0;
+}
+
+/* Reads all tables in one transaction. 0, or a code and a line. */
+static int read_tables(struct prot *prot, struct prot_view *view, struct pairs *pairs,
+		       char *message)
+{
+	int rc;
+
+	if (prot_run(prot, "BEGIN"))
+		return prot_database_error(prot, "be read", message);
+	rc = read_entries(prot, view, message);
+	if (rc)
+		goto out;
+	rc = read_pairs(prot, pairs, message);
+	if (rc)
+		goto out;
+	rc = read_last(prot, view, message);
+out:
+	prot_run(prot, "ROLLBACK");
+	return rc;
+}
+
+int prot_load(struct prot *prot, struct prot_view **out, char *message)
+{
+	struct prot_view *view = calloc(1, sizeof(*view));
+	struct pairs pairs = {0};
+	int rc;
+
+	*out = NULL;
+	if (!view)
+		return fail_without_memory(message);
+	view->references = 1;
+	rc = read_tables(prot, view, &pairs, message);
+	if (rc)
+		goto out;
+	rc = link_members(prot, view, &pairs, message);
+	if (rc)
+		goto out;
+	rc = index_names(view, message);
+	if (rc)
+		goto out;
+	rc = prot_index_machines(view) ? 0 : fail_without_memory(message);
+	if (rc)
+		goto out;
+	rc = check_predefined(prot, view, message);
+out:
+	free(pairs.pair);
+	if (rc)
+		prot_view_free(view);
+	else
+		*out = view;
+	return rc;
+}
+
+void prot_view_free(struct prot_view *view)
+{
+	free(view->entries);
+	free(view->by_name);
+	free(view->machines);
+	free(view->members);
+	free(view);
 }

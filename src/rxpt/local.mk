@@ -3,9 +3,7 @@
 
 sbin_PROGRAMS += src/rxpt/rxpt
 src_rxpt_rxpt_SOURCES = \
-	src/rxpt/access.c \
 	src/rxpt/change.c \
-	src/rxpt/find.c \
 	src/rxpt/main.c \
 	src/rxpt/pt.h \
 	src/rxpt/show.c

@@ -22,22 +22,6 @@ struct pt {
 /* A command's function gets its arguments. It returns an exit status, after a message if not 0. */
 typedef int (*pt_command_fn)(struct pt *pt, char **names, size_t count);
 
-/* -- find.c -- */
-
-/* The entry with a name or an id, or NULL after a message. */
-const struct prot_entry *pt_find(const struct pt *pt, const struct prot_view *view,
-				 const char *text);
-/* The id of the entry with a name or an id; 0 after a message. */
-int32_t pt_find_id(const struct pt *pt, const char *text);
-/* A number with an optional '-', an id if it fits; false otherwise. */
-bool pt_parse_id(const char *text, int32_t *id);
-
-/* -- access.c: the flags as letters, "S-M--" -- */
-
-#define PT_ACCESS_TEXT 6
-char *pt_access_text(uint32_t access, char text[PT_ACCESS_TEXT]);
-bool pt_parse_access(const char *text, uint32_t *access);
-
 /* -- change.c -- */
 
 int pt_add_user(struct pt *pt, char **names, size_t count);
@@ -49,6 +33,14 @@ int pt_chown(struct pt *pt, char **names, size_t count);
 int pt_access(struct pt *pt, char **names, size_t count);
 
 /* -- show.c -- */
+
+/* The id of the entry with a name or an id; 0 after a message. */
+int32_t pt_find_id(const struct pt *pt, const char *text);
+/* A number with an optional '-', an id if it fits; false otherwise. */
+bool pt_parse_id(const char *text, int32_t *id);
+
+/* The flags, as letters: "S-M--". */
+bool pt_parse_access(const char *text, uint32_t *access);
 
 int pt_list(struct pt *pt, char **names, size_t count);
 int pt_examine(struct pt *pt, char **names, size_t count);

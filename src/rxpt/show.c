@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands that show entries, as text or JSON. */
+/* Entries by name or id, their flags as letters, and commands that show them as text or JSON. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -8,6 +10,93 @@
 #include "program/message.h"
 #include "program/report.h"
 #include "rxpt/pt.h"
+
+#define PT_ACCESS_TEXT 6 /* bytes of flags as letters */
+
+/* ---- entries as the command line names them ---- */
+
+bool pt_parse_id(const char *text, int32_t *id)
+{
+	const char *digits = text + (*text == '-');
+	long long value;
+
+	if (!*digits || strspn(digits, "0123456789") != strlen(digits))
+		return false;
+	errno = 0;
+	value = strtoll(text, NULL, 10);
+	if (errno || value < INT32_MIN || value > INT32_MAX)
+		return false;
+	*id = (int32_t)value;
+	return true;
+}
+
+/* The entry with a name or an id, or NULL after a message. */
+static const struct prot_entry *pt_find(const struct pt *pt, const struct prot_view *view,
+					const char *text)
+{
+	const struct prot_entry *entry;
+	int32_t id;
+
+	/* No name looks like a number. */
+	entry = pt_parse_id(text, &id) ? prot_by_id(view, id) : prot_by_name(view, text);
+	if (!entry)
+		tools_error("%.200s is no user or group of %.200s; \"rxpt -S %.200s list\" shows "
+			    "them",
+			    text, pt->store, pt->store);
+	return entry;
+}
+
+int32_t pt_find_id(const struct pt *pt, const char *text)
+{
+	const struct prot_view *view = prot_view_get(pt->prot);
+	const struct prot_entry *entry = pt_find(pt, view, text);
+	int32_t id = entry ? entry->id : 0;
+
+	prot_view_put(view);
+	return id;
+}
+
+/* ---- access flags as letters, as pts(1) shows them ---- */
+
+/* One letter for each: for anyone, for members. 0: there is no such flag. */
+static const struct {
+	char any, members;
+	uint32_t any_bit, members_bit;
+} places[] = {
+	{'S', 's', PROT_STATUS_ANY, PROT_STATUS_MEM},
+	{'O', 0, PROT_OWNED_ANY, 0},
+	{'M', 'm', PROT_MEMBER_ANY, PROT_MEMBER_MEM},
+	{'A', 'a', PROT_ADD_ANY, PROT_ADD_MEM},
+	{0, 'r', 0, PROT_REMOVE_MEM},
+};
+
+static char *pt_access_text(uint32_t access, char text[PT_ACCESS_TEXT])
+{
+	for (size_t i = 0; i < PT_ACCESS_TEXT - 1; i++)
+		text[i] = access & places[i].any_bit	   ? places[i].any
+			  : access & places[i].members_bit ? places[i].members
+							   : '-';
+	text[PT_ACCESS_TEXT - 1] = 0;
+	return text;
+}
+
+bool pt_parse_access(const char *text, uint32_t *access)
+{
+	*access = 0;
+	if (strlen(text) != PT_ACCESS_TEXT - 1)
+		return false;
+	for (size_t i = 0; i < PT_ACCESS_TEXT - 1; i++) {
+		if (places[i].any && text[i] == places[i].any)
+			*access |= places[i].any_bit;
+		else if (places[i].members && text[i] == places[i].members)
+			*access |= places[i].members_bit;
+		else if (text[i] != '-')
+			return false;
+	}
+	return true;
+}
+
+/* ---- names ---- */
 
 /* The name of an id, or its number if there is no such entry. Returns text. */
 static const char *name_of_id(const struct prot_view *view, int32_t id, char text[16])

@@ -4,7 +4,6 @@
 sbin_PROGRAMS += src/rxvol/rxvol
 src_rxvol_rxvol_SOURCES = \
 	src/rxvol/main.c \
-	src/rxvol/remote.c \
 	src/rxvol/request.c \
 	src/rxvol/session.c \
 	src/rxvol/show.c \

@@ -48,15 +48,6 @@ int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char
 int rxvol_session(struct rxvol *rxvol);
 /* Make a store. */
 int rxvol_init(struct rxvol *rxvol);
-/* Take an answer to the request, of this process or of the server. */
-void rxvol_answer(void *arg, json_t *object);
-
-/*
- * remote.c: send the request to the server of the store. 0: answered; -1 with errno: no server
- * takes requests there.
- */
-int rxvol_remote(struct rxvol *rxvol);
-
 /* show.c: the result on stdout; the exit status. */
 int rxvol_show(struct rxvol *rxvol);
 

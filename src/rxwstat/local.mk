@@ -6,8 +6,6 @@ bin_PROGRAMS += src/rxwstat/rxwstat
 src_rxwstat_rxwstat_SOURCES = \
 	src/rx/base/debugfmt.c \
 	src/rx/base/wire.c \
-	src/rxwstat/ask.c \
-	src/rxwstat/calls.c \
 	src/rxwstat/collect.c \
 	src/rxwstat/live.c \
 	src/rxwstat/main.c \

@@ -46,10 +46,8 @@ struct stat_view {
 	uint64_t calls_left_out; /* further calls of its program */
 };
 
-/* ask.c: whether anything answers at an address, after two tries at most. */
+/* collect.c: whether anything answers at an address, after two tries at most. */
 bool stat_answers(const struct tools_address *address, uint64_t timeout_ms);
-/* Query everything that an endpoint answers. False: no answer. */
-bool stat_ask(struct stat_view *view, uint64_t timeout_ms, uint64_t most, bool all);
 
 /*
  * scrape.c: read "/metrics" or "/calls" from a metrics socket, to be freed; NULL with a line in
@@ -64,9 +62,7 @@ bool stat_label(const char *labels, const char *name, char *value, size_t size);
 /* Sum of the samples of that name with these labels (all of them if ""), 0 if there are none. */
 double stat_sum(const struct stat_samples *samples, const char *name, const char *labels);
 
-/* calls.c: a number of a call; 0 if it lacks it. */
-double stat_call_number(const json_t *call, const char *member);
-/* Bytes per second of a call: since `before`, or with NULL or a call not in it, since its begin. */
+/* Calls in progress. Bytes per second of a call: since `before`, or with NULL or a call not in it, since its begin. */
 double stat_call_rate(const json_t *call, const struct stat_view *before);
 /* The calls of the endpoint in the answer of its program; none if that is malformed. */
 void stat_take_calls(struct stat_view *view, const char *text);

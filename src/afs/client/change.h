@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that change objects of a volume: names, status, access lists, locks. */
+/* Calls that change objects of a volume: names, status, access lists, locks; and access lists as text. */
 #ifndef AFS_CLIENT_CHANGE_H
 #define AFS_CLIENT_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "afs/client/client.h"
 
@@ -62,5 +66,37 @@ enum afs_lock {
 /* SetLock, ExtendLock or ReleaseLock. -1 with EAGAIN: another lock is in the way. */
 int afs_client_lock(struct afs_client *client, const AFSFid *fid, enum afs_lock kind,
 		    const char *what, struct afs_error *error);
+
+#define AFS_ACL_ENTRIES 20  /* of both lists together */
+#define AFS_ACL_NAME	128 /* bytes of a name, with its NUL */
+#define AFS_ACL_RIGHTS	20  /* room for the letters of all rights */
+
+struct afs_acl {
+	struct afs_acl_entry {
+		char name[AFS_ACL_NAME];
+		uint32_t rights; /* enum afs_right, and 0x01000000… for the letters A to H */
+		bool negative;	 /* takes these rights away */
+	} entry[AFS_ACL_ENTRIES];
+	unsigned count;
+};
+
+/* Reads the text of FetchACL. 0, or -1: it is malformed or has too many entries. */
+int afs_acl_parse(const char *text, struct afs_acl *acl);
+/* The text for StoreACL, positive entries first. 0, or -1: it would be longer than `size` - 1. */
+int afs_acl_text(const struct afs_acl *acl, char *text, size_t size);
+
+/*
+ * Set the rights of a name in one of the two lists; 0 removes it. 0, or -1: the list is full, or the
+ * name is empty, too long, or has control characters or blanks.
+ */
+int afs_acl_set(struct afs_acl *acl, const char *name, bool negative, uint32_t rights);
+
+/*
+ * Rights from letters ("rlidwka", "A" to "H") or from one of the words read (rl), write (rlidwk), all
+ * (rlidwka) and none. 0, or -1.
+ */
+int afs_rights_parse(const char *text, uint32_t *rights);
+/* Letters in the usual order, or "none". Returns text. */
+const char *afs_rights_text(uint32_t rights, char text[AFS_ACL_RIGHTS]);
 
 #endif

@@ -14,7 +14,7 @@
 #include <rxwire/security.h>
 
 #include "afs/client/error.h"
-#include "afs/client/fetch.h"
+#include "afs/client/data.h"
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "afs/rxafs.h"

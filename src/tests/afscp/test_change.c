@@ -11,7 +11,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "afs/client/store.h"
+#include "afs/client/data.h"
 #include "afs/dir.h"
 #include "tests/tools/testing.h"
 #include "program/message.h"

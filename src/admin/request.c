@@ -1,12 +1,173 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to a request. */
+/* A request: its members, its answer, and bytes of names as text. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "admin/private.h"
 #include "common/clock.h"
+#include "common/utf8.h"
+
+/* ---- bytes of names as UTF-8 text, and back ---- */
+
+/* \xNN in place of what has no text; with `reversible` also of backslashes. */
+static char *escape_text(const char *bytes, bool reversible)
+{
+	const unsigned char *at = (const unsigned char *)bytes;
+	char *text = malloc(strlen(bytes) * 4 + 1), *to = text;
+
+	while (text && *at) {
+		size_t length = utf8_character_bytes(at);
+
+		if (!length || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0) ||
+		    (reversible && *at == '\\')) {
+			to += sprintf(to, "\\x%02x", *at++);
+			continue;
+		}
+		memcpy(to, at, length);
+		to += length;
+		at += length;
+	}
+	if (text)
+		*to = 0;
+	return text;
+}
+
+char *admin_text(const char *bytes)
+{
+	return escape_text(bytes, true);
+}
+
+json_t *admin_show(const char *bytes)
+{
+	char *text = escape_text(bytes, false);
+	json_t *json = text ? json_string_nocheck(text) : NULL;
+
+	free(text);
+	return json;
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+char *admin_bytes(const char *text)
+{
+	char *bytes = malloc(strlen(text) + 1), *to = bytes;
+
+	while (bytes && *text) {
+		if (*text != '\\') {
+			*to++ = *text++;
+			continue;
+		}
+		int high = text[1] == 'x' ? digit(text[2]) : -1;
+		int low = high >= 0 ? digit(text[3]) : -1;
+
+		if (low < 0 || (high == 0 && low == 0)) {
+			free(bytes);
+			return NULL;
+		}
+		*to++ = (char)(high << 4 | low);
+		text += 4;
+	}
+	if (bytes)
+		*to = 0;
+	return bytes;
+}
+
+/* ---- members of a request ---- */
+
+#define TEXT_MAX   4095
+#define LIST_MAX   64
+#define NUMBER_MAX ((json_int_t)1 << 53)
+
+/* The type that is required of a member; NULL: it has that type. */
+static const char *wrong_kind(const json_t *value, enum admin_kind kind)
+{
+	switch (kind) {
+	case ADMIN_TEXT:
+	case ADMIN_ANY_TEXT:
+		if (!json_is_string(value) || json_string_length(value) > TEXT_MAX ||
+		    strlen(json_string_value(value)) != json_string_length(value))
+			return "a text of at most 4095 bytes";
+		return kind == ADMIN_TEXT && !json_string_length(value) ? "a text that is not empty"
+									: NULL;
+	case ADMIN_NUMBER:
+		return json_is_integer(value) && json_integer_value(value) >= 0 &&
+				       json_integer_value(value) <= NUMBER_MAX
+			       ? NULL
+			       : "a whole number from 0 to 2^53";
+	case ADMIN_FLAG:
+		return json_is_boolean(value) ? NULL : "true or false";
+	case ADMIN_LIST:
+		return json_is_array(value) && json_array_size(value) <= LIST_MAX
+			       ? NULL
+			       : "a list of at most 64 objects";
+	}
+	return "something else";
+}
+
+static const struct admin_member *find_member(const char *name, const struct admin_member *members,
+					      size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(members[i].name, name))
+			return &members[i];
+	return NULL;
+}
+
+int admin_members_check(const json_t *object, const struct admin_member *members, size_t count,
+			char message[STORE_MESSAGE_MAX])
+{
+	const char *name, *wrong;
+	json_t *value;
+
+	json_object_foreach((json_t *)object, name, value)
+	{
+		const struct admin_member *member = find_member(name, members, count);
+
+		if (!member) {
+			snprintf(message, STORE_MESSAGE_MAX, "request: unknown member \"%.40s\"",
+				 name);
+			return -1;
+		}
+		wrong = wrong_kind(value, member->kind);
+		if (wrong) {
+			snprintf(message, STORE_MESSAGE_MAX, "request: member \"%s\" must be %s",
+				 name, wrong);
+			return -1;
+		}
+	}
+	for (size_t i = 0; i < count; i++)
+		if (members[i].required && !json_object_get(object, members[i].name)) {
+			snprintf(message, STORE_MESSAGE_MAX, "request: member \"%s\" is missing",
+				 members[i].name);
+			return -1;
+		}
+	return 0;
+}
+
+const char *admin_get_text(const struct admin_run *run, const char *name)
+{
+	return json_string_value(json_object_get(run->request, name));
+}
+
+bool admin_get_flag(const struct admin_run *run, const char *name)
+{
+	return json_is_true(json_object_get(run->request, name));
+}
+
+uint64_t admin_get_number(const struct admin_run *run, const char *name, uint64_t missing)
+{
+	const json_t *value = json_object_get(run->request, name);
+
+	return value ? (uint64_t)json_integer_value(value) : missing;
+}
+
+/* ---- its answer ---- */
 
 #define PROGRESS_NS 200000000u
 

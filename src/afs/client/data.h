@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FetchData64 as a state machine. */
-#ifndef AFS_CLIENT_FETCH_H
-#define AFS_CLIENT_FETCH_H
+/* Data of files: FetchData64 as a state machine, and StoreData64. */
+#ifndef AFS_CLIENT_DATA_H
+#define AFS_CLIENT_DATA_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +10,9 @@
 #include <rxwire/call.h>
 
 #include "afs/rxafs.h"
+
+struct afs_client;
+struct afs_error;
 
 /* Maximal length of one FetchData64: OpenAFS's servers and clients use 31 bits. */
 #define AFS_FETCH_MAX 0x7ffff000u
@@ -55,5 +58,32 @@ void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset,
  */
 enum afs_fetch_result afs_fetch_step(struct afs_fetch *fetch, rxw_call *call, struct iovec *iov,
 				     unsigned *count);
+
+/* One StoreData64: `length` bytes at `offset` of the file, which then ends there. */
+struct afs_store {
+	AFSFid fid;
+	AFSStoreStatus how; /* status to set: time, mode */
+	uint64_t offset, length;
+	/*
+	 * Where the bytes come from: `data`, or if it is NULL the descriptor `fd`, at the same
+	 * offset.
+	 */
+	const uint8_t *data;
+	int fd;
+	/* Called on progress with the bytes that were sent so far; NULL: not */
+	void (*sent)(void *arg, uint64_t bytes);
+	void *arg;
+
+	AFSFetchStatus status; /* the result */
+};
+
+/*
+ * All steps of a StoreData64 in one blocking call. Returns 0; -1 and *error; or 1 if the file of
+ * the descriptor is shorter (errno 0) or cannot be read (errno): the server then has a part of the
+ * data. A server that takes nothing within the client's time limit makes no progress. Bytes are read
+ * directly into the send queue.
+ */
+int afs_client_store(struct afs_client *client, struct afs_store *store, const char *what,
+		     struct afs_error *error);
 
 #endif

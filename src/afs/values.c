@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UUIDs of servers and clients: as 16 octets, as text. */
-#include "afs/uuid.h"
-
+/* Values of the interfaces: AFSFetchStatus, UUIDs of servers and clients, names of volumes. */
 #include <stdio.h>
 #include <string.h>
+
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "afs/uuid.h"
+#include "afs/volname.h"
+
+bool afs_status_usable(const AFSFetchStatus *s)
+{
+	return s->errorCode == 0 && s->InterfaceVersion == 1 && s->FileType >= AFS_TYPE_FILE &&
+	       s->FileType <= AFS_TYPE_SYMLINK;
+}
+
+void afs_status_refuse(AFSFetchStatus *s, int32_t code)
+{
+	*s = (AFSFetchStatus){.InterfaceVersion = 1, .errorCode = (uint32_t)code};
+}
 
 bool afs_uuid_same(const struct rxw_uuid *a, const struct rxw_uuid *b)
 {
@@ -69,4 +83,28 @@ bool afs_uuid_from_text(struct rxw_uuid *uuid, const char *text)
 	}
 	afs_uuid_from_octets(uuid, octets);
 	return true;
+}
+
+static bool has_suffix(const char *name, size_t length, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return length >= n && strcmp(name + length - n, suffix) == 0;
+}
+
+bool afs_volume_name_valid(const char *name)
+{
+	static const char digits[] = "0123456789";
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789._-";
+	size_t length = strlen(name);
+
+	return length >= 1 && length < VL_MAXNAMELEN && strspn(name, allowed) == length &&
+	       strspn(name, digits) != length && !has_suffix(name, length, ".readonly") &&
+	       !has_suffix(name, length, ".backup");
+}
+
+bool afs_volume_name_has_room(const char *name)
+{
+	return afs_volume_name_valid(name) && strlen(name) <= AFS_VOLUME_NAME_LONGEST;
 }
