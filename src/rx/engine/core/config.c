@@ -13,6 +13,7 @@
 
 #include "common/sized.h"
 #include "base/addr.h"
+#include "base/cc.h"
 #include "engine/core/config.h"
 
 #define KIB	  1024ull
@@ -106,6 +107,12 @@ struct field {
 	X("log-level", "error|warning|info|debug", "", "engine", 0, LEVEL, log_level,              \
 	  RXW_LOG_ERROR, RXW_LOG_DEBUG, ZERO_NO, NULL, RXW_LOG_DEBUG,                              \
 	  "least important lines of the log that programs get; default debug, all lines")
+
+/* The controllers of `congestion`; none for auto. */
+static const struct rxw_cc_ops *const controllers[] = {
+	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
+	[RXW_CONGESTION_RATE] = &rxw_cc_rate,
+};
 
 #define MEMBER_SIZE(member) sizeof(((struct rxw_config *)0)->member)
 
@@ -378,6 +385,13 @@ const struct rxw_option *rxw_config_option(const char *name)
 	const struct field *f = find_field(name);
 
 	return f ? &options[f - fields] : NULL;
+}
+
+const struct rxw_cc_ops *rxw_config_controller(const struct rxw_config *config, bool wide)
+{
+	if (config->congestion != RXW_CONGESTION_AUTO)
+		return controllers[config->congestion];
+	return wide ? &rxw_cc_rate : &rxw_cc_reno;
 }
 
 __attribute__((cold)) void rxw_config_init(struct rxw_config *config, size_t size)

@@ -3,7 +3,11 @@
 #ifndef RXW_API_CONFIG_H
 #define RXW_API_CONFIG_H
 
+#include <stdbool.h>
+
 #include <rxwire/config.h>
+
+struct rxw_cc_ops;
 
 /*
  * Copies the fields that the caller's structure has according to its `size`. Missing fields get
@@ -14,5 +18,8 @@ int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from);
 
 /* The tunable of this name, or NULL. */
 const struct rxw_option *rxw_config_option(const char *name);
+
+/* The congestion controller of calls with narrow or wide windows. */
+const struct rxw_cc_ops *rxw_config_controller(const struct rxw_config *config, bool wide);
 
 #endif

@@ -9,20 +9,8 @@
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-static const struct rxw_cc_ops *const controllers[] = {
-	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
-	[RXW_CONGESTION_RATE] = &rxw_cc_rate,
-};
-
 #define MTU_MOST 8972u /* of a search: a packet of 9,000 bytes */
 #define PINNED 4096u /* bytes that a packet pins, at most */
-
-static const struct rxw_cc_ops *controller_of(const struct rxw_config *c, bool wide)
-{
-	if (c->congestion != RXW_CONGESTION_AUTO)
-		return controllers[c->congestion];
-	return wide ? &rxw_cc_rate : &rxw_cc_reno;
-}
 
 static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
 		       struct rxw_params *p)
@@ -53,8 +41,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->sendq_low = p->sendq_high * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
-	p->cc = controller_of(c, false);
-	p->cc_wide = controller_of(c, true);
+	p->cc = rxw_config_controller(c, false);
+	p->cc_wide = rxw_config_controller(c, true);
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 
