@@ -2,15 +2,12 @@
 # The engine of librxwire: threads, locks, timers, public functions. Modules from the lowest to the highest; each calls
 # only modules listed before it (src/tests/check-calls.py).
 
-rx_sources += src/rx/engine/objects.h src/rx/engine/lock.h
+rx_sources += src/rx/engine/lock.h src/rx/engine/objects.h
 
 rx_sources += \
-	src/rx/engine/core/affinity.c \
-	src/rx/engine/core/affinity.h \
 	src/rx/engine/core/alive.h \
 	src/rx/engine/core/config.c \
 	src/rx/engine/core/config.h \
-	src/rx/engine/core/constants.c \
 	src/rx/engine/core/constants.h \
 	src/rx/engine/core/engine.h \
 	src/rx/engine/core/events.c \
@@ -27,14 +24,9 @@ rx_sources += \
 rx_sources += \
 	src/rx/engine/observe/counters.c \
 	src/rx/engine/observe/counters.h \
-	src/rx/engine/observe/diag.h \
 	src/rx/engine/observe/flows.c \
-	src/rx/engine/observe/flows.h \
 	src/rx/engine/observe/records.c \
 	src/rx/engine/observe/records.h \
-	src/rx/engine/observe/ring.c \
-	src/rx/engine/observe/ring.h \
-	src/rx/engine/observe/rxdebug.c \
 	src/rx/engine/observe/trace.c \
 	src/rx/engine/observe/trace.h
 
@@ -54,48 +46,37 @@ rx_sources += \
 	src/rx/engine/sched/workers.c
 
 rx_sources += \
-	src/rx/engine/send/batch.c \
-	src/rx/engine/send/callback.c \
-	src/rx/engine/send/control_packets.c \
 	src/rx/engine/send/dispatch.c \
-	src/rx/engine/send/dispatch.h \
 	src/rx/engine/send/effects.c \
 	src/rx/engine/send/effects.h \
 	src/rx/engine/send/send.c \
 	src/rx/engine/send/tx.h
 
 rx_sources += \
-	src/rx/engine/receive/address_cookie.c \
 	src/rx/engine/receive/admit.h \
-	src/rx/engine/receive/authenticate.c \
 	src/rx/engine/receive/batch.h \
 	src/rx/engine/receive/connection.c \
 	src/rx/engine/receive/deliver.c \
+	src/rx/engine/receive/diag.h \
 	src/rx/engine/receive/evict.c \
-	src/rx/engine/receive/expire.c \
 	src/rx/engine/receive/follow.c \
-	src/rx/engine/receive/icmp.c \
 	src/rx/engine/receive/lifecycle.c \
 	src/rx/engine/receive/lifecycle.h \
 	src/rx/engine/receive/lookup.c \
 	src/rx/engine/receive/receive.c \
 	src/rx/engine/receive/role.c \
 	src/rx/engine/receive/rx.h \
+	src/rx/engine/receive/rxdebug.c \
 	src/rx/engine/receive/services.c \
 	src/rx/engine/receive/shared.c \
-	src/rx/engine/receive/slow_calls.c \
 	src/rx/engine/receive/unvalidated.c \
 	src/rx/engine/receive/verify.h
 
 rx_sources += \
 	src/rx/engine/stream/calls.c \
 	src/rx/engine/stream/connpool.c \
-	src/rx/engine/stream/observer.c \
 	src/rx/engine/stream/observer.h \
-	src/rx/engine/stream/queues.c \
 	src/rx/engine/stream/read.c \
-	src/rx/engine/stream/serve.c \
-	src/rx/engine/stream/serve.h \
 	src/rx/engine/stream/stream.h \
 	src/rx/engine/stream/transfer.c \
 	src/rx/engine/stream/wait.c \
@@ -104,9 +85,6 @@ rx_sources += \
 rx_sources += \
 	src/rx/engine/public/endpoint.c \
 	src/rx/engine/public/engine.c \
-	src/rx/engine/public/fork.c \
-	src/rx/engine/public/settings.c \
-	src/rx/engine/public/settings.h \
 	src/rx/engine/public/stats.c
 
 rx_public_headers += \

@@ -24,7 +24,7 @@
 #include "engine/core/constants.h"
 #include "engine/core/refs.h"
 #include "engine/core/engine.h"
-#include "engine/observe/diag.h"
+#include "engine/receive/diag.h"
 #include "engine/send/effects.h"
 #include "engine/core/events.h"
 #include "engine/sched/jobs.h"

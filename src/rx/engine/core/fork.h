@@ -15,9 +15,6 @@
 /* How many times fork() was called on the way from the process of the first engine; relaxed. */
 extern _Atomic(unsigned) rxw_forks;
 
-/* Count in every child from now on, and forget there what its thread did. 0 or -RXW_ENOMEM. */
-int rxw_fork_watch(void);
-
 static inline unsigned rxw_generation(void)
 {
 	return atomic_load_explicit(&rxw_forks, memory_order_relaxed);

@@ -8,6 +8,8 @@
 #include "engine/core/fork.h"
 #include "engine/objects.h"
 
+#define SHARE_MIN 8 /* packets: with fewer a stream is very slow, and some loss costs less */
+
 _Atomic(unsigned) rxw_forks;
 
 void rxw_count_down(_Atomic(uint32_t) *count)
@@ -176,4 +178,44 @@ bool rxw_channel_wake(struct rxw_connection *c)
 		return false;
 	c->channel_woken = true;
 	return true;
+}
+
+void rxw_call_live(struct rxw_call *call)
+{
+	struct rxw_endpoint *ep = call->conn->ep;
+	uint32_t share;
+
+	if (call->live)
+		return;
+	call->live = true;
+	share = ep->room_packets / (atomic_fetch_add(&ep->live, 1) + 1);
+	rxw_pcall_limit_window(&call->p, share < SHARE_MIN ? SHARE_MIN : share);
+}
+
+void rxw_call_unlive(struct rxw_call *call)
+{
+	if (call->live)
+		rxw_count_down(&call->conn->ep->live);
+	call->live = false;
+}
+
+void rxw_call_relax(struct rxw_call *call)
+{
+	bool ended;
+
+	rxw_pcall_readable(&call->p, &ended);
+	if (ended)
+		rxw_call_unlive(call);
+	else
+		rxw_call_live(call);
+}
+
+void rxw_call_refuse(struct rxw_call *call, int32_t code)
+{
+	const struct rxw_service *service = call->conn->service;
+	bool removed = service && atomic_load(&service->removed);
+
+	if (!code)
+		code = removed ? RXW_INVALID_OPERATION : RXW_RESTARTING;
+	call->conn->ep->upcalls->finish(call, code);
 }

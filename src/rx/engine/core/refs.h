@@ -26,7 +26,7 @@ enum rxw_server {
 
 /*
  * Functions of higher modules that lower ones call. The endpoint has a pointer to the only table
- * (stream/serve.c).
+ * (public/endpoint.c).
  */
 struct rxw_upcalls {
 	/* The last reference was dropped. */
@@ -34,13 +34,8 @@ struct rxw_upcalls {
 	void (*free_connection)(struct rxw_connection *c); /* no lock held */
 	/* Runs the handler. Returns its result, or the reason why it did not run. */
 	int32_t (*serve)(struct rxw_call *call, enum rxw_server by);
-	/* Defers the call and queues it. True: the queue of its service has to be signalled. */
-	bool (*deliver)(struct rxw_call *call);
-	/*
-	 * Ends a call that no handler began with `code`; 0: with RXW_RESTARTING, or
-	 * RXW_INVALID_OPERATION if its service is removed.
-	 */
-	void (*refuse)(struct rxw_call *call, int32_t code);
+	/* Server: the handler returned `code`, or none began. Ends the stream or aborts the call. */
+	void (*finish)(struct rxw_call *call, int32_t code);
 	/* Runs a job and frees it. */
 	void (*verify)(struct rxw_verify_job *job);
 	/* Frees a job that no thread can run. */
@@ -90,5 +85,23 @@ void rxw_sleeper_remove(struct rxw_call *call);
  * lock. False: no caller waits, or one is awake already and will wake the next one.
  */
 bool rxw_channel_wake(struct rxw_connection *c);
+
+/*
+ * Connection's lock held: the call becomes active, and may advertise its share of the sockets'
+ * receive buffers; or it ceases to be.
+ */
+void rxw_call_live(struct rxw_call *call);
+void rxw_call_unlive(struct rxw_call *call);
+/*
+ * Connection's lock held: a server's call without a thread may be idle for long. Until it is
+ * written to, it takes no share of memory and of the sockets' buffers from others, unless it still
+ * receives.
+ */
+void rxw_call_relax(struct rxw_call *call);
+/*
+ * No lock held. Ends a call that no handler began with `code`; 0: with RXW_RESTARTING, or RXW_INVALID_OPERATION if
+ * its service is removed.
+ */
+void rxw_call_refuse(struct rxw_call *call, int32_t code);
 
 #endif

@@ -2,6 +2,8 @@
 /* System services: the clock, condition variables, threads and log lines. */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,12 +12,15 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/cancel.h"
 #include "common/clock.h"
 #include "common/held.h"
 #include "common/sigmask.h"
 #include "engine/objects.h"
+
+#define COLD __attribute__((cold))
 
 uint64_t rxw_now(void)
 {
@@ -137,7 +142,7 @@ void rxw_set_receiving(struct rxw_shard *s)
 	receiving = s;
 }
 
-__attribute__((cold)) unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE])
+COLD unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE])
 {
 	unsigned count = 0;
 	const char *at = list;
@@ -160,8 +165,7 @@ __attribute__((cold)) unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSI
 }
 
 /* The CPU of a thread by a list of them. False: the list names none. */
-__attribute__((cold)) static bool find_listed(const struct rxw_config *config, unsigned number,
-					      cpu_set_t *set)
+COLD static bool find_listed(const struct rxw_config *config, unsigned number, cpu_set_t *set)
 {
 	int cpus[CPU_SETSIZE];
 	unsigned count = rxw_cpu_list(config->affinity, cpus);
@@ -173,8 +177,7 @@ __attribute__((cold)) static bool find_listed(const struct rxw_config *config, u
 }
 
 /* Where a thread is placed. False: nowhere, it has the CPUs of the thread that creates it. */
-__attribute__((cold)) static bool find_thread_place(const struct rxw_endpoint *ep, unsigned ordinal,
-						    cpu_set_t *set)
+COLD static bool find_thread_place(const struct rxw_endpoint *ep, unsigned ordinal, cpu_set_t *set)
 {
 	unsigned number = ordinal & ~RXW_OF_SHARD;
 
@@ -187,6 +190,68 @@ __attribute__((cold)) static bool find_thread_place(const struct rxw_endpoint *e
 	else
 		CPU_SET(ep->cpu[number], set);
 	return true;
+}
+
+/* Placement of shards: one processor of its own for each, spread over the nodes of memory. */
+#define NODES_MOST 256u /* those with higher numbers count as node 0 */
+
+/* The node of each processor. */
+static COLD void read_nodes(const char *sys, uint8_t node[CPU_SETSIZE])
+{
+	int cpus[CPU_SETSIZE];
+	char text[1024];
+
+	memset(node, 0, CPU_SETSIZE);
+	for (unsigned n = 1; n < NODES_MOST; n++) {
+		ssize_t length;
+		int fd;
+
+		snprintf(text, sizeof(text), "%s/devices/system/node/node%u/cpulist", sys, n);
+		fd = open(text, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		length = read(fd, text, sizeof(text) - 1);
+		close(fd);
+		text[length > 0 ? length : 0] = '\0';
+		for (unsigned count = rxw_cpu_list(text, cpus); count > 0; count--)
+			node[cpus[count - 1]] = (uint8_t)n;
+	}
+}
+
+COLD void rxw_place(const char *sys, const cpu_set_t *allowed, unsigned count, uint16_t *cpu)
+{
+	uint8_t node[CPU_SETSIZE], used[CPU_SETSIZE] = {0}, used_in[NODES_MOST] = {0};
+
+	assert(CPU_COUNT(allowed) > 0);
+	read_nodes(sys, node);
+	for (unsigned i = 0; i < count; i++) {
+		unsigned least = UINT32_MAX;
+
+		for (unsigned c = 0; c < CPU_SETSIZE; c++) {
+			unsigned uses = (unsigned)used[c] << 8 | used_in[node[c]];
+
+			if (CPU_ISSET(c, allowed) && uses < least) {
+				least = uses;
+				cpu[i] = (uint16_t)c;
+			}
+		}
+		used[cpu[i]]++;
+		used_in[node[cpu[i]]]++;
+	}
+}
+
+COLD bool rxw_place_has_queues(const char *sys, unsigned count)
+{
+	char pattern[256];
+	glob_t found = {0};
+	bool any;
+
+	/* Only cards have a device. */
+	snprintf(pattern, sizeof(pattern), "%s/class/net/*/device/net/*/queues/rx-%u", sys,
+		 count - 1);
+	any = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
+	globfree(&found);
+	return any;
 }
 
 struct start {

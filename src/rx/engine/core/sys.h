@@ -42,6 +42,13 @@ void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
 /* The CPUs of a list such as "0-3,8", in its order. Returns how many; 0 for "auto". */
 unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE]);
 /*
+ * A processor for each of `count` shards, of those in `allowed`: each one once before any is used twice,
+ * spread over the NUMA nodes, the lowest number first. `sys`: "/sys", or a copy.
+ */
+void rxw_place(const char *sys, const cpu_set_t *allowed, unsigned count, uint16_t *cpu);
+/* A network card has `count` receive queues or more. */
+bool rxw_place_has_queues(const char *sys, unsigned count);
+/*
  * A library thread: signals are blocked, except those that it causes itself; it names itself, and
  * places itself by the configured affinity. With "auto", a thread of a shard has its CPU, with RXW_OF_SHARD + index as
  * `ordinal`, and the others may use all. It may have ended when this returns. 0, -RXW_ENOMEM, -RXW_ESYS.

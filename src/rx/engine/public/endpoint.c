@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions of endpoints: binding a port, starting shards, stopping gracefully. */
+/* The public functions of endpoints: binding a port, tunables, starting shards, stopping gracefully. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -9,22 +9,21 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/send/dispatch.h"
 #include "engine/core/fork.h"
-#include "engine/stream/serve.h"
+#include "engine/receive/verify.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/observe/trace.h"
 #include "proto/peer/validation.h"
 #include "engine/core/config.h"
-#include "engine/public/settings.h"
 #include "engine/core/constants.h"
-#include "engine/core/affinity.h"
 
 #define LINES_LOGGED 5u /* lines that clients cause in the log, per second */
 #define LOCAL_ANSWERS \
 	10000 /* a second: programs that list all connections send a request for each */
 #define MAX_AUTO_LISTENERS 8
+#define MTU_MOST	   8972u /* of a search: a packet of 9,000 bytes */
+#define PINNED		   4096u /* bytes that a packet pins, at most */
 #define SOURCE_TEXT	   "rxwire"
 #define AUTO_RCVBUF \
 	(32u        \
@@ -33,6 +32,69 @@
 /* Kernel memory of a full packet in a socket's queue: alone, and in a burst. */
 #define TRUE_SIZE	2304u
 #define TRUE_SIZE_BURST 1700u
+
+static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
+		       struct rxw_params *p)
+{
+	bool search;
+
+	p->window = (uint16_t)c->window;
+	p->initial_window = c->window < 16 ? (uint16_t)c->window : 16;
+	p->mtu = c->mtu;
+	p->mtu_auto = c->path_mtu == RXW_AUTO;
+	/* A size that somebody has set is not exceeded automatically. */
+	search = p->mtu_auto ? c->mtu == RXW_MTU_DEFAULT : c->path_mtu == RXW_ON;
+	p->mtu_ceiling = search ? rxw_max32(c->mtu, MTU_MOST) : c->mtu;
+	p->jumbo = c->jumbo == RXW_ON;
+	p->ecn = c->ecn != RXW_OFF;
+	p->dead = c->dead_ms * RXW_MS;
+	p->client_idle = c->idle_ms * RXW_MS;
+	p->server_idle = c->server_idle_ms * RXW_MS;
+	p->hard = c->hard_ms * RXW_MS;
+	p->ack_delay = 50 * RXW_MS;
+	p->call_memory = ep->constants.call_memory;
+	if (c->window > RXW_MAX_ACKS)
+		p->wide_memory = rxw_min64((uint64_t)c->window * PINNED, c->peer_memory);
+	p->conn_memory = 4 * rxw_max64(p->call_memory, p->wide_memory);
+	p->peer_memory = c->peer_memory;
+	p->sendq_high = ep->constants.sendq_packets;
+	/* A window in flight and one ready when the writer is woken keep the network busy. */
+	p->sendq_low = p->sendq_high * 2 / 3;
+	p->wake_packets = 64;
+	p->unread_packets = 256;
+	p->cc = rxw_config_controller(c, false);
+	p->cc_wide = rxw_config_controller(c, true);
+	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
+}
+
+/*
+ * Endpoint's lock held, or no other thread knows it: puts `c` into effect, apart from the limits of workers, and
+ * from what is fixed when threads and sockets are made. 0 or -RXW_ENOMEM.
+ */
+static int put_into_effect(struct rxw_endpoint *ep, const struct rxw_config *c)
+{
+	struct rxw_settings *made = calloc(1, sizeof(*made)), *before;
+
+	if (!made)
+		return -RXW_ENOMEM;
+	set_params(ep, c, &made->params);
+	atomic_init(&made->refs, 1);
+	rxw_peers_lock(ep);
+	before = ep->settings;
+	ep->settings = made;
+	rxw_peers_unlock(ep);
+	rxw_settings_unref(before);
+	atomic_store(&ep->window, c->window);
+	atomic_store(&ep->mtu, c->mtu);
+	atomic_store(&ep->connections_max, c->connections_max);
+	atomic_store(&ep->poll_us, c->poll_us);
+	rxw_unvalidated_lock(ep);
+	ep->debug_net_valid = c->debug_access == RXW_DEBUG_NET &&
+			      rxw_cidr_parse(&ep->debug_net, c->debug_clients);
+	rxw_unvalidated_unlock(ep);
+	atomic_store(&ep->debug_access, (unsigned)c->debug_access);
+	return 0;
+}
 
 /*
  * Two listeners on one CPU interrupt each other, and each batch is smaller. So CPUs that the process
@@ -49,7 +111,6 @@ static unsigned listeners_of(const struct rxw_endpoint *ep)
 	return cpus > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : cpus;
 }
 
-/* The other CPUs copy, receive, and run the application. */
 static void log_io(void *arg, int level, const char *line)
 {
 	rxw_log(arg, (enum rxw_log_level)level, "%s", line);
@@ -263,6 +324,15 @@ static void tear_down(struct rxw_endpoint *ep)
 	free(ep);
 }
 
+static const struct rxw_upcalls upcalls = {
+	.free_call = rxw_call_free,
+	.free_connection = rxw_conn_free,
+	.serve = rxw_serve_call,
+	.finish = rxw_stream_finish,
+	.verify = rxw_verify_job_run,
+	.cancel = rxw_verify_job_cancel,
+};
+
 static bool is_wildcard6(const struct rxw_addr *a)
 {
 	return a->u.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->u.in6.sin6_addr);
@@ -311,7 +381,7 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	}
 	ep->constants = *constants;
 	ep->engine = engine;
-	ep->upcalls = &rxw_upcalls;
+	ep->upcalls = &upcalls;
 	rxw_alive_begin(&ep->alive);
 	ep->server = o.server;
 	ep->paused = o.paused;
@@ -320,7 +390,7 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	pthread_mutex_init(&ep->lock, NULL);
 	rxw_mutex_init(&ep->peer_lock);
 	rxw_mutex_init(&ep->unvalidated_lock);
-	r = rxw_settings_apply(ep, &ep->config);
+	r = put_into_effect(ep, &ep->config);
 	if (r)
 		goto fail;
 	r = open_sockets(ep, &bind, &o);
@@ -342,6 +412,72 @@ fail:
 	tear_down(ep);
 	errno = saved;
 	return r;
+}
+
+/*
+ * May the tunable change while the endpoint exists? Threads and sockets are made with the others.
+ */
+static bool may_change_setting(const struct rxw_option *option)
+{
+	static const char *const fixed[] = {"listeners", "rcvbuf", "sndbuf",	 "gso",
+					    "gro",	 "io",	   "peer-memory"};
+
+	if (!strcmp(option->scope, "engine"))
+		return !strcmp(option->name, "log-level");
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (!strcmp(option->name, fixed[i]))
+			return false;
+	return true;
+}
+
+/* Endpoint's lock held. *threads: workers to start once it is released. */
+static int change_setting(struct rxw_endpoint *ep, const struct rxw_option *option,
+			  const char *value, unsigned *threads)
+{
+	struct rxw_config next = ep->config;
+	int r = rxw_config_set(&next, option->name, value, NULL, 0);
+
+	if (r)
+		return r;
+	if (!may_change_setting(option))
+		return -RXW_ESTATE;
+	r = put_into_effect(ep, &next);
+	if (r)
+		return r;
+	if (!strcmp(option->name, "log-level"))
+		atomic_store(&ep->engine->log_level, (unsigned)next.log_level);
+	*threads = rxw_workers_limit(ep, next.workers_max, next.queue);
+	/* Other threads read members that never change: only this one is stored. */
+	return rxw_config_set(&ep->config, option->name, value, NULL, 0);
+}
+
+int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value)
+{
+	const struct rxw_option *option = name ? rxw_config_option(name) : NULL;
+	unsigned threads = 0;
+	int r;
+
+	if (!endpoint || !name || !value)
+		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
+	if (!option)
+		return -RXW_ENAME;
+	pthread_mutex_lock(&endpoint->lock);
+	r = change_setting(endpoint, option, value, &threads);
+	pthread_mutex_unlock(&endpoint->lock);
+	rxw_workers_make(endpoint, threads);
+	return r;
+}
+
+int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_observer *observer)
+{
+	if (!endpoint || (observer && !observer->report))
+		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
+	atomic_store_explicit(&endpoint->observer, observer, memory_order_release);
+	return 0;
 }
 
 int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address,

@@ -1,16 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions of engines, which endpoints share. */
+/* The public functions of engines, which endpoints share; and what fork() changes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cancel.h"
 #include "common/cpus.h"
+#include "engine/receive/rx.h"
 #include "engine/sched/files.h"
+#include "engine/sched/sched.h"
 #include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/core/config.h"
 
 #define WIDE_PART 3 /* of the memory, for wide windows: the rest of its first half is for others */
+
+/*
+ * The only thread of the child. It may have been a thread of the library, or have collected packets
+ * that the parent sends.
+ */
+static void note_child(void)
+{
+	atomic_fetch_add_explicit(&rxw_forks, 1, memory_order_relaxed);
+	rxw_set_library_thread(NULL);
+	rxw_set_receiving(NULL);
+	rxw_clock_cache_set(0);
+	rxw_worker_forget();
+	rxw_callback_forget();
+	rxw_tx_forget();
+	rxw_role_forget();
+}
+
+static int watch_result;
+
+static void register_child_handler(void)
+{
+	watch_result = pthread_atfork(NULL, NULL, note_child) ? -RXW_ENOMEM : 0;
+}
+
+/* Counts in every child from now on, and forgets there what its thread did. 0 or -RXW_ENOMEM. */
+static int watch_all_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_child_handler);
+	return watch_result;
+}
 
 /*
  * One part of the pool for each CPU, of at least 8 MiB, since each leases some. Together they keep
@@ -39,7 +73,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 		return -RXW_ENOMEM;
 	e->generation = rxw_generation();
 	rxw_config_init(&e->config, sizeof(e->config));
-	r = rxw_fork_watch();
+	r = watch_all_forks();
 	if (r)
 		goto fail;
 	r = config ? rxw_config_adopt(&e->config, config) : 0;

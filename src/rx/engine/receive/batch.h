@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Private to rx/: the runs of one receive batch, grouped by connection so that each is locked once.
+ * Private to the module: the runs of one receive batch, grouped by connection so that each is locked once.
  */
 #ifndef RXW_ENGINE_BATCH_H
 #define RXW_ENGINE_BATCH_H
@@ -73,9 +73,5 @@ bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct
  * connection is seen every 15 s. Sets rx.reaped_at: to be called again a second after that.
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
-/* icmp.c: process ICMP errors about packets that were sent. */
-void rxw_shard_errors(struct rxw_shard *s);
-/* expire.c: run the timers that are due. */
-void rxw_timer_run(struct rxw_shard *s, uint64_t now);
 
 #endif

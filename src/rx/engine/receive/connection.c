@@ -5,7 +5,6 @@
 #include <rxwire/afs.h>
 
 #include "engine/receive/lifecycle.h"
-#include "engine/send/dispatch.h"
 #include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"

@@ -5,7 +5,6 @@
 
 #include "common/cancel.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -108,27 +107,6 @@ void rxw_call_free(struct rxw_call *call)
 	rxw_count_down(&c->ep->calls);
 	rxw_count_down(&c->calls);
 	rxw_conn_unref(c);
-}
-
-#define SHARE_MIN 8 /* packets: with fewer a stream is very slow, and some loss costs less */
-
-void rxw_call_live(struct rxw_call *call)
-{
-	struct rxw_endpoint *ep = call->conn->ep;
-	uint32_t share;
-
-	if (call->live)
-		return;
-	call->live = true;
-	share = ep->room_packets / (atomic_fetch_add(&ep->live, 1) + 1);
-	rxw_pcall_limit_window(&call->p, share < SHARE_MIN ? SHARE_MIN : share);
-}
-
-void rxw_call_unlive(struct rxw_call *call)
-{
-	if (call->live)
-		rxw_count_down(&call->conn->ep->live);
-	call->live = false;
 }
 
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)

@@ -42,12 +42,6 @@ void rxw_conn_release_idle(struct rxw_connection *c);
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
 /* The application ends the call, or it lacks memory: the peer is sent an ABORT. */
 void rxw_call_fail(struct rxw_call *call, int32_t code);
-/*
- * Connection's lock held: the call becomes active, and may advertise its share of the sockets'
- * receive buffers; or it ceases to be.
- */
-void rxw_call_live(struct rxw_call *call);
-void rxw_call_unlive(struct rxw_call *call);
 /* Connection's lock held, or no other thread knows it: it counts as one of a validated address. */
 void rxw_count_validated(struct rxw_connection *c);
 /* For struct rxw_upcalls. */

@@ -273,7 +273,7 @@ enum fate {
 
 /*
  * May the connection be removed? Those of unvalidated addresses expire earlier
- * (admit/unvalidated.c).
+ * (unvalidated.c).
  */
 static enum fate fate_of(struct rxw_connection *c, uint64_t now)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One receive batch, from the system call to the protocol core. A connection is locked
- * once for all its runs. */
+/*
+ * One receive batch, from the system call to the protocol core; ICMP errors, and the timers that are due after it. A
+ * connection is locked once for all its runs.
+ */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/rtt.h"
-#include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/receive/batch.h"
@@ -33,6 +34,10 @@
 #define COALESCED_MAX	128
 #define BACKLOG_MAX	256 /* messages that are read after a delay without another look at timers */
 #define HELD_MAX	112 /* replies that are sent in one system call */
+#define FIRE_ROOM	16 /* effects that one connection can cause; 4 of them by the protocol core */
+#define ERRORS_MAX	16
+/* Connections of a peer that are told, in each table; the others time out by themselves. */
+#define CONNS_MAX 16
 #define DEFERRED_MAX \
 	RXW_MS /* longest deferral until the socket is drained, by the times of batches */
 
@@ -299,6 +304,107 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
 		}
 	}
 	handle_groups(s, a, drained);
+}
+
+/* Connection's lock held. A writer that found no memory is told to try again. */
+static unsigned callback_effects(struct rxw_call *call)
+{
+	if (!call->events.starved)
+		return RXW_DO_CALLBACK;
+	call->events.starved = false;
+	if (!call->events.queued)
+		rxw_callback_note(call);
+	return RXW_DO_CALLBACK;
+}
+
+static void fire_timers(struct rxw_connection *c, struct rxw_effects *a)
+{
+	uint64_t now = a->out.now;
+	struct rxw_call *call;
+
+	if (rxw_effects_full(a) || a->room - a->count < FIRE_ROOM)
+		rxw_dispatch(a);
+	rxw_conn_lock(c);
+	for (unsigned i = 0; i < 4; i++) {
+		call = rxw_call_of(c->p.channel[i]);
+		if (call && call->tx.pace_at && call->tx.pace_at <= now) {
+			call->tx.pace_at = 0;
+			rxw_call_ref(call);
+			rxw_effects_add(a, call, RXW_DO_SEND);
+		}
+		if (call && rxw_pcall_deadline(&call->p) <= now)
+			rxw_pcall_timer(&call->p, &a->out);
+	}
+	if (rxw_pconn_deadline(&c->p) <= now)
+		rxw_pconn_timer(&c->p, &a->out);
+	while ((call = c->timer.callbacks) && a->room - a->count > 4) {
+		c->timer.callbacks = call->events.due_next;
+		call->events.due = false;
+		rxw_effects_add(a, call, callback_effects(call));
+	}
+	rxw_effects_collect(a, true);
+	/* Deadlines in the past do not make the wheel spin: the next check is one tick away. */
+	rxw_timer_recompute(c);
+	rxw_conn_unlock(c);
+}
+
+static void run_due_timers(struct rxw_shard *s, uint64_t now)
+{
+	struct rxw_effects a;
+
+	if (!rxw_timer_due(s, now))
+		return;
+	rxw_effects_init(&a, s, true);
+	a.out.now = now;
+	rxw_timer_expire(s, &a, fire_timers);
+	rxw_dispatch(&a);
+}
+
+/* Up to CONNS_MAX connections of one table with this peer, one reference each. */
+static unsigned conns_of_peer(struct rxw_shard *table, const struct rxw_addr *peer,
+			      struct rxw_connection **hit)
+{
+	unsigned n = 0;
+
+	rxw_table_lock(table);
+	for (struct rxw_pconn *p = rxw_conntable_of_peer(&table->table, peer); p && n < CONNS_MAX;
+	     p = p->links.peer_next) {
+		hit[n] = rxw_conn_of(p);
+		rxw_conn_ref(hit[n++]);
+	}
+	rxw_table_unlock(table);
+	return n;
+}
+
+/* Tell the peer's connections of one table. */
+static void tell_connections(struct rxw_shard *s, struct rxw_shard *table,
+			     const struct rxw_io_error *error)
+{
+	struct rxw_connection *hit[CONNS_MAX];
+	unsigned hits = conns_of_peer(table, &error->peer, hit);
+
+	for (unsigned k = 0; k < hits; k++) {
+		struct rxw_effects a;
+
+		rxw_effects_init(&a, s, false);
+		rxw_conn_lock(hit[k]);
+		rxw_pconn_icmp(&hit[k]->p, error->error, error->mtu, &a.out);
+		rxw_effects_collect(&a, true);
+		rxw_conn_unlock(hit[k]);
+		rxw_dispatch(&a);
+		rxw_conn_unref(hit[k]);
+	}
+}
+
+/* Of sockets that share a port, any may get the error, whichever sent the packet. */
+static void handle_io_errors(struct rxw_shard *s)
+{
+	struct rxw_io_error error[ERRORS_MAX];
+	unsigned n = rxw_io_errors(s->sock, error, ERRORS_MAX);
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned t = 0; t < s->ep->shard_count; t++)
+			tell_connections(s, &s->ep->shard[t], &error[i]);
 }
 
 /*
@@ -641,10 +747,10 @@ void rxw_receive_batch(struct rxw_shard *s)
 		update_refusing(s, 0, 0, true, now);
 	}
 	if (rxw_io_errors_pending(s->sock))
-		rxw_shard_errors(s);
+		handle_io_errors(s);
 	recycle_buffers(s, n > 0 ? (unsigned)n : 0, reserve);
 	if (!more) {
-		rxw_timer_run(s, now);
+		run_due_timers(s, now);
 		rxw_dispatch_held(s);
 	}
 	rxw_dispatch_callbacks(s);

@@ -6,7 +6,6 @@
 
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/send/dispatch.h"
 #include "engine/receive/batch.h"
 #include "engine/receive/verify.h"
 

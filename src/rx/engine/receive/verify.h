@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 
-struct rxw_auth_job;
 struct rxw_connection;
 struct rxw_effects;
 struct rxw_shard;
@@ -26,8 +25,6 @@ void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool r
 			bool drained);
 /* Both, without a role. */
 void rxw_verify_and_deliver(struct rxw_connection *c, struct rxw_verify_job *jobs);
-/* Do the work of an exchange, and verify the packets that waited for its key. */
-void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth);
 /* For struct rxw_upcalls: run a job and free it; free one that no thread can run. */
 void rxw_verify_job_run(struct rxw_verify_job *job);
 void rxw_verify_job_cancel(struct rxw_verify_job *job);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A queue of calls with events. A call has one entry, so memory is bounded by the calls. What is
+ * Completion queues: calls with events. A call has one entry, so memory is bounded by the calls. What is
  * reported is determined when the entry is taken out.
  */
 #include <assert.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/cancel.h"
+#include "common/sized.h"
+#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/sched/queue.h"
@@ -122,7 +126,7 @@ static bool uncount_sleepers(struct rxw_queue *q)
 }
 
 /*
- * Queue's lock held: the receiving thread stops waiting. wait_interruptibly() in rx/receive.c is the
+ * Queue's lock held: the receiving thread stops waiting. wait_interruptibly() in receive/receive.c is the
  * other side.
  */
 static void interrupt_receiver(struct rxw_queue *q)
@@ -219,7 +223,7 @@ void rxw_queue_leave(struct rxw_call *call)
 /* The call failed, or the endpoint stops, before the application has seen it. */
 static void discard_call(struct rxw_call *call)
 {
-	call->conn->ep->upcalls->refuse(call, 0);
+	rxw_call_refuse(call, 0);
 	rxw_conn_lock(call->conn);
 	rxw_queue_leave(call);
 	rxw_conn_unlock(call->conn);
@@ -625,4 +629,136 @@ void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service)
 		if (entry)
 			report_entry(q, entry, event.reserved, &event);
 	} while (entry);
+}
+
+/* Engine's lock held in both. */
+static void add_to_engine(struct rxw_queue *q)
+{
+	q->next = q->engine->queues;
+	q->link = &q->engine->queues;
+	if (q->next)
+		q->next->link = &q->next;
+	q->engine->queues = q;
+}
+
+static void remove_from_engine(struct rxw_queue *q)
+{
+	*q->link = q->next;
+	if (q->next)
+		q->next->link = q->link;
+}
+
+int rxw_queue_create(rxw_engine *engine, const struct rxw_queue_options *options, rxw_queue **queue)
+{
+	struct rxw_queue_options known;
+	struct rxw_queue *q;
+
+	if (!engine || !queue || (options && !sized_read(&known, sizeof(known), options)))
+		return -RXW_EINVAL;
+	if (rxw_engine_inherited(engine))
+		return -RXW_ESTATE;
+	*queue = NULL;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return -RXW_ENOMEM;
+	if (rxw_cond_init(&q->cond)) {
+		free(q);
+		return -RXW_ENOMEM;
+	}
+	rxw_mutex_init(&q->lock);
+	rxw_alive_begin(&q->alive);
+	q->engine = engine;
+	q->last = &q->first;
+	q->fd = -1;
+	pthread_mutex_lock(&engine->lock);
+	add_to_engine(q);
+	pthread_mutex_unlock(&engine->lock);
+	*queue = q;
+	return 0;
+}
+
+int rxw_queue_destroy(rxw_queue *queue)
+{
+	struct rxw_queue *q = queue;
+	bool waited_on, owed;
+	uint32_t users;
+	NOT_CANCELLED;
+
+	if (!q)
+		return 0;
+	rxw_check_alive(&q->alive, "the queue was destroyed before");
+	if (rxw_engine_inherited(q->engine)) {
+		if (q->fd >= 0)
+			close(q->fd);
+		q->fd = -1;
+		return 0;
+	}
+	rxw_queue_refuse(q, NULL);
+	users = atomic_load(&q->users);
+	if (users) {
+		rxw_log(q->engine, RXW_LOG_INFO,
+			"a queue is still in use by %u calls, services and waits for a channel",
+			users);
+		return -RXW_ESTATE;
+	}
+	/* A thread that has queued the last entry may be about to signal it. */
+	do {
+		pthread_mutex_lock(&q->lock);
+		waited_on = q->waiting || q->receiving;
+		owed = q->owed;
+		pthread_mutex_unlock(&q->lock);
+		if (waited_on) {
+			rxw_log(q->engine, RXW_LOG_INFO,
+				"a queue is still in use by a thread that waits at it");
+			return -RXW_ESTATE;
+		}
+		if (owed)
+			sched_yield();
+	} while (owed);
+	pthread_mutex_lock(&q->engine->lock);
+	remove_from_engine(q);
+	pthread_mutex_unlock(&q->engine->lock);
+	if (q->fd >= 0)
+		close(q->fd);
+	pthread_cond_destroy(&q->cond);
+	pthread_mutex_destroy(&q->lock);
+	rxw_alive_end(&q->alive);
+	free(q);
+	return 0;
+}
+
+int rxw_queue_fd(rxw_queue *queue)
+{
+	int fd;
+
+	if (!queue)
+		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
+	pthread_mutex_lock(&queue->lock);
+	if (queue->fd < 0) {
+		queue->fd = eventfd(queue->first ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+		queue->fd_set = queue->fd >= 0 && queue->first;
+	}
+	fd = queue->fd;
+	pthread_mutex_unlock(&queue->lock);
+	return fd < 0 ? -RXW_ESYS : fd;
+}
+
+int rxw_queue_post(rxw_queue *queue, void *arg)
+{
+	struct rxw_queue_post *post;
+
+	if (!queue)
+		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
+	post = calloc(1, sizeof(*post));
+	if (!post)
+		return -RXW_ENOMEM;
+	post->entry.kind = RXW_ENTRY_POST;
+	post->arg = arg;
+	if (rxw_queue_append(queue, &post->entry))
+		rxw_queue_signal(queue);
+	return 0;
 }

@@ -217,7 +217,7 @@ static void abandon_call(void *arg)
 	struct served *s = arg;
 
 	if (!atomic_load(&s->call->deferral.deferred))
-		s->ep->upcalls->refuse(s->call, RXW_USER_ABORT);
+		rxw_call_refuse(s->call, RXW_USER_ABORT);
 	/* With one lock: a thread that counted as idle in between would be relied on by the next call. */
 	rxw_workers_lock(s->ep);
 	s->ep->workers.idle++;
@@ -314,7 +314,7 @@ static __attribute__((cold)) void refuse_all(struct rxw_call *all)
 		struct rxw_call *call = all;
 
 		all = call->sched.next;
-		call->conn->ep->upcalls->refuse(call, 0);
+		rxw_call_refuse(call, 0);
 		rxw_call_unref(call);
 	}
 }

@@ -1,18 +1,105 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Carries out recorded effects without any lock: control packets, handlers, callbacks,
- * transmissions and wake-ups, in that order.
+ * Carries out recorded effects without any lock: control packets, handlers, transmissions, wake-ups and callbacks, in
+ * that order.
  */
 #include <unistd.h>
 
 #include "common/cancel.h"
-#include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/sched/quick.h"
 
 #define CALLBACK_SLICE RXW_MS /* ns: then the listener looks for packets */
+#define QUANTUM	       180u /* packets that a callback may write if other jobs wait for its thread */
 #define RELEASE_STEP 128 /* runs of a queue: more than a batch brings */
+
+static void call_back(struct rxw_call *call, rxw_call_fn fn, unsigned events, void *arg)
+{
+	struct rxw_called called = {call->conn->ep->engine, "callback", call->conn->p.service};
+
+	rxw_callback_enter();
+	pthread_cleanup_push(rxw_log_exit, &called);
+	fn(call, events, arg);
+	pthread_cleanup_pop(0);
+	rxw_callback_leave();
+}
+
+/*
+ * Runs the callback until no events are pending. With `quantum` it runs once: events that came
+ * meanwhile are reported by a further job.
+ */
+static void run_pending_callback(struct rxw_call *call, bool quantum)
+{
+	struct rxw_connection *c = call->conn;
+	bool handed_over = false;
+
+	rxw_conn_lock(c);
+	if (call->events.queue) {
+		struct rxw_queue *q = call->events.queue;
+		bool signal = call->events.pending && !call->ended && rxw_queue_put(call);
+
+		rxw_conn_unlock(c);
+		if (signal)
+			rxw_queue_signal(q);
+		return;
+	}
+	call->events.queued = false;
+	while (call->events.pending && !call->events.busy && !call->ended) {
+		rxw_call_fn fn = call->events.callback;
+		void *arg = call->events.arg;
+		unsigned events = rxw_events_now(call);
+
+		call->events.pending = false;
+		if (!fn || !events)
+			continue;
+		call->events.busy = true;
+		call->events.thread = pthread_self();
+		call->events.quantum_end = quantum ? rxw_pcall_next_seq(&call->p) + QUANTUM : 0;
+		rxw_conn_unlock(c);
+		call_back(call, fn, events, arg);
+		rxw_conn_lock(c);
+		assert(call->events.busy && pthread_equal(call->events.thread, pthread_self()));
+		call->events.pending |= rxw_callback_quantum_used(call);
+		call->events.quantum_end = 0;
+		call->events.busy = false;
+		/* The end of the call, or a change of its callback, may wait for this. */
+		pthread_cond_broadcast(&call->sleep.cond);
+		if (call->ended || !call->events.pending)
+			break;
+		handed_over = quantum || rxw_callback_seals_bulk(call);
+		if (handed_over) {
+			call->events.queued = true;
+			break;
+		}
+	}
+	rxw_conn_unlock(c);
+	if (handed_over)
+		rxw_callback_hand_over(call);
+}
+
+void rxw_callback_run_quantum(struct rxw_call *call)
+{
+	struct rxw_shard *s = rxw_home(call->conn);
+
+	assert(!rxw_receiving());
+	rxw_set_library_thread(s->ep);
+	/* Send everything at once: each burst by itself would wake the peer. */
+	rxw_tx_hold(s);
+	run_pending_callback(call, true);
+	rxw_tx_hold(NULL);
+	rxw_tx_run(s);
+	rxw_set_library_thread(NULL);
+}
+
+void rxw_callback_hand_over(struct rxw_call *call)
+{
+	if (rxw_verify_callback(call))
+		return;
+	rxw_conn_lock(call->conn);
+	rxw_timer_post_callback(call);
+	rxw_conn_unlock(call->conn);
+}
 
 void rxw_dispatch_held(struct rxw_shard *s)
 {
@@ -41,6 +128,83 @@ static void refill_record(struct rxw_effects *a)
 	}
 }
 
+static int32_t run_handler(struct rxw_call *call)
+{
+	const struct rxw_service *service = call->conn->service;
+	struct rxw_called called = {call->conn->ep->engine, "handler", service->id};
+	int32_t code;
+
+	pthread_cleanup_push(rxw_log_exit, &called);
+	code = service->handler(call, service->context);
+	pthread_cleanup_pop(0);
+	return code;
+}
+
+/* Connection's lock held. False: the call has failed, perhaps now, since the endpoint or the service ends. */
+static bool may_begin(struct rxw_call *call, struct rxw_out *out)
+{
+	const struct rxw_service *service = call->conn->service;
+	int32_t code = 0;
+
+	if (atomic_load(&call->conn->ep->stopping))
+		code = RXW_RESTARTING;
+	else if (service && atomic_load(&service->removed))
+		code = RXW_INVALID_OPERATION;
+	if (code && call->p.state == RXW_CS_PRECALL)
+		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, out);
+	return !call->p.error;
+}
+
+int32_t rxw_serve_call(struct rxw_call *call, enum rxw_server by)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_shard *s = rxw_home(c);
+	struct rxw_effects a;
+	int32_t code;
+
+	rxw_change_begin(&a, c);
+	if (may_begin(call, &a.out)) {
+		rxw_call_live(call);
+		rxw_pcall_attach(&call->p, &a.out);
+	}
+	code = call->p.error;
+	rxw_change_end(&a, c);
+	if (!code) {
+		rxw_count(by == RXW_BY_RECEIVER ? &s->handlers_inline : &s->handlers_worker, 1);
+		code = run_handler(call);
+		/* It may have been ended already; the caller of this function holds a reference. */
+		if (atomic_load(&call->deferral.deferred))
+			return 0;
+	}
+	if (by == RXW_BY_LISTENER)
+		rxw_tx_hold(s);
+	c->ep->upcalls->finish(call, code);
+	if (by == RXW_BY_LISTENER)
+		rxw_tx_hold(NULL);
+	return code;
+}
+
+/* Defers the call and queues it. True: the queue of its service has to be signalled. */
+static bool deliver_to_queue(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_effects a;
+	bool signal = false;
+
+	assert(!call->p.client && c->service->queue);
+	rxw_change_begin(&a, c);
+	if (may_begin(call, &a.out)) {
+		rxw_pcall_attach(&call->p, &a.out);
+		rxw_call_relax(call);
+		rxw_deferral_begin(call);
+		atomic_store(&call->events.fresh, true);
+		rxw_queue_join(call, c->service->queue, c->service->context);
+		signal = rxw_queue_put(call);
+	}
+	rxw_change_end(&a, c);
+	return signal;
+}
+
 /*
  * Runs a short handler on the receiving thread, where the rest of the batch and the socket wait for
  * it.
@@ -52,7 +216,7 @@ static void serve_inline(struct rxw_effects *a, struct rxw_call *call)
 	uint64_t after;
 
 	rxw_run_begin(&run, service, rxw_clock_cached());
-	call->conn->ep->upcalls->serve(call, RXW_BY_RECEIVER);
+	rxw_serve_call(call, RXW_BY_RECEIVER);
 	after = rxw_now();
 	rxw_clock_cache_set(after);
 	if (!rxw_run_end(&run, service, after))
@@ -82,7 +246,7 @@ static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 	}
 	code = rxw_busy_code(c->service);
 	if (code) {
-		c->ep->upcalls->refuse(call, code);
+		rxw_call_refuse(call, code);
 		return true;
 	}
 	rxw_effects_init(&b, a->shard, false);
@@ -98,7 +262,7 @@ static void attach_handler(struct rxw_effects *a, struct rxw_call *call)
 
 	assert(!call->p.client);
 	if (service && service->queue) {
-		if (call->conn->ep->upcalls->deliver(call))
+		if (deliver_to_queue(call))
 			rxw_effects_signal(a, service->queue);
 		return;
 	}
@@ -116,7 +280,7 @@ static void attach_handler(struct rxw_effects *a, struct rxw_call *call)
 	}
 	if (!refuse_without_room(a, call) &&
 	    !rxw_workers_add(call, a->receiver && a->shard->role.serves))
-		call->conn->ep->upcalls->refuse(call, 0);
+		rxw_call_refuse(call, 0);
 }
 
 static void wake_waiting_threads(struct rxw_effects *a, const struct rxw_effect *item)
@@ -181,7 +345,7 @@ static struct rxw_call *take_callback(struct rxw_shard *s)
 
 static void run_left_callback(struct rxw_call *call)
 {
-	rxw_callback_run(call);
+	run_pending_callback(call, false);
 	rxw_call_unref(call);
 	rxw_clock_cache_set(0); /* it may have run for long */
 }

@@ -115,11 +115,11 @@ static unsigned effects_of_events(struct rxw_effects *a, struct rxw_call *call, 
 }
 
 /*
- * Connection's lock held; takes over the reference. A batch leaves room for the usual effects of
+ * A batch leaves room for the usual effects of
  * one more connection. A peer that begins and ends many calls in one batch may cause more, and none
  * may be lost: the rest goes to the spill list.
  */
-static void add_effect(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
+void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo)
 {
 	if (a->count < a->room) {
 		a->item[a->count++] = (struct rxw_effect){
@@ -142,7 +142,7 @@ void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 	if (!todo)
 		return;
 	rxw_call_ref(call);
-	add_effect(a, call, todo);
+	rxw_effects_add(a, call, todo);
 }
 
 void rxw_effects_collect(struct rxw_effects *a, bool drained)
@@ -168,7 +168,7 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);
 		if (todo)
-			add_effect(a, call, todo);
+			rxw_effects_add(a, call, todo);
 		else /* Not the connection's last reference: the holder of the lock has one. */
 			rxw_call_unref(call);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Effects of protocol processing on connections: wake-ups, transmissions, handlers, callbacks. They
- * are recorded with a connection's lock held; dispatch.c carries them out once no lock is held.
+ * Effects of protocol processing on connections: wake-ups, transmissions, handlers, callbacks. They are recorded with a
+ * connection's lock held (effects.c), and carried out once no lock is held (dispatch.c).
  */
 #ifndef RXW_ENGINE_EFFECTS_H
 #define RXW_ENGINE_EFFECTS_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/core/refs.h"
 #include "proto/conn/conn.h"
 
 struct rxw_call;
@@ -101,11 +102,51 @@ bool rxw_effects_full(const struct rxw_effects *a);
  * has no more packets.
  */
 void rxw_effects_collect(struct rxw_effects *a, bool drained);
+/* One more effect of the call; takes over the reference. */
+void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo);
 /* Wake the reader of a call that was left asleep while more packets were coming. */
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call);
 /* The queue has to be signalled; the record signals one queue once. NULL: signal it now. */
 void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q);
 /* With the receive role: add the connection if it has deferred work. `now`: time of the batch. */
 void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
+
+/* --- dispatch.c; no lock is held --- */
+
+/*
+ * Carry out the record, in this order: control packets, handlers, transmissions, wake-ups, callbacks. A
+ * receiver leaves the callbacks to rxw_dispatch_callbacks(). The record is empty afterwards and may be used
+ * again.
+ */
+void rxw_dispatch(struct rxw_effects *a);
+/*
+ * Change a connection on a thread whose record is its own: initialize the record and take the lock; and later
+ * collect the events, release the lock, and carry the record out.
+ */
+void rxw_change_begin(struct rxw_effects *a, struct rxw_connection *c);
+void rxw_change_end(struct rxw_effects *a, struct rxw_connection *c);
+/*
+ * Receive role: run the callbacks that records have left, and send what they have written. A listener takes a
+ * slice of a millisecond: packets that came meanwhile do not wait for the callbacks of all calls.
+ */
+void rxw_dispatch_callbacks(struct rxw_shard *s);
+/* No thread receives any more: drop them. */
+void rxw_dispatch_forget(struct rxw_shard *s);
+/* Receive role: a step of releasing the queues of calls. */
+void rxw_release_step(struct rxw_shard *s);
+/* Receive role: send the control packets that rxw_effects_hold() kept. */
+void rxw_dispatch_held(struct rxw_shard *s);
+
+/*
+ * Leave the callback to a verifying thread, or to the next expiry of the timers if there is none.
+ */
+void rxw_callback_hand_over(struct rxw_call *call);
+/*
+ * On a verifying thread: run it once, for a quantum of packets. If it has to run again, other jobs
+ * run first.
+ */
+void rxw_callback_run_quantum(struct rxw_call *call);
+/* For struct rxw_upcalls: runs the handler. Returns its result, or the reason why it did not run. */
+int32_t rxw_serve_call(struct rxw_call *call, enum rxw_server by);
 
 #endif

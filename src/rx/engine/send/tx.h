@@ -50,10 +50,30 @@ struct rxw_shard_tx {
  * which rxw_tx_run() must follow, or NULL if the call was queued already.
  */
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
+/* Send what is queued for the shard, unless another thread is sending it. */
+void rxw_tx_run(struct rxw_shard *s);
 /*
- * Send role; no lock held. Sends one batch of the queue, in one system call if possible, and
- * records its effects. Returns another shard for which rxw_tx_run() must follow, or NULL. `brief`: without the
- * role, calls that are not bulk.
+ * From now on rxw_tx_run() of this thread only notes the shard; and send for all that were noted.
+ * The endpoints must exist until then.
+ */
+void rxw_tx_collect_begin(void);
+void rxw_tx_collect_end(void);
+/* In the child of a fork(): this thread collects and sends nothing, and is in no write(). */
+void rxw_tx_forget(void);
+/* This thread collects; it does not in a function that waits, which has to end that first. */
+bool rxw_tx_collecting(void);
+/* Postpone rxw_tx_run() of this thread on `s` (NULL: no longer). */
+void rxw_tx_hold(struct rxw_shard *s);
+/*
+ * This thread is in write() of the call (NULL: of none). Returns the previous value. A writer that
+ * sends for many others stops doing so before its own stream runs dry.
+ */
+struct rxw_call *rxw_tx_writing(struct rxw_call *call);
+
+/*
+ * Send role; no lock held. Sends one batch of the queue, in one system call if possible, and records its effects.
+ * Returns another shard for which rxw_tx_run() must follow, or NULL. `brief`: without the role, calls that are not
+ * bulk.
  */
 struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a, bool brief);
 /* Send control packets at once. No lock held. */

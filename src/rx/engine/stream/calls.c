@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions of calls: beginning, ending, events, and attributes. */
+/* The public functions of calls, and those for stubs: beginning, ending, events, and attributes. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,10 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/send/dispatch.h"
 #include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "engine/observe/flows.h"
+#include "engine/observe/trace.h"
 #include "engine/stream/observer.h"
 #include "proto/peer/event.h"
 
@@ -561,4 +560,57 @@ size_t rxw_call_packet_size(const rxw_call *call)
 	size = rxw_sealed_capacity(&c->auth.room, size - RXW_HEADER_SIZE);
 	rxw_conn_unlock(call->conn);
 	return size;
+}
+
+bool rxw_call_is_deferred(const rxw_call *call)
+{
+	return atomic_load(&call->deferral.deferred);
+}
+
+bool rxw_connection_is_inherited(const rxw_connection *connection)
+{
+	return rxw_conn_inherited(connection);
+}
+
+__attribute__((cold)) uint64_t rxw_connection_hard_timeout(rxw_connection *connection)
+{
+	uint64_t hard;
+
+	rxw_conn_lock(connection);
+	hard = connection->p.hard;
+	rxw_conn_unlock(connection);
+	return hard;
+}
+
+void rxw_call_note_served(rxw_call *call, uint64_t now)
+{
+	call->served = now;
+}
+
+void rxw_call_unlimit(rxw_call *call)
+{
+	call->w.unlimited = rxw_call_is_deferred(call);
+}
+
+ssize_t rxw_call_write_part(rxw_call *call, const void *data, size_t length, bool more)
+{
+	if (call && (more || !call->p.client))
+		return rxw_stream_write_more(call, data, length);
+	return rxw_call_write(call, data, length);
+}
+
+bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
+{
+	struct rxw_endpoint *ep = call->conn->ep;
+
+	if (rxw_endpoint_inherited(ep))
+		return false;
+	observed->observer = atomic_load_explicit(&ep->observer, memory_order_acquire);
+	if (!observed->observer)
+		return false;
+	observed->started_ns = call->started;
+	observed->served_ns = call->served;
+	observed->written = call->w.bytes;
+	observed->taken = call->r.bytes;
+	return true;
 }

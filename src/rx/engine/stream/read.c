@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/receive/lifecycle.h"
-#include "engine/send/dispatch.h"
 #include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -177,17 +176,6 @@ static void reclaim_lent(struct rxw_call *call)
 	report_consumed(call, true);
 }
 
-void rxw_stream_relax(struct rxw_call *call)
-{
-	bool ended;
-
-	rxw_pcall_readable(&call->p, &ended);
-	if (ended)
-		rxw_call_unlive(call);
-	else
-		rxw_call_live(call);
-}
-
 void rxw_stream_defer(struct rxw_call *call)
 {
 	call->flags |= RXW_CALL_NONBLOCK;
@@ -195,7 +183,7 @@ void rxw_stream_defer(struct rxw_call *call)
 	/* The peer may wait for the acknowledgement of what a short handler has read. */
 	report_consumed(call, true);
 	rxw_conn_lock(call->conn);
-	rxw_stream_relax(call);
+	rxw_call_relax(call);
 	rxw_conn_unlock(call->conn);
 }
 

@@ -65,12 +65,6 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
  */
 unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
 			uint64_t end);
-/*
- * Connection's lock held: a server's call without a thread may be idle for long. Until it is
- * written to, it takes no share of memory and of the sockets' buffers from others, unless it still
- * receives.
- */
-void rxw_stream_relax(struct rxw_call *call);
 /* Server: the call becomes a non-blocking one, on its handler's thread. */
 void rxw_stream_defer(struct rxw_call *call);
 /* Server: the handler returned `code`. Ends the stream or aborts the call. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting in blocking functions: asleep until woken, or receiving itself if that saves the wake-up.
+ * Waiting in blocking functions and at queues: asleep until woken, or receiving itself if that saves the wake-up.
  */
+#include <limits.h>
+
 #include "common/cancel.h"
-#include "engine/send/dispatch.h"
+#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/receive/verify.h"
@@ -258,4 +260,81 @@ unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, uns
 	if (s)
 		stop_receiving(q, s, left);
 	return n;
+}
+
+int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned max, int timeout_ms)
+{
+	uint64_t end = 0;
+
+	if (!queue || !events || !max || timeout_ms < -1)
+		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
+	if (timeout_ms && rxw_must_not_wait())
+		return -RXW_EDEADLK;
+	if (timeout_ms) {
+		rxw_tx_collect_end();
+		end = timeout_ms < 0 ? UINT64_MAX : rxw_now() + (unsigned)timeout_ms * RXW_MS;
+	}
+	return (int)rxw_wait_queue(queue, events, max > INT_MAX ? INT_MAX : max, end);
+}
+
+/*
+ * Takes entries one by one: fn() may end any call, also one whose entry is queued behind. Those that
+ * are queued when it begins, not later ones: the caller may have other work.
+ */
+static unsigned run_claimed(struct rxw_queue *q, struct rxw_queue_event *event, rxw_queue_fn fn,
+			    unsigned max)
+{
+	unsigned claim = rxw_queue_claim(q, max - 1), done = 0;
+
+	rxw_callback_enter();
+	do {
+		rxw_clock_cache_set(rxw_now()); /* fn() may have run for long */
+		fn(event);
+		done++;
+	} while (rxw_queue_take_claimed(q, event, &claim));
+	rxw_clock_cache_set(0);
+	rxw_callback_leave();
+	return done;
+}
+
+int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_ms)
+{
+	struct rxw_queue_event event;
+	int n;
+	NOT_CANCELLED; /* packets that fn() caused are sent at the end */
+
+	if (!fn || !max || !queue)
+		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
+	if (rxw_must_not_wait())
+		return -RXW_EDEADLK;
+	rxw_tx_collect_end();
+	n = rxw_queue_next(queue, &event, 1, timeout_ms);
+	if (n <= 0)
+		return n;
+	rxw_tx_collect_begin();
+	n = (int)run_claimed(queue, &event, fn, max > INT_MAX ? INT_MAX : max);
+	rxw_tx_collect_end();
+	return n;
+}
+
+/* Callbacks, and functions of rxw_queue_run(), are in a batch of their caller. */
+static bool may_batch(void)
+{
+	return !rxw_must_not_wait() && !rxw_on_library_thread(NULL);
+}
+
+void rxw_batch_begin(void)
+{
+	if (may_batch())
+		rxw_tx_collect_begin();
+}
+
+void rxw_batch_end(void)
+{
+	if (may_batch())
+		rxw_tx_collect_end();
 }

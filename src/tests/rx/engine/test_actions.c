@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Effects of the protocol core are carried out, even if they overflow the record. */
-#include "engine/send/dispatch.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"

@@ -5,7 +5,6 @@
 
 #include "arrival.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/receive/batch.h"
 #include "proto/peer/event.h"

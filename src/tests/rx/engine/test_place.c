@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/core/affinity.h"
+#include "engine/core/sys.h"
 #include "engine/objects.h"
 #include "io/io_sock.h"
 #include "tests/main.h"

@@ -3,7 +3,6 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "engine/send/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "tests/main.h"

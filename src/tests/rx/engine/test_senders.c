@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/wire.h"
-#include "engine/send/dispatch.h"
 #include "engine/objects.h"
 #include "tests/kernel.h"
 #include "tests/rx/api/harness.h"

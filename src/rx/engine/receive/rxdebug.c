@@ -66,7 +66,8 @@ static bool may_debug(struct rxw_endpoint *ep, const struct rxw_path *path, bool
 {
 	bool allowed;
 
-	switch ((enum rxw_debug_access)atomic_load_explicit(&ep->debug_access, memory_order_relaxed)) {
+	switch ((enum rxw_debug_access)atomic_load_explicit(&ep->debug_access,
+							    memory_order_relaxed)) {
 	case RXW_DEBUG_OFF:
 		return false;
 	case RXW_DEBUG_ANY:
@@ -565,9 +566,8 @@ static bool within_allowance(const struct request *request, const struct rxw_add
 	return allowed;
 }
 
-__attribute__((cold))
-bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
-		 struct rxw_ctl *ctl)
+__attribute__((cold)) bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run,
+				       uint64_t now, struct rxw_ctl *ctl)
 {
 	struct request request = {
 		.shard = s, .local = rxw_path_is_local(run->path), .now = now, .steps = STEPS};
