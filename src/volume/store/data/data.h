@@ -123,8 +123,11 @@ struct store_run;
 int store_run_begin(struct store_data *data, const struct store_owner *owner,
 		    const struct store_content *content, uint64_t offset,
 		    uint64_t (*number)(void *arg), void *arg, struct store_run **run);
+/* The number of the object that was made for the run; 0: it goes on in another one. */
+uint64_t store_run_made(const struct store_run *run);
 /* Gathered into writes of 256 KiB or more at aligned offsets, if the buffers allow it. */
 int store_run_write(struct store_run *run, const struct iovec *iov, int count);
+int store_run_put(struct store_run *run, const void *bytes, uint64_t length);
 /*
  * All bytes are handed to the operating system. *patch: what was written, to be freed. The run
  * stays until store_run_end(), so that no other run writes to its object.
@@ -185,5 +188,8 @@ ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int co
 			uint64_t offset, bool cached);
 void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length);
 void store_view_close(struct store_view *view);
+/* Add the bytes of an extent to a run, at which it has arrived. 0 or -errno. */
+int store_run_copy(struct store_view *view, const struct store_extent *extent,
+		   struct store_run *run);
 
 #endif

@@ -11,12 +11,13 @@
 #define CANDIDATES 16  /* objects that a run tries to go on in */
 #define LOOKS	   256 /* extents among which they are searched */
 #define SEEN_BITS  4096
+#define COPY_BYTES (1u << 20)
 
 /* One thread at a time. */
 struct store_run {
 	struct store_data *data;
 	struct data_object *object;
-	bool new;	 /* the object was made for this run */
+	uint64_t made;	 /* the number of the object, if it was made for this run; else 0 */
 	bool alone;	 /* all that was in the object before is flushed, or is being flushed */
 	uint64_t before; /* length of the object when the run began */
 	uint64_t start;	 /* the first byte of the run */
@@ -231,17 +232,24 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 		run->alone = !run->object->unflushed;
 		pthread_mutex_unlock(&data->lock);
 	} else {
-		uint64_t made = number(arg);
-		int rc = made ? data_create(data, owner, made, &run->object) : -EIO;
+		int rc;
+
+		run->made = number(arg);
+		rc = run->made ? data_create(data, owner, run->made, &run->object) : -EIO;
 
 		if (rc) {
 			free(run);
 			return rc;
 		}
-		run->new = run->alone = true;
+		run->alone = true;
 	}
 	*out = run;
 	return 0;
+}
+
+uint64_t store_run_made(const struct store_run *run)
+{
+	return run->made;
 }
 
 /* -- writing -- */
@@ -350,6 +358,37 @@ int store_run_write(struct store_run *run, const struct iovec *iov, int count)
 	return run->error;
 }
 
+int store_run_put(struct store_run *run, const void *bytes, uint64_t length)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+
+	return length ? store_run_write(run, &iov, 1) : 0;
+}
+
+int store_run_copy(struct store_view *view, const struct store_extent *extent,
+		   struct store_run *run)
+{
+	uint64_t at = extent->start, size = extent->end - extent->start;
+	uint8_t *buffer = malloc(size < COPY_BYTES ? size : COPY_BYTES);
+	int result = buffer ? 0 : -ENOMEM;
+
+	assert(extent->start < extent->end);
+	while (!result && at < extent->end) {
+		uint64_t left = extent->end - at;
+		struct iovec iov = {.iov_base = buffer,
+				    .iov_len = left < COPY_BYTES ? left : COPY_BYTES};
+		ssize_t got = store_view_read(view, &iov, 1, at, false);
+
+		if (got <= 0)
+			result = got ? (int)got : -EIO;
+		else
+			result = store_run_put(run, buffer, (uint64_t)got);
+		at += got > 0 ? (uint64_t)got : 0;
+	}
+	free(buffer);
+	return result;
+}
+
 /* -- ending -- */
 
 int store_run_finish(struct store_run *run, struct store_content *patch)
@@ -427,11 +466,11 @@ void store_run_end(struct store_run *run, bool kept)
 	bool empty = run->at == run->start;
 
 	return_gather_buffer(run);
-	if (!kept && !run->new && !empty)
+	if (!kept && !run->made && !empty)
 		cut_object_tail(data, object, run->before);
 	unclaim_object(data, object);
 	/* An object that nothing refers to is of no use. */
-	if (run->new && (!kept || empty))
+	if (run->made && (!kept || empty))
 		store_data_remove(data, &object->owner, object->number);
 	data_release(data, object);
 	free(run);

@@ -9,8 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "volume/store/txn/change.h"
+#include "volume/store/txn/lookup.h"
 #include "volume/store/txn/space.h"
-#include "volume/store/txn/writer.h"
 
 #define STEP_BYTES   (1u << 20)	     /* of a copy */
 #define STEP_EXTENTS STORE_VIEW_OPEN /* of a copy */
@@ -124,7 +125,8 @@ struct merge_op {
 	const struct store_fid *fid;
 	const struct store_content *window;
 	const struct store_owner *owner;
-	struct piece *piece;
+	struct store_run *run;
+	struct store_content patch; /* what the run wrote */
 };
 
 /*
@@ -133,13 +135,13 @@ struct merge_op {
  */
 static int check_copy_object(const struct merge_op *op, struct work *work, const struct node *node)
 {
-	uint64_t id = op->piece->patch.extent->object;
+	uint64_t id = op->patch.extent->object;
 	struct db_object object;
 	struct db *db;
-	int result = store_run_check(op->piece->run);
+	int result = store_run_check(op->run);
 
-	assert(op->piece->patch.count == 1);
-	if (result || op->piece->made)
+	assert(op->patch.count == 1);
+	if (result || store_run_made(op->run))
 		return result;
 	if (node->now->content.tail_object != id && !store_content_has(&node->now->content, id))
 		return -EAGAIN;
@@ -166,7 +168,7 @@ static int apply_merge(struct txn_op *txn, struct work *work)
 	if (!result)
 		result = store_content_copy(&node->now->content, &content);
 	if (!result)
-		result = store_content_merge(&content, &op->piece->patch);
+		result = store_content_merge(&content, &op->patch);
 	if (!result)
 		result = work_edit(work, node);
 	if (result) {
@@ -175,8 +177,8 @@ static int apply_merge(struct txn_op *txn, struct work *work)
 	}
 	store_content_free(&node->now->content);
 	node->now->content = content;
-	if (op->piece->made) {
-		struct db_object object = {.id = op->piece->made, .owner = *op->owner};
+	if (store_run_made(op->run)) {
+		struct db_object object = {.id = store_run_made(op->run), .owner = *op->owner};
 
 		work_object_made(work, &object);
 	}
@@ -198,55 +200,55 @@ static int copy_extent_pieces(const struct merge_pass *pass, struct store_view *
 		if (*pass->stop)
 			return -EINTR;
 		piece.end = piece.start + (left < PIECE_BYTES ? left : PIECE_BYTES);
-		result = writer_copy(view, &piece, run);
+		result = store_run_copy(view, &piece, run);
 	}
 	return result;
 }
 
 static int copy_merge_window(const struct merge_pass *pass, const struct found *found,
-			     const struct store_content *window, struct store_writer *writer)
+			     struct merge_op *op)
 {
+	const struct store_content *window = op->window;
 	const struct store_extent whole = {.start = window->extent[0].start,
 					   .end = window->extent[window->count - 1].end};
 	struct store_view *view;
-	int result = store_view_open(pass->core->data, &writer->owner, window,
-				     found->version->v.length, &view);
+	int result = store_view_open(pass->core->data, op->owner, window, found->version->v.length,
+				     &view);
 
 	if (result)
 		return result == -ENOENT ? -EAGAIN : result;
 	store_view_ahead(view, whole.start, whole.end - whole.start);
-	result = writer_run(writer, &writer->main, &found->version->content, whole.start);
+	result = store_run_begin(pass->core->data, op->owner, &found->version->content, whole.start,
+				 core_next_number, pass->core, &op->run);
 	if (!result)
-		result = copy_extent_pieces(pass, view, &whole, writer->main.run);
+		result = copy_extent_pieces(pass, view, &whole, op->run);
 	store_view_close(view);
 	if (!result)
-		result = store_run_finish(writer->main.run, &writer->main.patch);
+		result = store_run_finish(op->run, &op->patch);
 	/* By this thread, so that a flush for which others wait has no more to write. */
-	return result ? result : store_run_sync(writer->main.run);
+	return result ? result : store_run_sync(op->run);
 }
 
 static int merge_found_window(struct merge_pass *pass, const struct found *found,
 			      const struct store_content *window)
 {
-	struct store_writer writer = {
-		.core = pass->core,
-		.owner = {found->view.group, pass->fid.vnode, pass->fid.unique}};
+	const struct store_owner owner = {found->view.group, pass->fid.vnode, pass->fid.unique};
 	struct merge_op op = {.txn = {.apply = apply_merge},
 			      .fid = &pass->fid,
 			      .window = window,
-			      .owner = &writer.owner,
-			      .piece = &writer.main};
-	int result = copy_merge_window(pass, found, window, &writer);
+			      .owner = &owner};
+	int result = copy_merge_window(pass, found, &op);
 
 	assert(window->count > 1);
 	if (!result)
 		result = txn_run(pass->core->txn, &op.txn);
 	if (!result) {
 		pass->extents = window->count - 1;
-		pass->bytes = writer.main.patch.extent->end - writer.main.patch.extent->start;
+		pass->bytes = op.patch.extent->end - op.patch.extent->start;
 		pass->at += pass->bytes;
 	}
-	piece_end(&writer.main, !result);
+	store_content_free(&op.patch);
+	store_run_end(op.run, !result);
 	return result;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Volumes: look-up, creation, removal, names, state. */
-#include "volume/store/op/admin.h"
-
+/* Volumes: look-up, creation, removal, names, state, clones; and the last ids of users and groups. */
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -11,7 +9,8 @@
 
 #include "afs/volname.h"
 #include "volume/store/maint/keeper.h"
-#include "volume/store/op/adminop.h"
+#include "volume/store/op/op.h"
+#include "volume/store/txn/core.h"
 #include "volume/store/txn/space.h"
 
 #define FIRST_ID     536870912u
@@ -103,20 +102,27 @@ int admin_space(struct store *store, struct store_space *space)
 
 /* -- changing -- */
 
-int admin_run(struct store *store, struct admin_op *op,
-	      int (*apply)(struct txn_op *op, struct work *work))
+struct admin_op {
+	struct txn_op txn;
+	struct core *core;
+	uint32_t id;
+	enum store_type type;
+	const struct store_new_volume *new;
+	const struct store_volume *values;
+	const char *name;
+	unsigned mask;
+	bool (*permits)(void *arg, const struct store_acl *root);
+	void *arg;
+};
+
+/* Run the operation in a transaction of its own. */
+static int run_admin_op(struct store *store, struct admin_op *op,
+			int (*apply)(struct txn_op *op, struct work *work))
 {
 	op->core = core_of(store);
 	op->txn.apply = apply;
 	op->txn.alone = true;
 	return txn_run(op->core->txn, &op->txn);
-}
-
-int admin_find(struct work *work, uint32_t id, enum store_type type, struct workvol **volume)
-{
-	int result = work_any_volume(work, id, volume);
-
-	return !result && (*volume)->rec.type != type ? -EINVAL : result;
 }
 
 static int apply_volume_values(struct txn_op *txn, struct work *work)
@@ -151,7 +157,7 @@ int admin_set(struct store *store, const struct store_caller *caller, uint32_t i
 		return result;
 	if (rec.type != STORE_RW)
 		return -EROFS;
-	return caller->administrator ? admin_run(store, &op, apply_volume_values) : -EACCES;
+	return caller->administrator ? run_admin_op(store, &op, apply_volume_values) : -EACCES;
 }
 
 static int apply_offline(struct txn_op *txn, struct work *work)
@@ -172,7 +178,7 @@ int store_volume_offline(struct store *store, uint32_t id, const char *message)
 {
 	struct admin_op op = {.id = id, .name = message};
 
-	return admin_run(store, &op, apply_offline);
+	return run_admin_op(store, &op, apply_offline);
 }
 
 /* Whether the volume may be served. A volume whose root is damaged may: all calls to it fail. */
@@ -210,7 +216,7 @@ int store_volume_online(struct store *store, uint32_t id,
 {
 	struct admin_op op = {.id = id, .permits = permits, .arg = arg};
 
-	return admin_run(store, &op, apply_online);
+	return run_admin_op(store, &op, apply_online);
 }
 
 /* -- create -- */
@@ -401,7 +407,7 @@ int store_volume_create(struct store *store, const struct store_new_volume *new,
 
 	if (!afs_volume_name_has_room(new->name))
 		return -EINVAL;
-	result = admin_run(store, &op, apply_volume_creation);
+	result = run_admin_op(store, &op, apply_volume_creation);
 	if (!result)
 		*id = op.id;
 	return result;
@@ -456,9 +462,270 @@ static int apply_volume_removal(struct txn_op *txn, struct work *work)
 int store_volume_remove(struct store *store, uint32_t id)
 {
 	struct admin_op op = {.id = id};
-	int result = admin_run(store, &op, apply_volume_removal);
+	int result = run_admin_op(store, &op, apply_volume_removal);
 
 	if (!result)
 		keeper_wake(core_of(store)->keeper);
 	return result;
+}
+
+/* -- clones -- */
+
+/* A read-write volume; else -EINVAL. */
+static int find_read_write_volume(struct work *work, uint32_t id, struct workvol **volume)
+{
+	int result = work_any_volume(work, id, volume);
+
+	return !result && (*volume)->rec.type != STORE_RW ? -EINVAL : result;
+}
+
+static const char *choose_name_suffix(enum store_type type)
+{
+	return type == STORE_RO ? ".readonly" : type == STORE_BACKUP ? ".backup" : "";
+}
+
+static void compose_volume_name(char name[STORE_VOLNAME_MAX + 16], const char *base,
+				enum store_type type)
+{
+	snprintf(name, STORE_VOLNAME_MAX + 16, "%.*s%s", STORE_VOLNAME_MAX, base,
+		 choose_name_suffix(type));
+}
+
+/* The record of the clone, as it will be. `old`: of the one that it replaces, or NULL. */
+static void fill_clone_record(struct volrec *clone, const struct volrec *rw, enum store_type type,
+			      const struct volrec *old, uint32_t now)
+{
+	assert(type != STORE_RW && rw->type == STORE_RW);
+	*clone = *rw;
+	clone->id = rw->clone_id[type == STORE_BACKUP];
+	clone->type = (uint8_t)type;
+	/* An administrator may have had a reason, such as broken data, which only he can take back. */
+	clone->offline = old ? old->offline : 0;
+	memset(clone->message, 0, sizeof(clone->message));
+	if (old)
+		memcpy(clone->message, old->message, sizeof(clone->message));
+	for (int i = 0; i < 2; i++)
+		clone->clone_id[i] = clone->clone_epoch[i] = 0;
+	compose_volume_name(clone->name, rw->name, type);
+	/* Clients take another date for another content. */
+	clone->created = old && old->created >= now ? old->created + 1 : now;
+	clone->copied = old ? old->copied : now;
+	clone->cloned = now;
+}
+
+static int put_clone_record(struct work *work, struct db *db, struct workvol *rw,
+			    enum store_type type)
+{
+	int which = type == STORE_BACKUP;
+	struct db_prune prune = {.group = rw->rec.group, .epoch = rw->rec.clone_epoch[which]};
+	struct workvol *old;
+	struct volrec clone;
+	int result;
+
+	assert(rw->rec.type == STORE_RW);
+	if (!rw->rec.clone_epoch[which]) {
+		fill_clone_record(&clone, &rw->rec, type, NULL, work->now);
+		return work_volume_add(work, &clone);
+	}
+	result = work_any_volume(work, rw->rec.clone_id[which], &old);
+	if (!result)
+		result = db_prune_put(db, &prune);
+	if (result)
+		return result;
+	fill_clone_record(&clone, &rw->rec, type, &old->rec, work->now);
+	old->rec = clone;
+	old->changed = true;
+	return 0;
+}
+
+static int apply_clone(struct txn_op *txn, struct work *work)
+{
+	struct admin_op *op = (struct admin_op *)txn;
+	int which = op->type == STORE_BACKUP;
+	struct workvol *rw;
+	struct db *db;
+	int result = find_read_write_volume(work, op->id, &rw);
+
+	if (!result)
+		result = work_db(work, &db);
+	if (!result && rw->rec.epoch >= UINT32_MAX - 1)
+		result = -EFBIG;
+	/* Earlier versions made longer names. Its clone could not be named by clients. */
+	if (!result && !afs_volume_name_has_room(rw->rec.name))
+		result = -ENAMETOOLONG;
+	if (!result)
+		result = put_clone_record(work, db, rw, op->type);
+	if (result)
+		return result;
+	rw->rec.clone_epoch[which] = rw->rec.epoch++;
+	rw->rec.cloned = which ? work->now : rw->rec.cloned;
+	rw->changed = true;
+	op->id = rw->rec.clone_id[which];
+	return 0;
+}
+
+int store_volume_clone(struct store *store, uint32_t id, enum store_type type, uint32_t *clone)
+{
+	struct admin_op op = {.id = id, .type = type};
+	int result = type == STORE_RW ? -EINVAL : run_admin_op(store, &op, apply_clone);
+
+	if (result)
+		return result;
+	*clone = op.id;
+	keeper_wake(core_of(store)->keeper);
+	return 0;
+}
+
+/* -- names -- */
+
+static int apply_volume_rename(struct txn_op *txn, struct work *work)
+{
+	const struct admin_op *op = (const struct admin_op *)txn;
+	char name[STORE_VOLNAME_MAX + 16];
+	struct workvol *rw, *clone;
+	int result = find_read_write_volume(work, op->id, &rw);
+
+	if (!result)
+		result = work_volume_rename(work, rw, op->name);
+	for (int i = 0; i < 2 && !result; i++) {
+		if (!rw->rec.clone_epoch[i])
+			continue;
+		compose_volume_name(name, op->name, i ? STORE_BACKUP : STORE_RO);
+		result = work_any_volume(work, rw->rec.clone_id[i], &clone);
+		if (!result)
+			result = work_volume_rename(work, clone, name);
+		work->broken = result != 0;
+	}
+	return result;
+}
+
+int store_volume_rename(struct store *store, uint32_t id, const char *name)
+{
+	struct admin_op op = {.id = id, .name = name};
+
+	return afs_volume_name_has_room(name) ? run_admin_op(store, &op, apply_volume_rename)
+					      : -EINVAL;
+}
+
+/* -- changes -- */
+
+#define CHANGES 256 /* read at a time */
+
+/* Rows of vnodes that have changed again since are passed over. */
+static int report_change(struct db *db, uint32_t group, const struct db_change *change,
+			 int (*each)(void *arg, uint32_t vnode, bool gone), void *arg)
+{
+	struct vnode_key key = {.group = group, .vnode = change->vnode, .epoch = UINT32_MAX};
+	struct version *version;
+	int result = db_vnode_get(db, &key, &version);
+	bool gone, newest;
+
+	if (result == -ENOENT)
+		return 0;
+	if (result)
+		return result;
+	newest = version->epoch == change->epoch;
+	gone = !version->v.kind;
+	version_unref(version);
+	return newest ? each(arg, change->vnode, gone) : 0;
+}
+
+static int report_changes(struct db *db, const struct volrec *clone,
+			  int (*each)(void *arg, uint32_t vnode, bool gone), void *arg)
+{
+	struct db_change change[CHANGES];
+	struct db_change after = {.epoch = clone->epoch, .vnode = UINT32_MAX};
+	unsigned count;
+	int result;
+
+	do {
+		result = db_changes(db, clone->group, &after, UINT32_MAX, change, CHANGES, &count);
+		for (unsigned i = 0; i < count && !result; i++)
+			result = report_change(db, clone->group, &change[i], each, arg);
+		if (count)
+			after = change[count - 1];
+	} while (!result && count == CHANGES);
+	return result;
+}
+
+int store_volume_changes(struct store *store, uint32_t id,
+			 int (*each)(void *arg, uint32_t vnode, bool gone), void *arg)
+{
+	struct core *core = core_of(store);
+	struct volrec clone;
+	struct db *db;
+	int result = volumes_get(&core->volumes, id, &clone);
+
+	if (!result && clone.type == STORE_RW)
+		result = -EINVAL;
+	if (!result)
+		result = readers_get(core->readers, &db);
+	if (result)
+		return result;
+	result = report_changes(db, &clone, each, arg);
+	readers_put(core->readers, db);
+	return result;
+}
+
+/* -- the last ids of users and groups, for the case that their database is lost -- */
+
+#define USER  "user" /* numbers in the database */
+#define GROUP "group"
+
+struct note_op {
+	struct txn_op txn;
+	int32_t user, group;
+};
+
+static int raise_stored_number(struct db *db, const char *name, uint64_t value)
+{
+	uint64_t now = 0;
+	int result = db_number_get(db, name, &now);
+
+	if (result && result != -ENOENT)
+		return result;
+	return value > now ? db_number_put(db, name, value) : 0;
+}
+
+static int apply_id_note(struct txn_op *txn, struct work *work)
+{
+	const struct note_op *op = (const struct note_op *)txn;
+	struct db *db;
+	int result = work_db(work, &db);
+
+	if (!result)
+		result = raise_stored_number(db, USER, (uint64_t)op->user);
+	if (!result)
+		result = raise_stored_number(db, GROUP, (uint64_t) - (int64_t)op->group);
+	return result;
+}
+
+int store_note_ids(struct store *store, int32_t user, int32_t group)
+{
+	struct note_op op = {
+		.txn = {.apply = apply_id_note, .alone = true}, .user = user, .group = group};
+
+	return txn_run(core_of(store)->txn, &op.txn);
+}
+
+int store_noted_ids(struct store *store, int32_t *user, int32_t *group)
+{
+	struct core *core = core_of(store);
+	uint64_t last_user = 0, last_group = 0;
+	struct db *db;
+	int result = readers_get(core->readers, &db);
+
+	if (result)
+		return result;
+	result = db_number_get(db, USER, &last_user);
+	if (!result || result == -ENOENT)
+		result = db_number_get(db, GROUP, &last_group);
+	readers_put(core->readers, db);
+	if (result && result != -ENOENT)
+		return result;
+	if (last_user > INT32_MAX || last_group > INT32_MAX)
+		return -EIO;
+	*user = (int32_t)last_user;
+	*group = -(int32_t)last_group;
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading one version of a file, directory or link. */
-#include "volume/store/op/read.h"
+#include "volume/store/op/op.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Statuses and access lists. */
-#include "volume/store/op/status.h"
+#include "volume/store/op/op.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Taking the bytes of a StoreData. */
-#include "volume/store/op/write.h"
-
+/*
+ * StoreData: the bytes that a caller sends, and one transaction for them, which applies to the version that it finds. If that
+ * version needs something else first, for example fewer extents, it is prepared in the thread of the caller, and the
+ * transaction is tried again.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -10,12 +12,430 @@
 
 #include "volume/store/maint/keeper.h"
 #include "volume/store/maint/lost.h"
+#include "volume/store/maint/merge.h"
+#include "volume/store/op/op.h"
+#include "volume/store/txn/change.h"
+#include "volume/store/txn/lookup.h"
 #include "volume/store/txn/space.h"
-#include "volume/store/txn/writer.h"
 
 /* KiB that are promised to a writer ahead of its bytes: as many as have come, within these limits. */
 #define AHEAD_LEAST 64
 #define AHEAD_MOST  (16u << 10)
+
+#define MERGED	    3	/* extents that become one: more than a write adds */
+#define TRIES	    100 /* against endless races, which only a fault could cause */
+
+/* Results of the transaction. */
+#define COMMIT_RUN     1001 /* the bytes must be in an object */
+#define COMMIT_PREFIX  1002 /* so must be those of the small file */
+#define COMMIT_COMPACT 1003 /* the content has too many extents */
+#define COMMIT_MOVE    1004 /* the object that the run adds to is dead, which is final */
+
+/* A run of bytes that waits for its commit. */
+struct piece {
+	struct store_run *run; /* NULL: there is none */
+	struct store_content patch;
+};
+
+/* One thread at a time. */
+struct store_writer {
+	struct core *core;
+	struct store_caller caller; /* a copy, with `ids` of its own */
+	struct store_fid fid;
+	struct store_owner owner;
+	struct store_set set;
+	uint64_t offset, length, file_length, taken;
+	struct {
+		uint64_t growth, disk;
+	} need;		   /* KiB of the volume and of the disk that the whole store takes */
+	uint64_t promised; /* KiB by which the volume may grow; of need.growth */
+	uint64_t promise;  /* as volumes_take_back() wants it */
+	uint64_t reserved; /* KiB of the disk that were promised so far; of need.disk */
+	uint64_t room;	   /* of these, KiB that were not written yet */
+	uint8_t *buffer;   /* of `length` bytes, if they may become a small file; else NULL */
+	struct piece main;
+	bool finished; /* main.patch is complete */
+	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
+	struct piece prefix;
+	uint64_t prefix_of;
+	/* The bytes of neighbouring extents, as one that takes their place if they are still there. */
+	struct piece compact;
+	struct store_content window;	/* those extents */
+	unsigned missing;		/* times that an object of them could not be found */
+	bool prefix_used, compact_used; /* by the transaction */
+};
+
+/* -- pieces -- */
+
+static int begin_piece(struct store_writer *writer, struct piece *piece,
+		       const struct store_content *content, uint64_t offset)
+{
+	assert(!piece->run);
+	return store_run_begin(writer->core->data, &writer->owner, content, offset,
+			       core_next_number, writer->core, &piece->run);
+}
+
+/* All bytes of the piece are written; strict: on stable storage. */
+static int finish_piece(const struct store_writer *writer, struct piece *piece)
+{
+	int result = store_run_finish(piece->run, &piece->patch);
+
+	assert(piece->run);
+	/* Here, beside other writers, rather than in the transaction, for which all wait. */
+	if (!result && writer->core->durability == STORE_STRICT)
+		result = store_run_sync(piece->run);
+	return result;
+}
+
+/* `kept`: the commit refers to it. */
+static void end_piece(struct piece *piece, bool kept)
+{
+	store_content_free(&piece->patch);
+	store_run_end(piece->run, kept);
+	*piece = (struct piece){0};
+}
+
+/* -- the end of a writer -- */
+
+static void free_writer(struct store_writer *writer)
+{
+	volumes_take_back(&writer->core->volumes, writer->fid.volume, writer->promise,
+			  writer->promised);
+	space_give_back(writer->core, writer->room);
+	free(writer->buffer);
+	free((void *)(uintptr_t)writer->caller.ids);
+	free(writer);
+}
+
+static void end_writer(struct store_writer *writer, bool kept)
+{
+	end_piece(&writer->main, kept);
+	end_piece(&writer->prefix, kept && writer->prefix_used);
+	end_piece(&writer->compact, kept && writer->compact_used);
+	store_content_free(&writer->window);
+	free_writer(writer);
+}
+
+/* -- the contents of the new version -- */
+
+static const struct store_content no_content;
+
+struct write_op {
+	struct change_op base;
+	struct store_writer *writer;
+	struct store_status *status;
+	/* Lengths, for the version that was found. */
+	uint64_t kept, end, new_length;
+	uint32_t limit; /* extents that the new version may have */
+};
+
+struct outcome {
+	uint64_t small;
+	struct blob *blob;
+	struct store_content content;
+};
+
+static void drop_outcome(struct outcome *outcome)
+{
+	blob_unref(outcome->blob);
+	store_content_free(&outcome->content);
+}
+
+/* -- a small file -- */
+
+static bool covers_old_content(const struct write_op *op)
+{
+	return !op->writer->offset && op->end >= op->kept;
+}
+
+static int compose_small_content(const struct write_op *op, struct work *work,
+				 const struct node *node, struct outcome *outcome)
+{
+	const struct store_writer *writer = op->writer;
+	struct blob *old = NULL;
+	int result;
+
+	if (!op->new_length)
+		return 0;
+	outcome->blob = blob_new(op->new_length);
+	if (!outcome->blob)
+		return -ENOMEM;
+	memset(outcome->blob->bytes, 0, op->new_length);
+	if (node->now->v.small && !covers_old_content(op)) {
+		result = work_blob(work, node, &old);
+		if (result)
+			return result;
+		memcpy(outcome->blob->bytes, old->bytes,
+		       old->length < op->kept ? old->length : op->kept);
+		blob_unref(old);
+	}
+	assert(writer->offset + writer->length <= op->new_length);
+	memcpy(outcome->blob->bytes + writer->offset, writer->buffer, writer->length);
+	outcome->small = work_number(work);
+	return 0;
+}
+
+/* -- extents -- */
+
+/*
+ * A run may add to an object that its writer found in an older version. If the newest version no
+ * longer refers to it, the object is about to be removed, unless a clone refers to it.
+ */
+static bool may_extend_object(const struct piece *piece, const struct store_content *now)
+{
+	uint64_t id = piece->patch.count ? piece->patch.extent[0].object : 0;
+
+	return store_run_made(piece->run) || !id || now->tail_object == id ||
+	       store_content_has(now, id);
+}
+
+/* Copy the old contents up to op->kept. */
+static int take_old_content(const struct write_op *op, const struct node *node,
+			    struct outcome *outcome)
+{
+	struct store_writer *writer = op->writer;
+	const struct version *now = node->now;
+	int result;
+
+	if (covers_old_content(op))
+		return 0;
+	if (now->v.small) {
+		if (writer->prefix_of != now->v.small)
+			return COMMIT_PREFIX;
+		writer->prefix_used = true;
+		result = store_content_copy(&writer->prefix.patch, &outcome->content);
+	} else {
+		result = store_content_copy(&now->content, &outcome->content);
+		if (!result && store_content_shows(&now->content, &writer->window) &&
+		    may_extend_object(&writer->compact, &now->content)) {
+			writer->compact_used = true;
+			result = store_content_merge(&outcome->content, &writer->compact.patch);
+		}
+	}
+	if (!result && op->kept < now->v.length)
+		result = store_content_apply(&outcome->content, &no_content, op->kept, op->kept,
+					     op->kept, op->limit);
+	return result;
+}
+
+static int check_run_object(const struct write_op *op, struct work *work, const struct node *node)
+{
+	const struct piece *main = &op->writer->main;
+	struct db_object object;
+	struct db *db;
+	int result;
+
+	if (!main->run || store_run_made(main->run) || !main->patch.count)
+		return 0;
+	if (!may_extend_object(main, &node->now->content))
+		return COMMIT_MOVE;
+	result = work_db(work, &db);
+	if (!result)
+		result = db_object_get(db, main->patch.extent[0].object, &object);
+	if (!result)
+		return object.dead ? COMMIT_MOVE : 0;
+	return result == -ENOENT ? COMMIT_MOVE : result;
+}
+
+static int compose_extents(const struct write_op *op, struct work *work, const struct node *node,
+			   struct outcome *outcome)
+{
+	struct store_writer *writer = op->writer;
+	int result = check_run_object(op, work, node);
+
+	if (!result)
+		result = take_old_content(op, node, outcome);
+	if (!result && writer->main.run)
+		result = store_run_check(writer->main.run);
+	if (!result && writer->prefix_used)
+		result = store_run_check(writer->prefix.run);
+	if (!result && writer->compact_used)
+		result = store_run_check(writer->compact.run);
+	if (!result)
+		result = store_content_apply(&outcome->content, &writer->main.patch, writer->offset,
+					     op->end, op->new_length, op->limit);
+	return result == -E2BIG ? COMMIT_COMPACT : result;
+}
+
+static int compose_content(const struct write_op *op, struct work *work, const struct node *node,
+			   struct outcome *outcome)
+{
+	if (!op->writer->buffer)
+		return compose_extents(op, work, node, outcome);
+	if (op->new_length > op->writer->core->small_max ||
+	    (node->now->content.count && !covers_old_content(op)))
+		return COMMIT_RUN;
+	return compose_small_content(op, work, node, outcome);
+}
+
+/* -- the transaction -- */
+
+/* An object that the new version is the first to mention. */
+static void note_made_object(const struct store_writer *writer, struct work *work,
+			     const struct piece *piece)
+{
+	struct db_object object = {.id = piece->run ? store_run_made(piece->run) : 0,
+				   .owner = writer->owner};
+
+	if (object.id)
+		work_object_made(work, &object);
+}
+
+static void install_content(const struct write_op *op, struct work *work, struct node *node,
+			    struct outcome *outcome)
+{
+	struct version *now = node->now;
+	struct volrec *volume = &node->vol->rec;
+	uint64_t before = space_blocks(&now->v);
+	struct subject subject;
+
+	assert(node->now != node->base);
+	store_content_free(&now->content);
+	now->content = outcome->content;
+	now->v.small = outcome->small;
+	blob_unref(atomic_exchange(&now->blob, outcome->blob));
+	now->v.length = op->new_length;
+	volume->used_kib += space_blocks(&now->v) - before;
+	work_new_version(work, now);
+	now->v.author = op->base.caller->id;
+	now->v.server_mtime = work->now;
+	now->v.client_mtime =
+		op->writer->set.mask & STORE_SET_MTIME ? op->writer->set.mtime : work->now;
+	if (!op->base.caller->administrator)
+		now->v.mode &= (uint16_t)~06000u;
+	subject = change_subject(&op->base, node, node);
+	rights_apply(&subject, &op->writer->set, &now->v);
+	note_made_object(op->writer, work, &op->writer->main);
+	if (op->writer->prefix_used)
+		note_made_object(op->writer, work, &op->writer->prefix);
+	if (op->writer->compact_used)
+		note_made_object(op->writer, work, &op->writer->compact);
+	work->refers |= now->content.count > 0;
+	merge_note(op->base.core->merger, &op->writer->fid, &now->content, op->new_length, true);
+	work_volume_changed(work, node->vol);
+}
+
+/* The quota, if the file was cut meanwhile. Its bytes have their space, and holes need none. */
+static int check_growth_quota(const struct write_op *op, const struct node *node)
+{
+	uint64_t before = space_blocks(&node->now->v), after = space_blocks_of(op->new_length);
+	struct space_need need = {.spare = SPACE_SPARE, .promised = op->writer->promised};
+
+	if (after <= before)
+		return 0;
+	need.growth = after - before;
+	return space_check(op->base.core, &node->vol->rec, &need);
+}
+
+/* A list that is too long, because the file was cut, need not become shorter. */
+static uint32_t compute_extent_limit(const struct write_op *op, const struct node *node)
+{
+	uint32_t now = node->now->content.count, limit = store_extents_limit(op->new_length);
+
+	return now > limit ? now : limit;
+}
+
+static int apply_write(struct txn_op *txn, struct work *work)
+{
+	struct write_op *op = (struct write_op *)txn;
+	struct store_writer *writer = op->writer;
+	struct outcome outcome = {0};
+	struct subject subject;
+	struct node *node, *dir;
+	int result = change_find(work, op->base.caller, &writer->fid, &node);
+
+	writer->prefix_used = writer->compact_used = false;
+	if (!result && node->now->v.kind != STORE_FILE)
+		result = -EISDIR;
+	if (!result)
+		result = change_dir_of(work, node, &dir);
+	if (result)
+		return result;
+	subject = change_subject(&op->base, node, dir);
+	result = rights_set(&subject, &writer->set);
+	op->kept = node->now->v.length < writer->file_length ? node->now->v.length
+							     : writer->file_length;
+	op->end = writer->offset + writer->length;
+	op->new_length = op->kept > op->end ? op->kept : op->end;
+	op->limit = compute_extent_limit(op, node);
+	if (!result)
+		result = check_growth_quota(op, node);
+	if (!result)
+		result = compose_content(op, work, node, &outcome);
+	if (!result)
+		result = work_edit(work, node);
+	if (result) {
+		drop_outcome(&outcome);
+		return result;
+	}
+	install_content(op, work, node, &outcome);
+	op->base.changes->count = 0;
+	change_note(op->base.changes, node, false, false);
+	change_status(&op->base, node, dir, op->status);
+	return 0;
+}
+
+/* -- a content with too many extents -- */
+
+/* The first of the MERGED extents with the fewest bytes, holes included: those become zeros. */
+static uint32_t find_cheapest_window(const struct store_content *content)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i + MERGED <= content->count; i++) {
+		uint64_t bytes = content->extent[i + MERGED - 1].end - content->extent[i].start;
+
+		if (bytes < least) {
+			least = bytes;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static int copy_cheapest_window(struct store_writer *writer, const struct found *found)
+{
+	const struct store_content *content = &found->version->content;
+	const struct store_content window = {
+		.extent = content->extent + find_cheapest_window(content), .count = MERGED};
+	const struct store_extent whole = {.start = window.extent[0].start,
+					   .end = window.extent[MERGED - 1].end};
+	struct store_view *view;
+	int result = store_view_open(writer->core->data, &writer->owner, &window,
+				     found->version->v.length, &view);
+
+	assert(content->count >= MERGED);
+	if (result)
+		return result;
+	result = begin_piece(writer, &writer->compact, content, whole.start);
+	if (!result)
+		result = store_run_copy(view, &whole, writer->compact.run);
+	writer->core->bytes_copied += whole.end - whole.start;
+	store_view_close(view);
+	if (!result)
+		result = finish_piece(writer, &writer->compact);
+	return result ? result : store_content_copy(&window, &writer->window);
+}
+
+static int compact_content(struct store_writer *writer)
+{
+	struct found found;
+	int result;
+
+	end_piece(&writer->compact, false);
+	store_content_free(&writer->window);
+	result = lookup(writer->core, &writer->caller, &writer->fid, &found);
+	if (result)
+		return result;
+	if (found.version->content.count >= MERGED)
+		result = copy_cheapest_window(writer, &found);
+	lookup_end(&found);
+	/* Another commit has replaced that version: try again with the new one. */
+	if (result == -ENOENT)
+		result = ++writer->missing < TRIES ? 0 : -EIO;
+	return result;
+}
 
 /* -- begin -- */
 
@@ -29,16 +449,6 @@ static int copy_caller(struct store_caller *to, const struct store_caller *from)
 	*to = *from;
 	to->ids = ids;
 	return 0;
-}
-
-static void free_writer(struct store_writer *writer)
-{
-	volumes_take_back(&writer->core->volumes, writer->fid.volume, writer->promise,
-			  writer->promised);
-	space_give_back(writer->core, writer->room);
-	free(writer->buffer);
-	free((void *)(uintptr_t)writer->caller.ids);
-	free(writer);
 }
 
 static int check_write_rights(const struct found *found, const struct store_writer *writer)
@@ -164,8 +574,9 @@ static int prepare_writer(struct store_writer *writer, const struct found *found
 		writer->buffer = malloc(writer->length + 1);
 		return writer->buffer ? 0 : -ENOMEM;
 	}
-	return writer->length ? writer_run(writer, &writer->main, &version->content, writer->offset)
-			      : 0;
+	return writer->length
+		       ? begin_piece(writer, &writer->main, &version->content, writer->offset)
+		       : 0;
 }
 
 int write_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
@@ -201,6 +612,11 @@ int write_begin(struct store *store, const struct store_caller *caller, const st
 }
 
 /* -- bytes -- */
+
+static int translate_space_error(int result)
+{
+	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
+}
 
 static size_t sum_input_lengths(const struct iovec *iov, int count)
 {
@@ -244,7 +660,7 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 		note_written_bytes(writer, total);
 	}
 	writer->core->bytes_written += total;
-	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
+	return translate_space_error(result);
 }
 
 /* -- commit -- */
@@ -252,11 +668,12 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 /* Bytes that were taken for a small file go to an object. */
 static int move_buffer_to_run(struct store_writer *writer)
 {
-	static const struct store_content empty;
-	int result = writer->length ? writer_run(writer, &writer->main, &empty, writer->offset) : 0;
+	int result = writer->length
+			     ? begin_piece(writer, &writer->main, &no_content, writer->offset)
+			     : 0;
 
 	if (!result && writer->length)
-		result = writer_put(writer->main.run, writer->buffer, writer->length);
+		result = store_run_put(writer->main.run, writer->buffer, writer->length);
 	free(writer->buffer);
 	writer->buffer = NULL;
 	return result;
@@ -264,12 +681,11 @@ static int move_buffer_to_run(struct store_writer *writer)
 
 static int write_prefix_run(struct store_writer *writer, const struct blob *blob)
 {
-	static const struct store_content empty;
-	int result = writer_run(writer, &writer->prefix, &empty, 0);
+	int result = begin_piece(writer, &writer->prefix, &no_content, 0);
 
 	if (!result)
-		result = writer_put(writer->prefix.run, blob->bytes, blob->length);
-	return result ? result : writer_finish(writer, &writer->prefix);
+		result = store_run_put(writer->prefix.run, blob->bytes, blob->length);
+	return result ? result : finish_piece(writer, &writer->prefix);
 }
 
 /* The bytes of the small file go to an object. */
@@ -281,12 +697,11 @@ static int move_small_to_run(struct store_writer *writer)
 
 	if (result)
 		return result;
-	piece_end(&writer->prefix, false);
+	end_piece(&writer->prefix, false);
 	writer->prefix_of = found.version->v.small;
 	if (writer->prefix_of) {
 		result = lookup_blob(writer->core, &found, &blob);
 		if (!result) {
-			writer->prefix_length = blob->length;
 			result = write_prefix_run(writer, blob);
 			blob_unref(blob);
 		} else if (result == -EAGAIN) {
@@ -301,7 +716,6 @@ static int move_small_to_run(struct store_writer *writer)
 /* Bytes that the run added to an object go to a new one. The old one stays until its run ends. */
 static int move_run_to_new(struct store_writer *writer)
 {
-	static const struct store_content empty;
 	struct piece old = writer->main;
 	struct store_view *view;
 	int result = store_view_open(writer->core->data, &writer->owner, &old.patch,
@@ -310,26 +724,27 @@ static int move_run_to_new(struct store_writer *writer)
 	writer->main = (struct piece){0};
 	writer->finished = false;
 	if (!result) {
-		result = writer_run(writer, &writer->main, &empty, writer->offset);
+		result = begin_piece(writer, &writer->main, &no_content, writer->offset);
 		if (!result)
-			result = writer_copy(view, &old.patch.extent[0], writer->main.run);
+			result = store_run_copy(view, &old.patch.extent[0], writer->main.run);
 		store_view_close(view);
 	}
-	piece_end(&old, false);
+	end_piece(&old, false);
 	return result == -ENOENT ? -EIO : result;
 }
 
 static int commit_writer_once(struct store_writer *writer, struct store_status *status,
 			      struct store_changes *changes)
 {
+	struct write_op op = {.writer = writer, .status = status, .base.changes = changes};
 	int result = 0;
 
 	if (!writer->buffer && !writer->finished) {
 		if (writer->main.run)
-			result = writer_finish(writer, &writer->main);
+			result = finish_piece(writer, &writer->main);
 		writer->finished = true;
 	}
-	return result ? result : commit_run(writer, status, changes);
+	return result ? result : change_run(writer->core, &writer->caller, &op.base, apply_write);
 }
 
 static int commit_until_done(struct store_writer *writer, int result, struct store_status *status,
@@ -351,35 +766,34 @@ static int commit_until_done(struct store_writer *writer, int result, struct sto
 	}
 }
 
-static void end_writer(struct store_writer *writer, bool kept)
-{
-	piece_end(&writer->main, kept);
-	piece_end(&writer->prefix, kept && writer->prefix_used);
-	piece_end(&writer->compact, kept && writer->compact_used);
-	store_content_free(&writer->window);
-	free_writer(writer);
-}
-
-static int translate_space_error(int result)
-{
-	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
-}
-
 static bool is_commit_unfinished(int result)
 {
-	return result == COMMIT_RUN || result == COMMIT_PREFIX || result == COMMIT_COMPACT ||
-	       result == COMMIT_MOVE;
+	return result >= COMMIT_RUN && result <= COMMIT_MOVE;
 }
 
 /* An unfinished commit goes on, on a thread that may wait. */
-static int end_submitted_commit(struct store_writer *writer, int result)
+static void end_submitted_write(struct txn_op *txn)
 {
-	if (is_commit_unfinished(result)) {
+	struct store_writer *writer = ((struct write_op *)txn)->writer;
+
+	if (is_commit_unfinished(txn->result)) {
 		writer->caller.later = NULL;
-		return STORE_AGAIN;
+		txn->later->result = STORE_AGAIN;
+	} else {
+		end_writer(writer, !txn->result);
+		txn->later->result = translate_space_error(txn->result);
 	}
-	end_writer(writer, !result);
-	return translate_space_error(result);
+	free(txn);
+}
+
+/* The result of the transaction, or STORE_LATER: then another thread ends the writer. */
+static int submit_writer(struct store_writer *writer, struct store_status *status,
+			 struct store_changes *changes)
+{
+	struct write_op op = {.writer = writer, .status = status, .base.changes = changes};
+
+	return change_run_later(writer->core, &writer->caller, &op.base, sizeof(op), apply_write,
+				end_submitted_write);
 }
 
 int write_commit(struct store_writer *writer, struct store_status *status,
@@ -392,7 +806,7 @@ int write_commit(struct store_writer *writer, struct store_status *status,
 
 	if (writer->taken == writer->length) {
 		if (writer->buffer && !sync)
-			result = commit_later(writer, status, changes, end_submitted_commit);
+			result = submit_writer(writer, status, changes);
 		else
 			result = commit_writer_once(writer, status, changes);
 		if (result == STORE_LATER)

@@ -60,6 +60,12 @@ struct core {
 	_Atomic unsigned released; /* how often it was given up */
 };
 
+/* The number for a new object; for store_run_begin(). */
+static inline uint64_t core_next_number(void *core)
+{
+	return ++((struct core *)core)->numbers;
+}
+
 static inline struct core *core_of(struct store *store)
 {
 	return (struct core *)store;

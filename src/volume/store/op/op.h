@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The operations of struct store_ops, as the store has them; store.h has the other ones on volumes. */
+#ifndef STORE_OP_H
+#define STORE_OP_H
+
+#include "volume/interface.h"
+
+/* -- volumes -- */
+
+int admin_volume(struct store *store, uint32_t id, struct store_volume *volume);
+int admin_by_name(struct store *store, const char *name, struct store_volume *volume);
+int admin_next(struct store *store, uint32_t id, struct store_volume *volume);
+int admin_at(struct store *store, uint32_t at, struct store_volume *volume);
+void admin_totals(struct store *store, struct store_totals *totals);
+int admin_set(struct store *store, const struct store_caller *caller, uint32_t id, unsigned mask,
+	      const struct store_volume *volume);
+int admin_space(struct store *store, struct store_space *space);
+
+/* -- statuses and access lists -- */
+
+int status_get(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       struct store_status *status);
+void status_get_all(struct store *store, const struct store_caller *caller,
+		    const struct store_fid *fids, size_t count, struct store_status *statuses,
+		    int *results);
+int status_acl(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       struct store_acl *acl, struct store_status *status);
+int status_set(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       const struct store_set *set, struct store_status *status,
+	       struct store_changes *changes);
+int status_set_acl(struct store *store, const struct store_caller *caller,
+		   const struct store_fid *dir, const struct store_acl *acl,
+		   struct store_status *status, struct store_changes *changes);
+int status_change_acl(struct store *store, const struct store_caller *caller,
+		      const struct store_fid *dir, const struct store_acl *old,
+		      const struct store_acl *acl, struct store_status *status,
+		      struct store_changes *changes);
+
+/* -- reading one version -- */
+
+int read_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       struct store_reader **reader, struct store_status *status);
+ssize_t read_bytes(struct store_reader *reader, const struct iovec *iov, int count, uint64_t offset,
+		   unsigned flags);
+void read_ahead(struct store_reader *reader, uint64_t offset, uint64_t length);
+int read_end(struct store_reader *reader);
+
+/* -- names -- */
+
+int names_create(struct store *store, const struct store_caller *caller,
+		 const struct store_fid *dir, const char *name, enum store_kind kind,
+		 const char *text, const struct store_set *set, struct store_status *status,
+		 struct store_status *dir_status, struct store_changes *changes);
+int names_link(struct store *store, const struct store_caller *caller, const struct store_fid *dir,
+	       const char *name, const struct store_fid *existing, struct store_status *status,
+	       struct store_status *dir_status, struct store_changes *changes);
+int names_remove(struct store *store, const struct store_caller *caller,
+		 const struct store_fid *dir, const char *name, enum store_kind kind,
+		 struct store_status *dir_status, struct store_changes *changes);
+int names_rename(struct store *store, const struct store_caller *caller,
+		 const struct store_fid *old_dir, const char *old_name,
+		 const struct store_fid *new_dir, const char *new_name,
+		 struct store_status *old_status, struct store_status *new_status,
+		 struct store_changes *changes);
+
+/* -- the data of a file -- */
+
+int write_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+		const struct store_set *set, uint64_t offset, uint64_t length, uint64_t file_length,
+		struct store_writer **writer);
+int write_bytes(struct store_writer *writer, const struct iovec *iov, int count);
+int write_commit(struct store_writer *writer, struct store_status *status,
+		 struct store_changes *changes);
+void write_abort(struct store_writer *writer);
+
+#endif
