@@ -4,7 +4,8 @@
 #define AFS_DIRFORMAT_H
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "common/bytes.h"
 
 #define SLOTS	    64 /* per page */
 #define TAG	    1234
@@ -18,29 +19,6 @@
 #define VNODE	    4
 #define UNIQUE	    8
 #define NAME	    12
-
-/* Big-endian numbers. */
-static inline void put16(uint8_t *at, unsigned v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
-static inline void put32(uint8_t *at, uint32_t v)
-{
-	put16(at, v >> 16);
-	put16(at + 2, v & 0xffff);
-}
-
-static inline unsigned get16(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
-
-static inline uint32_t get32(const uint8_t *at)
-{
-	return (uint32_t)get16(at) << 16 | get16(at + 2);
-}
 
 /* Slots of an entry whose name has `length` bytes. */
 static inline unsigned slots_for(size_t length)

@@ -2,23 +2,22 @@
 /* Making, opening and closing a store. */
 #include "volume/store/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "volume/store/data/data_lost.h"
-#include "volume/store/disk/format.h"
-#include "volume/store/maint/keeper.h"
-#include "volume/store/maint/merge.h"
+#include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/lookup.h"
-#include "volume/store/maint/lost.h"
-#include "volume/store/txn/reserve.h"
+#include "volume/store/txn/space.h"
 
 #define MEMORY_DEFAULT ((size_t)64 << 20)
 #define FILES_DEFAULT  256
@@ -102,6 +101,84 @@ static int lock_store(const struct store_options *options, struct store_layer *l
 	return 0;
 }
 
+/* -- the file FORMAT, which says that a directory is a store, and which one -- */
+
+#define FORMAT_VERSION 2
+#define FORMAT_MAX     128
+#define FORMAT_NEW     "FORMAT.new"
+#define FORMAT_NAME    "FORMAT"
+
+static int make_random_uuid(uint8_t uuid[16])
+{
+	if (getrandom(uuid, 16, 0) != 16)
+		return -EIO;
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+	return 0;
+}
+
+/* Durably, with a new UUID. 0 or -errno. */
+static int write_format_file(struct store_layer *layer)
+{
+	char text[FORMAT_MAX];
+	uint8_t uuid[16];
+	struct store_file *file;
+	struct iovec iov = {.iov_base = text};
+	int result = make_random_uuid(uuid);
+	int at = snprintf(text, sizeof(text), "rxwire store %d\n", FORMAT_VERSION);
+	ssize_t done;
+
+	if (result)
+		return result;
+	for (int i = 0; i < 16; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", uuid[i]);
+	text[at++] = '\n';
+	assert(at < FORMAT_MAX);
+	iov.iov_len = (size_t)at;
+	result = layer->ops->open(layer, FORMAT_NEW, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
+	if (result)
+		return result;
+	done = layer->ops->pwritev(file, &iov, 1, 0);
+	result = done < 0 ? (int)done : layer->ops->sync(file);
+	layer->ops->close(file);
+	if (!result)
+		result = layer->ops->rename(layer, FORMAT_NEW, FORMAT_NAME);
+	return result ? result : layer->ops->sync_dir(layer, ".");
+}
+
+static int parse_format_text(const char *text, uint8_t uuid[16])
+{
+	unsigned version, byte;
+	int at = 0;
+
+	if (sscanf(text, "rxwire store %9u\n%n", &version, &at) != 1 || !at)
+		return -EBADMSG;
+	if (version != FORMAT_VERSION)
+		return version > FORMAT_VERSION ? -EPROTO : -ENOTSUP;
+	for (int i = 0; i < 16; i++, at += 2) {
+		if (sscanf(text + at, "%2x", &byte) != 1)
+			return -EBADMSG;
+		uuid[i] = (uint8_t)byte;
+	}
+	return 0;
+}
+
+/* -ENOENT, -EPROTO (a newer version), -ENOTSUP (an older one), -EBADMSG, -errno. */
+static int read_format_file(struct store_layer *layer, uint8_t uuid[16])
+{
+	char text[FORMAT_MAX] = "";
+	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
+	struct store_file *file;
+	int result = layer->ops->open(layer, FORMAT_NAME, 0, &file);
+	ssize_t done;
+
+	if (result)
+		return result;
+	done = layer->ops->preadv(file, &iov, 1, 0, false);
+	layer->ops->close(file);
+	return done < 0 ? (int)done : parse_format_text(text, uuid);
+}
+
 /* -- making -- */
 
 static int refuse_foreign_name(void *arg, const char *name, bool directory)
@@ -159,7 +236,7 @@ static int make_store_files(struct store_layer *layer, struct report *report)
 	if (!result)
 		result = layer->ops->sync_dir(layer, "meta");
 	if (!result)
-		result = format_write(layer);
+		result = write_format_file(layer);
 	return result > 0 ? -ENOSPC : result;
 }
 
@@ -199,7 +276,7 @@ int store_make(const struct store_options *options, char *message)
 
 static int check_store_format(const struct store_options *options, struct core *core, char *message)
 {
-	int result = format_read(core->layer, core->uuid);
+	int result = read_format_file(core->layer, core->uuid);
 
 	switch (result) {
 	case 0:

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "volume/store/data/data.h"
-#include "volume/store/db/parts.h"
+#include "volume/store/db/record.h"
 
 #define BYTES 600 /* of the model */
 

@@ -14,7 +14,7 @@
 #include "tests/main.h"
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
-#include "volume/store/txn/reserve.h"
+#include "volume/store/txn/space.h"
 
 #define LARGE 20000
 #define FULL  (24u << 20) /* bytes of a disk that is to become full */

@@ -91,22 +91,14 @@ struct store_data {
 	struct store_pin *oldest_pin, *newest_pin;
 };
 
-/* -- data_names.c: paths. -- */
+/* -- data_objects.c: paths -- */
 
 void data_path_new(uint64_t number, char path[DATA_PATH]);
 void data_path_named(const struct store_owner *owner, uint64_t number, char path[DATA_PATH]);
 /* The directory in which data_path_named() lies. */
 void data_path_block(const struct store_owner *owner, char path[DATA_PATH]);
-/* A directory, whose own name is on stable storage afterwards if it was missing. 0 or -errno. */
-int data_make_directory(struct store_layer *layer, const char *path, const char *parent);
-/* Move an object from "files/new" to its name. -ENOENT: it is at neither place. */
-int data_move(struct store_layer *layer, const struct store_owner *owner, uint64_t number);
-/* Flush the directory of named objects, or the one above it if it is gone. 0 or -errno. */
-int data_sync_block(struct store_layer *layer, const char *path);
-/* Remove an object wherever it is; 0 if it is missing. */
-int data_unlink(struct store_layer *layer, const struct store_owner *owner, uint64_t number);
 
-/* -- data_objects.c -- */
+/* -- data_objects.c: open objects -- */
 
 /* Get an object that exists: -ENOENT, ... To be given to data_release(). */
 int data_acquire(struct store_data *data, const struct store_owner *owner, uint64_t number,

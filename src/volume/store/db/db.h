@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The database: connections, tables and statements. The only part that knows SQLite. */
+/* The database: connections, tables and statements. Beside the VFS, the only part that knows SQLite. */
 #ifndef STORE_DB_H
 #define STORE_DB_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "volume/store/db/version.h"
-#include "volume/store/db/volrec.h"
+#include "volume/store/db/record.h"
 #include "volume/store/disk/report.h"
 
 /*
@@ -84,17 +79,11 @@ int db_vnode_delete(struct db *db, const struct vnode_key *key);
 typedef int (*db_row_fn)(void *arg, const struct vnode_key *key, const struct version *version);
 int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damaged, db_row_fn each,
 		  void *arg);
-/*
- * Rows of a group in the order of (vnode, epoch), from that of *key on; a damaged row has no
- * version.
- */
+/* Rows of a group in the order of (vnode, epoch), from that of *key on; a damaged row has no version. */
 int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, void *arg);
 /* The group with the smallest number above *group, of those that have rows. -ENOENT. */
 int db_group_next(struct db *db, uint32_t *group);
-/*
- * Up to `room` rows with after < (epoch, vnode) and epoch <= until, in this order. *count: how
- * many.
- */
+/* Up to `room` rows with after < (epoch, vnode) and epoch <= until, in this order. *count: how many. */
 struct db_change {
 	uint32_t epoch, vnode;
 };
@@ -188,5 +177,14 @@ int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed 
 int db_integrity(struct db *db, bool fast, void (*each)(void *arg, const char *line), void *arg);
 /* A statement that runs ends with -EINTR, unless it ends by itself. Any thread. */
 void db_interrupt(struct db *db);
+
+/* -- connections for reading, which threads borrow -- */
+
+struct readers;
+int readers_create(const struct db_options *options, unsigned count, struct readers **readers);
+void readers_destroy(struct readers *readers); /* NULL is allowed */
+/* Waits until one is free. It is opened when it is first needed: 0 or a result of db_open(). */
+int readers_get(struct readers *readers, struct db **db);
+void readers_put(struct readers *readers, struct db *db);
 
 #endif

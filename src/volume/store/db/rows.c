@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "volume/store/disk/bytes.h"
+#include "common/bytes.h"
 #include "volume/store/disk/crc.h"
 
 static sqlite3_stmt *bind_vnode_key(struct db *db, enum statement which,

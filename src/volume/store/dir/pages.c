@@ -17,7 +17,6 @@
 #include "afs/dirformat.h"
 #include "common/clock.h"
 #include "common/siphash.h"
-#include "volume/store/dir/pages_index.h"
 
 #define SLOT	    AFS_DIR_SLOT
 #define HEADER	    32 /* bytes of slot 0 */
@@ -28,6 +27,141 @@
 
 #define BLOCK	    32 /* pages */
 #define BLOCKS	    ((STORE_PAGES_MAX + BLOCK - 1) / BLOCK)
+
+/*
+ * -- an index: the chains of a large directory in compact arrays. A walk along a chain of 500 entries, each in
+ * another page, takes longer than all else that a change of the directory needs --
+ */
+
+/* A chain in reverse order: the entry at its head is the last one. */
+struct pages_chain {
+	unsigned refs; /* atomic */
+	uint32_t count, room;
+	struct pages_link {
+		uint16_t tag; /* equal for equal names */
+		uint16_t slot;
+	} link[];
+};
+
+/* Constant while more than one version of a directory refers to it. */
+struct pages_index {
+	atomic_uint refs;
+	struct pages_chain *chain[BUCKETS];
+};
+
+static void unref_chain(struct pages_chain *chain)
+{
+	if (chain && __atomic_fetch_sub(&chain->refs, 1, __ATOMIC_ACQ_REL) == 1)
+		free(chain);
+}
+
+/* Without entries, and with one reference. NULL: no memory. */
+static struct pages_index *new_index(void)
+{
+	struct pages_index *index = calloc(1, sizeof(*index));
+
+	if (index)
+		atomic_init(&index->refs, 1);
+	return index;
+}
+
+static struct pages_index *ref_index(struct pages_index *index)
+{
+	atomic_fetch_add_explicit(&index->refs, 1, memory_order_relaxed);
+	return index;
+}
+
+static void unref_index(struct pages_index *index)
+{
+	if (!index || atomic_fetch_sub_explicit(&index->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		unref_chain(index->chain[i]);
+	free(index);
+}
+
+/* An index with a single reference. */
+static bool get_own_index(struct pages_index **index)
+{
+	struct pages_index *old = *index;
+
+	if (atomic_load_explicit(&old->refs, memory_order_acquire) == 1)
+		return true;
+
+	struct pages_index *copy = new_index();
+
+	if (!copy)
+		return false;
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		copy->chain[i] = old->chain[i];
+		if (copy->chain[i])
+			__atomic_fetch_add(&copy->chain[i]->refs, 1, __ATOMIC_RELAXED);
+	}
+	*index = copy;
+	unref_index(old);
+	return true;
+}
+
+/*
+ * Make ready for one change of a chain: what others refer to is copied, and the reference *index
+ * replaced. False: no memory; nothing has changed.
+ */
+static bool prepare_chain(struct pages_index **index, unsigned chain)
+{
+	if (!get_own_index(index))
+		return false;
+
+	struct pages_chain **at = &(*index)->chain[chain], *old = *at, *copy;
+	uint32_t count = old ? old->count : 0, room = count + count / 4 + 4;
+
+	if (old && __atomic_load_n(&old->refs, __ATOMIC_ACQUIRE) == 1 && count < old->room)
+		return true;
+	copy = malloc(sizeof(*copy) + room * sizeof(copy->link[0]));
+	if (!copy)
+		return false;
+	copy->refs = 1;
+	copy->count = count;
+	copy->room = room;
+	if (count)
+		memcpy(copy->link, old->link, count * sizeof(copy->link[0]));
+	*at = copy;
+	unref_chain(old);
+	return true;
+}
+
+static void push_chain_link(struct pages_index *index, unsigned chain, uint16_t tag, uint16_t slot)
+{
+	struct pages_chain *to = index->chain[chain];
+
+	assert(to && to->count < to->room);
+	to->link[to->count++] = (struct pages_link){tag, slot};
+}
+
+static void cut_chain_link(struct pages_index *index, unsigned chain, uint32_t position)
+{
+	struct pages_chain *from = index->chain[chain];
+
+	assert(position < from->count);
+	from->count--;
+	memmove(&from->link[position], &from->link[position + 1],
+		(from->count - position) * sizeof(from->link[0]));
+}
+
+/* Of a chain that was filled from its head on. */
+static void reverse_chain(struct pages_index *index, unsigned chain)
+{
+	struct pages_chain *of = index->chain[chain];
+
+	assert(of->count > 0);
+	for (uint32_t i = 0, j = of->count - 1; i < j; i++, j--) {
+		struct pages_link link = of->link[i];
+
+		of->link[i] = of->link[j];
+		of->link[j] = link;
+	}
+}
+
+/* -- pages -- */
 
 /* Constant while more than one block refers to it. */
 struct page {
@@ -128,7 +262,7 @@ void store_pages_unref(struct store_pages *pages)
 		return;
 	for (unsigned b = 0; b < BLOCKS; b++)
 		unref_block(pages->block[b]);
-	pages_index_unref(pages->index);
+	unref_index(pages->index);
 	free(pages);
 }
 
@@ -142,7 +276,7 @@ struct store_pages *store_pages_fork(const struct store_pages *pages)
 	fork->count = pages->count;
 	fork->entries = pages->entries;
 	if (pages->index)
-		fork->index = pages_index_ref(pages->index);
+		fork->index = ref_index(pages->index);
 	for (unsigned b = 0; b < BLOCKS && pages->block[b]; b++) {
 		fork->block[b] = pages->block[b];
 		atomic_fetch_add_explicit(&fork->block[b]->refs, 1, memory_order_relaxed);
@@ -308,7 +442,7 @@ struct place {
 static void find_indexed_place(const struct store_pages *pages, const char *name,
 			       struct place *place)
 {
-	const struct pages_chain *chain = pages_index_chain(pages->index, place->chain);
+	const struct pages_chain *chain = pages->index->chain[place->chain];
 	uint16_t tag = compute_name_tag(name);
 
 	for (uint32_t i = chain ? chain->count : 0; i--;) {
@@ -433,14 +567,14 @@ static bool index_hash_chain(struct pages_index **index, const struct store_page
 	uint32_t count = 0;
 
 	for (; number; number = get16(get_slot_bytes(pages, number) + NEXT)) {
-		if (!pages_index_prepare(index, chain))
+		if (!prepare_chain(index, chain))
 			return false;
-		pages_index_push(*index, chain, compute_name_tag(get_slot_name(pages, number)),
-				 (uint16_t)number);
+		push_chain_link(*index, chain, compute_name_tag(get_slot_name(pages, number)),
+				(uint16_t)number);
 		count++;
 	}
 	if (count)
-		pages_index_reverse(*index, chain);
+		reverse_chain(*index, chain);
 	return true;
 }
 
@@ -450,11 +584,11 @@ static void index_large_directory(struct store_pages *pages)
 	if (pages->index || pages->count < INDEX_PAGES)
 		return;
 
-	struct pages_index *index = pages_index_new();
+	struct pages_index *index = new_index();
 
 	for (unsigned c = 0; index && c < BUCKETS; c++)
 		if (!index_hash_chain(&index, pages, c)) {
-			pages_index_unref(index);
+			unref_index(index);
 			return;
 		}
 	pages->index = index;
@@ -483,7 +617,7 @@ int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode,
 		return -EEXIST;
 	if (p == STORE_PAGES_MAX)
 		return -EFBIG;
-	if (pages->index && !pages_index_prepare(&pages->index, place.chain))
+	if (pages->index && !prepare_chain(&pages->index, place.chain))
 		return -ENOMEM;
 
 	uint8_t *head = get_own_page(pages, 0), *page = NULL;
@@ -504,8 +638,8 @@ int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode,
 	put16(first, number);
 	pages->entries++;
 	if (pages->index)
-		pages_index_push(pages->index, place.chain, compute_name_tag(name),
-				 (uint16_t)number);
+		push_chain_link(pages->index, place.chain, compute_name_tag(name),
+				(uint16_t)number);
 	index_large_directory(pages);
 	return 0;
 }
@@ -517,7 +651,7 @@ int store_pages_remove(struct store_pages *pages, const char *name)
 
 	if (!number || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return -ENOENT;
-	if (pages->index && !pages_index_prepare(&pages->index, place.chain))
+	if (pages->index && !prepare_chain(&pages->index, place.chain))
 		return -ENOMEM;
 
 	/* Page 0 has the beginning of the chain, and the number of free slots of the first pages. */
@@ -537,7 +671,7 @@ int store_pages_remove(struct store_pages *pages, const char *name)
 	mark_page_slots(pages, head, page, number, count, false);
 	pages->entries--;
 	if (pages->index)
-		pages_index_cut(pages->index, place.chain, place.position);
+		cut_chain_link(pages->index, place.chain, place.position);
 	return 0;
 }
 

@@ -6,7 +6,9 @@
 #ifndef STORE_LAYER_H
 #define STORE_LAYER_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -70,6 +72,25 @@ struct store_layer_ops {
 struct store_layer {
 	const struct store_layer_ops *ops;
 };
+
+/* The buffers of a call that are left: of the first one, `skip` bytes are done. */
+struct store_cursor {
+	const struct iovec *iov;
+	int count;
+	size_t skip;
+};
+
+static inline void store_cursor_skip(struct store_cursor *at, size_t bytes)
+{
+	bytes += at->skip;
+	while (at->count && bytes >= at->iov->iov_len) {
+		bytes -= at->iov->iov_len;
+		at->iov++;
+		at->count--;
+	}
+	assert(at->count || !bytes);
+	at->skip = bytes;
+}
 
 /* The directory `path`, which must exist, is not a link, and is closed to other users. */
 int store_layer_posix(const char *path, struct store_layer **layer);

@@ -154,27 +154,8 @@ static void layer_close(struct store_file *file)
 
 /* -- reading and writing -- */
 
-/* Buffers that are used up step by step. */
-struct cursor {
-	const struct iovec *iov;
-	int count;
-	size_t skip; /* bytes of iov[0] that are done */
-};
-
-static void advance_cursor(struct cursor *at, size_t bytes)
-{
-	bytes += at->skip;
-	while (at->count && bytes >= at->iov->iov_len) {
-		bytes -= at->iov->iov_len;
-		at->iov++;
-		at->count--;
-	}
-	assert(at->count || !bytes);
-	at->skip = bytes;
-}
-
 /* The next buffers for one system call. */
-static int collect_next_parts(const struct cursor *at, struct iovec part[PIECES])
+static int collect_next_parts(const struct store_cursor *at, struct iovec part[PIECES])
 {
 	int count = at->count < PIECES ? at->count : PIECES;
 
@@ -203,11 +184,11 @@ static ssize_t read_into_parts(int fd, const struct iovec *iov, int count, uint6
 static ssize_t layer_preadv(struct store_file *file, const struct iovec *iov, int count,
 			    uint64_t offset, bool cached)
 {
-	struct cursor at = {.iov = iov, .count = count};
+	struct store_cursor at = {.iov = iov, .count = count};
 	struct iovec part[PIECES];
 	size_t done = 0;
 
-	advance_cursor(&at, 0);
+	store_cursor_skip(&at, 0);
 	while (at.count) {
 		int parts = collect_next_parts(&at, part);
 		ssize_t n =
@@ -218,7 +199,7 @@ static ssize_t layer_preadv(struct store_file *file, const struct iovec *iov, in
 		if (n < 0)
 			return n;
 		done += (size_t)n;
-		advance_cursor(&at, (size_t)n);
+		store_cursor_skip(&at, (size_t)n);
 	}
 	return (ssize_t)done;
 }
@@ -226,11 +207,11 @@ static ssize_t layer_preadv(struct store_file *file, const struct iovec *iov, in
 static ssize_t layer_pwritev(struct store_file *file, const struct iovec *iov, int count,
 			     uint64_t offset)
 {
-	struct cursor at = {.iov = iov, .count = count};
+	struct store_cursor at = {.iov = iov, .count = count};
 	struct iovec part[PIECES];
 	size_t done = 0;
 
-	advance_cursor(&at, 0);
+	store_cursor_skip(&at, 0);
 	while (at.count) {
 		int parts = collect_next_parts(&at, part);
 		ssize_t n = pwritev(get_descriptor(file), part, parts, (off_t)(offset + done));
@@ -240,7 +221,7 @@ static ssize_t layer_pwritev(struct store_file *file, const struct iovec *iov, i
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
 		done += (size_t)n;
-		advance_cursor(&at, (size_t)n);
+		store_cursor_skip(&at, (size_t)n);
 	}
 	return (ssize_t)done;
 }

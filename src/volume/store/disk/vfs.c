@@ -12,8 +12,7 @@
 #include <time.h>
 #include <sqlite3.h>
 
-#include "volume/store/disk/logfile.h"
-#include "volume/store/disk/mark.h"
+#include "volume/store/disk/wal.h"
 
 #define DATABASE "meta/db"
 #define LOG	 "meta/db-wal"
@@ -41,8 +40,7 @@ struct store_vfs {
 	pthread_mutex_t lock;
 	struct locks locks;
 	struct index index;
-	struct store_mark *mark; /* these have locks of their own */
-	struct store_logfile *logfile;
+	struct store_wal *wal; /* has locks of its own */
 };
 
 /* An open file of one connection: SQLite uses it in one thread at a time. */
@@ -90,9 +88,7 @@ static int file_close(sqlite3_file *base)
 /* Bytes of the log that SQLite wrote, but that are not in the file yet. */
 static int settle_log_bytes(struct file *f, uint64_t offset, size_t size)
 {
-	if (f->log && store_mark_lost(f->vfs->mark))
-		return -ENOTRECOVERABLE;
-	return f->log ? store_logfile_settle(f->vfs->logfile, f->file, offset, size) : 0;
+	return f->log ? store_wal_settle(f->vfs->wal, f->file, offset, size) : 0;
 }
 
 static int file_read(sqlite3_file *base, void *data, int size, sqlite3_int64 offset)
@@ -117,10 +113,8 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 	ssize_t n;
 
 	if (f->log) {
-		int rc = store_mark_lost(f->vfs->mark)
-				 ? -ENOTRECOVERABLE
-				 : store_logfile_write(f->vfs->logfile, f->file, data, (size_t)size,
-						       (uint64_t)offset);
+		int rc =
+			store_wal_write(f->vfs->wal, f->file, data, (size_t)size, (uint64_t)offset);
 
 		return rc ? translate_layer_error(rc, SQLITE_IOERR_WRITE) : SQLITE_OK;
 	}
@@ -135,7 +129,7 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 	int rc;
 
 	if (f->log)
-		rc = store_logfile_truncate(f->vfs->logfile, f->file, (uint64_t)size);
+		rc = store_wal_truncate(f->vfs->wal, f->file, (uint64_t)size);
 	else
 		rc = f->vfs->layer->ops->truncate(f->file, (uint64_t)size);
 	return rc ? translate_layer_error(rc, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
@@ -149,7 +143,7 @@ static int file_sync(sqlite3_file *base, int flags)
 
 	(void)flags;
 	if (!rc)
-		rc = f->log ? store_mark_flush(f->vfs->mark, f->file) : ops->sync(f->file);
+		rc = f->log ? store_wal_flush(f->vfs->wal, f->file) : ops->sync(f->file);
 	if (!rc && f->created) {
 		rc = ops->sync_dir(f->vfs->layer, "meta");
 		f->created = rc != 0;
@@ -447,7 +441,7 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int sync)
 	if (rc == -ENOENT)
 		return SQLITE_IOERR_DELETE_NOENT;
 	if (!rc && strcmp(path, LOG) == 0)
-		store_logfile_removed(vfs->logfile);
+		store_wal_removed(vfs->wal);
 	if (!rc && sync)
 		rc = vfs->layer->ops->sync_dir(vfs->layer, "meta");
 	return rc ? translate_layer_error(rc, SQLITE_IOERR_DELETE) : SQLITE_OK;
@@ -549,14 +543,12 @@ int store_vfs_create(struct store_layer *layer, int (*before_log_sync)(void *arg
 		.xGetLastError = vfs_last_error,
 		.xCurrentTimeInt64 = vfs_time,
 	};
-	if (store_mark_create(layer, "meta/mark", LOG, before_log_sync, arg, &vfs->mark) == 0) {
-		vfs->logfile = store_logfile_create(vfs->mark);
-		if (vfs->logfile && sqlite3_vfs_register(&vfs->base, 0) == SQLITE_OK) {
+	if (store_wal_create(layer, "meta/mark", LOG, before_log_sync, arg, &vfs->wal) == 0) {
+		if (sqlite3_vfs_register(&vfs->base, 0) == SQLITE_OK) {
 			*out = vfs;
 			return 0;
 		}
-		store_logfile_destroy(vfs->logfile);
-		store_mark_destroy(vfs->mark);
+		store_wal_destroy(vfs->wal);
 	}
 	pthread_mutex_destroy(&vfs->lock);
 	free(vfs);
@@ -568,8 +560,7 @@ void store_vfs_destroy(struct store_vfs *vfs)
 	if (!vfs)
 		return;
 	sqlite3_vfs_unregister(&vfs->base);
-	store_logfile_destroy(vfs->logfile);
-	store_mark_destroy(vfs->mark);
+	store_wal_destroy(vfs->wal);
 	pthread_mutex_destroy(&vfs->lock);
 	free(vfs);
 }
@@ -581,31 +572,30 @@ const char *store_vfs_name(const struct store_vfs *vfs)
 
 int store_vfs_recover(struct store_vfs *vfs, enum store_past *past)
 {
-	return store_mark_recover(vfs->mark, past);
+	return store_wal_recover(vfs->wal, past);
 }
 
 int store_vfs_begin(struct store_vfs *vfs, bool strict)
 {
-	store_logfile_ahead(vfs->logfile, strict);
-	return store_mark_begin(vfs->mark, strict);
+	return store_wal_begin(vfs->wal, strict);
 }
 
 int store_vfs_mark(struct store_vfs *vfs)
 {
-	return store_mark_move(vfs->mark);
+	return store_wal_move(vfs->wal);
 }
 
 int store_vfs_emptied(struct store_vfs *vfs)
 {
-	return store_mark_emptied(vfs->mark);
+	return store_wal_emptied(vfs->wal);
 }
 
 int store_vfs_end(struct store_vfs *vfs)
 {
-	return store_mark_end(vfs->mark);
+	return store_wal_end(vfs->wal);
 }
 
 uint64_t store_vfs_log_size(const struct store_vfs *vfs)
 {
-	return store_mark_log_size(vfs->mark);
+	return store_wal_size(vfs->wal);
 }

@@ -1,21 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks that a store is sound: the database, and the agreement of database and files. */
+/* Checks that a store is sound: the database, each volume and clone as it is shown, and the agreement of database and files. */
 #include <assert.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "volume/store/maint/checking.h"
+#include "volume/store/data/data_lost.h"
+#include "volume/store/store.h"
+#include "volume/store/txn/core.h"
+#include "volume/store/txn/space.h"
 
-#define LOOK_NS (50ull * NS_PER_MS)
+#define LOOK_NS (50ull * NS_PER_MS) /* between two looks whether to stop */
+#define SOME	256		    /* objects between two reports of the progress */
 
-void checking_fault(struct checking *checking, const char *format, ...)
+/* Numbers that were seen, sorted when they are searched. */
+struct number_set {
+	uint64_t *number;
+	size_t count, room;
+	bool sorted;
+};
+
+struct checking {
+	struct core *core;
+	struct db *db;	  /* a view of the database that does not change */
+	struct db *fresh; /* for a second look at what may have changed since */
+	const struct store_checker *checker;
+	int faults;
+	uint64_t looked_at, all; /* objects */
+	/* Set by the watching thread: what follows is not complete, so that no fault is one. */
+	atomic_bool stop;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool ended;			   /* lock: the check has; signals `wake` */
+	struct number_set smalls, objects; /* that rows refer to */
+};
+
+/* -EINTR once the check is stopped, else 0. */
+static int get_check_state(const struct checking *checking)
+{
+	return atomic_load_explicit(&checking->stop, memory_order_relaxed) ? -EINTR : 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void report_fault(struct checking *checking,
+							       const char *format, ...)
 {
 	char line[STORE_MESSAGE_MAX];
 	va_list args;
 
-	if (checking_stopped(checking))
+	if (get_check_state(checking))
 		return;
 	checking->faults++;
 	if (!checking->checker->each)
@@ -26,9 +62,8 @@ void checking_fault(struct checking *checking, const char *format, ...)
 	checking->checker->each(checking->checker->arg, line);
 }
 
-#define SOME 256
-
-void checking_progress(const struct checking *checking)
+/* Report the progress at the beginning and after some objects. */
+static void report_progress(const struct checking *checking)
 {
 	const struct store_checker *checker = checking->checker;
 
@@ -38,7 +73,8 @@ void checking_progress(const struct checking *checking)
 
 /* -- sets -- */
 
-int number_set_add(struct number_set *set, uint64_t number)
+/* 0 or -ENOMEM. */
+static int add_number(struct number_set *set, uint64_t number)
 {
 	assert(set->count <= set->room);
 	if (set->count == set->room) {
@@ -62,7 +98,7 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-bool number_set_has(struct number_set *set, uint64_t number)
+static bool has_number(struct number_set *set, uint64_t number)
 {
 	if (!set->sorted && set->count)
 		qsort(set->number, set->count, sizeof(*set->number), compare_numbers);
@@ -71,27 +107,358 @@ bool number_set_has(struct number_set *set, uint64_t number)
 	       bsearch(&number, set->number, set->count, sizeof(*set->number), compare_numbers);
 }
 
+/* -- one volume or clone, as it is shown -- */
+
+/* A vnode, as the view shows it. */
+struct entry {
+	uint32_t vnode, unique, links, parent, parent_unique;
+	uint32_t seen;	  /* names */
+	uint32_t subdirs; /* of a directory */
+	uint8_t kind;
+};
+
+struct tree {
+	struct checking *checking;
+	const struct volrec *volume;
+	uint32_t epoch; /* the greatest that is shown */
+	struct entry *entry;
+	size_t count, room;
+	uint64_t used_kib;
+};
+
+static struct entry *find_shown_vnode(struct tree *tree, uint32_t vnode)
+{
+	size_t low = 0, high = tree->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (tree->entry[middle].vnode < vnode)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < tree->count && tree->entry[low].vnode == vnode ? &tree->entry[low] : NULL;
+}
+
+static int check_small_content(struct tree *tree, const struct vnode_key *key,
+			       const struct version *version)
+{
+	struct db_small small = {.id = version->v.small, .group = key->group, .vnode = key->vnode};
+	struct blob *blob = NULL;
+	int result = db_small_get(tree->checking->db, &small, &blob);
+
+	if (result == -ENOMEM || result == -EINTR)
+		return result;
+	if (result || blob->length != version->v.length)
+		report_fault(tree->checking, "volume %u: the contents of vnode %u are %s",
+			     tree->volume->id, key->vnode,
+			     result == -ENOENT ? "missing" : "damaged");
+	blob_unref(blob);
+	return 0;
+}
+
+/* Whether the object is still in use: else it may be gone by now. */
+static bool is_object_used(struct tree *tree, uint64_t id)
+{
+	struct db_object object;
+
+	return !db_object_get(tree->checking->fresh, id, &object) && !object.dead;
+}
+
+static int check_extent(struct tree *tree, const struct vnode_key *key,
+			const struct version *version, const struct store_extent *extent)
+{
+	struct store_owner owner = {key->group, key->vnode, version->v.unique};
+	const struct store_content lost = {.extent = (struct store_extent *)(uintptr_t)extent,
+					   .count = 1};
+	struct db_object object;
+	uint64_t length;
+	int result = db_object_get(tree->checking->db, extent->object, &object);
+
+	if (result == -ENOMEM || result == -EINTR)
+		return result;
+	if (result || object.dead || object.owner.group != owner.group ||
+	    object.owner.vnode != owner.vnode || object.owner.unique != owner.unique) {
+		report_fault(tree->checking,
+			     "volume %u: vnode %u refers to object %llx, which is %s",
+			     tree->volume->id, key->vnode, (unsigned long long)extent->object,
+			     result	   ? "unknown"
+			     : object.dead ? "dead"
+					   : "another vnode's");
+		return 0;
+	}
+	if (store_data_is_lost(tree->checking->core->data, &lost) &&
+	    is_object_used(tree, extent->object))
+		report_fault(
+			tree->checking,
+			"volume %u: the disk did not take bytes of object %llx of vnode %u, which are lost",
+			tree->volume->id, (unsigned long long)extent->object, key->vnode);
+	result = store_data_stat(tree->checking->core->data, &owner, extent->object, &length);
+	if (result == -ENOMEM)
+		return result;
+	if ((result || length < extent->end) && is_object_used(tree, extent->object))
+		report_fault(tree->checking, "volume %u: object %llx of vnode %u is %s",
+			     tree->volume->id, (unsigned long long)extent->object, key->vnode,
+			     result ? "missing" : "too short");
+	return 0;
+}
+
+static int check_contents(struct tree *tree, const struct vnode_key *key,
+			  const struct version *version)
+{
+	int result = 0;
+
+	if (version->v.small && version->content.count)
+		report_fault(tree->checking, "volume %u: vnode %u has contents of two kinds",
+			     tree->volume->id, key->vnode);
+	if (version->v.small)
+		result = check_small_content(tree, key, version);
+	for (uint32_t i = 0; i < version->content.count && !result; i++)
+		result = check_extent(tree, key, version, &version->content.extent[i]);
+	return result;
+}
+
+static int add_shown_vnode(struct tree *tree, const struct vnode_key *key,
+			   const struct version *version)
+{
+	if (tree->count == tree->room) {
+		size_t room = tree->room ? 2 * tree->room : 1024;
+		struct entry *more = realloc(tree->entry, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		tree->entry = more;
+		tree->room = room;
+	}
+	tree->entry[tree->count++] = (struct entry){.vnode = key->vnode,
+						    .unique = version->v.unique,
+						    .links = version->v.links,
+						    .parent = version->v.parent,
+						    .parent_unique = version->v.parent_unique,
+						    .kind = version->v.kind};
+	return 0;
+}
+
+/* The rows of a vnode that a clone shows come before those of later epochs: keep the last one. */
+struct last_row {
+	struct tree *tree;
+	struct vnode_key key;
+	struct version *version; /* NULL: none yet */
+};
+
+static int take_shown_row(struct last_row *last)
+{
+	struct tree *tree = last->tree;
+	int result = 0;
+
+	if (last->version && last->version->v.kind) {
+		const struct vnode *v = &last->version->v;
+
+		if ((v->kind == STORE_DIR) != (last->key.vnode & 1))
+			report_fault(tree->checking, "volume %u: vnode %u has the wrong kind",
+				     tree->volume->id, last->key.vnode);
+		tree->checking->looked_at++;
+		report_progress(tree->checking);
+		tree->used_kib += space_blocks(v);
+		result = check_contents(tree, &last->key, last->version);
+		if (!result)
+			result = add_shown_vnode(tree, &last->key, last->version);
+	}
+	version_unref(last->version);
+	last->version = NULL;
+	return result;
+}
+
+static int visit_group_row(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct last_row *last = arg;
+	int result = get_check_state(last->tree->checking);
+
+	if (!result && last->version && last->key.vnode != key->vnode)
+		result = take_shown_row(last);
+	if (result || key->epoch > last->tree->epoch || !version)
+		return result;
+	version_unref(last->version);
+	last->key = *key;
+	last->version = version_copy(version);
+	return last->version ? 0 : -ENOMEM;
+}
+
+static int collect_shown_vnodes(struct tree *tree)
+{
+	struct last_row last = {.tree = tree};
+	struct vnode_key from = {.group = tree->volume->group};
+	int result = db_group_rows(tree->checking->db, &from, visit_group_row, &last);
+
+	if (!result)
+		result = take_shown_row(&last);
+	version_unref(last.version);
+	return result;
+}
+
+static void check_entry_name(struct tree *tree, struct entry *dir, const char *name, uint32_t vnode,
+			     uint32_t unique)
+{
+	struct entry *entry = find_shown_vnode(tree, vnode);
+
+	if (!entry || entry->unique != unique) {
+		report_fault(tree->checking, "volume %u: \"%s\" in directory %u names vnode %u, %s",
+			     tree->volume->id, name, dir->vnode, vnode,
+			     entry ? "which is another one" : "which is missing");
+		return;
+	}
+	entry->seen++;
+	if (entry->parent != dir->vnode || entry->parent_unique != dir->unique)
+		report_fault(tree->checking,
+			     "volume %u: vnode %u (\"%s\") is in directory %u but says %u",
+			     tree->volume->id, vnode, name, dir->vnode, entry->parent);
+	dir->subdirs += entry->kind == STORE_DIR;
+}
+
+static void check_dot_entries(struct tree *tree, const struct entry *dir,
+			      const struct store_pages *pages)
+{
+	uint32_t own = 0, own_unique = 0, up = 0, up_unique = 0;
+
+	store_pages_find(pages, ".", &own, &own_unique);
+	store_pages_find(pages, "..", &up, &up_unique);
+	if (own != dir->vnode || own_unique != dir->unique || up != dir->parent ||
+	    up_unique != dir->parent_unique)
+		report_fault(tree->checking, "volume %u: \".\" or \"..\" of directory %u is wrong",
+			     tree->volume->id, dir->vnode);
+}
+
+static void check_directory_names(struct tree *tree, struct entry *dir,
+				  const struct store_pages *pages)
+{
+	uint32_t cursor = 0, vnode, unique;
+	const char *name;
+
+	check_dot_entries(tree, dir, pages);
+	while (store_pages_next(pages, &cursor, &name, &vnode, &unique))
+		if (name[0] != '.' || (name[1] && (name[1] != '.' || name[2])))
+			check_entry_name(tree, dir, name, vnode, unique);
+}
+
+static int load_shown_pages(struct tree *tree, const struct entry *dir, uint8_t (*page)[STORE_PAGE],
+			    struct store_pages **pages)
+{
+	struct vnode_key key = {
+		.group = tree->volume->group, .vnode = dir->vnode, .epoch = tree->epoch};
+	struct version *version;
+	unsigned count;
+	int result = db_vnode_get(tree->checking->db, &key, &version);
+
+	if (result)
+		return result;
+	count = (unsigned)(version->v.length / STORE_PAGE);
+	if (version->v.length % STORE_PAGE || !count || count > STORE_PAGES_MAX)
+		result = -EBADMSG;
+	version_unref(version);
+	if (!result)
+		result = db_pages_get(tree->checking->db, &key, count, page);
+	return result ? result : store_pages_load(page, count, pages);
+}
+
+static int check_directory(struct tree *tree, struct entry *dir, uint8_t (*page)[STORE_PAGE])
+{
+	struct store_pages *pages;
+	int result = load_shown_pages(tree, dir, page, &pages);
+
+	if (result == -EIO || result == -EBADMSG) {
+		report_fault(tree->checking, "volume %u: directory %u is damaged", tree->volume->id,
+			     dir->vnode);
+		return 0;
+	}
+	if (result)
+		return result;
+	check_directory_names(tree, dir, pages);
+	store_pages_unref(pages);
+	return get_check_state(tree->checking);
+}
+
+static int check_directories(struct tree *tree)
+{
+	uint8_t(*page)[STORE_PAGE] = malloc((size_t)STORE_PAGES_MAX * STORE_PAGE);
+	int result = page ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < tree->count && !result; i++)
+		if (tree->entry[i].kind == STORE_DIR)
+			result = check_directory(tree, &tree->entry[i], page);
+	free(page);
+	return result;
+}
+
+static void check_links(struct tree *tree, const struct entry *entry)
+{
+	bool root = entry->vnode == STORE_ROOT_VNODE;
+	uint32_t names = entry->kind == STORE_DIR ? !root : entry->links;
+
+	if (entry->seen != names)
+		report_fault(tree->checking, "volume %u: vnode %u has %u names in place of %u",
+			     tree->volume->id, entry->vnode, entry->seen, names);
+	if (entry->kind == STORE_DIR && entry->links != 2 + entry->subdirs)
+		report_fault(tree->checking,
+			     "volume %u: directory %u has %u subdirectories, and %u links",
+			     tree->volume->id, entry->vnode, entry->subdirs, entry->links);
+}
+
+static void check_sums(struct tree *tree)
+{
+	const struct volrec *volume = tree->volume;
+	const struct entry *root = find_shown_vnode(tree, STORE_ROOT_VNODE);
+
+	for (size_t i = 0; i < tree->count; i++)
+		check_links(tree, &tree->entry[i]);
+	if (!root || root->unique != STORE_ROOT_UNIQUE)
+		report_fault(tree->checking, "volume %u has no root directory", volume->id);
+	if (tree->count != volume->files)
+		report_fault(tree->checking, "volume %u has %zu vnodes in place of %llu",
+			     volume->id, tree->count, (unsigned long long)volume->files);
+	if (tree->used_kib != volume->used_kib)
+		report_fault(tree->checking, "volume %u uses %llu KiB in place of %llu", volume->id,
+			     (unsigned long long)tree->used_kib,
+			     (unsigned long long)volume->used_kib);
+}
+
+/* Vnodes, directories, links, quota, contents. 0 or -errno. */
+static int check_shown_volume(struct checking *checking, const struct volrec *volume)
+{
+	struct tree tree = {.checking = checking,
+			    .volume = volume,
+			    .epoch = volume->type == STORE_RW ? UINT32_MAX : volume->epoch};
+	int result = collect_shown_vnodes(&tree);
+
+	if (!result)
+		result = check_directories(&tree);
+	if (!result)
+		check_sums(&tree);
+	free(tree.entry);
+	return result;
+}
+
 /* -- all rows of all groups: their records and references -- */
 
 static int note_row_references(void *arg, const struct vnode_key *key,
 			       const struct version *version)
 {
 	struct checking *checking = arg;
-	int result = checking_stopped(checking);
+	int result = get_check_state(checking);
 
 	if (result)
 		return result;
 	if (!version) {
-		checking_fault(checking, "volume %u: the record of vnode %u (epoch %u) is damaged",
-			       key->group, key->vnode, key->epoch);
+		report_fault(checking, "volume %u: the record of vnode %u (epoch %u) is damaged",
+			     key->group, key->vnode, key->epoch);
 		return 0;
 	}
 	if (version->v.small)
-		result = number_set_add(&checking->smalls, version->v.small);
+		result = add_number(&checking->smalls, version->v.small);
 	for (uint32_t i = 0; i < version->content.count && !result; i++)
-		result = number_set_add(&checking->objects, version->content.extent[i].object);
+		result = add_number(&checking->objects, version->content.extent[i].object);
 	if (!result && version->content.tail_object)
-		result = number_set_add(&checking->objects, version->content.tail_object);
+		result = add_number(&checking->objects, version->content.tail_object);
 	return result;
 }
 
@@ -121,7 +488,7 @@ static int check_group(struct checking *checking, uint32_t group)
 	if (!result)
 		result = db_prune_has(checking->db, group, &removed);
 	if (!result && !search.found && !removed)
-		checking_fault(checking, "group %u has vnodes but no volume", group);
+		report_fault(checking, "group %u has vnodes but no volume", group);
 	return result;
 }
 
@@ -144,10 +511,10 @@ static int check_small_referenced(void *arg, uint64_t id)
 {
 	struct checking *checking = arg;
 
-	if (!number_set_has(&checking->smalls, id))
-		checking_fault(checking, "the contents %llx belong to no vnode",
-			       (unsigned long long)id);
-	return checking_stopped(checking);
+	if (!has_number(&checking->smalls, id))
+		report_fault(checking, "the contents %llx belong to no vnode",
+			     (unsigned long long)id);
+	return get_check_state(checking);
 }
 
 /* Objects that the background will remove belong to no version. */
@@ -157,9 +524,9 @@ static int add_doomed(void *arg, const struct db_doomed *doomed)
 	int result = 0;
 
 	if (!doomed->count)
-		checking_fault(checking, "a list of objects that belong to no version is damaged");
+		report_fault(checking, "a list of objects that belong to no version is damaged");
 	for (unsigned i = 0; i < doomed->count && !result; i++)
-		result = number_set_add(&checking->objects, doomed->object[i]);
+		result = add_number(&checking->objects, doomed->object[i]);
 	return result;
 }
 
@@ -167,17 +534,17 @@ static int check_object_referenced(void *arg, const struct db_object *object)
 {
 	struct checking *checking = arg;
 
-	if (!object->dead && !number_set_has(&checking->objects, object->id))
-		checking_fault(
-			checking, "object %llx of vnode %u of volume %u belongs to no version",
-			(unsigned long long)object->id, object->owner.vnode, object->owner.group);
-	return checking_stopped(checking);
+	if (!object->dead && !has_number(&checking->objects, object->id))
+		report_fault(checking, "object %llx of vnode %u of volume %u belongs to no version",
+			     (unsigned long long)object->id, object->owner.vnode,
+			     object->owner.group);
+	return get_check_state(checking);
 }
 
 static int report_unowned_extents(void *arg, uint32_t group, uint32_t vnode)
 {
-	checking_fault(arg, "volume %u: the list of extents of vnode %u belongs to no version",
-		       group, vnode);
+	report_fault(arg, "volume %u: the list of extents of vnode %u belongs to no version", group,
+		     vnode);
 	return 0;
 }
 
@@ -189,10 +556,10 @@ static int check_file_known(void *arg, const struct store_owner *owner, uint64_t
 	int result = db_object_get(checking->fresh, id, &object);
 
 	if (result == -ENOENT && !store_data_stat(checking->core->data, owner, id, &(uint64_t){0}))
-		checking_fault(checking,
-			       "the file of object %llx of vnode %u of volume %u is unknown",
-			       (unsigned long long)id, owner->vnode, owner->group);
-	return result == -ENOENT ? checking_stopped(checking) : result;
+		report_fault(checking,
+			     "the file of object %llx of vnode %u of volume %u is unknown",
+			     (unsigned long long)id, owner->vnode, owner->group);
+	return result == -ENOENT ? get_check_state(checking) : result;
 }
 
 /* -- volumes -- */
@@ -202,15 +569,15 @@ static int check_one_volume(void *arg, const struct volrec *volume, bool damaged
 	struct checking *checking = arg;
 
 	if (!damaged)
-		return checkview(checking, volume);
-	checking_fault(checking, "volume %u: its record is damaged", volume->id);
+		return check_shown_volume(checking, volume);
+	report_fault(checking, "volume %u: its record is damaged", volume->id);
 	return 0;
 }
 
 static int report_damaged_volume(void *arg, const struct volrec *volume, bool damaged)
 {
 	if (damaged)
-		checking_fault(arg, "volume %u: its record is damaged", volume->id);
+		report_fault(arg, "volume %u: its record is damaged", volume->id);
 	return 0;
 }
 
@@ -224,7 +591,7 @@ static int count_objects(void *arg, const struct volrec *volume, bool damaged)
 
 static void report_database_fault(void *arg, const char *line)
 {
-	checking_fault(arg, "the database: %s", line);
+	report_fault(arg, "the database: %s", line);
 }
 
 static int check_whole_store(struct checking *checking, bool fast)
@@ -232,11 +599,11 @@ static int check_whole_store(struct checking *checking, bool fast)
 	int result = db_volumes(checking->db, count_objects, checking);
 
 	if (!result) {
-		checking_progress(checking);
+		report_progress(checking);
 		result = db_integrity(checking->db, fast, report_database_fault, checking);
 	}
 	if (!result)
-		result = checking_stopped(checking);
+		result = get_check_state(checking);
 	if (result || fast)
 		return result ? result : db_volumes(checking->db, report_damaged_volume, checking);
 	result = db_volumes(checking->db, check_one_volume, checking);
@@ -267,7 +634,7 @@ static void *watch_for_stop(void *arg)
 	do {
 		if (checker->stopped(checker->arg))
 			atomic_store(&checking->stop, true);
-		if (checking_stopped(checking))
+		if (get_check_state(checking))
 			db_interrupt(checking->db);
 		if (!checking->ended)
 			monotonic_wait(&checking->wake, &checking->lock, monotonic_ns() + LOOK_NS);
@@ -294,7 +661,7 @@ static int check_with_watcher(struct checking *checking)
 	pthread_cond_signal(&checking->wake);
 	pthread_mutex_unlock(&checking->lock);
 	pthread_join(watcher, NULL);
-	return checking_stopped(checking) ? -EINTR : result;
+	return get_check_state(checking) ? -EINTR : result;
 }
 
 static int check_in_one_view(struct checking *checking)
@@ -307,7 +674,7 @@ static int check_in_one_view(struct checking *checking)
 	db_end_read(checking->db);
 	/* Parts that SQLite cannot read are a finding. */
 	if (result == -EIO) {
-		checking_fault(checking, "the database cannot be read completely");
+		report_fault(checking, "the database cannot be read completely");
 		result = 0;
 	}
 	return result;

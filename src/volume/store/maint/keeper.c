@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work in the background: flushes, checkpoints, removals. */
-#include "volume/store/maint/keeper.h"
-
+/* Work in the background: flushes, bytes that they lost, checkpoints, removals. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/held.h"
-#include "volume/store/maint/prune.h"
-#include "volume/store/maint/lost.h"
-#include "volume/store/txn/reserve.h"
+#include "volume/store/data/data_lost.h"
+#include "volume/store/maint/maint.h"
+#include "volume/store/txn/lookup.h"
 #include "volume/store/txn/space.h"
 
 #define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
@@ -45,6 +44,137 @@ struct keeper {
 
 	_Atomic uint64_t flushes;
 };
+
+/* -- bytes that a flush lost -- */
+
+#define PREFIX \
+	"lost-" /* of the numbers in the database, each with an object and the bytes that are safe */
+
+struct record_op {
+	struct txn_op txn;
+	struct core *core;
+	struct store_lost lost;
+	bool known; /* the database has the object */
+};
+
+static void format_lost_name(uint64_t object, char name[32])
+{
+	snprintf(name, 32, PREFIX "%016llx", (unsigned long long)object);
+}
+
+/* A writer whose bytes were lost before its commit has left none. */
+static int put_lost_record(struct db *db, struct record_op *op)
+{
+	struct db_object object;
+	char name[32];
+	int result = db_object_get(db, op->lost.object, &object);
+
+	op->known = !result;
+	if (result)
+		return result == -ENOENT ? 0 : result;
+	op->lost.owner = object.owner;
+	format_lost_name(op->lost.object, name);
+	return db_number_put(db, name, op->lost.safe);
+}
+
+static int apply_lost_record(struct txn_op *txn, struct work *work)
+{
+	struct db *db;
+	int result = work_db(work, &db);
+
+	return result ? result : put_lost_record(db, (struct record_op *)txn);
+}
+
+static void conclude_lost_record(const struct record_op *op)
+{
+	struct core *core = op->core;
+
+	store_data_lost_recorded(core->data, &op->lost);
+	if (op->known)
+		report_damage(
+			&core->report,
+			"%s: the disk did not take bytes of vnode %u of volume %u, which are lost: restore the file",
+			core->name, op->lost.owner.vnode, op->lost.owner.group);
+}
+
+/* As lost_record_first(), while there is a thread that commits. */
+static int record_lost_bytes(struct core *core)
+{
+	struct record_op op = {.txn = {.apply = apply_lost_record, .alone = true}, .core = core};
+	int result = 0;
+
+	/* A commit may have to flush the log first. */
+	core->recording = true;
+	while (!result && store_data_lost_next(core->data, &op.lost)) {
+		result = txn_run(core->txn, &op.txn);
+		if (!result)
+			conclude_lost_record(&op);
+	}
+	core->recording = false;
+	return result;
+}
+
+int lost_record_first(struct core *core, struct db *db)
+{
+	struct record_op op = {.core = core};
+	int result = 0;
+
+	while (!result && store_data_lost_next(core->data, &op.lost)) {
+		result = db_begin(db);
+		if (!result)
+			result = put_lost_record(db, &op);
+		if (!result)
+			result = db_commit(db);
+		if (result)
+			db_rollback(db);
+		else
+			conclude_lost_record(&op);
+	}
+	return result;
+}
+
+static int load_lost_record(void *arg, const char *name, uint64_t safe)
+{
+	struct core *core = arg;
+	struct store_lost lost = {.object = strtoull(name + strlen(PREFIX), NULL, 16),
+				  .safe = safe};
+	struct db_object object;
+	int result = db_object_get(core->writer, lost.object, &object);
+
+	assert(!strncmp(name, PREFIX, strlen(PREFIX)));
+	if (result)
+		return result == -ENOENT ? 0 : result;
+	lost.owner = object.owner;
+	return store_data_set_lost(core->data, &lost);
+}
+
+int lost_load(struct core *core, struct db *db)
+{
+	return db_numbers(db, PREFIX, load_lost_record, core);
+}
+
+/* Delete the record of an object, in the transaction that deletes its row. */
+static int delete_lost_record(struct core *core, struct db *db, uint64_t object)
+{
+	char name[32];
+
+	if (!store_data_any_lost(core->data))
+		return 0;
+	format_lost_name(object, name);
+	return db_number_delete(db, name);
+}
+
+int lost_check(struct core *core, const struct store_fid *fid)
+{
+	struct found found;
+	int result;
+
+	if (!store_data_any_lost(core->data) || lookup(core, NULL, fid, &found))
+		return 0;
+	result = store_data_is_lost(core->data, &found.version->content) ? -EIO : 0;
+	lookup_end(&found);
+	return result;
+}
 
 /* -- lists -- */
 
@@ -119,7 +249,7 @@ static int delete_object_row(struct core *core, struct db *db, uint64_t id)
 {
 	int result = db_object_delete(db, id);
 
-	return result ? result : lost_forget(core, db, id);
+	return result ? result : delete_lost_record(core, db, id);
 }
 
 static int apply_row_deletion(struct txn_op *txn, struct work *work)
@@ -383,7 +513,7 @@ static int flush_commits(struct keeper *keeper)
 	else
 		put_back_objects(keeper, made.item, made.count, dead.item, dead.count);
 	if (result && core->durability == STORE_LAZY)
-		lost_record(core);
+		record_lost_bytes(core);
 	free(made.item);
 	free(dead.item);
 	return result;

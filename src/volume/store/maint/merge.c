@@ -1,16 +1,340 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files whose extents are to be merged, and the thread that does it. */
-#include "volume/store/maint/merge.h"
-
+/* Merging the extents of files: the files that wait for it, the steps, and the thread that makes them. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/held.h"
-#include "volume/store/maint/mergestep.h"
+#include "volume/store/maint/maint.h"
+#include "volume/store/txn/change.h"
+#include "volume/store/txn/lookup.h"
+#include "volume/store/txn/space.h"
+
+/*
+ * Neighbours are merged if that pays: if few bytes are copied for each extent that goes. Bytes that a
+ * clone shows as well need space again when they are copied, and count several times.
+ */
+#define STEP_BYTES   (1u << 20)	     /* of a copy */
+#define STEP_EXTENTS STORE_VIEW_OPEN /* of a copy */
+#define PIECE_BYTES  (256u << 10)    /* between two looks at `stop` */
+#define HOLE_BYTES   (64u << 10)     /* longer ones stay holes */
+#define PAYS_BYTES   (128u << 10)    /* that may be copied for each extent that goes */
+#define SHARED_COST  4		     /* of bytes that a clone shows */
+#define SPARE_SHARE  32		     /* this part of the disk is left to others */
+
+/* Other rows of a vnode: those of two clones, and some that wait to be pruned. */
+#define MERGE_CLONES 4
+
+/* A pass over the extents of a file. One thread at a time. */
+struct merge_pass {
+	struct core *core;
+	struct store_fid fid;
+	const _Atomic bool *stop;
+	uint64_t at;	  /* the next offset to look at */
+	uint32_t extents; /* of the last step: by which the list became shorter */
+	uint64_t bytes;	  /* of the last step: copied */
+	/* The lists of other rows of the vnode, as they were when the pass began. */
+	bool begun;
+	struct store_content other[MERGE_CLONES];
+	unsigned others;
+};
+
+/* Extents from which merging does not wait until a file is left alone. */
+static uint32_t get_urgent_count(uint64_t length)
+{
+	return store_extents_limit(length) / 2;
+}
+
+/* -- the contents of other rows -- */
+
+struct other_rows {
+	struct merge_pass *pass;
+	uint32_t epoch;
+};
+
+static int note_other_content(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	const struct other_rows *rows = arg;
+	struct merge_pass *pass = rows->pass;
+
+	assert(pass->others <= MERGE_CLONES);
+	if (key->epoch == rows->epoch || !version->content.count)
+		return 0;
+	if (pass->others == MERGE_CLONES)
+		return -EBUSY;
+	return store_content_copy(&version->content, &pass->other[pass->others++]);
+}
+
+static int begin_merge_pass(struct merge_pass *pass, const struct found *found)
+{
+	struct other_rows rows = {.pass = pass, .epoch = found->version->epoch};
+	unsigned damaged = 0;
+	struct db *db;
+	int result = 0;
+
+	if (found->version->v.flags & VNODE_OLDER) {
+		result = readers_get(pass->core->readers, &db);
+		if (result)
+			return result;
+		result = db_vnode_rows(db, found->view.group, found->fid.vnode, &damaged,
+				       note_other_content, &rows);
+		readers_put(pass->core->readers, db);
+	}
+	pass->begun = !result;
+	return damaged ? -EIO : result;
+}
+
+static bool is_extent_shared(const struct merge_pass *pass, const struct store_extent *extent)
+{
+	for (unsigned i = 0; i < pass->others; i++) {
+		const struct store_content *other = &pass->other[i];
+		uint32_t at = store_content_behind(other, extent->start);
+
+		for (; at < other->count && other->extent[at].start < extent->end; at++)
+			if (other->extent[at].object == extent->object)
+				return true;
+	}
+	return false;
+}
+
+/* -- the extents of a step -- */
+
+/* From extent `first` on: how many are merged; 0: that does not pay. */
+static uint32_t measure_window(const struct merge_pass *pass, const struct store_content *content,
+			       uint32_t first, unsigned shared_cost)
+{
+	const struct store_extent *extent = content->extent;
+	uint64_t cost = 0;
+	uint32_t count = 0, best = 0;
+
+	assert(first < content->count);
+	for (uint32_t i = first; i < content->count && count < STEP_EXTENTS; i++) {
+		uint64_t hole = count ? extent[i].start - extent[i - 1].end : 0;
+		uint64_t bytes = extent[i].end - extent[i].start;
+
+		if (hole > HOLE_BYTES || extent[i].end - extent[first].start > STEP_BYTES)
+			break;
+		cost += hole + bytes * (is_extent_shared(pass, &extent[i]) ? shared_cost : 1);
+		count++;
+		if (cost <= (uint64_t)(count - 1) * PAYS_BYTES)
+			best = count;
+	}
+	return best > 1 ? best : 0;
+}
+
+static int find_merge_window(struct merge_pass *pass, const struct version *version,
+			     struct store_content *window)
+{
+	const struct store_content *content = &version->content;
+	/* Calls would copy otherwise. */
+	bool is_long = content->count > get_urgent_count(version->v.length) / 2;
+	uint32_t at = store_content_behind(content, pass->at), count = 0;
+
+	for (; at + 1 < content->count; at++) {
+		count = measure_window(pass, content, at, is_long ? 1 : SHARED_COST);
+		if (count)
+			break;
+	}
+	if (!count)
+		return -ENODATA;
+	*window = (struct store_content){.extent = content->extent + at, .count = count};
+	pass->at = content->extent[at].start;
+	return 0;
+}
+
+/* -- the transaction -- */
+
+struct merge_op {
+	struct txn_op txn;
+	const struct store_fid *fid;
+	const struct store_content *window;
+	const struct store_owner *owner;
+	struct store_run *run;
+	struct store_content patch; /* what the run wrote */
+};
+
+/*
+ * Whether a version may refer to the object of the copy. -EAGAIN: it is about to be removed, perhaps among many that are not
+ * dead yet.
+ */
+static int check_copy_object(const struct merge_op *op, struct work *work, const struct node *node)
+{
+	uint64_t id = op->patch.extent->object;
+	struct db_object object;
+	struct db *db;
+	int result = store_run_check(op->run);
+
+	assert(op->patch.count == 1);
+	if (result || store_run_made(op->run))
+		return result;
+	if (node->now->content.tail_object != id && !store_content_has(&node->now->content, id))
+		return -EAGAIN;
+	result = work_db(work, &db);
+	if (!result)
+		result = db_object_get(db, id, &object);
+	if (!result && object.dead)
+		result = -EAGAIN;
+	return result == -ENOENT ? -EAGAIN : result;
+}
+
+/* Bytes, status and data version do not change, so no callback is broken. */
+static int apply_merge(struct txn_op *txn, struct work *work)
+{
+	struct merge_op *op = (struct merge_op *)txn;
+	struct store_content content = {0};
+	struct node *node;
+	int result = change_find(work, NULL, op->fid, &node);
+
+	if (!result && !store_content_shows(&node->now->content, op->window))
+		result = -EAGAIN;
+	if (!result)
+		result = check_copy_object(op, work, node);
+	if (!result)
+		result = store_content_copy(&node->now->content, &content);
+	if (!result)
+		result = store_content_merge(&content, &op->patch);
+	if (!result)
+		result = work_edit(work, node);
+	if (result) {
+		store_content_free(&content);
+		return result;
+	}
+	store_content_free(&node->now->content);
+	node->now->content = content;
+	if (store_run_made(op->run)) {
+		struct db_object object = {.id = store_run_made(op->run), .owner = *op->owner};
+
+		work_object_made(work, &object);
+	}
+	work->refers = true;
+	return 0;
+}
+
+/* -- the copy -- */
+
+static int copy_extent_pieces(const struct merge_pass *pass, struct store_view *view,
+			      const struct store_extent *whole, struct store_run *run)
+{
+	struct store_extent piece = {.start = whole->start};
+	int result = 0;
+
+	for (; !result && piece.start < whole->end; piece.start = piece.end) {
+		uint64_t left = whole->end - piece.start;
+
+		if (*pass->stop)
+			return -EINTR;
+		piece.end = piece.start + (left < PIECE_BYTES ? left : PIECE_BYTES);
+		result = store_run_copy(view, &piece, run);
+	}
+	return result;
+}
+
+static int copy_merge_window(const struct merge_pass *pass, const struct found *found,
+			     struct merge_op *op)
+{
+	const struct store_content *window = op->window;
+	const struct store_extent whole = {.start = window->extent[0].start,
+					   .end = window->extent[window->count - 1].end};
+	struct store_view *view;
+	int result = store_view_open(pass->core->data, op->owner, window, found->version->v.length,
+				     &view);
+
+	if (result)
+		return result == -ENOENT ? -EAGAIN : result;
+	store_view_ahead(view, whole.start, whole.end - whole.start);
+	result = store_run_begin(pass->core->data, op->owner, &found->version->content, whole.start,
+				 core_next_number, pass->core, &op->run);
+	if (!result)
+		result = copy_extent_pieces(pass, view, &whole, op->run);
+	store_view_close(view);
+	if (!result)
+		result = store_run_finish(op->run, &op->patch);
+	/* By this thread, so that a flush for which others wait has no more to write. */
+	return result ? result : store_run_sync(op->run);
+}
+
+static int merge_found_window(struct merge_pass *pass, const struct found *found,
+			      const struct store_content *window)
+{
+	const struct store_owner owner = {found->view.group, pass->fid.vnode, pass->fid.unique};
+	struct merge_op op = {.txn = {.apply = apply_merge},
+			      .fid = &pass->fid,
+			      .window = window,
+			      .owner = &owner};
+	int result = copy_merge_window(pass, found, &op);
+
+	assert(window->count > 1);
+	if (!result)
+		result = txn_run(pass->core->txn, &op.txn);
+	if (!result) {
+		pass->extents = window->count - 1;
+		pass->bytes = op.patch.extent->end - op.patch.extent->start;
+		pass->at += pass->bytes;
+	}
+	store_content_free(&op.patch);
+	store_run_end(op.run, !result);
+	return result;
+}
+
+/* -- a step -- */
+
+/* Not a clone, and not a file of which a clone shows all. */
+static int check_mergeable_file(const struct merge_pass *pass, const struct found *found)
+{
+	struct volrec volume;
+	int result = volumes_get(&pass->core->volumes, pass->fid.volume, &volume);
+
+	if (result)
+		return result;
+	if (found->view.type != STORE_RW || found->version->v.kind != STORE_FILE)
+		return -EROFS;
+	return found->version->epoch > volrec_shared(&volume) ? 0 : -ENODATA;
+}
+
+static int check_merge_space(struct core *core)
+{
+	struct store_space space;
+	int result = space_disk(core, &space);
+
+	return !result && space.available_kib < space.total_kib / SPARE_SHARE ? -ENOSPC : result;
+}
+
+/* 0; -ENODATA: the pass is at its end; or a result with which it ends. */
+static int run_merge_step(struct merge_pass *pass)
+{
+	struct store_content window;
+	struct found found;
+	int result = lookup(pass->core, NULL, &pass->fid, &found);
+
+	pass->extents = 0;
+	pass->bytes = 0;
+	if (result)
+		return result;
+	result = check_mergeable_file(pass, &found);
+	if (!result)
+		result = check_merge_space(pass->core);
+	if (!result && !pass->begun)
+		result = begin_merge_pass(pass, &found);
+	if (!result)
+		result = find_merge_window(pass, found.version, &window);
+	if (!result)
+		result = merge_found_window(pass, &found, &window);
+	lookup_end(&found);
+	return result;
+}
+
+static void end_merge_pass(struct merge_pass *pass)
+{
+	while (pass->others)
+		store_content_free(&pass->other[--pass->others]);
+	pass->begun = false;
+}
+
+/* -- the files, and the thread -- */
 
 #define IDLE_MS	 2000
 #define FILES	 64 /* that are noted; others are when they are used again */
@@ -94,7 +418,7 @@ void merge_note(struct merger *merger, const struct store_fid *fid,
 {
 	uint64_t now = monotonic_ns();
 	struct candidate *file;
-	bool urgent = content->count > merge_urgent(length), new;
+	bool urgent = content->count > get_urgent_count(length), new;
 
 	if (content->count < merger->least)
 		return;
@@ -140,7 +464,7 @@ static int run_merge_pass(struct merger *merger, struct candidate *file, bool ge
 		uint64_t begun = monotonic_ns();
 
 		pthread_mutex_unlock(&merger->lock);
-		result = merge_step(&pass);
+		result = run_merge_step(&pass);
 		pthread_mutex_lock(&merger->lock);
 		merger->extents += pass.extents;
 		merger->bytes += pass.bytes;
@@ -150,7 +474,7 @@ static int run_merge_pass(struct merger *merger, struct candidate *file, bool ge
 			pause_after_step(merger, file, begun);
 	}
 	pthread_mutex_unlock(&merger->lock);
-	merge_pass_end(&pass);
+	end_merge_pass(&pass);
 	pthread_mutex_lock(&merger->lock);
 	file->running = false;
 	file->rested = monotonic_ns() + REST_NS;

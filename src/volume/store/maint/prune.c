@@ -4,13 +4,11 @@
  * row is newer than the next older clone, and the next row of its vnode is not newer than the next
  * newer clone. The list of changes by epoch has the candidates.
  */
-#include "volume/store/maint/prune.h"
+#include "volume/store/maint/maint.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-
-#include "volume/store/txn/workwrite.h"
 
 #define STEP	     200  /* rows in a transaction */
 #define EXTENTS_STEP 4096 /* extents of these, after which no further row is begun */
@@ -100,7 +98,7 @@ static int remove_hidden_row(struct work *work, struct db *db, const struct vnod
 				   .to = old->epoch,
 				   .next = same ? next->epoch : 0,
 				   .count = old->parts.count ? next->parts.count : UINT32_MAX};
-	int result = workwrite_release(work, key, old, NULL, true);
+	int result = work_release(work, key, old, NULL, true);
 
 	if (!result && (old->v.kind == STORE_DIR || old->parts.count))
 		result = db_pages_prune(db, key->group, key->vnode, &hidden);
@@ -195,7 +193,7 @@ static int note_removed_row(void *arg, const struct vnode_key *key, const struct
 	removal->paged[removal->count] =
 		key->vnode & 1 || !version || version->parts.count || !removal->count;
 	removal->key[removal->count++] = *key;
-	return version ? workwrite_release(removal->work, key, version, NULL, false) : 0;
+	return version ? work_release(removal->work, key, version, NULL, false) : 0;
 }
 
 /*
@@ -258,7 +256,7 @@ static int prune_doomed(struct prune_op *op, struct work *work, struct db *db)
 	int result = db_doomed_first(db, &doomed);
 
 	for (unsigned i = 0; !result && i < doomed.count; i++)
-		result = workwrite_kill(work, doomed.object[i]);
+		result = work_kill(work, doomed.object[i]);
 	if (!result)
 		result = db_doomed_delete(db, doomed.id);
 	op->more = !result;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "afs/volname.h"
-#include "volume/store/maint/keeper.h"
+#include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/space.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "volume/store/maint/merge.h"
+#include "volume/store/maint/maint.h"
 #include "volume/store/txn/lookup.h"
 
 #define TRIES 1000

@@ -5,10 +5,9 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "volume/store/maint/keeper.h"
+#include "volume/store/maint/maint.h"
 #include "volume/store/txn/change.h"
 #include "volume/store/txn/lookup.h"
-#include "volume/store/maint/lost.h"
 
 int status_get(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
 	       struct store_status *status)

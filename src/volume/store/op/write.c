@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "volume/store/maint/keeper.h"
-#include "volume/store/maint/lost.h"
-#include "volume/store/maint/merge.h"
+#include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
 #include "volume/store/txn/change.h"
 #include "volume/store/txn/lookup.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "volume/store/db/version.h"
+#include "volume/store/db/record.h"
 
 #define CACHE_HEAD UINT32_MAX /* the epoch of what a read-write volume shows */
 

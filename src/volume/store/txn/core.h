@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "volume/store/data/data.h"
-#include "volume/store/db/readers.h"
+#include "volume/store/db/db.h"
 #include "volume/store/disk/report.h"
 #include "volume/store/disk/vfs.h"
 #include "volume/store/store.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "volume/store/db/version.h"
+#include "volume/store/db/record.h"
 
 /* Rights that a list gives: rights_on(), and store_acl_anonymous(). */
 struct granted {

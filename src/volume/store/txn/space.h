@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Space on the disk and quotas. */
+/* Space on the disk, and quotas. */
 #ifndef STORE_SPACE_H
 #define STORE_SPACE_H
 
@@ -29,5 +29,17 @@ int space_check(struct core *core, const struct volrec *volume, const struct spa
  */
 int space_promise(struct core *core, uint64_t kib, uint64_t held);
 void space_give_back(struct core *core, uint64_t kib);
+
+/*
+ * -- the file "reserve" takes room on the disk that is given up when other programs have filled it: a store can be opened
+ * then, and files can be removed --
+ */
+
+/* Before the database is opened: give the reserve up if the disk is full. */
+void reserve_begin(struct core *core);
+/* A commit failed for want of space. */
+void reserve_release(struct core *core);
+/* Take the room again, if it was given up and the disk has it. By one thread at a time. */
+void reserve_make(struct core *core);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/htable.h"
-#include "volume/store/db/volrec.h"
+#include "volume/store/db/record.h"
 
 struct volume;
 

@@ -134,12 +134,17 @@ uint64_t work_number(struct work *work);
 void work_new_version(struct work *work, struct version *version);
 /* A uniquifier. */
 uint32_t work_unique(struct work *work, struct workvol *volume);
-/* Objects; what cannot be noted breaks the transaction. */
+/* An object that a version mentions first; if it cannot be noted, the transaction is broken. */
 void work_object_made(struct work *work, const struct db_object *object);
-void work_object_dead(struct work *work, const struct db_object *object);
 
-/* A vnode that the transaction has used, or NULL. */
-struct node *work_find(struct work *work, uint32_t group, uint32_t vnode);
+/* An object is dead, unless it was made in this transaction. */
+int work_kill(struct work *work, uint64_t id);
+/*
+ * Remove the contents of a row that neither `now` (NULL: nothing) nor another row of the vnode refers to: small contents at
+ * once; objects become dead, very many later, in the background. The row itself is gone, or replaced.
+ */
+int work_release(struct work *work, const struct vnode_key *key, const struct version *old,
+		 const struct version *now, bool others);
 
 /* -- for the committing thread -- */
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writers: bytes of one call, gathered into few large writes to one object. */
+/*
+ * Bytes of objects. A run gathers those of one writer into few large writes to one object; a view reads those of one version of
+ * a content, from the files that it refers to.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,11 +10,231 @@
 
 #include "volume/store/data/data_private.h"
 
-#define PIECES	   256 /* buffers of one write */
+#define WRITE_PIECES 256 /* buffers of one write */
+#define READ_PIECES  128 /* of one read */
 #define CANDIDATES 16  /* objects that a run tries to go on in */
 #define LOOKS	   256 /* extents among which they are searched */
 #define SEEN_BITS  4096
 #define COPY_BYTES (1u << 20)
+
+/* -- views -- */
+
+/* Constant: any number of threads may read. */
+struct store_view {
+	struct store_data *data;
+	struct store_owner owner;
+	uint64_t length;
+	const struct store_extent *extent;
+	uint32_t count;
+	uint32_t objects;	      /* that are open; 0: each is opened when it is read */
+	struct data_object *object[]; /* of the extents */
+};
+
+void store_view_close(struct store_view *view)
+{
+	if (!view)
+		return;
+	for (uint32_t i = 0; i < view->objects; i++)
+		data_read_end(view->data, view->object[i]);
+	free(view);
+}
+
+int store_view_open(struct store_data *data, const struct store_owner *owner,
+		    const struct store_content *content, uint64_t length, struct store_view **out)
+{
+	uint32_t open = content->count <= STORE_VIEW_OPEN ? content->count : 0;
+	struct store_view *view = calloc(1, sizeof(*view) + open * sizeof(view->object[0]));
+
+	if (!view)
+		return -ENOMEM;
+	view->data = data;
+	view->owner = *owner;
+	view->length = length;
+	view->extent = content->extent;
+	view->count = content->count;
+	while (view->count && view->extent[view->count - 1].start >= length)
+		view->count--;
+	for (; open && view->objects < view->count; view->objects++) {
+		int rc = data_read(data, owner, view->extent[view->objects].object,
+				   &view->object[view->objects]);
+
+		if (rc) {
+			store_view_close(view);
+			return rc;
+		}
+	}
+	*out = view;
+	return 0;
+}
+
+/*
+ * Get the object of an extent, which release_extent_object() gives back. An object that is pinned is
+ * never missing.
+ */
+static int get_extent_object(const struct store_view *view, uint32_t at,
+			     struct data_object **object)
+{
+	int rc;
+
+	assert(at < view->count);
+	if (view->objects) {
+		*object = view->object[at];
+		return 0;
+	}
+	rc = data_read(view->data, &view->owner, view->extent[at].object, object);
+	return rc == -ENOENT ? -EIO : rc;
+}
+
+static void release_extent_object(const struct store_view *view, struct data_object *object)
+{
+	if (!view->objects)
+		data_read_end(view->data, object);
+}
+
+/* The first extent that ends behind an offset. */
+static uint32_t find_view_extent(const struct store_view *view, uint64_t offset)
+{
+	uint32_t low = 0, high = view->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (view->extent[middle].end > offset)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* -- buffers of a view -- */
+
+/* Buffers for at most `want` bytes. *bytes: how many they are, at least one. */
+static int slice_output(const struct store_cursor *output, uint64_t want, struct iovec part[READ_PIECES],
+			size_t *bytes)
+{
+	int parts = 0;
+
+	*bytes = 0;
+	for (int i = 0; i < output->count && parts < READ_PIECES && *bytes < want; i++) {
+		size_t skip = i == 0 ? output->skip : 0, n = output->iov[i].iov_len - skip;
+
+		if (n > want - *bytes)
+			n = (size_t)(want - *bytes);
+		part[parts++] = (struct iovec){(char *)output->iov[i].iov_base + skip, n};
+		*bytes += n;
+	}
+	assert(*bytes > 0);
+	return parts;
+}
+
+static uint64_t sum_output_lengths(const struct iovec *iov, int count)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return bytes;
+}
+
+/* Bytes of an extent, perhaps fewer than wanted, or -EAGAIN with `cached`. */
+static ssize_t read_extent_bytes(const struct store_view *view, uint32_t at,
+				 const struct iovec *part, int parts, size_t bytes, uint64_t offset,
+				 bool cached)
+{
+	struct data_object *object;
+	ssize_t n = get_extent_object(view, at, &object);
+
+	if (n)
+		return n;
+	if (data_lost(object, offset + bytes))
+		n = -EIO;
+	else
+		n = view->data->layer->ops->preadv(object->file, part, parts, offset, cached);
+	release_extent_object(view, object);
+	/* The end of the file is not that of the extent. */
+	return n == 0 ? -EIO : n;
+}
+
+/* The next bytes: of one extent or one hole, up to `want`. */
+static ssize_t read_next_bytes(const struct store_view *view, uint32_t at,
+			       const struct store_cursor *output, uint64_t want, uint64_t offset,
+			       bool cached)
+{
+	const struct store_extent *extent = at < view->count ? &view->extent[at] : NULL;
+	struct iovec part[READ_PIECES];
+	bool hole = !extent || offset < extent->start;
+	size_t bytes;
+
+	if (hole && extent && extent->start - offset < want)
+		want = extent->start - offset;
+	if (!hole && extent->end - offset < want)
+		want = extent->end - offset;
+
+	int parts = slice_output(output, want, part, &bytes);
+
+	if (!hole)
+		return read_extent_bytes(view, at, part, parts, bytes, offset, cached);
+	for (int i = 0; i < parts; i++)
+		if (part[i].iov_len)
+			memset(part[i].iov_base, 0, part[i].iov_len);
+	return (ssize_t)bytes;
+}
+
+ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int count,
+			uint64_t offset, bool cached)
+{
+	struct store_cursor output = {.iov = iov, .count = count};
+	uint64_t want = sum_output_lengths(iov, count), done = 0;
+	uint32_t at = find_view_extent(view, offset);
+
+	if (offset >= view->length)
+		return 0;
+	/* To open an object may need the disk. */
+	if (cached && view->objects < view->count)
+		return -EAGAIN;
+	if (want > view->length - offset)
+		want = view->length - offset;
+	store_cursor_skip(&output, 0);
+	while (done < want) {
+		ssize_t n = read_next_bytes(view, at, &output, want - done, offset + done, cached);
+
+		if (n == -EAGAIN && done)
+			break;
+		if (n < 0)
+			return n;
+		done += (uint64_t)n;
+		store_cursor_skip(&output, (size_t)n);
+		if (at < view->count && offset + done >= view->extent[at].end)
+			at++;
+	}
+	return (ssize_t)done;
+}
+
+void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length)
+{
+	const struct store_layer_ops *ops = view->data->layer->ops;
+	uint64_t end = length < view->length ? offset + length : view->length;
+
+	if (offset >= view->length)
+		return;
+	if (end > view->length)
+		end = view->length;
+	for (uint32_t i = find_view_extent(view, offset);
+	     i < view->count && view->extent[i].start < end; i++) {
+		const struct store_extent *extent = &view->extent[i];
+		uint64_t from = extent->start > offset ? extent->start : offset;
+		uint64_t to = extent->end < end ? extent->end : end;
+		struct data_object *object;
+
+		if (get_extent_object(view, i, &object))
+			continue;
+		ops->will_need(object->file, from, to - from);
+		release_extent_object(view, object);
+	}
+}
+
+/* -- runs -- */
 
 /* One thread at a time. */
 struct store_run {
@@ -68,7 +291,7 @@ static void return_gather_buffer(struct store_run *run)
 	run->buffer = NULL;
 }
 
-/* -- beginning -- */
+/* -- beginning a run -- */
 
 /* Take an object that others may have, too. False: another run has it, or it must not grow. */
 static bool claim_object(struct store_data *data, struct data_object *object)
@@ -254,35 +477,16 @@ uint64_t store_run_made(const struct store_run *run)
 
 /* -- writing -- */
 
-/* The unused buffers of a call. */
-struct input {
-	const struct iovec *iov;
-	int count;
-	size_t skip; /* bytes of iov[0] that are done */
-};
-
-static void skip_run_input(struct input *input, size_t bytes)
-{
-	bytes += input->skip;
-	while (input->count && bytes >= input->iov->iov_len) {
-		bytes -= input->iov->iov_len;
-		input->iov++;
-		input->count--;
-	}
-	assert(input->count || !bytes);
-	input->skip = bytes;
-}
-
 /* The gathered bytes, then input. Returns how many buffers; *bytes: how many bytes of input. */
-static int collect_write_parts(const struct store_run *run, const struct input *input,
-			       struct iovec part[PIECES + 1], size_t *bytes)
+static int collect_write_parts(const struct store_run *run, const struct store_cursor *input,
+			       struct iovec part[WRITE_PIECES + 1], size_t *bytes)
 {
 	int parts = 0;
 
 	*bytes = 0;
 	if (run->filled)
 		part[parts++] = (struct iovec){run->buffer, run->filled};
-	for (int i = 0; i < input->count && i < PIECES; i++) {
+	for (int i = 0; i < input->count && i < WRITE_PIECES; i++) {
 		size_t skip = i == 0 ? input->skip : 0;
 
 		part[parts] = input->iov[i];
@@ -305,7 +509,7 @@ static int write_run_parts(struct store_run *run, const struct iovec *part, int 
 }
 
 /* Write the gathered bytes and `bytes` bytes of input, of which the last buffers may be cut. */
-static int write_gathered_input(struct store_run *run, struct input *input, struct iovec *part,
+static int write_gathered_input(struct store_run *run, struct store_cursor *input, struct iovec *part,
 				int parts, size_t bytes)
 {
 	size_t total = run->filled + bytes, sum = 0;
@@ -315,11 +519,11 @@ static int write_gathered_input(struct store_run *run, struct input *input, stru
 		sum += part[used++].iov_len;
 	assert(used > 0);
 	part[used - 1].iov_len -= sum - total;
-	skip_run_input(input, bytes);
+	store_cursor_skip(input, bytes);
 	return write_run_parts(run, part, used, total);
 }
 
-static void gather_input(struct store_run *run, struct input *input, const struct iovec *part,
+static void gather_input(struct store_run *run, struct store_cursor *input, const struct iovec *part,
 			 int parts, size_t bytes)
 {
 	assert(run->filled + bytes <= run->gather + DATA_ALIGN);
@@ -328,13 +532,13 @@ static void gather_input(struct store_run *run, struct input *input, const struc
 			memcpy(run->buffer + run->filled, part[i].iov_base, part[i].iov_len);
 		run->filled += part[i].iov_len;
 	}
-	skip_run_input(input, bytes);
+	store_cursor_skip(input, bytes);
 }
 
 /* One step: a write that ends at an aligned offset, or a copy to the buffer, which is taken before. */
-static int write_run_step(struct store_run *run, struct input *input)
+static int write_run_step(struct store_run *run, struct store_cursor *input)
 {
-	struct iovec part[PIECES + 1];
+	struct iovec part[WRITE_PIECES + 1];
 	size_t bytes;
 	int parts = collect_write_parts(run, input, part, &bytes);
 	uint64_t end = (run->at + run->filled + bytes) & ~(uint64_t)(DATA_ALIGN - 1);
@@ -350,9 +554,9 @@ static int write_run_step(struct store_run *run, struct input *input)
 
 int store_run_write(struct store_run *run, const struct iovec *iov, int count)
 {
-	struct input input = {.iov = iov, .count = count};
+	struct store_cursor input = {.iov = iov, .count = count};
 
-	skip_run_input(&input, 0);
+	store_cursor_skip(&input, 0);
 	while (input.count && !run->error)
 		run->error = write_run_step(run, &input);
 	return run->error;

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the database has in its rows: versions of vnodes, lists of extents, volumes. */
+#ifndef STORE_RECORD_H
+#define STORE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "volume/interface.h"
+#include "volume/store/data/data.h"
+#include "volume/store/dir/pages.h"
+
+/*
+ * -- a long list of extents as rows of bounded size, so that a small change writes few bytes. Each part has the extents of a
+ * range of offsets, cut at both ends of the range. The parts of all ranges are the list. A part has a row, named by its slot,
+ * in the table of the pages of directories --
+ */
+
+#define PARTS_INLINE 256  /* extents of a list that the record of its vnode may have */
+#define PARTS_MAX    8192 /* slots of a list */
+#define PART_EXTENTS 84	  /* of a part: a row has STORE_PAGE bytes */
+#define PART_UNUSED  UINT64_MAX
+
+struct part {
+	uint64_t start; /* of its range, which ends where the next one starts; or PART_UNUSED */
+	uint32_t slot;
+	bool changed; /* its row is to be written */
+};
+
+/* Ascending, the first one at 0, the unused ones last. Each slot below `count` occurs once. */
+struct parts {
+	struct part *part;
+	uint32_t count;	  /* 0: the list is in the record of the vnode */
+	uint32_t extents; /* of the list, as the record says */
+};
+
+void parts_free(struct parts *parts);
+int parts_copy(const struct parts *from, struct parts *to); /* 0 or -ENOMEM */
+
+/*
+ * Divide the list `now`, which is kept in the record if it has at most `most` extents. A part has
+ * at most a third of `most`, and PART_EXTENTS. `old` divides `before`; old->count is 0 if there is
+ * nothing to go on from. If *parts has fewer slots than `old`, all parts are changed, and the rows
+ * of the old ones are of no use to this version. 0 or -ENOMEM.
+ */
+int parts_divide(const struct parts *old, const struct store_content *before,
+		 const struct store_content *now, uint32_t most, struct parts *parts);
+
+/* The row of parts->part[at]. */
+void part_encode(const struct parts *parts, uint32_t at, const struct store_content *content,
+		 uint8_t row[STORE_PAGE]);
+/*
+ * The list, from the rows of the slots 0 to parts->count - 1. parts->part and content->extent are
+ * made; the caller frees them. -EBADMSG: damaged; -ENOMEM.
+ */
+int parts_decode(uint8_t (*row)[STORE_PAGE], struct parts *parts, struct store_content *content);
+
+/* -- one version of a vnode: its record, and its contents -- */
+
+/* Bytes of a small file. Never change; counted. */
+struct blob {
+	_Atomic unsigned refs;
+	uint32_t length;
+	uint8_t bytes[];
+};
+/* NULL: no memory. The caller fills the bytes before others see them. */
+struct blob *blob_new(size_t length);
+struct blob *blob_ref(struct blob *blob); /* NULL is allowed, and for unref */
+void blob_unref(struct blob *blob);
+
+#define VNODE_OLDER 1u /* older rows of this vnode may exist */
+
+struct vnode {
+	uint8_t kind; /* enum store_kind; 0: there is none (a tombstone) */
+	uint8_t flags;
+	uint16_t mode;
+	uint32_t links, unique;
+	uint64_t length, version;
+	int32_t author, owner;
+	uint32_t group;
+	uint32_t parent, parent_unique; /* of a directory: the directory above; the root: itself */
+	uint32_t client_mtime, server_mtime;
+	uint32_t incarnation; /* of the store, when `version` was given */
+	uint64_t small;	      /* the row with the contents of a small file; 0: none */
+};
+
+/*
+ * Never changes once others can see it, except that `pages` and `blob` are filled when they are
+ * first needed: version_attach_...(). Counted.
+ */
+struct version {
+	_Atomic unsigned refs;
+	uint32_t epoch; /* of its row */
+	struct vnode v;
+	struct store_acl *acl;	      /* directories */
+	char *text;		      /* symbolic links */
+	struct store_content content; /* files that are not small */
+	struct parts parts;	      /* how the list of the content is divided in rows */
+	struct store_pages *_Atomic pages;
+	struct blob *_Atomic blob;
+};
+
+/* refs = 1, all else zero. NULL: no memory. */
+struct version *version_new(void);
+/* A copy to be changed. NULL: no memory. */
+struct version *version_copy(const struct version *from);
+struct version *version_ref(struct version *version);
+void version_unref(struct version *version); /* NULL is allowed */
+/* Bytes of memory with all that belongs to it. */
+size_t version_memory(const struct version *version);
+/* Takes the reference of the caller. The first one stays attached, and is returned. */
+struct store_pages *version_attach_pages(struct version *version, struct store_pages *pages);
+struct blob *version_attach_blob(struct version *version, struct blob *blob);
+
+struct vnode_key {
+	uint32_t group, vnode, epoch;
+};
+
+/* Bytes of the longest record: a content of PARTS_INLINE extents. */
+#define RECORD_MAX (128 + 24 * (PARTS_INLINE + 1))
+
+/* Returns the length; `record` has RECORD_MAX bytes. */
+size_t version_encode(const struct version *version, const struct vnode_key *key, uint8_t *record);
+/*
+ * 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. A version with parts is
+ * complete after version_add_parts(), with the rows of all of them in the order of their slots.
+ */
+int version_decode(const uint8_t *record, size_t length, const struct vnode_key *key,
+		   struct version **version);
+int version_add_parts(struct version *version, uint8_t (*row)[STORE_PAGE]); /* the same results */
+
+/* -- volumes -- */
+
+/*
+ * A volume and its clones are a group, whose number is the id of the read-write volume. Vnodes have
+ * a row for each epoch in which they changed. A clone shows the rows with the greatest epoch up to
+ * its own; the read-write volume shows the newest rows and has the epoch of the next change.
+ */
+struct volrec {
+	uint32_t id, group;
+	uint8_t type; /* enum store_type */
+	uint8_t offline;
+	uint32_t epoch;
+	/* Read-write volumes: the ids that are kept for clones, and their epochs; 0: there is none. */
+	uint32_t clone_id[2], clone_epoch[2]; /* [0]: read-only, [1]: backup */
+	uint64_t quota_kib, used_kib, files;
+	int32_t minimum;
+	uint32_t created, copied, updated, cloned;
+	int32_t owner;
+	uint32_t next_unique, incarnation;
+	/* Files, directories: where the search for a free vnode goes on; the first never used. */
+	uint32_t cursor[2], fresh[2];
+	char name[STORE_VOLNAME_MAX + 16];
+	char message[128];
+};
+
+#define VOLREC_MAX 512
+
+size_t volrec_encode(const struct volrec *volume, uint8_t *record);
+/* 0 or -EBADMSG. */
+int volrec_decode(const uint8_t *bytes, size_t length, uint32_t id, struct volrec *volume);
+
+/* The newest clone's epoch: rows up to it are shared, others belong to the read-write volume. */
+static inline uint32_t volrec_shared(const struct volrec *record)
+{
+	return record->clone_epoch[0] > record->clone_epoch[1] ? record->clone_epoch[0]
+							       : record->clone_epoch[1];
+}
+
+#endif

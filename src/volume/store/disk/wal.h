@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The write-ahead log, a part of the VFS (vfs.h): its writes, and how far it is on stable storage. */
+#ifndef STORE_WAL_H
+#define STORE_WAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "volume/store/disk/vfs.h"
+
+/* Any thread; one at a time writes. */
+struct store_wal;
+
+/*
+ * `path`: of the mark, `log`: of the write-ahead log; constant strings. before_sync as in
+ * store_vfs_create(). 0 or -ENOMEM.
+ */
+int store_wal_create(struct store_layer *layer, const char *path, const char *log,
+		     int (*before_sync)(void *arg), void *arg, struct store_wal **wal);
+void store_wal_destroy(struct store_wal *wal);
+
+/*
+ * SQLite writes each frame of a transaction as a header and a page. Here they are gathered until the last frame of the
+ * transaction, whose write then returns the result for all: one system call. What was gathered belongs to no committed
+ * transaction. Each connection has a file of its own. 0 or -errno; -ENOTRECOVERABLE: bytes of the log are gone, and it must
+ * not be used any more.
+ */
+int store_wal_write(struct store_wal *wal, struct store_file *file, const void *data, size_t size,
+		    uint64_t offset);
+/* Before the file is read from `offset` on, flushed, or asked for its length: write what was gathered. The same results. */
+int store_wal_settle(struct store_wal *wal, struct store_file *file, uint64_t offset, size_t size);
+/*
+ * Cut the file, durably. Everything in it is in the database. If the cut were lost and the beginning of the log were
+ * overwritten in part, the rest of it would hide newer pages of the database. 0 or -errno.
+ */
+int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t size);
+/* The file was removed: what was gathered is dropped. */
+void store_wal_removed(struct store_wal *wal);
+/*
+ * Flush the log, after what it refers to, and move the mark. A checkpoint needs both: it copies what
+ * the log has to the database, so the log must not be cut before that. After a flush that failed, the next one writes the
+ * bytes again. 0, -errno or -ENOTRECOVERABLE.
+ */
+int store_wal_flush(struct store_wal *wal, struct store_file *log);
+
+/* As the functions of vfs.h with similar names. */
+int store_wal_recover(struct store_wal *wal, enum store_past *past);
+int store_wal_begin(struct store_wal *wal, bool strict);
+int store_wal_move(struct store_wal *wal);
+int store_wal_emptied(struct store_wal *wal);
+int store_wal_end(struct store_wal *wal);
+uint64_t store_wal_size(struct store_wal *wal);
+
+#endif
