@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Functions between the parts of librxwire-classic, besides the public ones. Each part calls only
- * the parts before it in this list: base, security, core, xdr, watch.
+ * the parts before it in this list: base, core, xdr, watch.
  */
 #ifndef RXWIRE_CLASSIC_H
 #define RXWIRE_CLASSIC_H
@@ -16,7 +16,7 @@ struct rx_call;
 struct rx_connection;
 struct rx_securityClass;
 
-/* -- security ------------------------------------------------------------------------------------- */
+/* -- base: security ------------------------------------------------------------------------------- */
 
 /* The library's class of a security object, without a new reference; NULL is the null class. */
 rxw_security *classic_security(struct rx_securityClass *klass);

@@ -4,17 +4,10 @@
 classic_sources =
 classic_headers =
 
-# Memory, codes and the log: below the other parts.
+# Memory, codes and the log; security objects: below the other parts.
 
-classic_headers += src/classic/rx/rx_misc.h
-classic_sources += src/classic/base/misc.c
-
-# Security objects: the null class and rxkad.
-
-classic_headers += src/classic/rx/fcrypt.h src/classic/rx/rxkad.h src/classic/rx/rxkad_prototypes.h
-classic_sources += \
-	src/classic/security/class.c src/classic/security/messages.c src/classic/security/rxkad.c \
-	src/classic/security/security.h src/classic/security/tickets.c
+classic_headers += src/classic/rx/fcrypt.h src/classic/rx/rx_misc.h src/classic/rx/rxkad.h src/classic/rx/rxkad_prototypes.h
+classic_sources += src/classic/base/misc.c src/classic/base/security.c
 
 # The engine, services, connections, calls and streams.
 
@@ -23,29 +16,20 @@ classic_headers += \
 	src/classic/rx/rx_multi.h src/classic/rx/rx_null.h src/classic/rx/rx_packet.h src/classic/rx/rxkad_convert.h src/classic/rx/rx_prototypes.h \
 	src/classic/rx/rx_pthread.h src/classic/rx/rx_types.h src/classic/rx/rx_user.h
 classic_sources += \
-	src/classic/core/calls.c src/classic/core/clients.c src/classic/core/connections.c src/classic/core/core.h \
-	src/classic/core/multi.c src/classic/core/services.c src/classic/core/start.c src/classic/core/streams.c \
-	src/classic/core/specific.c
+	src/classic/core/calls.c src/classic/core/connections.c src/classic/core/core.h src/classic/core/services.c \
+	src/classic/core/specific.c src/classic/core/start.c src/classic/core/streams.c
 
 # XDR coders with the interface of classic Rx; identities and opaque values.
 
 classic_headers += \
 	src/classic/rx/xdr.h src/classic/rx/xdr_prototypes.h src/classic/rx/rx_atomic.h src/classic/rx/rx_identity.h \
 	src/classic/rx/rx_opaque.h src/classic/rx/rx_queue.h
-classic_sources += \
-	src/classic/xdr/bytes.c src/classic/xdr/call.c src/classic/xdr/identity.c src/classic/xdr/length.c \
-	src/classic/xdr/memory.c src/classic/xdr/numbers.c src/classic/xdr/opaque.c src/classic/xdr/room.c \
-	src/classic/xdr/room.h src/classic/xdr/values.c
+classic_sources += src/classic/xdr/coders.c src/classic/xdr/identity.c src/classic/xdr/xdrstreams.c
 
 # Statistics, the client side of rxdebug, and addresses of interfaces.
 
 classic_headers += src/classic/rx/rx_clock.h src/classic/rx/rx_debug.h
-classic_sources += \
-	src/classic/watch/addresses.c \
-	src/classic/watch/ask.c src/classic/watch/ask.h \
-	src/classic/watch/rpcstats.c \
-	src/classic/watch/rxdebug.c \
-	src/classic/watch/statistics.c
+classic_sources += src/classic/watch/addresses.c src/classic/watch/rxdebug.c src/classic/watch/statistics.c
 
 # The headers have the names of classic Rx, so they lie in a folder of their own.
 classicincludedir = $(includedir)/rxwire-classic/rx

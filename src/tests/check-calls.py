@@ -36,7 +36,6 @@ LAYERS = [
     ["src/rx/rxkad", "src/rx/rxgk"],
     ["src/rx/token"],
     ["src/classic/base"],
-    ["src/classic/security"],
     ["src/classic/core"],
     ["src/classic/xdr"],
     ["src/classic/watch"],

@@ -95,7 +95,7 @@ may_include src/rx/rxgk   "$config|$common|(base|keys|rxgk)/.*|rxwire/.*"
 # librxwire. Each part has private headers of its own; classic.h is between the parts, whose order check-calls.sh has.
 may_include src/classic/rx 'none'
 may_include src/classic    'rxwire/(afs|rxwire)[.]h'
-for part in base security core xdr watch; do
+for part in base core xdr watch; do
 	may_include src/classic/$part "$config|common/(clock|held)[.]h|[.][.]/classic[.]h|[a-z]*[.]h"
 done
 
@@ -217,7 +217,7 @@ done
 must_not src/classic "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 	'the library prints through classic_log()' 'misc.c start.c statistics.c'
 # Only the questions to other servers, and those to the kernel about interfaces, use sockets beside the library's.
-for part in base security core xdr; do
+for part in base core xdr; do
 	must_not src/classic/$part "$w(socket|sendto|sendmsg|recvfrom|recvmsg|setsockopt|getsockopt|bind|ioctl)[(]" \
 		'packets are sent and received by librxwire'
 done
