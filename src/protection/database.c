@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/sql.h"
 #include "protection/private.h"
 
 #define APPLICATION 0x72787074 /* "rxpt", in the header of the file */
 #define FORMAT	    1
-#define BUSY_MS	    10000 /* how long to wait for a change by another process */
 
 /* The last ids are kept, so that the id of a removed entry, which ACLs may name, is not reused. */
 static const char schema[] =
@@ -78,7 +78,7 @@ int prot_database_error(struct prot *prot, const char *doing, char *message)
 	case SQLITE_LOCKED:
 		snprintf(message, PROT_MESSAGE_MAX,
 			 "%.250s: another process has been changing it for %d s: try again",
-			 prot->path, BUSY_MS / 1000);
+			 prot->path, SQL_BUSY_MS / 1000);
 		return PROT_ERROR;
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
@@ -97,30 +97,22 @@ int prot_database_error(struct prot *prot, const char *doing, char *message)
 
 int prot_run(struct prot *prot, const char *sql)
 {
-	return sqlite3_exec(prot->db, sql, NULL, NULL, NULL);
+	return sql_run(prot->db, sql);
+}
+
+static bool take_first_number(void *arg, sqlite3_stmt *row)
+{
+	int64_t **value = arg;
+
+	if (*value)
+		**value = sqlite3_column_int64(row, 0);
+	return false;
 }
 
 int prot_query(struct prot *prot, const char *sql, const int64_t *parameters, int count,
 	       const char *name, int64_t *value)
 {
-	sqlite3_stmt *statement;
-	int rc = sqlite3_prepare_v2(prot->db, sql, -1, &statement, NULL);
-
-	for (int i = 0; rc == SQLITE_OK && i < count; i++)
-		rc = sqlite3_bind_int64(statement, i + 1, parameters[i]);
-	if (rc == SQLITE_OK && name)
-		rc = sqlite3_bind_text(statement, count + 1, name, -1, SQLITE_STATIC);
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_step(statement);
-		if (rc == SQLITE_ROW && value)
-			*value = sqlite3_column_int64(statement, 0);
-		if (rc == SQLITE_ROW || rc == SQLITE_DONE)
-			rc = SQLITE_OK;
-	}
-	/* The code of a failed step comes again; that of a failed prepare stays. */
-	if (statement && sqlite3_finalize(statement) != SQLITE_OK && rc == SQLITE_OK)
-		rc = sqlite3_errcode(prot->db);
-	return rc;
+	return sql_query(prot->db, sql, parameters, count, name, take_first_number, &value);
 }
 
 /* -- opening -- */
@@ -282,23 +274,21 @@ static int check_header(struct prot *prot, char *message)
 	return version == FORMAT ? 0 : prot_damaged(prot, "it has no format", message);
 }
 
+#define FOUND_MAX 100
+
+static bool take_finding(void *found, sqlite3_stmt *row)
+{
+	snprintf(found, FOUND_MAX, "%s", (const char *)sqlite3_column_text(row, 0));
+	return false;
+}
+
 /* The structure of the file. The contents of the tables are checked when they are loaded. */
 static int check_structure(struct prot *prot, char *message)
 {
-	sqlite3_stmt *statement = NULL;
-	char found[100] = "";
-	int rc = sqlite3_prepare_v2(prot->db, "PRAGMA quick_check(1)", -1, &statement, NULL);
+	char found[FOUND_MAX] = "";
 
-	if (rc == SQLITE_OK)
-		rc = sqlite3_step(statement);
-	if (rc == SQLITE_ROW)
-		snprintf(found, sizeof(found), "%s",
-			 (const char *)sqlite3_column_text(statement, 0));
-	else
-		rc = prot_database_error(prot, "be checked", message);
-	sqlite3_finalize(statement);
-	if (rc != SQLITE_ROW)
-		return rc;
+	if (sql_query(prot->db, "PRAGMA quick_check(1)", NULL, 0, NULL, take_finding, found))
+		return prot_database_error(prot, "be checked", message);
 	return strcmp(found, "ok") == 0 ? 0 : prot_damaged(prot, found, message);
 }
 
@@ -335,20 +325,13 @@ int prot_database_open(struct prot *prot, char *message)
 	rc = find_or_make_file(prot, message);
 	if (rc)
 		return rc;
-	if (sqlite3_open_v2(prot->path, &prot->db,
-			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
-			    NULL) != SQLITE_OK) {
+	if (sql_open(prot->path, 0, NULL, &prot->db) != SQLITE_OK) {
 		if (prot->db)
 			return prot_database_error(prot, "be opened", message);
 		snprintf(message, PROT_MESSAGE_MAX, "no memory");
 		return PROT_ERROR;
 	}
 	note_file(prot);
-	sqlite3_extended_result_codes(prot->db, 1);
-	sqlite3_busy_timeout(prot->db, BUSY_MS);
-	/* A damaged file must not make the library run what is in its schema. */
-	sqlite3_db_config(prot->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(prot->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	rc = check_header(prot, message);
 	if (rc)
 		return rc;

@@ -117,6 +117,7 @@ store_module() {
 	module=$1 ok="$config|$common|afs/.*|$values|volume/[a-z]*[.]h|volume/store/$1/.*"
 	shift
 	for lower; do ok="$ok|volume/store/$lower(/.*)?"; done
+	[ "$module" != db ] || ok="$ok|common/sql[.]h"
 	may_include "src/volume/store/$module" "$ok"
 }
 store_module dir
@@ -128,7 +129,7 @@ store_module maint dir disk data db txn store[.]h
 store_module op dir disk data db txn maint store[.]h
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
-may_include src/protection "$config|common/(clock|held)[.]h|protection/(protection|private)[.]h"
+may_include src/protection "$config|common/(clock|held|sql)[.]h|protection/(protection|private)[.]h"
 may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"

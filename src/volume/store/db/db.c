@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUSY_MS 10000 /* to wait for locks of other connections */
-
 /* Stores that were made before it was needed lack it. */
 #define DOOMED                                                                    \
 	"CREATE TABLE IF NOT EXISTS doomed(id INTEGER PRIMARY KEY AUTOINCREMENT," \
@@ -161,17 +159,15 @@ int db_result(struct db *db, int rc)
 
 static int run_sql_text(struct db *db, const char *sql)
 {
-	return db_result(db, sqlite3_exec(db->sql, sql, NULL, NULL, NULL));
+	return db_result(db, sql_run(db->sql, sql));
 }
 
 static int set_up_connection(struct db *db)
 {
 	char sql[512];
 
-	sqlite3_extended_result_codes(db->sql, 1);
-	sqlite3_busy_timeout(db->sql, BUSY_MS);
 	snprintf(sql, sizeof(sql),
-		 "PRAGMA trusted_schema=OFF;PRAGMA cell_size_check=ON;PRAGMA mmap_size=0;"
+		 "PRAGMA cell_size_check=ON;PRAGMA mmap_size=0;"
 		 "PRAGMA temp_store=MEMORY;PRAGMA cache_size=-%u;PRAGMA wal_autocheckpoint=0;"
 		 "PRAGMA synchronous=%s;PRAGMA query_only=%d",
 		 db->options.cache_kib, db->options.full ? "FULL" : "NORMAL",
@@ -182,7 +178,7 @@ static int set_up_connection(struct db *db)
 int db_open(const struct db_options *options, struct db **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+	int flags = options->create ? SQLITE_OPEN_CREATE : 0;
 	struct db *db = calloc(1, sizeof(*db));
 	int result;
 
@@ -190,9 +186,7 @@ int db_open(const struct db_options *options, struct db **out)
 		return -ENOMEM;
 	pthread_once(&once, configure_sqlite);
 	db->options = *options;
-	if (options->create)
-		flags |= SQLITE_OPEN_CREATE;
-	result = db_result(db, sqlite3_open_v2(options->path, &db->sql, flags, options->vfs));
+	result = db_result(db, sql_open(options->path, flags, options->vfs, &db->sql));
 	if (!result)
 		result = set_up_connection(db);
 	/* Without memory, a transaction must end nevertheless. */
@@ -249,6 +243,15 @@ int db_step(struct db *db, sqlite3_stmt *statement)
 	int rc = sqlite3_step(statement);
 
 	return rc == SQLITE_ROW ? DB_ROW : db_result(db, rc);
+}
+
+int db_first(struct db *db, sqlite3_stmt *statement)
+{
+	int result = db_step(db, statement);
+
+	if (result == DB_ROW)
+		return 0;
+	return result ? result : -ENOENT;
 }
 
 void db_done(sqlite3_stmt *statement)
@@ -331,7 +334,7 @@ void db_log_cut(struct db *db)
 	/* Readers are not waited for. */
 	sqlite3_busy_timeout(db->sql, 0);
 	sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-	sqlite3_busy_timeout(db->sql, BUSY_MS);
+	sqlite3_busy_timeout(db->sql, SQL_BUSY_MS);
 }
 
 int db_checkpoint_all(struct db *db)
@@ -348,13 +351,9 @@ int db_number_get(struct db *db, const char *name, uint64_t *value)
 	if (result)
 		return result;
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	result = db_first(db, statement);
+	if (!result)
 		*value = (uint64_t)sqlite3_column_int64(statement, 0);
-		result = 0;
-	} else if (!result) {
-		result = -ENOENT;
-	}
 	db_done(statement);
 	return result;
 }
@@ -408,24 +407,29 @@ void db_interrupt(struct db *db)
 	sqlite3_interrupt(db->sql);
 }
 
+struct fault_report {
+	void (*each)(void *arg, const char *line);
+	void *arg;
+};
+
+static bool report_fault_row(void *arg, sqlite3_stmt *row)
+{
+	const struct fault_report *report = arg;
+	const char *line = (const char *)sqlite3_column_text(row, 0);
+
+	if (line && strcmp(line, "ok") != 0)
+		report->each(report->arg, line);
+	return true;
+}
+
 int db_integrity(struct db *db, bool fast, void (*each)(void *arg, const char *line), void *arg)
 {
-	const char *sql = fast ? "PRAGMA quick_check(100)" : "PRAGMA integrity_check(100)";
-	sqlite3_stmt *statement = NULL;
-	int result = db_result(db, sqlite3_prepare_v2(db->sql, sql, -1, &statement, NULL));
+	struct fault_report report = {each, arg};
 
-	while (!result) {
-		result = db_step(db, statement);
-		if (result != DB_ROW)
-			break;
-		const char *line = (const char *)sqlite3_column_text(statement, 0);
-
-		if (line && strcmp(line, "ok") != 0)
-			each(arg, line);
-		result = 0;
-	}
-	sqlite3_finalize(statement);
-	return result;
+	return db_result(db,
+			 sql_query(db->sql,
+				   fast ? "PRAGMA quick_check(100)" : "PRAGMA integrity_check(100)",
+				   NULL, 0, NULL, report_fault_row, &report));
 }
 
 /* -- connections that threads borrow -- */

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include "common/sql.h"
 #include "volume/store/db/db.h"
 
 enum statement {
@@ -72,6 +73,8 @@ int db_result(struct db *db, int rc);
 /* The statement, or NULL and *result. */
 sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result);
 int db_step(struct db *db, sqlite3_stmt *statement);
+/* The first row: 0, or -ENOENT. */
+int db_first(struct db *db, sqlite3_stmt *statement);
 void db_done(sqlite3_stmt *statement);
 /* A statement without rows, which ends. */
 int db_run(struct db *db, sqlite3_stmt *statement);

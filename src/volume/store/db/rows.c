@@ -186,12 +186,10 @@ int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **ve
 	*version = NULL;
 	if (result)
 		return result;
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	result = db_first(db, statement);
+	if (!result) {
 		found.epoch = get_column_number(statement, 0);
 		result = read_vnode_row(db, statement, 1, &found, version);
-	} else if (!result) {
-		result = -ENOENT;
 	}
 	db_done(statement);
 	return result;
@@ -289,13 +287,9 @@ int db_group_next(struct db *db, uint32_t *group)
 
 	if (result)
 		return result;
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	result = db_first(db, statement);
+	if (!result)
 		*group = get_column_number(statement, 0);
-		result = 0;
-	} else if (!result) {
-		result = -ENOENT;
-	}
 	db_done(statement);
 	return result;
 }
@@ -539,11 +533,9 @@ int db_small_get(struct db *db, const struct db_small *small, struct blob **blob
 	*blob = NULL;
 	if (result)
 		return result;
-	result = db_step(db, statement);
-	if (result == DB_ROW)
+	result = db_first(db, statement);
+	if (!result)
 		result = read_small_row(db, statement, small, blob);
-	else if (!result)
-		result = -ENOENT;
 	db_done(statement);
 	return result;
 }
@@ -608,13 +600,9 @@ int db_object_get(struct db *db, uint64_t id, struct db_object *object)
 
 	if (result)
 		return result;
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	result = db_first(db, statement);
+	if (!result)
 		read_object_row(statement, object);
-		result = 0;
-	} else if (!result) {
-		result = -ENOENT;
-	}
 	db_done(statement);
 	return result;
 }
@@ -665,16 +653,13 @@ int db_prune_first(struct db *db, struct db_prune *prune)
 
 	if (result)
 		return result;
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	result = db_first(db, statement);
+	if (!result) {
 		prune->id = (uint64_t)sqlite3_column_int64(statement, 0);
 		prune->group = get_column_number(statement, 1);
 		prune->epoch = get_column_number(statement, 2);
 		prune->done.epoch = get_column_number(statement, 3);
 		prune->done.vnode = get_column_number(statement, 4);
-		result = 0;
-	} else if (!result) {
-		result = -ENOENT;
 	}
 	db_done(statement);
 	return result;
@@ -784,13 +769,9 @@ int db_doomed_first(struct db *db, struct db_doomed *doomed)
 
 	if (result)
 		return result;
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	result = db_first(db, statement);
+	if (!result)
 		read_doomed_row(db, statement, doomed);
-		result = 0;
-	} else if (!result) {
-		result = -ENOENT;
-	}
 	db_done(statement);
 	return result;
 }
