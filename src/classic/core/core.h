@@ -114,15 +114,11 @@ struct classic_port *classic_main_port(void);
  * line in the log if it cannot be opened. classic_lock must be held.
  */
 struct classic_port *classic_open(afs_uint32 host, u_short port);
-bool classic_serving(void); /* classic_lock must be held */
-
-/* services.c; classic_lock must be held */
-/* Let held services serve. */
-void classic_services_start(void);
-/* Forget all services, whose endpoints are destroyed. Programs may still look at their handles. */
-void classic_services_forget(void);
-/* Apply the threshold and code of rx_SetBusyThreshold() to all services. */
-void classic_services_busy(void);
+/* Whether calls are served; and from now on they are. classic_lock must be held. */
+bool classic_serving(void);
+void classic_serve(void);
+/* Engine and ports belong to the caller, which destroys them. classic_lock must be held. */
+struct classic_port *classic_leave(rxw_engine **engine);
 
 /* connections.c */
 /* The connection of a call that a service has got; NULL without memory. */

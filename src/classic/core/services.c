@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Services: their settings, and how the library's calls become calls of classic Rx. */
+/* Services: how the library's calls become calls of classic Rx, start and end, and settings. */
 #include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "core.h"
@@ -54,7 +55,8 @@ static rxw_code serve_classic_call(rxw_call *library_call, void *context)
 	return code;
 }
 
-void classic_services_start(void)
+/* Let held services serve. */
+static void serve_held_services(void)
 {
 	assert(mutex_is_held(&classic_lock));
 	for (struct classic_service *s = services; s; s = s->next) {
@@ -90,7 +92,8 @@ static unsigned waiting_max(void)
 	return rx_BusyThreshold < 0 ? 0 : (unsigned)rx_BusyThreshold + 1;
 }
 
-void classic_services_busy(void)
+/* Apply the threshold and code of rx_SetBusyThreshold() to all services. */
+static void apply_busy_threshold(void)
 {
 	bool on = rx_BusyThreshold >= 0;
 
@@ -101,7 +104,8 @@ void classic_services_busy(void)
 	}
 }
 
-void classic_services_forget(void)
+/* Forget all services, whose endpoints are destroyed. Programs may still look at their handles. */
+static void forget_services(void)
 {
 	static struct classic_service *forgotten; /* so that leak checkers find them */
 
@@ -230,6 +234,68 @@ afs_int32 rx_SetSecurityConfiguration(struct rx_service *handle,
 	return 0;
 }
 
+/* -- Start and end -------------------------------------------------------------------------------- */
+
+static void start_serving(void)
+{
+	pthread_mutex_lock(&classic_lock);
+	classic_serve();
+	serve_held_services();
+	pthread_mutex_unlock(&classic_lock);
+}
+
+static void sleep_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+void rx_StartServer(int donate)
+{
+	start_serving();
+	if (donate)
+		sleep_for_ever();
+}
+
+void *rx_ServerProc(void *unused)
+{
+	(void)unused;
+	start_serving();
+	sleep_for_ever();
+	return NULL;
+}
+
+/*
+ * Calls of other threads that run meanwhile fail. A thread that does not end its call keeps the
+ * memory of its endpoint: the process is about to end.
+ */
+void rx_Finalize(void)
+{
+	struct classic_port *ports;
+	rxw_engine *engine;
+
+	pthread_mutex_lock(&classic_lock);
+	ports = classic_leave(&engine);
+	pthread_mutex_unlock(&classic_lock);
+
+	for (struct classic_port *p = ports; p; p = p->next)
+		(void)rxw_endpoint_stop(p->endpoint, 0);
+	pthread_mutex_lock(&classic_lock);
+	classic_connections_detach();
+	pthread_mutex_unlock(&classic_lock);
+	while (ports) {
+		struct classic_port *next = ports->next;
+
+		(void)rxw_endpoint_destroy(ports->endpoint);
+		free(ports);
+		ports = next;
+	}
+	(void)rxw_engine_destroy(engine);
+	pthread_mutex_lock(&classic_lock);
+	forget_services();
+	pthread_mutex_unlock(&classic_lock);
+}
+
 /* -- Settings ------------------------------------------------------------------------------------- */
 
 /* Threads are reserved for each service anyway. */
@@ -302,4 +368,13 @@ void rxc_service_destroy_connection(struct rx_service *handle,
 	struct classic_service *s = handle->internal;
 
 	s->destroy_connection = procedure;
+}
+
+void rxc_busy(int threshold, int code)
+{
+	pthread_mutex_lock(&classic_lock);
+	rx_BusyThreshold = threshold;
+	rx_BusyError = code;
+	apply_busy_threshold();
+	pthread_mutex_unlock(&classic_lock);
 }

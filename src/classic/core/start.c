@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process: its engine, its ports, start and end, and settings. */
+/* The process: its engine, its ports, and settings. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "core.h"
 
@@ -187,7 +186,7 @@ void classic_each_endpoint(void (*fn)(rxw_endpoint *endpoint, void *arg), void *
 	pthread_mutex_unlock(&classic_lock);
 }
 
-/* -- Start and end -------------------------------------------------------------------------------- */
+/* -- Start ---------------------------------------------------------------------------------------- */
 
 static int init_process(afs_uint32 host, u_short number)
 {
@@ -248,71 +247,25 @@ static void log_ignored_settings(void)
 		classic_ignored("rx_debugFile", "rxwire has traces of its own");
 }
 
-static void start_serving(void)
+void classic_serve(void)
 {
-	pthread_mutex_lock(&classic_lock);
+	assert(mutex_is_held(&classic_lock));
 	process.serving = true;
 	log_ignored_settings();
-	classic_services_start();
-	pthread_mutex_unlock(&classic_lock);
 }
 
-static void sleep_for_ever(void)
+struct classic_port *classic_leave(rxw_engine **engine)
 {
-	for (;;)
-		pause();
-}
+	struct classic_port *ports = process.ports;
 
-void rx_StartServer(int donate)
-{
-	start_serving();
-	if (donate)
-		sleep_for_ever();
-}
-
-void *rx_ServerProc(void *unused)
-{
-	(void)unused;
-	start_serving();
-	sleep_for_ever();
-	return NULL;
-}
-
-/*
- * Calls of other threads that run meanwhile fail. A thread that does not end its call keeps the
- * memory of its endpoint: the process is about to end.
- */
-void rx_Finalize(void)
-{
-	struct classic_port *ports;
-	rxw_engine *engine;
-
-	pthread_mutex_lock(&classic_lock);
-	ports = process.ports;
-	engine = process.engine;
+	assert(mutex_is_held(&classic_lock));
+	*engine = process.engine;
 	process.ports = NULL;
 	process.main = NULL;
 	process.engine = NULL;
 	process.serving = false;
 	process.receive_window = process.send_window = process.mtu = 0;
-	pthread_mutex_unlock(&classic_lock);
-
-	for (struct classic_port *p = ports; p; p = p->next)
-		(void)rxw_endpoint_stop(p->endpoint, 0);
-	pthread_mutex_lock(&classic_lock);
-	classic_connections_detach();
-	pthread_mutex_unlock(&classic_lock);
-	while (ports) {
-		struct classic_port *next = ports->next;
-
-		(void)rxw_endpoint_destroy(ports->endpoint);
-		free(ports);
-		ports = next;
-	}
-	(void)rxw_engine_destroy(engine);
-	pthread_mutex_lock(&classic_lock);
-	classic_services_forget();
-	pthread_mutex_unlock(&classic_lock);
+	return ports;
 }
 
 /* -- Settings ------------------------------------------------------------------------------------- */
@@ -404,14 +357,5 @@ void rxc_tranquil(int on)
 	rx_tranquil = on;
 	for (struct classic_port *p = process.ports; p; p = p->next)
 		(void)rxw_endpoint_refuse(p->endpoint, on ? RX_RESTARTING : 0);
-	pthread_mutex_unlock(&classic_lock);
-}
-
-void rxc_busy(int threshold, int code)
-{
-	pthread_mutex_lock(&classic_lock);
-	rx_BusyThreshold = threshold;
-	rx_BusyError = code;
-	classic_services_busy();
 	pthread_mutex_unlock(&classic_lock);
 }
