@@ -25,6 +25,7 @@ rx_sources += \
 	src/rx/engine/observe/counters.c \
 	src/rx/engine/observe/counters.h \
 	src/rx/engine/observe/flows.c \
+	src/rx/engine/observe/observe.h \
 	src/rx/engine/observe/records.c \
 	src/rx/engine/observe/records.h \
 	src/rx/engine/observe/trace.c \

@@ -75,22 +75,22 @@ static inline void rxw_workers_unlock(struct rxw_endpoint *ep)
 
 static inline void rxw_peers_lock(struct rxw_endpoint *ep)
 {
-	rxw_mutex_lock(&ep->peer_lock, &ep->contended[RXW_LOCK_PEERS]);
+	rxw_mutex_lock(&ep->peers.lock, &ep->contended[RXW_LOCK_PEERS]);
 }
 
 static inline void rxw_peers_unlock(struct rxw_endpoint *ep)
 {
-	pthread_mutex_unlock(&ep->peer_lock);
+	pthread_mutex_unlock(&ep->peers.lock);
 }
 
 static inline void rxw_unvalidated_lock(struct rxw_endpoint *ep)
 {
-	rxw_mutex_lock(&ep->unvalidated_lock, &ep->contended[RXW_LOCK_UNVALIDATED]);
+	rxw_mutex_lock(&ep->admit.lock, &ep->contended[RXW_LOCK_UNVALIDATED]);
 }
 
 static inline void rxw_unvalidated_unlock(struct rxw_endpoint *ep)
 {
-	pthread_mutex_unlock(&ep->unvalidated_lock);
+	pthread_mutex_unlock(&ep->admit.lock);
 }
 
 static inline void rxw_verifier_lock(struct rxw_verifier *v)

@@ -4,7 +4,7 @@
  * which lock covers what.
  *
  * Lock order: endpoint->lock, shard->lock, connection->lock, workers->lock, then leaves (tx.lock,
- * peer_lock, unvalidated_lock, role.lock). Never two of a kind. None is held across a system call
+ * peers.lock, admit.lock, role.lock). Never two of a kind. None is held across a system call
  * that may block, while a handler or callback is woken, or while packets are sealed or verified.
  * lock.h takes them and counts contended acquisitions.
  */
@@ -19,14 +19,15 @@
 #include <rxwire/rxwire.h>
 
 #include "base/hash.h"
-#include "engine/receive/admit.h"
 #include "engine/core/alive.h"
-#include "engine/core/constants.h"
-#include "engine/core/refs.h"
+#include "engine/core/config.h"
 #include "engine/core/engine.h"
+#include "engine/core/events.h"
+#include "engine/core/refs.h"
+#include "engine/observe/observe.h"
+#include "engine/receive/admit.h"
 #include "engine/receive/diag.h"
 #include "engine/send/effects.h"
-#include "engine/core/events.h"
 #include "engine/sched/jobs.h"
 #include "engine/sched/queue.h"
 #include "engine/receive/rx.h"
@@ -37,83 +38,27 @@
 #include "io/io.h"
 #include "proto/conn/conn.h"
 
-#define RXW_MAX_SHARDS	 64
-#define RXW_MAX_SERVICES 64
 #define RXW_STOP_GRACE (RXW_SEC / 4) /* for aborted calls and their handlers */
 
-/* Parameters of the protocol, which connections share. Fixed: rxw_endpoint_set() makes others. */
-struct rxw_settings {
-	struct rxw_params params;
-	_Atomic(uint32_t) refs;
-};
-
 struct rxw_endpoint {
-	struct rxw_engine *engine;
-	struct rxw_alive alive;
+	struct rxw_engine *engine;	   /* fixed */
 	const struct rxw_upcalls *upcalls; /* fixed */
-	/*
-	 * lock; what other threads read is fixed, or stored where they read it: settings,
-	 * window, mtu, connections_max, poll_us, debug_access, and in workers
-	 */
-	struct rxw_config config;
-	struct rxw_constants constants; /* fixed */
-	struct rxw_settings *settings;	/* of new connections, one reference; peer_lock */
-	_Atomic(uint32_t) window, mtu;	/* the same, for packets of no connection; relaxed */
-	_Atomic(unsigned) connections_max, poll_us; /* relaxed */
-	struct rxw_io_group io;		   /* fixed until destroy */
-	bool server;
-	bool paused; /* listeners not started yet; under lock */
-	char version_text[65];
-	unsigned shard_count;
-	struct rxw_shard *shard; /* array; fixed */
-	bool placed; /* `affinity` is auto: the processors of the shards' threads; fixed */
-	uint16_t cpu[RXW_MAX_SHARDS];
-	cpu_set_t allowed;	 /* processors of the other threads; fixed */
-	pthread_mutex_t lock;	 /* adding services, settings, start, creating the trace */
-	/* Services in use are among the first service_count; their ids, 0 = none, to search quickly. */
-	_Atomic(unsigned) service_count;
-	_Atomic(uint16_t) service_id[RXW_MAX_SERVICES];
-	struct rxw_service service[RXW_MAX_SERVICES];
+	bool server;			   /* fixed */
+	pthread_mutex_t lock; /* adding services, settings, start, creating the trace */
+	struct rxw_ep_life life;
+	struct rxw_ep_settings settings;
+	struct rxw_ep_threads threads;
+	struct rxw_ep_services services;
+	struct rxw_ep_usage usage;
+	struct rxw_ep_peers peers;
+	struct rxw_ep_observe observe;
 	struct rxw_workers workers;
 	struct rxw_verifier verifier;
-	_Atomic(bool) stopping;	      /* no new calls are accepted */
-	_Atomic(bool) leaving;	      /* packets of new calls are dropped unanswered */
-	_Atomic(int32_t) refusing;    /* code that new calls are refused with; 0: none; relaxed */
-	_Atomic(bool) quit;	      /* the library's threads end */
-	/*
-	 * Set once a thread that cannot run callbacks has left one to a listener. From then on
-	 * listeners sleep where they can be interrupted.
-	 */
-	_Atomic(bool) callbacks_left;
-	_Atomic(uint32_t) live; /* calls in progress, of either side */
-	_Atomic(uint32_t) deferred; /* server calls that the application holds */
-	_Atomic(uint32_t) channel_waits; /* with a reference of one of its connections */
-	/* out of queues and not reported yet, or with a transfer whose end is not reported yet */
-	_Atomic(uint32_t) calls_taken;
-	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
-	_Atomic(uint32_t) connections, calls; /* existing objects */
-	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
-	bool quiesced;		 /* rxw_endpoint_destroy() has ended the threads */
-	/* connections of validated addresses, of config.connections_max */
-	_Atomic(uint32_t) validated;
-	pthread_mutex_t peer_lock;
-	struct rxw_peer_table *peers;	 /* peer_lock */
-	struct rxw_listing listed_peers; /* peer_lock */
-	/* connections of unvalidated addresses, of constants.unvalidated_max */
-	_Atomic(uint32_t) unvalidated;
-	pthread_mutex_t unvalidated_lock;
-	struct rxw_cookies *cookies; /* unvalidated_lock; NULL until the first cookie is sent */
-	/* unvalidated_lock; local_rate: of the host's own addresses */
-	struct rxw_rate abort_rate, answer_rate, local_rate;
-	struct rxw_rate log_rate;  /* of lines about clients; unvalidated_lock, as the next */
-	unsigned moves_unlogged;   /* since the latest line about a move */
-	uint64_t debug_answers_at; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
-	_Atomic(unsigned) debug_access; /* enum rxw_debug_access; relaxed */
-	struct rxw_cidr debug_net;	/* unvalidated_lock, as the next */
-	bool debug_net_valid;
-	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
-	/* NULL until the first one was started; stored under lock */
-	_Atomic(struct rxw_trace *) trace;
+	struct rxw_ep_admit admit;
+	struct rxw_ep_debug debug;
+	struct rxw_io_group io; /* fixed until destroy */
+	unsigned shard_count;
+	struct rxw_shard *shard; /* array; fixed */
 	/* acquisitions that had to wait, of the endpoint's locks; relaxed */
 	_Atomic(uint64_t) contended[RXW_LOCK_COUNT];
 };
@@ -206,7 +151,7 @@ struct rxw_call {
 	bool is_inline;
 	bool ended;	    /* the application or handler has ended it; connection's lock */
 	bool attached;	    /* server: it has a handler or is queued for one; connection's lock */
-	bool live;	    /* counted in endpoint->live; connection's lock */
+	bool live;	    /* counted in endpoint->usage.live; connection's lock */
 	uint64_t started, finished; /* ns */
 	uint64_t served;	    /* ns: a stub began to serve it; 0: no observer; the handler's */
 	_Atomic(bool) transfers;    /* it has a transfer (stream/transfer.c) */
@@ -234,17 +179,17 @@ static inline struct rxw_call *rxw_call_of(struct rxw_pcall *p)
 
 static inline uint32_t rxw_window_of(const struct rxw_endpoint *ep)
 {
-	return atomic_load_explicit(&ep->window, memory_order_relaxed);
+	return atomic_load_explicit(&ep->settings.window, memory_order_relaxed);
 }
 
 static inline uint32_t rxw_mtu_of(const struct rxw_endpoint *ep)
 {
-	return atomic_load_explicit(&ep->mtu, memory_order_relaxed);
+	return atomic_load_explicit(&ep->settings.mtu, memory_order_relaxed);
 }
 
 static inline int32_t rxw_refusing(const struct rxw_endpoint *ep)
 {
-	return atomic_load_explicit(&ep->refusing, memory_order_relaxed);
+	return atomic_load_explicit(&ep->life.refusing, memory_order_relaxed);
 }
 
 static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)

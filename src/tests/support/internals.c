@@ -51,7 +51,7 @@ uint64_t internals_hard_limit(const rxw_call *call)
 
 unsigned internals_calls_taken(const rxw_endpoint *endpoint)
 {
-	return atomic_load(&endpoint->calls_taken);
+	return atomic_load(&endpoint->usage.calls_taken);
 }
 
 void internals_lock(rxw_connection *connection)
@@ -66,7 +66,7 @@ void internals_unlock(rxw_connection *connection)
 
 bool internals_stopping(const rxw_endpoint *endpoint)
 {
-	return atomic_load(&endpoint->stopping);
+	return atomic_load(&endpoint->life.stopping);
 }
 
 int internals_socket(const rxw_endpoint *endpoint)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine that endpoints share, and the services that they offer. */
+/* The engine that endpoints share, their life, and the services that they offer. */
 #ifndef RXW_ENGINE_ENGINE_H
 #define RXW_ENGINE_ENGINE_H
 
@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "engine/core/alive.h"
+#include "proto/peer/peer.h"
 
 struct rxw_files;
 
@@ -50,6 +51,24 @@ struct rxw_engine {
 	 * Features that the kernel lacks are logged once for all endpoints: rxw_io_options.warned.
 	 */
 	_Atomic(unsigned) io_warned;
+};
+
+/* How far an endpoint is on its way from its creation to its end. */
+struct rxw_ep_life {
+	struct rxw_alive alive;
+	bool paused;		   /* listeners not started yet; endpoint->lock */
+	_Atomic(bool) stopping;	   /* no new calls are accepted */
+	_Atomic(bool) leaving;	   /* packets of new calls are dropped unanswered */
+	_Atomic(int32_t) refusing; /* code that new calls are refused with; 0: none; relaxed */
+	_Atomic(bool) quit;	   /* the library's threads end */
+	bool quiesced;		   /* rxw_endpoint_destroy() has ended the threads */
+};
+
+/* Addresses known to an endpoint. */
+struct rxw_ep_peers {
+	pthread_mutex_t lock;
+	struct rxw_peer_table *table; /* lock, as the next */
+	struct rxw_listing listed;
 };
 
 /* For threads that should leave the others some: half of the CPUs, at least one. */
@@ -109,15 +128,20 @@ struct rxw_service {
 	_Atomic(uint64_t) run_time;
 };
 
+#define RXW_MAX_SERVICES 64
+
+/* Of an endpoint. Services in use are among the first `count`; endpoint->lock to add one. */
+struct rxw_ep_services {
+	_Atomic(unsigned) count;
+	_Atomic(uint16_t) id[RXW_MAX_SERVICES]; /* 0: none; to search quickly */
+	struct rxw_service place[RXW_MAX_SERVICES];
+};
+
 /* The code that calls of the service are refused with when it is busy; 0: BUSY. */
 static inline int32_t rxw_busy_code(const struct rxw_service *s)
 {
 	return atomic_load_explicit(&s->busy_code, memory_order_relaxed);
 }
-
-/* Drop a reference of the settings of connections. */
-struct rxw_settings;
-void rxw_settings_unref(struct rxw_settings *settings);
 
 /* The service with this id, with a reference, or NULL. No lock needed. */
 struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id);

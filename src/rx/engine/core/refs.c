@@ -119,12 +119,12 @@ void rxw_settings_unref(struct rxw_settings *settings)
 
 struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id)
 {
-	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
+	unsigned n = atomic_load_explicit(&ep->services.count, memory_order_acquire);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct rxw_service *s = &ep->service[i];
+		struct rxw_service *s = &ep->services.place[i];
 
-		if (atomic_load_explicit(&ep->service_id[i], memory_order_acquire) != id ||
+		if (atomic_load_explicit(&ep->services.id[i], memory_order_acquire) != id ||
 		    !take_reference(&s->refs))
 			continue;
 		/* The place may have got another service since its id was read. */
@@ -188,14 +188,14 @@ void rxw_call_live(struct rxw_call *call)
 	if (call->live)
 		return;
 	call->live = true;
-	share = ep->room_packets / (atomic_fetch_add(&ep->live, 1) + 1);
+	share = ep->usage.room_packets / (atomic_fetch_add(&ep->usage.live, 1) + 1);
 	rxw_pcall_limit_window(&call->p, share < SHARE_MIN ? SHARE_MIN : share);
 }
 
 void rxw_call_unlive(struct rxw_call *call)
 {
 	if (call->live)
-		rxw_count_down(&call->conn->ep->live);
+		rxw_count_down(&call->conn->ep->usage.live);
 	call->live = false;
 }
 

@@ -42,6 +42,18 @@ struct rxw_upcalls {
 	void (*cancel)(struct rxw_verify_job *job);
 };
 
+/* Of an endpoint: existing objects, and how applications use them. */
+struct rxw_ep_usage {
+	_Atomic(uint32_t) connections, calls;
+	_Atomic(uint32_t) live;		 /* calls in progress, of either side */
+	_Atomic(uint32_t) deferred;	 /* server calls that the application holds */
+	_Atomic(uint32_t) channel_waits; /* with a reference of one of its connections */
+	/* out of queues and not reported yet, or with a transfer whose end is not reported yet */
+	_Atomic(uint32_t) calls_taken;
+	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
+	uint32_t room_packets;	 /* packets that fit into the sockets' receive buffers; fixed */
+};
+
 /* A count, which is never negative. */
 void rxw_count_down(_Atomic(uint32_t) *count);
 /* Another thread has the lock: count that, and wait for it. */

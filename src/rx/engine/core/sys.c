@@ -181,14 +181,14 @@ COLD static bool find_thread_place(const struct rxw_endpoint *ep, unsigned ordin
 {
 	unsigned number = ordinal & ~RXW_OF_SHARD;
 
-	if (!ep->placed)
-		return find_listed(&ep->config, number, set);
+	if (!ep->threads.placed)
+		return find_listed(&ep->settings.config, number, set);
 	CPU_ZERO(set);
 	/* The thread that creates this one may be on a CPU of its own. */
 	if (ordinal == number)
-		*set = ep->allowed;
+		*set = ep->threads.allowed;
 	else
-		CPU_SET(ep->cpu[number], set);
+		CPU_SET(ep->threads.cpu[number], set);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,6 +39,20 @@ bool rxw_is_locked(const pthread_mutex_t *m);
 int rxw_cond_init(pthread_cond_t *c);
 /* With the lock: wait until `at` (ns; UINT64_MAX: without limit). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
+
+#define RXW_MAX_SHARDS 64
+
+/* Of an endpoint: where its threads run. */
+struct rxw_ep_threads {
+	bool placed; /* `affinity` is auto: the processors of the shards' threads; fixed, as the next */
+	uint16_t cpu[RXW_MAX_SHARDS];
+	cpu_set_t allowed; /* processors of the other threads */
+	/*
+	 * Set once a thread that cannot run callbacks has left one to a listener. From then on
+	 * listeners sleep where they can be interrupted.
+	 */
+	_Atomic(bool) callbacks_left;
+};
 
 /* The CPUs of a list such as "0-3,8", in its order. Returns how many; 0 for "auto". */
 unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE]);

@@ -75,7 +75,7 @@ void rxw_timer_of_conn(struct rxw_connection *c)
 void rxw_timer_post_callback(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
-	_Atomic(bool) *left = &c->ep->callbacks_left;
+	_Atomic(bool) *left = &c->ep->threads.callbacks_left;
 
 	if (call->events.due)
 		return;

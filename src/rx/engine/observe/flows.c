@@ -9,7 +9,6 @@
 #include <rxwire/stats.h>
 
 #include "engine/core/fork.h"
-#include "engine/observe/trace.h"
 #include "common/cancel.h"
 #include "engine/lock.h"
 #include "engine/objects.h"

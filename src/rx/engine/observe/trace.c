@@ -380,7 +380,7 @@ static uint8_t *copy_trace(struct rxw_trace *t, struct rxw_snapshot *snapshot, s
 
 static struct rxw_trace *find_trace(rxw_endpoint *ep)
 {
-	return ep ? atomic_load_explicit(&ep->trace, memory_order_acquire) : NULL;
+	return ep ? atomic_load_explicit(&ep->observe.trace, memory_order_acquire) : NULL;
 }
 
 static struct rxw_trace *create_trace(struct rxw_endpoint *ep)
@@ -406,7 +406,7 @@ static struct rxw_trace *make_trace(struct rxw_endpoint *ep)
 	t = find_trace(ep);
 	if (!t) {
 		t = create_trace(ep);
-		atomic_store_explicit(&ep->trace, t, memory_order_release);
+		atomic_store_explicit(&ep->observe.trace, t, memory_order_release);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	return t;

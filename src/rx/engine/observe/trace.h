@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Statistics of a call; packet traces: the hooks that record datagrams. Without a trace each batch costs one load and one
+ * Packet traces: the hooks that record datagrams. Without a trace each batch costs one load and one
  * branch that is not taken.
  */
 #ifndef RXW_ENGINE_TRACE_H
@@ -12,11 +12,6 @@
 void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, unsigned count);
 unsigned rxw_trace_sending(struct rxw_tracer *tracer, struct rxw_io_sock *sock,
 			   struct rxw_io_tx *tx, unsigned count, bool nowait);
-/* The endpoint is destroyed; no other thread uses the trace. */
-void rxw_trace_free(struct rxw_endpoint *ep);
-
-/* flows.c; connection's lock held: fill in the statistics of a call, except `size`. */
-void rxw_flow_read(const struct rxw_call *call, struct rxw_call_statistics *s);
 
 static inline void rxw_shard_trace_received(const struct rxw_shard *s, unsigned count)
 {

@@ -13,7 +13,6 @@
 #include "engine/receive/verify.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "engine/observe/trace.h"
 #include "proto/peer/validation.h"
 #include "engine/core/config.h"
 #include "engine/core/constants.h"
@@ -52,12 +51,12 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->server_idle = c->server_idle_ms * RXW_MS;
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
-	p->call_memory = ep->constants.call_memory;
+	p->call_memory = ep->settings.constants.call_memory;
 	if (c->window > RXW_MAX_ACKS)
 		p->wide_memory = rxw_min64((uint64_t)c->window * PINNED, c->peer_memory);
 	p->conn_memory = 4 * rxw_max64(p->call_memory, p->wide_memory);
 	p->peer_memory = c->peer_memory;
-	p->sendq_high = ep->constants.sendq_packets;
+	p->sendq_high = ep->settings.constants.sendq_packets;
 	/* A window in flight and one ready when the writer is woken keep the network busy. */
 	p->sendq_low = p->sendq_high * 2 / 3;
 	p->wake_packets = 64;
@@ -80,19 +79,19 @@ static int put_into_effect(struct rxw_endpoint *ep, const struct rxw_config *c)
 	set_params(ep, c, &made->params);
 	atomic_init(&made->refs, 1);
 	rxw_peers_lock(ep);
-	before = ep->settings;
-	ep->settings = made;
+	before = ep->settings.current;
+	ep->settings.current = made;
 	rxw_peers_unlock(ep);
 	rxw_settings_unref(before);
-	atomic_store(&ep->window, c->window);
-	atomic_store(&ep->mtu, c->mtu);
-	atomic_store(&ep->connections_max, c->connections_max);
-	atomic_store(&ep->poll_us, c->poll_us);
+	atomic_store(&ep->settings.window, c->window);
+	atomic_store(&ep->settings.mtu, c->mtu);
+	atomic_store(&ep->settings.connections_max, c->connections_max);
+	atomic_store(&ep->settings.poll_us, c->poll_us);
 	rxw_unvalidated_lock(ep);
-	ep->debug_net_valid = c->debug_access == RXW_DEBUG_NET &&
-			      rxw_cidr_parse(&ep->debug_net, c->debug_clients);
+	ep->debug.net_valid = c->debug_access == RXW_DEBUG_NET &&
+			      rxw_cidr_parse(&ep->debug.net, c->debug_clients);
 	rxw_unvalidated_unlock(ep);
-	atomic_store(&ep->debug_access, (unsigned)c->debug_access);
+	atomic_store(&ep->debug.access, (unsigned)c->debug_access);
 	return 0;
 }
 
@@ -104,9 +103,9 @@ static unsigned listeners_of(const struct rxw_endpoint *ep)
 {
 	unsigned cpus = ep->engine->cpus;
 
-	if (ep->config.listeners && ep->config.listeners != RXW_LISTENERS_SHARED)
-		return ep->config.listeners;
-	if (!ep->server || ep->config.listeners)
+	if (ep->settings.config.listeners && ep->settings.config.listeners != RXW_LISTENERS_SHARED)
+		return ep->settings.config.listeners;
+	if (!ep->server || ep->settings.config.listeners)
 		return 1;
 	return cpus > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : cpus;
 }
@@ -130,39 +129,39 @@ static uint32_t room_packets(const struct rxw_io_group *g)
 /* `affinity` = auto. Returns whether the processor that takes a packet from a card selects the socket. */
 __attribute__((cold)) static bool place_shards(struct rxw_endpoint *ep, unsigned count)
 {
-	if (strcmp(ep->config.affinity, "auto") != 0 ||
-	    sched_getaffinity(0, sizeof(ep->allowed), &ep->allowed) < 0)
+	if (strcmp(ep->settings.config.affinity, "auto") != 0 ||
+	    sched_getaffinity(0, sizeof(ep->threads.allowed), &ep->threads.allowed) < 0)
 		return false;
-	rxw_place("/sys", &ep->allowed, count, ep->cpu);
-	ep->placed = true;
+	rxw_place("/sys", &ep->threads.allowed, count, ep->threads.cpu);
+	ep->threads.placed = true;
 	return count <= ep->engine->cpus && rxw_place_has_queues("/sys", count);
 }
 
 static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 			const struct rxw_endpoint_options *options)
 {
-	const struct rxw_config *c = &ep->config;
+	const struct rxw_config *c = &ep->settings.config;
 	struct rxw_io_options o = {.bind = *bind,
 				   .dual = options->dual_stack,
 				   .sockets = options->socket_count
 						      ? (unsigned)options->socket_count
 						      : listeners_of(ep),
 				   .given = options->socket_count ? options->sockets : NULL,
-				   .batch = ep->constants.batch,
+				   .batch = ep->settings.constants.batch,
 				   .gso = c->gso != RXW_OFF,
 				   .gro = c->gro != RXW_OFF,
 				   .plain = c->io == RXW_IO_MSG,
-				   .steer = ep->constants.steer,
+				   .steer = ep->settings.constants.steer,
 				   .rcvbuf = c->rcvbuf ? c->rcvbuf : AUTO_RCVBUF,
 				   .sndbuf = c->sndbuf ? c->sndbuf : AUTO_SNDBUF,
-				   .inject = ep->constants.inject,
+				   .inject = ep->settings.constants.inject,
 				   .log = log_io,
 				   .log_arg = ep->engine,
 				   .warned = &ep->engine->io_warned};
 	bool by_cpu = place_shards(ep, o.sockets);
 	int r;
 
-	o.cpu = ep->placed ? ep->cpu : NULL;
+	o.cpu = ep->threads.placed ? ep->threads.cpu : NULL;
 	if (by_cpu && !o.steer)
 		o.steer = RXW_IO_STEER_CPU;
 	r = rxw_io_open(&ep->io, &o);
@@ -172,7 +171,7 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 		       : r == -EINVAL && o.given ? -RXW_EINVAL
 						 : -RXW_ESYS;
 	}
-	ep->room_packets = room_packets(&ep->io);
+	ep->usage.room_packets = room_packets(&ep->io);
 	return 0;
 }
 
@@ -181,15 +180,15 @@ static int create_shards(struct rxw_endpoint *ep)
 	uint64_t now = rxw_now();
 	int r;
 
-	ep->peers =
-		rxw_peer_table_create(ep->engine->key, ep->config.peer_memory, &ep->engine->wide);
+	ep->peers.table = rxw_peer_table_create(ep->engine->key, ep->settings.config.peer_memory,
+						&ep->engine->wide);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
-	if (!ep->peers || !ep->shard)
+	if (!ep->peers.table || !ep->shard)
 		return -RXW_ENOMEM;
-	rxw_rate_init(&ep->abort_rate, ep->constants.abort_rate, now);
-	rxw_rate_init(&ep->answer_rate, ep->constants.answer_rate, now);
-	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
-	rxw_rate_init(&ep->log_rate, LINES_LOGGED, now);
+	rxw_rate_init(&ep->admit.abort_rate, ep->settings.constants.abort_rate, now);
+	rxw_rate_init(&ep->admit.answer_rate, ep->settings.constants.answer_rate, now);
+	rxw_rate_init(&ep->admit.local_rate, LOCAL_ANSWERS, now);
+	rxw_rate_init(&ep->admit.log_rate, LINES_LOGGED, now);
 	ep->shard_count = ep->io.count;
 	r = rxw_workers_start(ep);
 	if (r)
@@ -219,8 +218,8 @@ int rxw_endpoint_start(rxw_endpoint *endpoint)
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
 	pthread_mutex_lock(&endpoint->lock);
-	if (endpoint->paused) {
-		endpoint->paused = false;
+	if (endpoint->life.paused) {
+		endpoint->life.paused = false;
 		r = start_shards(endpoint);
 	}
 	pthread_mutex_unlock(&endpoint->lock);
@@ -272,10 +271,10 @@ static void remove_connections(struct rxw_endpoint *ep)
 /* Ends the threads and removes all connections. The application may still have handles of some. */
 static void quiesce_endpoint(struct rxw_endpoint *ep)
 {
-	if (ep->quiesced)
+	if (ep->life.quiesced)
 		return;
-	ep->quiesced = true;
-	atomic_store(&ep->quit, true);
+	ep->life.quiesced = true;
+	atomic_store(&ep->life.quit, true);
 	if (ep->shard_count) {
 		rxw_queue_forget(ep);
 		rxw_queue_drop_channels(ep);
@@ -308,18 +307,18 @@ static void tear_down(struct rxw_endpoint *ep)
 		pthread_mutex_destroy(&ep->workers.lock);
 	}
 	rxw_io_close(&ep->io);
-	if (ep->peers)
-		rxw_peer_table_destroy(ep->peers);
-	rxw_cookies_destroy(ep->cookies);
-	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++)
-		if (atomic_load(&ep->service_id[i]))
-			rxw_service_unref(&ep->service[i]);
+	if (ep->peers.table)
+		rxw_peer_table_destroy(ep->peers.table);
+	rxw_cookies_destroy(ep->admit.cookies);
+	for (unsigned i = 0; i < atomic_load(&ep->services.count); i++)
+		if (atomic_load(&ep->services.id[i]))
+			rxw_service_unref(&ep->services.place[i]);
 	pthread_mutex_destroy(&ep->lock);
-	pthread_mutex_destroy(&ep->peer_lock);
-	pthread_mutex_destroy(&ep->unvalidated_lock);
+	pthread_mutex_destroy(&ep->peers.lock);
+	pthread_mutex_destroy(&ep->admit.lock);
 	rxw_trace_free(ep);
-	rxw_settings_unref(ep->settings);
-	rxw_alive_end(&ep->alive);
+	rxw_settings_unref(ep->settings.current);
+	rxw_alive_end(&ep->life.alive);
 	free(ep->shard);
 	free(ep);
 }
@@ -372,25 +371,25 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	if (!ep)
 		return -RXW_ENOMEM;
 	pthread_mutex_lock(&engine->lock);
-	ep->config = engine->config;
+	ep->settings.config = engine->config;
 	pthread_mutex_unlock(&engine->lock);
-	r = o.config ? rxw_config_adopt(&ep->config, o.config) : 0;
+	r = o.config ? rxw_config_adopt(&ep->settings.config, o.config) : 0;
 	if (r) {
 		free(ep);
 		return r;
 	}
-	ep->constants = *constants;
+	ep->settings.constants = *constants;
 	ep->engine = engine;
 	ep->upcalls = &upcalls;
-	rxw_alive_begin(&ep->alive);
+	rxw_alive_begin(&ep->life.alive);
 	ep->server = o.server;
-	ep->paused = o.paused;
+	ep->life.paused = o.paused;
 	text = o.version_text ? o.version_text : SOURCE_TEXT;
-	strncpy(ep->version_text, text, sizeof(ep->version_text) - 1);
+	strncpy(ep->debug.version_text, text, sizeof(ep->debug.version_text) - 1);
 	pthread_mutex_init(&ep->lock, NULL);
-	rxw_mutex_init(&ep->peer_lock);
-	rxw_mutex_init(&ep->unvalidated_lock);
-	r = put_into_effect(ep, &ep->config);
+	rxw_mutex_init(&ep->peers.lock);
+	rxw_mutex_init(&ep->admit.lock);
+	r = put_into_effect(ep, &ep->settings.config);
 	if (r)
 		goto fail;
 	r = open_sockets(ep, &bind, &o);
@@ -399,7 +398,7 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	r = create_shards(ep);
 	if (r)
 		goto fail;
-	r = ep->paused ? 0 : start_shards(ep);
+	r = ep->life.paused ? 0 : start_shards(ep);
 	if (r)
 		goto fail;
 	pthread_mutex_lock(&engine->lock);
@@ -434,7 +433,7 @@ static bool may_change_setting(const struct rxw_option *option)
 static int change_setting(struct rxw_endpoint *ep, const struct rxw_option *option,
 			  const char *value, unsigned *threads)
 {
-	struct rxw_config next = ep->config;
+	struct rxw_config next = ep->settings.config;
 	int r = rxw_config_set(&next, option->name, value, NULL, 0);
 
 	if (r)
@@ -448,7 +447,7 @@ static int change_setting(struct rxw_endpoint *ep, const struct rxw_option *opti
 		atomic_store(&ep->engine->log_level, (unsigned)next.log_level);
 	*threads = rxw_workers_limit(ep, next.workers_max, next.queue);
 	/* Other threads read members that never change: only this one is stored. */
-	return rxw_config_set(&ep->config, option->name, value, NULL, 0);
+	return rxw_config_set(&ep->settings.config, option->name, value, NULL, 0);
 }
 
 int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value)
@@ -476,7 +475,7 @@ int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_obser
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
-	atomic_store_explicit(&endpoint->observer, observer, memory_order_release);
+	atomic_store_explicit(&endpoint->observe.observer, observer, memory_order_release);
 	return 0;
 }
 
@@ -585,10 +584,10 @@ static unsigned busy_connections(struct rxw_endpoint *ep, void (*end)(struct rxw
 /* Calls that no thread has taken out of a queue are refused, as those that wait for a worker. */
 static void refuse_queued(struct rxw_endpoint *ep)
 {
-	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
+	unsigned n = atomic_load_explicit(&ep->services.count, memory_order_acquire);
 
 	for (unsigned i = 0; i < n; i++) {
-		uint16_t id = atomic_load_explicit(&ep->service_id[i], memory_order_acquire);
+		uint16_t id = atomic_load_explicit(&ep->services.id[i], memory_order_acquire);
 		struct rxw_service *s = id ? rxw_service_find(ep, id) : NULL;
 
 		if (s && s->queue)
@@ -601,7 +600,7 @@ static void refuse_queued(struct rxw_endpoint *ep)
 static int drain_endpoint(struct rxw_endpoint *ep, uint64_t end)
 {
 	for (;;) {
-		bool stopping = atomic_load(&ep->stopping);
+		bool stopping = atomic_load(&ep->life.stopping);
 
 		if (stopping)
 			refuse_queued(ep);
@@ -619,9 +618,9 @@ int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
-	if (atomic_load(&endpoint->stopping))
+	if (atomic_load(&endpoint->life.stopping))
 		return -RXW_ESTATE;
-	atomic_store(&endpoint->refusing, code);
+	atomic_store(&endpoint->life.refusing, code);
 	return 0;
 }
 
@@ -636,7 +635,7 @@ int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();
-	if (atomic_load(&endpoint->stopping) || atomic_exchange(&endpoint->leaving, true))
+	if (atomic_load(&endpoint->life.stopping) || atomic_exchange(&endpoint->life.leaving, true))
 		return -RXW_ESTATE;
 	return drain_endpoint(endpoint, rxw_now() + limit_ms * RXW_MS);
 }
@@ -655,7 +654,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();
-	if (atomic_exchange(&endpoint->stopping, true))
+	if (atomic_exchange(&endpoint->life.stopping, true))
 		return -RXW_ESTATE;
 	end = rxw_now() + limit_ms * RXW_MS;
 	r = drain_endpoint(endpoint, end);
@@ -691,7 +690,7 @@ static void count_open(struct rxw_pconn *p, struct open_objects *open)
 
 static void find_open(struct rxw_endpoint *ep, struct open_objects *open)
 {
-	*open = (struct open_objects){.deferred = atomic_load(&ep->deferred)};
+	*open = (struct open_objects){.deferred = atomic_load(&ep->usage.deferred)};
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
@@ -712,14 +711,16 @@ static bool is_open(const struct open_objects *open)
 /* " of service 5, 7": those that have calls without a worker. */
 static void name_services(struct rxw_endpoint *ep, char *to, size_t room)
 {
-	unsigned n = atomic_load(&ep->service_count);
+	unsigned n = atomic_load(&ep->services.count);
 	size_t used = 0;
 
 	to[0] = 0;
 	for (unsigned i = 0; i < n && used < room; i++)
-		if (atomic_load(&ep->service[i].used) && atomic_load(&ep->service[i].deferred))
+		if (atomic_load(&ep->services.place[i].used) &&
+		    atomic_load(&ep->services.place[i].deferred))
 			used += (size_t)snprintf(to + used, room - used, "%s%u",
-						 used ? ", " : " of service ", ep->service[i].id);
+						 used ? ", " : " of service ",
+						 ep->services.place[i].id);
 }
 
 static void log_open(struct rxw_endpoint *ep, const struct open_objects *open)
@@ -743,7 +744,7 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 
 	if (!endpoint)
 		return 0;
-	rxw_check_alive(&endpoint->alive, "the endpoint was destroyed before");
+	rxw_check_alive(&endpoint->life.alive, "the endpoint was destroyed before");
 	if (rxw_endpoint_inherited(endpoint)) {
 		rxw_io_close(&endpoint->io); /* this process's descriptors */
 		return 0;
@@ -756,13 +757,13 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 		log_open(endpoint, &open);
 		return -RXW_ESTATE;
 	}
-	if (!atomic_load(&endpoint->stopping))
+	if (!atomic_load(&endpoint->life.stopping))
 		rxw_endpoint_stop(endpoint, 0);
 	refuse_queued(endpoint);
 	/* Handlers use what is freed below. */
 	rxw_workers_stop(endpoint, UINT64_MAX);
 	quiesce_endpoint(endpoint);
-	open.handles = atomic_load(&endpoint->owned);
+	open.handles = atomic_load(&endpoint->usage.owned);
 	if (is_open(&open)) {
 		log_open(endpoint, &open);
 		return -RXW_ESTATE;

@@ -107,7 +107,7 @@ static void add_pinned(struct rxw_sums *to, struct rxw_endpoint *ep)
 
 	do {
 		rxw_peers_lock(ep);
-		more = rxw_peer_pinned(ep->peers, SCAN_SLOTS, &at, &to->pinned_bytes);
+		more = rxw_peer_pinned(ep->peers.table, SCAN_SLOTS, &at, &to->pinned_bytes);
 		rxw_peers_unlock(ep);
 	} while (more);
 }
@@ -141,7 +141,7 @@ void rxw_sums_read(rxw_endpoint *endpoint, struct rxw_sums *sums)
 	sums->workers_parked = w->parked;
 	rxw_workers_unlock(endpoint);
 	rxw_peers_lock(endpoint);
-	sums->peers = rxw_peer_count(endpoint->peers);
+	sums->peers = rxw_peer_count(endpoint->peers.table);
 	rxw_peers_unlock(endpoint);
 	add_memory(sums, &endpoint->engine->memory);
 }
@@ -213,7 +213,7 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 	sock = endpoint->shard[0].sock;
 	memset(&e, 0, sizeof(e));
 	e.listeners = endpoint->shard_count;
-	e.batch = endpoint->constants.batch;
+	e.batch = endpoint->settings.constants.batch;
 	e.window = rxw_window_of(endpoint);
 	e.mtu = rxw_mtu_of(endpoint);
 	e.gso = rxw_io_gso(sock);

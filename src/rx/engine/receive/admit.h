@@ -6,6 +6,7 @@
 #ifndef RXW_ENGINE_ADMIT_H
 #define RXW_ENGINE_ADMIT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,10 +26,21 @@ struct rxw_unvalidated_list {
 	struct rxw_connection *head, *tail; /* tail: of a list that is not empty */
 };
 
+/* Of an endpoint. `lock` covers all fields but the atomics. */
+struct rxw_ep_admit {
+	_Atomic(uint32_t) validated;   /* connections of validated addresses, of connections_max */
+	_Atomic(uint32_t) unvalidated; /* and of the others, of constants.unvalidated_max */
+	pthread_mutex_t lock;
+	struct rxw_cookies *cookies; /* NULL until the first cookie is sent */
+	/* local_rate: of the host's own addresses; log_rate: of lines about clients */
+	struct rxw_rate abort_rate, answer_rate, local_rate, log_rate;
+	unsigned moves_unlogged; /* since the latest line about a move */
+};
+
 /* Of a connection. */
 struct rxw_conn_admit {
-	bool unvalidated;	     /* counted in ep->unvalidated; connection's lock */
-	bool validated;		     /* counted in ep->validated; connection's lock */
+	bool unvalidated;	     /* counted in ep->admit.unvalidated; connection's lock */
+	bool validated;		     /* counted in ep->admit.validated; connection's lock */
 	struct rxw_connection *next; /* lock of the shard that made it */
 };
 

@@ -69,7 +69,7 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
 	*connection = NULL;
-	if (atomic_load(&endpoint->stopping))
+	if (atomic_load(&endpoint->life.stopping))
 		return -RXW_ESTOPPED;
 	for (unsigned i = 0; i < CID_TRIES && r == -RXW_EAGAIN; i++) {
 		struct rxw_connection *c;
@@ -118,7 +118,7 @@ rxw_connection *rxw_connection_ref(rxw_connection *connection)
 	rxw_conn_unlock(c);
 	if (!c->p.client) {
 		atomic_fetch_add(&c->handles, 1);
-		atomic_fetch_add(&c->ep->owned, 1);
+		atomic_fetch_add(&c->ep->usage.owned, 1);
 	}
 	return c;
 }
@@ -154,7 +154,7 @@ void rxw_connection_release(rxw_connection *connection)
 		rxw_conn_unref(c);
 	} else if (owned && !c->p.client) {
 		rxw_conn_drop(c);
-		atomic_fetch_sub(&ep->owned, 1); /* the endpoint may go now */
+		atomic_fetch_sub(&ep->usage.owned, 1); /* the endpoint may go now */
 	}
 }
 

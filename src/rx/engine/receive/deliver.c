@@ -171,7 +171,7 @@ static __attribute__((cold, noinline)) void log_refusal(struct rxw_connection *c
 	bool allowed;
 
 	rxw_unvalidated_lock(ep);
-	allowed = rxw_rate_take(&ep->log_rate, rxw_now());
+	allowed = rxw_rate_take(&ep->admit.log_rate, rxw_now());
 	rxw_unvalidated_unlock(ep);
 	if (allowed)
 		rxw_log(ep->engine, RXW_LOG_INFO,

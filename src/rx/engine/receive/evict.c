@@ -32,18 +32,18 @@ uint64_t rxw_last_activity(const struct rxw_connection *c)
 
 static bool too_many_connections(const struct rxw_endpoint *ep)
 {
-	unsigned most = atomic_load_explicit(&ep->connections_max, memory_order_relaxed);
+	unsigned most = atomic_load_explicit(&ep->settings.connections_max, memory_order_relaxed);
 
-	return most && atomic_load_explicit(&ep->validated, memory_order_relaxed) > most;
+	return most && atomic_load_explicit(&ep->admit.validated, memory_order_relaxed) > most;
 }
 
 bool rxw_must_evict(const struct rxw_endpoint *ep)
 {
-	unsigned most = atomic_load_explicit(&ep->connections_max, memory_order_relaxed);
+	unsigned most = atomic_load_explicit(&ep->settings.connections_max, memory_order_relaxed);
 
 	return too_many_connections(ep) ||
 	       (most &&
-		atomic_load_explicit(&ep->calls, memory_order_relaxed) > most / CALL_WEIGHT);
+		atomic_load_explicit(&ep->usage.calls, memory_order_relaxed) > most / CALL_WEIGHT);
 }
 
 /* Connection's lock held: since when it is of no use; RXW_NEVER: it must stay. */
@@ -146,7 +146,8 @@ void rxw_evict_idle(struct rxw_shard *s, uint64_t now)
 		return;
 	for (unsigned i = 0; i < EVICT_MAX && rxw_must_evict(s->ep); i++) {
 		if (!evict_one(s, now)) {
-			b->idle_at = now + (++b->in_vain * SAMPLE_SIZE < atomic_load(&s->ep->connections)
+			b->idle_at = now + (++b->in_vain * SAMPLE_SIZE <
+							    atomic_load(&s->ep->usage.connections)
 						    ? RETRY_AFTER
 						    : RETRY_LATER);
 			return;

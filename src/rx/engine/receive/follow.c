@@ -44,12 +44,12 @@ __attribute__((cold)) static void log_move(struct rxw_endpoint *ep, const struct
 	bool allowed;
 
 	rxw_unvalidated_lock(ep);
-	allowed = rxw_rate_take(&ep->log_rate, now);
+	allowed = rxw_rate_take(&ep->admit.log_rate, now);
 	if (allowed) {
-		left_out = ep->moves_unlogged;
-		ep->moves_unlogged = 0;
+		left_out = ep->admit.moves_unlogged;
+		ep->admit.moves_unlogged = 0;
 	} else {
-		ep->moves_unlogged++;
+		ep->admit.moves_unlogged++;
 	}
 	rxw_unvalidated_unlock(ep);
 	if (!allowed)
@@ -81,7 +81,7 @@ bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct
 	if (!proved)
 		return false;
 	rxw_peers_lock(s->ep);
-	peer = rxw_peer_get(s->ep->peers, &run->path->peer, a->out.now);
+	peer = rxw_peer_get(s->ep->peers.table, &run->path->peer, a->out.now);
 	rxw_peers_unlock(s->ep);
 	if (!peer) {
 		rxw_count(&s->stats.moves[RXW_MOVE_REFUSED], 1);

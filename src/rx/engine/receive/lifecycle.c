@@ -13,13 +13,13 @@ void rxw_count_validated(struct rxw_connection *c)
 	if (c->admit.validated || c->p.evicted)
 		return;
 	c->admit.validated = true;
-	atomic_fetch_add_explicit(&c->ep->validated, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->ep->admit.validated, 1, memory_order_relaxed);
 }
 
 static void uncount_validated(struct rxw_connection *c)
 {
 	if (c->admit.validated)
-		rxw_count_down(&c->ep->validated);
+		rxw_count_down(&c->ep->admit.validated);
 	c->admit.validated = false;
 }
 
@@ -69,7 +69,7 @@ void rxw_conn_free(struct rxw_connection *c)
 	assert(!atomic_load(&c->refs) && !c->in_table && !c->timer.wheel_prev &&
 	       !c->timer.callbacks);
 	if (c->admit.unvalidated)
-		rxw_count_down(&ep->unvalidated);
+		rxw_count_down(&ep->admit.unvalidated);
 	uncount_validated(c); /* the table may hold another one in its place */
 	rxw_verify_forget_early(c);
 	rxw_pconn_ask_end(&c->p, &rxw_home(c)->stats);
@@ -77,7 +77,7 @@ void rxw_conn_free(struct rxw_connection *c)
 	rxw_settings_unref(c->settings);
 	rxw_conn_settle(c);
 	rxw_conn_drop(c);
-	rxw_count_down(&ep->connections);
+	rxw_count_down(&ep->usage.connections);
 }
 
 /* Buffers of the stream: pieces that were not returned, slots that were not sent. */
@@ -104,7 +104,7 @@ void rxw_call_free(struct rxw_call *call)
 	pthread_cond_destroy(&call->sleep.cond);
 	rxw_alive_end(&call->alive);
 	free(call);
-	rxw_count_down(&c->ep->calls);
+	rxw_count_down(&c->ep->usage.calls);
 	rxw_count_down(&c->calls);
 	rxw_conn_unref(c);
 }
@@ -129,7 +129,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	atomic_init(&call->refs, 1);
 	rxw_conn_ref(c);
 	atomic_fetch_add(&c->calls, 1);
-	atomic_fetch_add(&c->ep->calls, 1);
+	atomic_fetch_add(&c->ep->usage.calls, 1);
 	return call;
 }
 
@@ -211,7 +211,7 @@ static bool op_memory_short(struct rxw_pconn *p)
 
 static bool op_leaving(struct rxw_pconn *p)
 {
-	return atomic_load(&rxw_conn_of(p)->ep->leaving);
+	return atomic_load(&rxw_conn_of(p)->ep->life.leaving);
 }
 
 static const struct rxw_proto_ops engine_ops = {
@@ -236,8 +236,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	if (!c)
 		return NULL;
 	rxw_peers_lock(ep);
-	peer = rxw_peer_get(ep->peers, &path->peer, now);
-	c->settings = ep->settings;
+	peer = rxw_peer_get(ep->peers.table, &path->peer, now);
+	c->settings = ep->settings.current;
 	atomic_fetch_add(&c->settings->refs, 1);
 	rxw_peers_unlock(ep);
 	if (!peer || rxw_cond_init(&c->channel_free))
@@ -263,7 +263,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	}
 	c->p.live = &ep->shard[c->table].calls_live;
 	rxw_security_ref(security);
-	atomic_fetch_add(&ep->connections, 1);
+	atomic_fetch_add(&ep->usage.connections, 1);
 	return c;
 fail:
 	rxw_settings_unref(c->settings);

@@ -37,7 +37,7 @@ static struct rxw_connection *refuse_run(struct rxw_shard *s, const struct rxw_r
 	if (a->out.ctl_count >= a->out.ctl_room)
 		return NULL;
 	rxw_unvalidated_lock(ep);
-	allowed = rxw_rate_take(&ep->abort_rate, a->out.now);
+	allowed = rxw_rate_take(&ep->admit.abort_rate, a->out.now);
 	rxw_unvalidated_unlock(ep);
 	if (!allowed)
 		return drop_run(s, RXW_DROP_RATE);
@@ -159,9 +159,9 @@ static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct r
 		return drop_run(s, RXW_DROP_SEQ_ZERO);
 	if (h->seq > rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS) && h->seq > RXW_FIRST_FLIGHT)
 		return drop_run(s, RXW_DROP_WINDOW);
-	if (atomic_load(&ep->leaving))
+	if (atomic_load(&ep->life.leaving))
 		return drop_run(s, RXW_DROP_STATE);
-	if (atomic_load(&ep->stopping))
+	if (atomic_load(&ep->life.stopping))
 		return refuse_run(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
 	if (code)
 		return refuse_run(s, run, code, RXW_DROP_STATE, a);
@@ -399,7 +399,7 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 	watch_foreign(s, now);
 	if (!s->index) {
 		rxw_peers_lock(s->ep);
-		rxw_peer_reap(s->ep->peers, now);
+		rxw_peer_reap(s->ep->peers.table, now);
 		rxw_peers_unlock(s->ep);
 	}
 }

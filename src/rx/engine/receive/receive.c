@@ -80,9 +80,10 @@ static void recycle_buffers(struct rxw_shard *s, unsigned n, bool reserve)
 			s->rx.entry[i].buf = NULL;
 		}
 	}
-	if (n == s->rx.depth && s->rx.depth < s->ep->constants.batch)
-		s->rx.depth = s->rx.depth * 2 < s->ep->constants.batch ? s->rx.depth * 2
-								    : s->ep->constants.batch;
+	if (n == s->rx.depth && s->rx.depth < s->ep->settings.constants.batch)
+		s->rx.depth = s->rx.depth * 2 < s->ep->settings.constants.batch
+				      ? s->rx.depth * 2
+				      : s->ep->settings.constants.batch;
 	else if (n * 4 < s->rx.depth && s->rx.depth > 4)
 		s->rx.depth--;
 }
@@ -93,7 +94,7 @@ static void release_buffers(struct rxw_shard *s, bool *reserve)
 	if (*reserve)
 		s->rx.entry[0].buf = NULL;
 	*reserve = false;
-	for (unsigned i = 0; i < s->ep->constants.batch; i++) {
+	for (unsigned i = 0; i < s->ep->settings.constants.batch; i++) {
 		rxw_buf_unref(s->rx.entry[i].buf);
 		s->rx.entry[i].buf = NULL;
 	}
@@ -414,8 +415,8 @@ static void handle_io_errors(struct rxw_shard *s)
 static unsigned busy_poll_us(const struct rxw_shard *s)
 {
 	if (rxw_on_library_thread(NULL))
-		return atomic_load_explicit(&s->ep->poll_us, memory_order_relaxed);
-	return s->ep->constants.spin_us;
+		return atomic_load_explicit(&s->ep->settings.poll_us, memory_order_relaxed);
+	return s->ep->settings.constants.spin_us;
 }
 
 /*
@@ -476,7 +477,7 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
  */
 static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
-	unsigned us = s->ep->constants.coalesce_us;
+	unsigned us = s->ep->settings.constants.coalesce_us;
 
 	if (!us || (s->rx.last_bytes <= SPIN_BYTES && !s->rx.bulk) || rxw_on_library_thread(NULL) ||
 	    until < now + us * 1000ull)
@@ -492,7 +493,7 @@ static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
  */
 static bool coalesce_refusals(struct rxw_shard *s)
 {
-	uint64_t us = s->ep->constants.refusal_us, longer;
+	uint64_t us = s->ep->settings.constants.refusal_us, longer;
 
 	s->rx.refusing = false;
 	if (us < DELAY_MIN || s->deferred.count || s->effects.ctl_held ||
@@ -532,7 +533,7 @@ static void update_refusing(struct rxw_shard *s, uint64_t refused, unsigned mess
 	if (b->refused) {
 		s->rx.refusing = 2 * b->refused >= b->received &&
 				 (now - b->refused_at) * COALESCED_MIN <=
-					 b->refused * s->ep->constants.refusal_us * 1000;
+					 b->refused * s->ep->settings.constants.refusal_us * 1000;
 		b->refused_gap = (now - b->refused_at) / b->refused;
 		b->refused_at = now;
 	}
@@ -570,8 +571,9 @@ static int wait_interruptibly(struct rxw_shard *s, uint64_t now, uint64_t next)
 
 	atomic_store(&s->role.wait_until, next);
 	atomic_store(&s->role.in_wait, true);
-	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || atomic_load(&s->ep->quit) ||
-			    queue_interrupts(s) || sample_at(s->ep) < next
+	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) ||
+			    atomic_load(&s->ep->life.quit) || queue_interrupts(s) ||
+			    sample_at(s->ep) < next
 		    ? 0
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->role.in_wait, false);
@@ -603,7 +605,7 @@ static bool may_sleep(struct rxw_shard *s, uint64_t now, uint64_t next)
 	return !s->rx.limit && !receives_seldom(s) && next != UINT64_MAX &&
 	       next >= now + ACTIVE_SLEEP_US * 1000ull && now >= s->rx.listen_until &&
 	       sample_at(s->ep) >= now + RXW_MS &&
-	       !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed);
+	       !atomic_load_explicit(&s->ep->threads.callbacks_left, memory_order_relaxed);
 }
 
 /* Wait for a batch, no longer than the timers allow. May replace the buffers. */

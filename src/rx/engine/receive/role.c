@@ -34,11 +34,11 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->wheel.tick = rxw_now() / RXW_MS;
 	s->role.grace = CALLER_GRACE;
 	s->role.idle = QUEUE_IDLE;
-	s->rx.entry = calloc(ep->constants.batch, sizeof(*s->rx.entry));
+	s->rx.entry = calloc(ep->settings.constants.batch, sizeof(*s->rx.entry));
 	s->effects.ctl = calloc(RXW_CTL_ROOM, sizeof(*s->effects.ctl));
 	s->effects.item = calloc(RXW_EFFECTS_ROOM, sizeof(*s->effects.item));
 	s->rx.batch = calloc(1, sizeof(*s->rx.batch));
-	s->rx.depth = ep->constants.batch < 4 ? ep->constants.batch : 4;
+	s->rx.depth = ep->settings.constants.batch < 4 ? ep->settings.constants.batch : 4;
 	rxw_budget_init(&s->rx.reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
 	s->rx.reserve_pool = rxw_pool_create(&s->rx.reserve_budget, 2 * RXW_BUF_SIZE, 1);
 	if (s->rx.reserve_pool)
@@ -56,7 +56,7 @@ void rxw_shard_fini(struct rxw_shard *s)
 		return;
 	if (s->rx.batch)
 		rxw_verify_drop(rxw_verify_take_own(s));
-	for (unsigned i = 0; s->rx.entry && i < s->ep->constants.batch; i++)
+	for (unsigned i = 0; s->rx.entry && i < s->ep->settings.constants.batch; i++)
 		rxw_buf_unref(s->rx.entry[i].buf);
 	rxw_buf_unref(s->rx.reserve);
 	if (s->rx.reserve_pool)
@@ -83,8 +83,8 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 	 */
 	if (atomic_load(&s->role.waiters) > 1)
 		return true;
-	return ep->server && (!ep->constants.writer_receives ||
-			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
+	return ep->server && (!ep->settings.constants.writer_receives ||
+			      atomic_load_explicit(&ep->usage.live, memory_order_relaxed) != 1);
 }
 
 /* role.lock held. */
@@ -246,7 +246,7 @@ static bool wait_for_role(struct rxw_shard *s)
 
 	rxw_role_lock(s);
 	look.seen = s->role.left_at;
-	while (!atomic_load(&s->ep->quit) && !listener_may_take(s, now)) {
+	while (!atomic_load(&s->ep->life.quit) && !listener_may_take(s, now)) {
 		rxw_cond_wait_until(&s->role.free, &s->role.lock, plan_look(s, now, &look));
 		now = rxw_now();
 	}
@@ -392,7 +392,7 @@ static bool wait_as_deputy(struct rxw_shard *s)
 
 	rxw_role_lock(s);
 	atomic_store_explicit(&s->role.has_deputy, true, memory_order_relaxed);
-	while (!due && !atomic_load(&s->ep->quit)) {
+	while (!due && !atomic_load(&s->ep->life.quit)) {
 		uint64_t at = s->role.watched ? rxw_now() + DEPUTY_GRACE : UINT64_MAX;
 		unsigned seen = s->role.lends;
 		bool serving = role_state(s) == RXW_ROLE_SERVING, still;
@@ -466,7 +466,7 @@ static bool serve_left_calls(struct rxw_shard *s)
 
 static void receive_loop(struct rxw_shard *s)
 {
-	while (!atomic_load(&s->ep->quit)) {
+	while (!atomic_load(&s->ep->life.quit)) {
 		/* A writer that waited before the batch is the one that the batch woke, if any. */
 		bool writer = s->ep->server && atomic_load(&s->role.waiters) == 1;
 
@@ -510,7 +510,7 @@ int rxw_shard_start(struct rxw_shard *s)
 	char name[16];
 	int r;
 
-	if (s->ep->config.listeners == RXW_LISTENERS_SHARED)
+	if (s->ep->settings.config.listeners == RXW_LISTENERS_SHARED)
 		return rxw_listener_join(s);
 	snprintf(name, sizeof(name), "rxw-listen%u", s->index % 100);
 	r = rxw_thread_create(&s->first, s->ep, RXW_OF_SHARD + s->index, name, listen_loop, s);

@@ -66,7 +66,7 @@ static bool may_debug(struct rxw_endpoint *ep, const struct rxw_path *path, bool
 {
 	bool allowed;
 
-	switch ((enum rxw_debug_access)atomic_load_explicit(&ep->debug_access,
+	switch ((enum rxw_debug_access)atomic_load_explicit(&ep->debug.access,
 							    memory_order_relaxed)) {
 	case RXW_DEBUG_OFF:
 		return false;
@@ -74,7 +74,7 @@ static bool may_debug(struct rxw_endpoint *ep, const struct rxw_path *path, bool
 		return true;
 	case RXW_DEBUG_NET:
 		rxw_unvalidated_lock(ep);
-		allowed = ep->debug_net_valid && rxw_cidr_has(&ep->debug_net, &path->peer);
+		allowed = ep->debug.net_valid && rxw_cidr_has(&ep->debug.net, &path->peer);
 		rxw_unvalidated_unlock(ep);
 		return local || allowed;
 	case RXW_DEBUG_LOCAL:
@@ -88,8 +88,9 @@ static bool within_rate(struct rxw_endpoint *ep, const struct request *request)
 	bool ok;
 
 	rxw_unvalidated_lock(ep);
-	ok = ep->debug_answers_at <= request->now &&
-	     rxw_rate_take(request->local ? &ep->local_rate : &ep->answer_rate, request->now);
+	ok = ep->debug.answers_at <= request->now &&
+	     rxw_rate_take(request->local ? &ep->admit.local_rate : &ep->admit.answer_rate,
+			   request->now);
 	rxw_unvalidated_unlock(ep);
 	return ok;
 }
@@ -103,9 +104,9 @@ static void charge_steps(struct rxw_endpoint *ep, const struct request *request)
 	if (request->steps == STEPS)
 		return;
 	rxw_unvalidated_lock(ep);
-	if (ep->debug_answers_at < least)
-		ep->debug_answers_at = least;
-	ep->debug_answers_at += (uint64_t)(STEPS - request->steps) * STEP_NS;
+	if (ep->debug.answers_at < least)
+		ep->debug.answers_at = least;
+	ep->debug.answers_at += (uint64_t)(STEPS - request->steps) * STEP_NS;
 	rxw_unvalidated_unlock(ep);
 }
 
@@ -426,9 +427,9 @@ static void fill_peers(uint32_t *w, struct rxw_endpoint *ep, unsigned *steps)
 	struct rxw_peer *peer;
 
 	rxw_peers_lock(ep);
-	w[W_PEERS] = rxw_peer_count(ep->peers);
-	for (unsigned i = 0; i < RTT_PEERS && (peer = rxw_peer_nth(ep->peers, &list, i, steps));
-	     i++) {
+	w[W_PEERS] = rxw_peer_count(ep->peers.table);
+	for (unsigned i = 0;
+	     i < RTT_PEERS && (peer = rxw_peer_nth(ep->peers.table, &list, i, steps)); i++) {
 		uint64_t srtt = load_counter(&peer->srtt);
 
 		if (!srtt)
@@ -459,7 +460,7 @@ static size_t put_rxstats(uint8_t *out, struct request *request)
 	w[W_ABORT_SENT] = w[W_SENT + RXW_ABORT];
 	w[W_BUSY_SENT] = w[W_BUSIES] = w[W_SENT + RXW_BUSY];
 	w[W_DATA_SENT] = w[W_SENT + RXW_DATA];
-	w[W_CALLS] = atomic_load(&ep->calls);
+	w[W_CALLS] = atomic_load(&ep->usage.calls);
 	return rxw_debug_rxstats_put(out, &v);
 }
 
@@ -474,7 +475,7 @@ static size_t put_peer_answer(uint8_t *out, struct request *request, int32_t ind
 	uint32_t max;
 
 	rxw_peers_lock(ep);
-	peer = index >= 0 ? rxw_peer_nth(ep->peers, &ep->listed_peers, (unsigned)index,
+	peer = index >= 0 ? rxw_peer_nth(ep->peers.table, &ep->peers.listed, (unsigned)index,
 					 &request->steps)
 			  : NULL;
 	if (!peer) {
@@ -553,10 +554,10 @@ static bool within_allowance(const struct request *request, const struct rxw_add
 	struct rxw_peer *peer;
 	bool allowed;
 
-	if (request->local || atomic_load(&ep->debug_access) != RXW_DEBUG_ANY)
+	if (request->local || atomic_load(&ep->debug.access) != RXW_DEBUG_ANY)
 		return true;
 	rxw_peers_lock(ep);
-	peer = rxw_peer_get(ep->peers, from, request->now);
+	peer = rxw_peer_get(ep->peers.table, from, request->now);
 	rxw_peers_unlock(ep);
 	if (!peer)
 		return false;
@@ -585,7 +586,7 @@ __attribute__((cold)) bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxr
 	ctl->padding = 0;
 	ctl->client = false;
 	if (h.type == RXW_VERSION) {
-		ctl->length = (uint16_t)rxw_version_put(ctl->bytes, &h, s->ep->version_text);
+		ctl->length = (uint16_t)rxw_version_put(ctl->bytes, &h, s->ep->debug.version_text);
 		rxw_count(&s->stats.version_answers, 1);
 	} else {
 		size_t answer = debug_answer(ctl->bytes + RXW_HEADER_SIZE, &request,

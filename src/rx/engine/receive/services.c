@@ -31,13 +31,13 @@ static bool service_options_valid(const struct rxw_service_options *o)
 /* Endpoint's lock held: a place for a service of this id. 0, -RXW_ESTATE or -RXW_ELIMIT. */
 static int find_place(struct rxw_endpoint *ep, uint16_t id, unsigned *place)
 {
-	unsigned n = atomic_load(&ep->service_count);
+	unsigned n = atomic_load(&ep->services.count);
 
 	*place = RXW_MAX_SERVICES;
 	for (unsigned i = RXW_MAX_SERVICES; i--;) {
-		if (i < n && atomic_load(&ep->service_id[i]) == id)
+		if (i < n && atomic_load(&ep->services.id[i]) == id)
 			return -RXW_ESTATE;
-		if (!atomic_load_explicit(&ep->service[i].used, memory_order_acquire))
+		if (!atomic_load_explicit(&ep->services.place[i].used, memory_order_acquire))
 			*place = i;
 	}
 	return *place < RXW_MAX_SERVICES ? 0 : -RXW_ELIMIT;
@@ -104,7 +104,7 @@ __attribute__((cold)) int rxw_service_add(rxw_endpoint *endpoint,
 	r = find_place(endpoint, options.id, &place);
 	if (r)
 		goto out;
-	s = &endpoint->service[place];
+	s = &endpoint->services.place[place];
 	r = fill_service(s, &options);
 	if (r)
 		goto out;
@@ -112,9 +112,9 @@ __attribute__((cold)) int rxw_service_add(rxw_endpoint *endpoint,
 	atomic_store(&s->used, true);
 	/* Receivers read the table without the lock: the entry is complete before that. */
 	atomic_store_explicit(&s->refs, 1, memory_order_release);
-	atomic_store_explicit(&endpoint->service_id[place], s->id, memory_order_release);
-	if (atomic_load(&endpoint->service_count) <= place)
-		atomic_store_explicit(&endpoint->service_count, place + 1, memory_order_release);
+	atomic_store_explicit(&endpoint->services.id[place], s->id, memory_order_release);
+	if (atomic_load(&endpoint->services.count) <= place)
+		atomic_store_explicit(&endpoint->services.count, place + 1, memory_order_release);
 	if (service)
 		*service = s;
 out:
@@ -308,7 +308,7 @@ int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 		break;
 	}
 	pthread_mutex_lock(&ep->lock);
-	atomic_store(&ep->service_id[service - ep->service], 0);
+	atomic_store(&ep->services.id[service - ep->services.place], 0);
 	pthread_mutex_unlock(&ep->lock);
 	rxw_service_unref(service);
 	return r;

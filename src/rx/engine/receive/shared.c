@@ -288,8 +288,8 @@ COLD static int start_listener(struct rxw_listener *l, struct rxw_shard *s, unsi
 	int r;
 
 	snprintf(name, sizeof(name), "rxw-shared%u", ordinal % 100);
-	r = rxw_engine_thread_create(&l->thread, s->ep->engine, &s->ep->config, ordinal, name,
-				     serve_shards, l);
+	r = rxw_engine_thread_create(&l->thread, s->ep->engine, &s->ep->settings.config, ordinal,
+				     name, serve_shards, l);
 	if (r)
 		leave_seat(s);
 	return r;

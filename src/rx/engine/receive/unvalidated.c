@@ -19,10 +19,10 @@
 
 bool rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path, bool *crowded)
 {
-	uint32_t most = ep->constants.unvalidated_max, before;
+	uint32_t most = ep->settings.constants.unvalidated_max, before;
 	bool local = rxw_path_is_local(path);
 
-	before = atomic_fetch_add_explicit(&ep->unvalidated, 1, memory_order_relaxed);
+	before = atomic_fetch_add_explicit(&ep->admit.unvalidated, 1, memory_order_relaxed);
 	*crowded = !local && before >= most / 4;
 	/* Programs of this host may still connect when others have taken all places. */
 	if (before < (local ? 2 * most : most))
@@ -33,7 +33,7 @@ bool rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
 
 void rxw_unvalidated_dismiss(struct rxw_endpoint *ep)
 {
-	rxw_count_down(&ep->unvalidated);
+	rxw_count_down(&ep->admit.unvalidated);
 }
 
 void rxw_unvalidated_recheck(struct rxw_connection *c, uint64_t now)
@@ -210,10 +210,10 @@ bool rxw_address_validated(struct rxw_endpoint *ep, const struct rxw_addr *peer,
 	struct rxw_peer *p;
 	bool known;
 
-	if (!rxw_peer_maybe_validated(ep->peers, peer, now))
+	if (!rxw_peer_maybe_validated(ep->peers.table, peer, now))
 		return false;
 	rxw_peers_lock(ep);
-	p = rxw_peer_find(ep->peers, peer);
+	p = rxw_peer_find(ep->peers.table, peer);
 	known = p && rxw_peer_validated(p, now);
 	rxw_peers_unlock(ep);
 	return known;
@@ -232,8 +232,8 @@ static bool create_secret(struct rxw_endpoint *ep, uint64_t now)
 	if (!q)
 		return false;
 	rxw_unvalidated_lock(ep);
-	if (!ep->cookies) {
-		ep->cookies = q;
+	if (!ep->admit.cookies) {
+		ep->admit.cookies = q;
 		q = NULL;
 	}
 	rxw_unvalidated_unlock(ep);
@@ -252,13 +252,13 @@ void rxw_cookie_send(struct rxw_shard *s, const struct rxw_rxrun *run, struct rx
 	if (a->out.ctl_count >= a->out.ctl_room)
 		return;
 	rxw_unvalidated_lock(ep);
-	ready = ep->cookies;
+	ready = ep->admit.cookies;
 	if (ready)
-		serial = rxw_cookie_issue(ep->cookies, &path->peer, &run->head, a->out.now);
+		serial = rxw_cookie_issue(ep->admit.cookies, &path->peer, &run->head, a->out.now);
 	rxw_unvalidated_unlock(ep);
 	if (!ready && create_secret(ep, a->out.now)) {
 		rxw_unvalidated_lock(ep);
-		serial = rxw_cookie_issue(ep->cookies, &path->peer, &run->head, a->out.now);
+		serial = rxw_cookie_issue(ep->admit.cookies, &path->peer, &run->head, a->out.now);
 		rxw_unvalidated_unlock(ep);
 	}
 	if (!serial)
@@ -283,7 +283,8 @@ bool rxw_cookie_matches(struct rxw_endpoint *ep, const struct rxw_addr *peer,
 	if (ack == NULL || ack->reason != RXW_ACK_PING_RESPONSE)
 		return false;
 	rxw_unvalidated_lock(ep);
-	valid = ep->cookies && rxw_cookie_check(ep->cookies, peer, &run->head, ack->serial, now);
+	valid = ep->admit.cookies &&
+		rxw_cookie_check(ep->admit.cookies, peer, &run->head, ack->serial, now);
 	rxw_unvalidated_unlock(ep);
 	return valid;
 }
@@ -296,7 +297,7 @@ bool rxw_cookie_accept(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_
 	if (!rxw_cookie_matches(ep, &run->path->peer, run, now))
 		return false;
 	rxw_peers_lock(ep);
-	peer = rxw_peer_get(ep->peers, &run->path->peer, now);
+	peer = rxw_peer_get(ep->peers.table, &run->path->peer, now);
 	rxw_peers_unlock(ep);
 	if (!peer)
 		return false;

@@ -26,7 +26,7 @@ int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *
 	w->group = group;
 	if (conn) {
 		rxw_conn_ref(conn);
-		atomic_fetch_add(&conn->ep->channel_waits, 1);
+		atomic_fetch_add(&conn->ep->usage.channel_waits, 1);
 	}
 	if (group)
 		atomic_fetch_add(&group->refs, 1);
@@ -77,7 +77,7 @@ void rxw_channel_wait_free(struct rxw_channel_wait *w)
 		struct rxw_endpoint *ep = w->conn->ep;
 
 		rxw_conn_unref(w->conn);
-		rxw_count_down(&ep->channel_waits); /* it may be freed now */
+		rxw_count_down(&ep->usage.channel_waits); /* it may be freed now */
 	}
 	if (w->group)
 		unref_group(w->group);

@@ -187,7 +187,7 @@ static void note_source(struct rxw_queue *q, struct rxw_endpoint *ep)
 	if (ep->server || ep->shard_count != 1 || ep->engine != q->engine ||
 	    (source && source != ep))
 		atomic_store(&q->elsewhere, true);
-	else if (!atomic_load(&ep->quit))
+	else if (!atomic_load(&ep->life.quit))
 		atomic_store(&q->source, ep);
 	pthread_mutex_unlock(&q->lock);
 }
@@ -248,13 +248,13 @@ static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned tic
 		e->pending = false;
 		if (e->fresh) {
 			e->fresh = false;
-			unwanted = call->p.error || atomic_load(&ep->stopping) ||
+			unwanted = call->p.error || atomic_load(&ep->life.stopping) ||
 				   atomic_load(&call->conn->service->removed);
 			event->events |= rxw_events_now(call) | RXW_EVENT_CALL;
 		}
 		report = event->events && !unwanted;
 		if (report && (event->events & RXW_EVENT_CALL))
-			atomic_fetch_add(&ep->deferred, 1);
+			atomic_fetch_add(&ep->usage.deferred, 1);
 		event->call = call;
 		event->arg = e->arg;
 	}
@@ -262,7 +262,7 @@ static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned tic
 	if (unwanted)
 		discard_call(call);
 	rxw_call_unref(call);
-	rxw_count_down(&ep->calls_taken);
+	rxw_count_down(&ep->usage.calls_taken);
 	return report;
 }
 
@@ -316,7 +316,7 @@ static void unlink_queued_call(struct rxw_queue *q, struct rxw_call *call)
 {
 	unlink_queue_entry(q, &call->events.entry);
 	rxw_call_ref(call);
-	atomic_fetch_add(&call->conn->ep->calls_taken, 1);
+	atomic_fetch_add(&call->conn->ep->usage.calls_taken, 1);
 }
 
 /*
@@ -420,7 +420,7 @@ void rxw_queue_sleep(struct rxw_queue *q, struct rxw_shard *s, uint64_t end)
 	bool sleeps;
 
 	pthread_mutex_lock(&q->lock);
-	sleeps = !q->first && !(s && atomic_load(&s->ep->quit));
+	sleeps = !q->first && !(s && atomic_load(&s->ep->life.quit));
 	q->waiting += sleeps;
 	if (s && sleeps) {
 		q->counted++;
@@ -447,7 +447,7 @@ bool rxw_queue_receives(struct rxw_queue *q, struct rxw_shard *s)
 	bool receives;
 
 	pthread_mutex_lock(&q->lock);
-	receives = !q->first && !atomic_load(&s->ep->quit);
+	receives = !q->first && !atomic_load(&s->ep->life.quit);
 	q->receiving = receives ? s : NULL;
 	q->receiver = pthread_self();
 	atomic_store_explicit(&q->interrupted, false, memory_order_relaxed);
@@ -519,7 +519,7 @@ __attribute__((cold)) void rxw_queue_drop_channels(struct rxw_endpoint *ep)
 	struct rxw_engine *e = ep->engine;
 	struct rxw_queue_entry *list = NULL;
 
-	while (atomic_load(&ep->channel_waits)) {
+	while (atomic_load(&ep->usage.channel_waits)) {
 		pthread_mutex_lock(&e->lock);
 		for (struct rxw_queue *q = e->queues; q; q = q->next)
 			unlink_channels(q, ep, &list);
@@ -534,7 +534,7 @@ __attribute__((cold)) void rxw_queue_drop_channels(struct rxw_endpoint *ep)
 		}
 	}
 	/* Other threads report calls that have ended meanwhile. */
-	while (atomic_load(&ep->calls_taken))
+	while (atomic_load(&ep->usage.calls_taken))
 		rxw_sleep_us(100);
 }
 

@@ -16,7 +16,7 @@
 /* The run time of an inline handler (ns); 0: no limit. */
 static uint64_t inline_limit(const struct rxw_endpoint *ep)
 {
-	return ep->constants.inline_us * RXW_MS / 1000;
+	return ep->settings.constants.inline_us * RXW_MS / 1000;
 }
 
 /*

@@ -363,8 +363,8 @@ __attribute__((cold)) unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsign
 	w->max = workers;
 	w->reserved_peers =
 		w->max < FEW_WORKERS ? w->max / (FEW_WORKERS / 2) : w->max / RESERVED_PART;
-	if (w->reserved_peers > ep->constants.reserved_peers)
-		w->reserved_peers = ep->constants.reserved_peers;
+	if (w->reserved_peers > ep->settings.constants.reserved_peers)
+		w->reserved_peers = ep->settings.constants.reserved_peers;
 	threads = rxw_workers_more(ep, 0);
 	rxw_workers_unlock(ep);
 	return threads;
@@ -378,10 +378,10 @@ __attribute__((cold)) int rxw_workers_start(struct rxw_endpoint *ep)
 	if (rxw_cond_init(&w->work) || rxw_cond_init(&w->gone))
 		return -RXW_ENOMEM;
 	w->tail = &w->head;
-	w->waiters = ep->constants.waiters_max;
+	w->waiters = ep->settings.constants.waiters_max;
 	w->few = ep->engine->cpus;
 	atomic_init(&w->sample_at, UINT64_MAX);
-	rxw_workers_limit(ep, ep->config.workers_max, ep->config.queue);
+	rxw_workers_limit(ep, ep->settings.config.workers_max, ep->settings.config.queue);
 	return 0;
 }
 
@@ -422,7 +422,8 @@ static unsigned unreserved_workers(const struct rxw_workers *w)
  */
 static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 {
-	uint64_t queue = ep->workers.queue, burst = ep->constants.queue_burst_ms * RXW_MS, most;
+	uint64_t queue = ep->workers.queue, burst = ep->settings.constants.queue_burst_ms * RXW_MS,
+		 most;
 	struct rxw_workers *w = &ep->workers;
 
 	if (!burst)

@@ -146,7 +146,7 @@ static bool may_begin(struct rxw_call *call, struct rxw_out *out)
 	const struct rxw_service *service = call->conn->service;
 	int32_t code = 0;
 
-	if (atomic_load(&call->conn->ep->stopping))
+	if (atomic_load(&call->conn->ep->life.stopping))
 		code = RXW_RESTARTING;
 	else if (service && atomic_load(&service->removed))
 		code = RXW_INVALID_OPERATION;

@@ -80,7 +80,7 @@ static void probe_refused(struct rxw_shard *s, const struct rxw_addr *addr, uint
 	struct rxw_peer *peer;
 
 	rxw_peers_lock(s->ep);
-	peer = rxw_peer_find(s->ep->peers, addr);
+	peer = rxw_peer_find(s->ep->peers.table, addr);
 	if (peer)
 		atomic_store_explicit(&peer->mtu_refused, size, memory_order_relaxed);
 	rxw_peers_unlock(s->ep);

@@ -12,7 +12,6 @@
 #include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
-#include "engine/observe/trace.h"
 #include "engine/stream/observer.h"
 #include "proto/peer/event.h"
 
@@ -39,7 +38,7 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
 			return -RXW_EAGAIN;
 		if (rxw_must_not_wait())
 			return -RXW_EDEADLK;
-		if (atomic_load(&c->ep->stopping))
+		if (atomic_load(&c->ep->life.stopping))
 			return -RXW_ESTOPPED;
 		if (*now >= end)
 			return -RXW_ETIMEDOUT;
@@ -143,7 +142,7 @@ static int begin_call_on(struct rxw_connection *c, const struct rxw_call_options
 	if (rxw_conn_inherited(c))
 		return -RXW_ESTATE;
 	*call = NULL;
-	if (atomic_load(&c->ep->stopping))
+	if (atomic_load(&c->ep->life.stopping))
 		return -RXW_ESTOPPED;
 	made = rxw_call_create(c, options.flags);
 	if (!made)
@@ -236,7 +235,7 @@ static int32_t end_deferred(struct rxw_call *call, int32_t code, enum rxw_origin
 		*origin = call->p.error_origin;
 	rxw_conn_unlock(c);
 	rxw_alive_end(&call->alive);
-	atomic_fetch_sub(&c->ep->deferred, 1);
+	atomic_fetch_sub(&c->ep->usage.deferred, 1);
 	rxw_deferral_end(call);
 	return result;
 }
@@ -434,7 +433,7 @@ int rxw_call_defer(rxw_call *call)
 		return -RXW_ELIMIT;
 	atomic_store(&call->deferral.counted, true);
 	rxw_stream_defer(call);
-	atomic_fetch_add(&call->conn->ep->deferred, 1);
+	atomic_fetch_add(&call->conn->ep->usage.deferred, 1);
 	rxw_deferral_begin(call);
 	return 0;
 }
@@ -447,7 +446,7 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 
 	if (r)
 		return r;
-	left = &call->conn->ep->callbacks_left;
+	left = &call->conn->ep->threads.callbacks_left;
 	call->events.callback = callback;
 	call->events.arg = arg;
 	if (!rxw_may_call_back() && !atomic_load_explicit(left, memory_order_relaxed))
@@ -605,7 +604,7 @@ bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
 
 	if (rxw_endpoint_inherited(ep))
 		return false;
-	observed->observer = atomic_load_explicit(&ep->observer, memory_order_acquire);
+	observed->observer = atomic_load_explicit(&ep->observe.observer, memory_order_acquire);
 	if (!observed->observer)
 		return false;
 	observed->started_ns = call->started;

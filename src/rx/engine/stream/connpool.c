@@ -42,7 +42,7 @@ int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, soc
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
 	*pool = NULL;
-	if (atomic_load(&endpoint->stopping))
+	if (atomic_load(&endpoint->life.stopping))
 		return -RXW_ESTOPPED;
 	p = calloc(1, sizeof(*p) + most * sizeof(p->slot[0]));
 	if (!p)
@@ -321,7 +321,7 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 		if (!r && pool->aborts != aborts)
 			r = -RXW_ECALL;
 		pthread_mutex_unlock(&pool->group.lock);
-		if (!r && atomic_load(&pool->endpoint->stopping))
+		if (!r && atomic_load(&pool->endpoint->life.stopping))
 			r = -RXW_ESTOPPED;
 		if (r)
 			return r;

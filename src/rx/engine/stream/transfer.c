@@ -150,7 +150,7 @@ static void end_transfer(struct transfer *t)
 	errno = t->error;
 	t->done(t->call, t->result, t->at - t->begun, t->arg);
 	free(t);
-	atomic_fetch_sub(&ep->calls_taken, 1); /* the endpoint may be gone from now on */
+	atomic_fetch_sub(&ep->usage.calls_taken, 1); /* the endpoint may be gone from now on */
 }
 
 /*
@@ -230,7 +230,7 @@ __attribute__((cold)) static int begin_transfer(rxw_call *call, int fd, uint64_t
 		atomic_store(&call->transfers, false);
 		return r;
 	}
-	atomic_fetch_add(&call->conn->ep->calls_taken, 1);
+	atomic_fetch_add(&call->conn->ep->usage.calls_taken, 1);
 	t->job.run = begin_turns;
 	t->call = call;
 	t->receives = receives;

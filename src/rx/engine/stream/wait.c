@@ -251,7 +251,7 @@ unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, uns
 		if (!left)
 			rxw_queue_sleep(q, s, until);
 		n = rxw_queue_take(q, events, max);
-		if (!n && s && (atomic_load(&s->ep->quit) || rxw_now() >= until)) {
+		if (!n && s && (atomic_load(&s->ep->life.quit) || rxw_now() >= until)) {
 			stop_receiving(q, s, false);
 			s = NULL;
 			until = end;

@@ -61,7 +61,7 @@ static bool needs_short_queue(const struct rxw_peer *peer)
 static void limit_sendq(struct rxw_call *call, uint32_t stride)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
-	uint64_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
+	uint64_t live = atomic_load_explicit(&ep->usage.live, memory_order_relaxed);
 	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
 	bool tight = used >= all / 2;
 	uint64_t share, more = tight ? 0 : (all / 2 - used) / PART_OF_FREE / stride;

@@ -352,8 +352,8 @@ bool world_validated(rxw_endpoint *ep, const struct rxw_addr *a)
 {
 	bool yes = false;
 
-	for (unsigned i = 0; i < rxw_peer_count(ep->peers); i++) {
-		struct rxw_peer *p = rxw_peer_at(ep->peers, i);
+	for (unsigned i = 0; i < rxw_peer_count(ep->peers.table); i++) {
+		struct rxw_peer *p = rxw_peer_at(ep->peers.table, i);
 
 		if (p && rxw_addr_equal(&p->addr, a))
 			yes = atomic_load(&p->validated_at) != 0;

@@ -250,7 +250,7 @@ START_TEST(connections_are_forgotten)
 	h_raw_send(s.fd, &two);
 	h_wait_for(rests, &calls, "two calls that are over");
 	/* Only this test runs the eviction, with its own clock. */
-	atomic_store(&bed.server->quit, true);
+	atomic_store(&bed.server->life.quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	now = rxw_now();
 	ck_assert_uint_eq(forgotten_at(now), 2);
@@ -289,7 +289,7 @@ START_TEST(many_are_forgotten)
 	unsigned looks = 0;
 
 	h_open(&bed, &(struct h_options){.server = "listeners=1 unvalidated-max=100000"});
-	atomic_store(&bed.server->quit, true);
+	atomic_store(&bed.server->life.quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	now = rxw_now();
 	many(2000, 0x100000);
@@ -349,7 +349,7 @@ START_TEST(room_beside_those_at_work)
 	for (unsigned i = 0; i < 20; i++, one.cid += 4)
 		h_raw_send(s.fd, &one);
 	h_gate_arrived(&bed, 20);
-	atomic_store(&bed.server->quit, true);
+	atomic_store(&bed.server->life.quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	for (unsigned i = 0; i < 10; i++, cid += 4)
 		rxw_conn_unref(from("127.0.0.9", cid));
@@ -391,16 +391,16 @@ START_TEST(half_open_calls_give_way)
 		h_raw_send(a.fd, &one);
 	}
 	h_wait_for(places_taken, NULL, "the limit");
-	atomic_store(&bed.server->quit, true);
+	atomic_store(&bed.server->life.quit, true);
 	rxw_shard_stop(s);
 	now = rxw_now();
 	ck_assert(rxw_must_evict(bed.server));
 	ck_assert(rxw_room_for_connection(s, now + 2 * RXW_SEC));
 	ck_assert(!rxw_must_evict(bed.server));
-	ck_assert_uint_le(atomic_load(&bed.server->calls), PLACES / 4);
+	ck_assert_uint_le(atomic_load(&bed.server->usage.calls), PLACES / 4);
 	/* Without that reason they stay. */
 	rxw_evict_idle(s, now + 9 * RXW_SEC);
-	ck_assert_uint_eq(atomic_load(&bed.server->calls), PLACES / 4);
+	ck_assert_uint_eq(atomic_load(&bed.server->usage.calls), PLACES / 4);
 	close(a.fd);
 	h_close(&bed);
 }

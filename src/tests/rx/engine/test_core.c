@@ -80,7 +80,7 @@ START_TEST(a_refused_connection_leaves_its_peer)
 		rxw_connection_create(ep, (struct sockaddr *)&to, sizeof(to), 1, &refusing, &c),
 		-RXW_EINVAL);
 	ck_assert(rxw_addr_set(&addr, (struct sockaddr *)&to, sizeof(to)));
-	peer = rxw_peer_get(ep->peers, &addr, rxw_now());
+	peer = rxw_peer_get(ep->peers.table, &addr, rxw_now());
 	ck_assert_uint_eq(atomic_load(&peer->refs), 1);
 	rxw_peer_unref(peer, rxw_now());
 	ck_assert_int_eq(rxw_endpoint_destroy(ep), 0);
@@ -120,7 +120,7 @@ START_TEST(preempted_handlers)
 	static struct rxw_endpoint ep;
 	static struct rxw_service service;
 
-	ep.constants.inline_us = 500;
+	ep.settings.constants.inline_us = 500;
 	service.ep = &ep;
 	ck_assert(rxw_run_note(&service, QUICK));
 	for (int i = 0; i < 200; i++) {

@@ -179,7 +179,7 @@ START_TEST(vain_searches)
 		h_gate_arrived(&bed, i + 1);
 	}
 	/* Only this test searches, with its own clock. */
-	atomic_store(&bed.server->quit, true);
+	atomic_store(&bed.server->life.quit, true);
 	for (unsigned i = 0; i < 4; i++)
 		rxw_shard_stop(&bed.server->shard[i]);
 	b = &bed.server->shard[0].admit;
@@ -195,12 +195,12 @@ START_TEST(vain_searches)
 		ck_assert_uint_ge(b->idle_at - now, 100 * RXW_MS);
 	}
 	/* Many others may have been overlooked. */
-	atomic_fetch_add(&bed.server->connections, 10000);
+	atomic_fetch_add(&bed.server->usage.connections, 10000);
 	b->in_vain = 0;
 	now = b->idle_at;
 	rxw_evict_idle(&bed.server->shard[0], now);
 	ck_assert_uint_eq(b->idle_at - now, 10 * RXW_MS);
-	atomic_fetch_sub(&bed.server->connections, 10000);
+	atomic_fetch_sub(&bed.server->usage.connections, 10000);
 	h_gate_open(&bed);
 	for (unsigned i = 0; i < BOUND + 1; i++) {
 		rxw_call_end(call[i], RXW_USER_ABORT, NULL);

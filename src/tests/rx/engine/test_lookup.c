@@ -64,7 +64,7 @@ START_TEST(late_packets_are_no_guesses)
 	uint64_t now;
 
 	h_open(&bed, &(struct h_options){.server = "listeners=1"});
-	atomic_store(&bed.server->quit, true);
+	atomic_store(&bed.server->life.quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	now = rxw_now() + RXW_SEC;
 	before = a_second_later(&now, RXW_DROP_RATE, 0);

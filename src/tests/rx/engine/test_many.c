@@ -72,7 +72,7 @@ static bool all_ended(void *arg)
 
 	/* They are counted before they are freed. */
 	return counter_of(bed.server, "calls_ended") >= e->calls &&
-	       atomic_load(&bed.server->calls) == 0;
+	       atomic_load(&bed.server->usage.calls) == 0;
 }
 
 /* The final ACK of a call. It names the serial of the reply, which validates the address. */
@@ -238,9 +238,9 @@ static uint32_t bound, kept_max; /* connections of validated addresses; all conn
 static bool settled(void *arg)
 {
 	(void)arg;
-	return !atomic_load(&bed.client->connections) &&
-	       atomic_load(&bed.server->connections) <= kept_max &&
-	       atomic_load(&bed.server->validated) <= bound;
+	return !atomic_load(&bed.client->usage.connections) &&
+	       atomic_load(&bed.server->usage.connections) <= kept_max &&
+	       atomic_load(&bed.server->admit.validated) <= bound;
 }
 
 START_TEST(come_and_go)
@@ -256,11 +256,11 @@ START_TEST(come_and_go)
 	h_open(&bed, &(struct h_options){ .both = FEW_BUFFERS, .server = server });
 	pass(first);
 	h_wait_for(settled, NULL, "connections to go");
-	more = -(ssize_t)atomic_load(&bed.server->connections);
+	more = -(ssize_t)atomic_load(&bed.server->usage.connections);
 	before = (ssize_t)allocated();
 	pass(n - first);
 	h_wait_for(settled, NULL, "connections to go");
-	more += atomic_load(&bed.server->connections);
+	more += atomic_load(&bed.server->usage.connections);
 	after = (ssize_t)allocated();
 	s = counters_of(bed.server);
 	ck_assert_uint_ge(counter_in(&s, "calls_started"), n);

@@ -216,7 +216,7 @@ static bool all_came(void *arg)
 static bool few_left(void *arg)
 {
 	(void)arg;
-	return atomic_load(&bed.server->calls) <= 4;
+	return atomic_load(&bed.server->usage.calls) <= 4;
 }
 
 /*

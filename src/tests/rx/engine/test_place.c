@@ -176,7 +176,7 @@ static bool is_placed(void *arg)
 	char name[16];
 
 	snprintf(name, sizeof(name), "rxw-listen%u", s->index);
-	return processor_of(name) == s->ep->cpu[s->index];
+	return processor_of(name) == s->ep->threads.cpu[s->index];
 }
 
 /* Three listeners: more than some machines have processors. */
@@ -194,13 +194,13 @@ START_TEST(listeners_and_sockets)
 		socklen_t length = sizeof(cpu);
 
 		h_wait_for(is_placed, s, "a listener is on its processor");
-		ck_assert(CPU_ISSET(bed.server->cpu[i], &allowed));
+		ck_assert(CPU_ISSET(bed.server->threads.cpu[i], &allowed));
 		ck_assert_int_eq(
 			getsockopt(s->sock->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, &length), 0);
-		ck_assert_int_eq(cpu, bed.server->cpu[i]);
+		ck_assert_int_eq(cpu, bed.server->threads.cpu[i]);
 	}
 	/* The client's only listener is placed nowhere, nor are workers. */
-	ck_assert(!bed.client->placed);
+	ck_assert(!bed.client->threads.placed);
 	for (unsigned i = 0; i < 6; i++) {
 		connection = h_connect(&bed, H_SERVICE);
 		h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 100000});

@@ -438,14 +438,14 @@ START_TEST(read_by_options)
 	h_open(&bed, &(struct h_options){.security = dear[_i]});
 	sem_init(&all_over, 0, 0);
 	connection = h_connect(&bed, H_SERVICE);
-	ck_assert(!atomic_load(&bed.client->callbacks_left));
+	ck_assert(!atomic_load(&bed.client->threads.callbacks_left));
 	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
 	h_write_ask(call, &(struct h_ask){.op = H_SOURCE, .bytes = bytes});
 	ck_assert_int_eq(rxw_call_send_end(call), 0);
 	while (sem_wait(&all_over))
 		;
 	ck_assert_uint_eq(got, bytes);
-	ck_assert(atomic_load(&bed.client->callbacks_left));
+	ck_assert(atomic_load(&bed.client->threads.callbacks_left));
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
 	rxw_connection_release(connection);
 	h_close(&bed);

@@ -216,7 +216,7 @@ START_TEST(looks)
 	h_wait_for(calls_wait, &six, "two have the workers");
 	h_wait_for(so_many_wait, &two, "these wait for their clients");
 	/* Only this test runs the scans, with its own clock. */
-	atomic_store(&bed.server->quit, true);
+	atomic_store(&bed.server->life.quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	set_waiters(2);
 	t = rxw_now() + RXW_SEC;
