@@ -207,6 +207,23 @@ done
 may_not_rpc=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/rpc/*.[ch] 2>/dev/null)
 [ -z "$may_not_rpc" ] || echo "$may_not_rpc: the support of stubs does not know the layout of packets" >> "$bad"
 
+# The parts of these modules are reached through their functions; other modules see their types, at most.
+engine_part() {
+	for other in core observe sched send receive stream public; do
+		case " $1 " in *" $other "*) ;; *) must_not src/rx/engine/$other "$2" "$3" ;; esac
+	done
+}
+engine_part sched '(->|[.])(sched|deferral|jobs|workers|verifier)(->|[.])|[^a-z_](queue|q)->(engine|users|lock|count|waiting|first)[^a-z_]' \
+	'private to engine/sched'
+engine_part send '[^p](->|[.])tx[.]|(->|[.])effects[.]|[^a-z_.>]a(->|[.])(item|count|room|spill|signal|few|ctl|receiver)[^a-z_]' \
+	'private to engine/send'
+engine_part observe '(->|[.])observe[.]trace|struct[ ]rxw_trace[ ]*[*{]|trace(->|[.])(ring|lock|control)' 'private to engine/observe'
+# What includes the private header of a module; its tests may.
+for header in sched/inner; do
+	grep -n "#include \"engine/${header}[.]h\"" $(find src/rx -name '*.[ch]' ! -path "src/rx/engine/${header%/*}/*") |
+		sed 's/$/: private to its module/' >> "$bad"
+done
+
 must_not src/observe "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 	'the library never prints'
 # The library never prints.

@@ -33,15 +33,14 @@ rx_sources += \
 
 rx_sources += \
 	src/rx/engine/sched/channels.c \
-	src/rx/engine/sched/deferral.c \
 	src/rx/engine/sched/event_queue.c \
 	src/rx/engine/sched/files.c \
 	src/rx/engine/sched/files.h \
+	src/rx/engine/sched/inner.h \
 	src/rx/engine/sched/jobs.c \
 	src/rx/engine/sched/jobs.h \
 	src/rx/engine/sched/queue.h \
 	src/rx/engine/sched/quick.c \
-	src/rx/engine/sched/quick.h \
 	src/rx/engine/sched/sched.h \
 	src/rx/engine/sched/stalled.c \
 	src/rx/engine/sched/workers.c

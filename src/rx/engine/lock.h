@@ -53,26 +53,6 @@ static inline void rxw_role_unlock(struct rxw_shard *s)
 	pthread_mutex_unlock(&s->role.lock);
 }
 
-static inline void rxw_txq_lock(struct rxw_shard *s)
-{
-	rxw_mutex_lock(&s->tx.lock, &s->contended[RXW_LOCK_SEND_QUEUE]);
-}
-
-static inline void rxw_txq_unlock(struct rxw_shard *s)
-{
-	pthread_mutex_unlock(&s->tx.lock);
-}
-
-static inline void rxw_workers_lock(struct rxw_endpoint *ep)
-{
-	rxw_mutex_lock(&ep->workers.lock, &ep->contended[RXW_LOCK_WORKERS]);
-}
-
-static inline void rxw_workers_unlock(struct rxw_endpoint *ep)
-{
-	pthread_mutex_unlock(&ep->workers.lock);
-}
-
 static inline void rxw_peers_lock(struct rxw_endpoint *ep)
 {
 	rxw_mutex_lock(&ep->peers.lock, &ep->contended[RXW_LOCK_PEERS]);
@@ -91,16 +71,6 @@ static inline void rxw_unvalidated_lock(struct rxw_endpoint *ep)
 static inline void rxw_unvalidated_unlock(struct rxw_endpoint *ep)
 {
 	pthread_mutex_unlock(&ep->admit.lock);
-}
-
-static inline void rxw_verifier_lock(struct rxw_verifier *v)
-{
-	rxw_mutex_lock(&v->lock, &v->contended);
-}
-
-static inline void rxw_verifier_unlock(struct rxw_verifier *v)
-{
-	pthread_mutex_unlock(&v->lock);
 }
 
 #endif

@@ -52,8 +52,8 @@ struct rxw_endpoint {
 	struct rxw_ep_usage usage;
 	struct rxw_ep_peers peers;
 	struct rxw_ep_observe observe;
-	struct rxw_workers workers;
-	struct rxw_verifier verifier;
+	struct rxw_workers *workers;   /* fixed */
+	struct rxw_verifier *verifier; /* fixed */
 	struct rxw_ep_admit admit;
 	struct rxw_ep_debug debug;
 	struct rxw_io_group io; /* fixed until destroy */
@@ -84,7 +84,6 @@ struct rxw_shard {
 	struct rxw_role role;
 	struct rxw_shard_rx rx;
 	struct rxw_shard_effects effects;
-	struct rxw_deferred deferred;
 	struct rxw_shard_jobs jobs;
 	struct rxw_shard_admit admit;
 	struct rxw_shard_diag diag;
@@ -95,6 +94,7 @@ struct rxw_shard {
 	struct rxw_pstats stats; /* stored by any thread */
 	struct rxw_pstats own;	 /* stored by the holder of the receive role only */
 	_Atomic(uint64_t) wakeups, wrong_shard;
+	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
 	_Atomic(uint64_t) handlers_inline, handlers_worker;
 	_Atomic(uint64_t) contended[RXW_LOCK_COUNT]; /* of its locks and its connections' */
 };
@@ -155,7 +155,9 @@ struct rxw_call {
 	uint64_t started, finished; /* ns */
 	uint64_t served;	    /* ns: a stub began to serve it; 0: no observer; the handler's */
 	_Atomic(bool) transfers;    /* it has a transfer (stream/transfer.c) */
+	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
 	struct rxw_call_sleep sleep;
+	struct rxw_call_timer timer;
 	struct rxw_call_sched sched;
 	struct rxw_call_deferral deferral;
 	struct rxw_call_jobs jobs;

@@ -2,6 +2,7 @@
 /* Reading the objects of the engine for tests of other layers. */
 #include "engine/lock.h"
 #include "engine/objects.h"
+#include "engine/sched/inner.h"
 #include "internals.h"
 #include "io/io_sock.h"
 #include "proto/peer/auth.h"

@@ -18,7 +18,7 @@ unsigned rxw_events_now(const struct rxw_call *call)
 	ready = rxw_pcall_readable(&call->p, &ended);
 	if (ready || ended || (call->w.end_pending && !call->events.starved))
 		events |= RXW_EVENT_READ;
-	if (call->tx.writer != RXW_WRITER_GONE && !call->events.starved &&
+	if (call->w.state != RXW_WRITER_GONE && !call->events.starved &&
 	    rxw_pcall_writable(&call->p) && !rxw_callback_quantum_used(call))
 		events |= RXW_EVENT_WRITE;
 	if (call->p.client && ended)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counts: references of connections, calls, services and security classes; threads that sleep for packets;
+ * Counts: references of connections, calls and security classes; threads that sleep for packets;
  * callers that wait for a channel. receive/lifecycle.c frees connections and calls.
  */
 #include <stdlib.h>
@@ -37,8 +37,7 @@ struct rxw_pool *rxw_pool_for(const struct rxw_shard *s)
 	return s->ep->engine->pool;
 }
 
-/* Of an object that has references. */
-static void add_reference(_Atomic(uint32_t) *refs)
+void rxw_ref_add(_Atomic(uint32_t) *refs)
 {
 	uint32_t before = atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
 
@@ -46,8 +45,7 @@ static void add_reference(_Atomic(uint32_t) *refs)
 	(void)before;
 }
 
-/* True: it was the last one. */
-static bool drop_reference(_Atomic(uint32_t) *refs)
+bool rxw_ref_drop(_Atomic(uint32_t) *refs)
 {
 	uint32_t before = atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel);
 
@@ -57,17 +55,16 @@ static bool drop_reference(_Atomic(uint32_t) *refs)
 
 void rxw_conn_ref(struct rxw_connection *c)
 {
-	add_reference(&c->refs);
+	rxw_ref_add(&c->refs);
 }
 
 void rxw_conn_unref(struct rxw_connection *c)
 {
-	if (drop_reference(&c->refs))
+	if (rxw_ref_drop(&c->refs))
 		c->ep->upcalls->free_connection(c);
 }
 
-/* Takes a reference unless there is none. */
-static bool take_reference(_Atomic(uint32_t) *refs)
+bool rxw_ref_take(_Atomic(uint32_t) *refs)
 {
 	uint32_t n = atomic_load_explicit(refs, memory_order_relaxed);
 
@@ -79,17 +76,17 @@ static bool take_reference(_Atomic(uint32_t) *refs)
 
 bool rxw_conn_try_ref(struct rxw_connection *c)
 {
-	return take_reference(&c->refs);
+	return rxw_ref_take(&c->refs);
 }
 
 void rxw_call_ref(struct rxw_call *call)
 {
-	add_reference(&call->refs);
+	rxw_ref_add(&call->refs);
 }
 
 void rxw_call_unref(struct rxw_call *call)
 {
-	if (drop_reference(&call->refs))
+	if (rxw_ref_drop(&call->refs))
 		call->conn->ep->upcalls->free_call(call);
 }
 
@@ -113,45 +110,8 @@ void rxw_security_unref(rxw_security *security)
 
 void rxw_settings_unref(struct rxw_settings *settings)
 {
-	if (settings && drop_reference(&settings->refs))
+	if (settings && rxw_ref_drop(&settings->refs))
 		free(settings);
-}
-
-struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id)
-{
-	unsigned n = atomic_load_explicit(&ep->services.count, memory_order_acquire);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct rxw_service *s = &ep->services.place[i];
-
-		if (atomic_load_explicit(&ep->services.id[i], memory_order_acquire) != id ||
-		    !take_reference(&s->refs))
-			continue;
-		/* The place may have got another service since its id was read. */
-		if (s->id == id && !atomic_load(&s->removed))
-			return s;
-		rxw_service_unref(s);
-	}
-	return NULL;
-}
-
-void rxw_service_ref(struct rxw_service *s)
-{
-	add_reference(&s->refs);
-}
-
-void rxw_service_unref(struct rxw_service *s)
-{
-	if (!s || !drop_reference(&s->refs))
-		return;
-	for (size_t i = 0; i < s->security_count; i++)
-		rxw_security_unref(s->security[i]);
-	free(s->security);
-	s->security = NULL;
-	if (s->queue)
-		atomic_fetch_sub(&s->queue->users, 1);
-	s->queue = NULL;
-	atomic_store_explicit(&s->used, false, memory_order_release);
 }
 
 void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s)

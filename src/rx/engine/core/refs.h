@@ -66,6 +66,11 @@ void rxw_conn_ref(struct rxw_connection *c);
 void rxw_conn_unref(struct rxw_connection *c);
 /* A reference for one who has a handle only. False: none is left. */
 bool rxw_conn_try_ref(struct rxw_connection *c);
+/* Of an object that has references; the same for an object that may have none. True: it has one now. */
+void rxw_ref_add(_Atomic(uint32_t) *refs);
+bool rxw_ref_take(_Atomic(uint32_t) *refs);
+/* True: it was the last one. */
+bool rxw_ref_drop(_Atomic(uint32_t) *refs);
 void rxw_call_ref(struct rxw_call *call);
 void rxw_call_unref(struct rxw_call *call);
 

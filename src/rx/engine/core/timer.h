@@ -37,6 +37,11 @@ struct rxw_conn_timer {
 	struct rxw_call *callbacks;
 };
 
+/* Of a call; the connection's lock. */
+struct rxw_call_timer {
+	uint64_t pace_at; /* ns: transmission goes on then; 0: it is not paced */
+};
+
 /*
  * Connection's lock held: the deadline of the call, or of the connection, may be earlier than
  * before.

@@ -28,7 +28,7 @@ static uint64_t call_deadline(const struct rxw_call *call)
 {
 	uint64_t at = rxw_pcall_deadline(&call->p);
 
-	return call->tx.pace_at && call->tx.pace_at < at ? call->tx.pace_at : at;
+	return call->timer.pace_at && call->timer.pace_at < at ? call->timer.pace_at : at;
 }
 
 /*
@@ -61,7 +61,7 @@ void rxw_timer_update(struct rxw_call *call)
 	uint64_t at = c->timer.callbacks ? 0 : call_deadline(call),
 		 conn_at = rxw_pconn_deadline(&c->p);
 
-	if (call->tx.pace_at && !rxw_receiving())
+	if (call->timer.pace_at && !rxw_receiving())
 		atomic_store_explicit(&c->ep->shard[c->wheel].role.others_pace, true,
 				      memory_order_relaxed);
 	post_deadline(c, conn_at < at ? conn_at : at);

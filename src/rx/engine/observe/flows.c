@@ -51,8 +51,8 @@ void rxw_flow_read(const struct rxw_call *call, struct rxw_call_statistics *s)
 	s->duplicates = p->count.duplicates;
 	s->acks_sent = p->count.acks_sent;
 	s->acks_received = p->count.acks_received;
-	s->windows_by_writer = atomic_load(&call->tx.windows_by_writer);
-	s->windows_by_receiver = atomic_load(&call->tx.windows_by_receiver);
+	s->windows_by_writer = atomic_load(&call->windows_by_writer);
+	s->windows_by_receiver = atomic_load(&call->windows_by_receiver);
 	s->rtt_ns = p->tx.rtt.valid ? p->tx.rtt.srtt : 0;
 	s->cwnd = p->tx.cc.cwnd;
 	s->peer_window = call->conn->p.peer_window;

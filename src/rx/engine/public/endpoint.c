@@ -190,10 +190,10 @@ static int create_shards(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->admit.local_rate, LOCAL_ANSWERS, now);
 	rxw_rate_init(&ep->admit.log_rate, LINES_LOGGED, now);
 	ep->shard_count = ep->io.count;
-	r = rxw_workers_start(ep);
+	r = rxw_workers_create(ep);
 	if (r)
 		return r;
-	r = rxw_verifier_init(&ep->verifier, rxw_half_of_cpus(ep->engine));
+	r = rxw_verifier_create(ep);
 	for (unsigned i = 0; i < ep->shard_count && !r; i++)
 		r = rxw_shard_init(&ep->shard[i], ep, i);
 	return r;
@@ -224,19 +224,6 @@ int rxw_endpoint_start(rxw_endpoint *endpoint)
 	}
 	pthread_mutex_unlock(&endpoint->lock);
 	return r;
-}
-
-/* Drops the references of calls that are still queued for transmission. */
-static void drain_send_queue(struct rxw_txq *q)
-{
-	struct rxw_call *call = q->head, *next;
-
-	for (; call; call = next) {
-		next = call->tx.next;
-		rxw_call_unref(call);
-	}
-	q->head = NULL;
-	q->tail = &q->head;
 }
 
 static void remove_connections(struct rxw_endpoint *ep)
@@ -282,30 +269,25 @@ static void quiesce_endpoint(struct rxw_endpoint *ep)
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		if (ep->shard[i].ep)
 			rxw_shard_stop(&ep->shard[i]);
-	if (!ep->shard_count)
+	if (!ep->verifier)
 		return;
-	rxw_verifier_stop(&ep->verifier);
+	rxw_verifier_stop(ep->verifier);
 	remove_connections(ep);
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		if (!ep->shard[i].ep)
 			continue;
 		rxw_timer_forget_all(&ep->shard[i]);
-		drain_send_queue(&ep->shard[i].tx.brief);
-		drain_send_queue(&ep->shard[i].tx.bulk);
+		rxw_send_forget(&ep->shard[i]);
 	}
 }
 
 static void tear_down(struct rxw_endpoint *ep)
 {
 	quiesce_endpoint(ep);
-	if (ep->shard_count) {
-		for (unsigned i = 0; i < ep->shard_count; i++)
-			rxw_shard_fini(&ep->shard[i]);
-		rxw_verifier_fini(&ep->verifier);
-		pthread_cond_destroy(&ep->workers.work);
-		pthread_cond_destroy(&ep->workers.gone);
-		pthread_mutex_destroy(&ep->workers.lock);
-	}
+	for (unsigned i = 0; i < ep->shard_count; i++)
+		rxw_shard_fini(&ep->shard[i]);
+	rxw_verifier_free(ep->verifier);
+	rxw_workers_free(ep->workers);
 	rxw_io_close(&ep->io);
 	if (ep->peers.table)
 		rxw_peer_table_destroy(ep->peers.table);

@@ -71,8 +71,8 @@ static void add_counters(struct rxw_sums *to, const struct rxw_shard *s)
 	to->wrong_shard += load_counter(&s->wrong_shard);
 	to->handlers[0] += load_counter(&s->handlers_inline);
 	to->handlers[1] += load_counter(&s->handlers_worker);
-	to->windows[0] += load_counter(&s->tx.windows_by_writer);
-	to->windows[1] += load_counter(&s->tx.windows_by_receiver);
+	to->windows[0] += load_counter(&s->windows_by_writer);
+	to->windows[1] += load_counter(&s->windows_by_receiver);
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
 		to->lock_contended[i] += load_counter(&s->contended[i]);
 }
@@ -82,7 +82,7 @@ static void add_contended(struct rxw_sums *to, const struct rxw_endpoint *ep)
 {
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
 		to->lock_contended[i] += load_counter(&ep->contended[i]);
-	to->lock_contended[RXW_LOCK_VERIFIER] += load_counter(&ep->verifier.contended);
+	to->lock_contended[RXW_LOCK_VERIFIER] += rxw_verifier_contended(ep);
 	to->lock_contended[RXW_LOCK_BUFFERS] += rxw_pool_contended(ep->engine->pool);
 }
 
@@ -122,7 +122,7 @@ static void add_memory(struct rxw_sums *to, const struct rxw_budget *memory)
 
 void rxw_sums_read(rxw_endpoint *endpoint, struct rxw_sums *sums)
 {
-	struct rxw_workers *w = &endpoint->workers;
+	struct rxw_workers_count workers;
 
 	memset(sums, 0, sizeof(*sums));
 	/*
@@ -134,12 +134,11 @@ void rxw_sums_read(rxw_endpoint *endpoint, struct rxw_sums *sums)
 		add_counters(sums, &endpoint->shard[i]);
 	add_contended(sums, endpoint);
 	add_pinned(sums, endpoint);
-	rxw_workers_lock(endpoint);
-	sums->calls_waiting = w->waiting;
-	sums->workers = w->threads;
-	sums->workers_idle = w->idle;
-	sums->workers_parked = w->parked;
-	rxw_workers_unlock(endpoint);
+	rxw_workers_count(endpoint, &workers);
+	sums->calls_waiting = workers.waiting;
+	sums->workers = workers.threads;
+	sums->workers_idle = workers.idle;
+	sums->workers_parked = workers.parked;
 	rxw_peers_lock(endpoint);
 	sums->peers = rxw_peer_count(endpoint->peers.table);
 	rxw_peers_unlock(endpoint);

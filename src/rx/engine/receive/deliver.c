@@ -20,19 +20,15 @@ void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a)
 		struct rxw_call *call = rxw_call_of(c->p.channel[i]);
 		uint8_t bit = (uint8_t)(1u << i);
 
-		if (rxw_verify_early_ready(c, bit) && !(c->jobs.early_signalled & bit)) {
-			if (rxw_verify_signal(c, NULL, bit, false))
-				c->jobs.early_signalled |= bit;
-			else
-				rxw_verify_lose_early(c, bit, &a->out);
-		}
-		if (!call || call->jobs.signalled || !rxw_verify_ready(call))
+		if (rxw_verify_waits(c, NULL, bit) && !rxw_verify_signal(c, NULL, bit))
+			rxw_verify_lose_early(c, bit, &a->out);
+		if (!call || !rxw_verify_waits(c, call, 0))
 			continue;
 		/* Keep room for four more effects. */
-		if (call->sleep.reading && call->sleep.threads && a->count + 4 < a->room)
+		if (call->sleep.reading && call->sleep.threads && rxw_effects_room(a) > 4)
 			rxw_effects_readable(a, call);
 		else
-			call->jobs.signalled = rxw_verify_signal(c, call, 0, false);
+			rxw_verify_signal(c, call, 0);
 	}
 }
 
@@ -55,24 +51,17 @@ static struct rxw_verify_job *deliver_group(struct rxw_verify_job *job, struct r
 	struct rxw_connection *c = job->conn;
 	struct rxw_call *taken = job->of;
 	uint8_t early = 0;
+	bool more;
 
 	rxw_conn_lock(c);
 	for (; job && job->conn == c && job->of == taken; job = job->next) {
 		/* From here on the receive queue charges for the data. */
-		if (taken)
-			taken->jobs.pinned -= job->charge;
-		rxw_verify_uncharge(job);
+		rxw_verify_settle(job);
 		rxw_pconn_input_verified(&c->p, &job->run, job->packet, &a->out);
-		assert(c->jobs.here >= job->here);
-		c->jobs.here -= job->here;
 		early |= job->early;
 	}
-	c->jobs.early_busy &= (uint8_t)~early;
-	rxw_pconn_batch_end(
-		&c->p, drained && !(taken && taken->jobs.first) && !(c->jobs.early_has & early),
-		&a->out);
-	if (taken)
-		taken->jobs.busy = false;
+	more = rxw_verify_settled(c, taken, early);
+	rxw_pconn_batch_end(&c->p, drained && !more, &a->out);
 	rxw_verify_wake(c, a);
 	if (c->admit.unvalidated)
 		rxw_unvalidated_recheck(c, a->out.now);
@@ -151,8 +140,7 @@ static struct rxw_verify_job *take_unverified(struct rxw_connection *c)
 			*last = rxw_verify_run_job(c, &part); /* NULL: the packets count as lost */
 			if (!*last)
 				continue;
-			(*last)->early = rxw_channel_bit(&part);
-			c->jobs.early_busy |= (*last)->early;
+			rxw_verify_mark_early(*last);
 			last = &(*last)->next;
 		}
 		rxw_buf_unref(run.buf);
@@ -210,29 +198,15 @@ static void do_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 	rxw_verify_and_deliver(c, unverified);
 }
 
-/* Verifies a quantum of a call's runs, unless its reader took them. */
-static void verify_call_runs(struct rxw_call *call)
-{
-	struct rxw_connection *c = call->conn;
-	struct rxw_verify_job *jobs;
-
-	rxw_conn_lock(c);
-	call->jobs.signalled = false;
-	jobs = rxw_verify_ready(call) ? rxw_verify_take(call, QUANTUM) : NULL;
-	rxw_conn_unlock(c);
-	rxw_verify_and_deliver(c, jobs);
-}
-
-/* Verifies a quantum of a channel's early runs. */
-static void verify_early_runs(struct rxw_connection *c, uint8_t bit)
+/* Verifies a quantum of a call's runs, unless its reader took them; or of a channel's early runs. */
+static void verify_quantum(const struct rxw_verify_job *job)
 {
 	struct rxw_verify_job *jobs;
 
-	rxw_conn_lock(c);
-	c->jobs.early_signalled &= (uint8_t)~bit;
-	jobs = rxw_verify_early_ready(c, bit) ? rxw_verify_take_early(c, bit, QUANTUM) : NULL;
-	rxw_conn_unlock(c);
-	rxw_verify_and_deliver(c, jobs);
+	rxw_conn_lock(job->conn);
+	jobs = rxw_verify_take_signalled(job, QUANTUM);
+	rxw_conn_unlock(job->conn);
+	rxw_verify_and_deliver(job->conn, jobs);
 }
 
 void rxw_verify_job_run(struct rxw_verify_job *job)
@@ -241,10 +215,8 @@ void rxw_verify_job_run(struct rxw_verify_job *job)
 		do_exchange(job->conn, job->auth);
 	else if (job->callback)
 		rxw_callback_run_quantum(job->call);
-	else if (job->call)
-		verify_call_runs(job->call);
 	else
-		verify_early_runs(job->conn, job->early);
+		verify_quantum(job);
 	if (job->call)
 		rxw_call_unref(job->call);
 	rxw_conn_unref(job->conn);
@@ -266,12 +238,11 @@ void rxw_verify_job_cancel(struct rxw_verify_job *job)
 		rxw_timer_of_conn(c);
 	} else if (job->callback) {
 		rxw_timer_post_callback(job->call);
-	} else if (job->call) {
-		job->call->jobs.signalled =
-			false; /* its reader verifies them, or the next packet signals again */
 	} else {
-		c->jobs.early_signalled &= (uint8_t)~job->early;
-		rxw_verify_lose_early(c, job->early, &a.out);
+		/* A call's reader verifies its runs, or the next packet signals again. */
+		rxw_verify_unsignal(job);
+		if (!job->call)
+			rxw_verify_lose_early(c, job->early, &a.out);
 	}
 	rxw_effects_collect(&a, true);
 	rxw_conn_unlock(c);

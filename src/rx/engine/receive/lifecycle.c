@@ -94,12 +94,12 @@ void rxw_call_free(struct rxw_call *call)
 	struct rxw_connection *c = call->conn;
 	NOT_CANCELLED;
 
-	assert(!atomic_load(&call->refs) && !call->sched.link && !call->tx.claimed);
+	assert(!atomic_load(&call->refs));
 	rxw_workers_release_call(call);
 	rxw_deferral_release_call(call);
 	rxw_call_unlive(call);
 	free_stream(call);
-	rxw_verify_drop(call->jobs.first);
+	rxw_verify_forget(call);
 	rxw_pcall_fini(&call->p);
 	pthread_cond_destroy(&call->sleep.cond);
 	rxw_alive_end(&call->alive);
@@ -152,7 +152,7 @@ static struct rxw_pcall *new_queued_call(struct rxw_connection *c)
 		rxw_deferral_release(c);
 		return NULL;
 	}
-	atomic_store(&call->deferral.counted, true);
+	rxw_deferral_assign(call);
 	if (may_be_spoofed(&c->p) && rxw_deferral_scarce(c))
 		c->p.validate_first = true;
 	return &call->p;
@@ -180,7 +180,8 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p, int32_t *code)
 		return NULL;
 	}
 	call->is_inline = is_inline;
-	atomic_store(&call->sched.reserved, !is_inline);
+	if (!is_inline)
+		rxw_workers_assign(call);
 	/* Validate addresses when workers are scarce: a spoofed request must not occupy one. */
 	if (!is_inline && may_be_spoofed(p) && rxw_workers_scarce(c->ep))
 		p->validate_first = true;

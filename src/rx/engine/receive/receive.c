@@ -38,8 +38,6 @@
 #define ERRORS_MAX	16
 /* Connections of a peer that are told, in each table; the others time out by themselves. */
 #define CONNS_MAX 16
-#define DEFERRED_MAX \
-	RXW_MS /* longest deferral until the socket is drained, by the times of batches */
 
 /*
  * Supplies buffers for the next receive call and returns how many. If the memory is used up it is
@@ -144,8 +142,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 
 	if (rxw_effects_full(a))
 		rxw_dispatch(a);
-	if (s->deferred.count == RXW_DEFERRED_MAX)
-		drained = true; /* the list is full */
+	if (rxw_deferred_full(s))
+		drained = true;
 	rxw_conn_lock(c);
 	for (int i = g->first; i >= 0; i = b->run[i].next) {
 		if (c->admit.unvalidated &&
@@ -174,41 +172,6 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	if (cookie_run)
 		rxw_unvalidated_send_cookie(s, c, cookie_run, a);
 	rxw_conn_unref(c);
-}
-
-/*
- * The socket is drained, or work has been deferred for DEFERRED_MAX: do the deferred ACKs and
- * wake-ups.
- */
-static void complete_deferred(struct rxw_shard *s, struct rxw_effects *a)
-{
-	for (unsigned i = 0; i < s->deferred.count; i++) {
-		struct rxw_connection *c = s->deferred.conn[i];
-
-		if (rxw_effects_full(a))
-			rxw_dispatch(a);
-		rxw_conn_lock(c);
-		assert(c->deferred);
-		c->deferred = false;
-		rxw_pconn_batch_end(&c->p, true, &a->out);
-		for (unsigned k = 0; k < 4; k++) {
-			struct rxw_call *call = rxw_call_of(c->p.channel[k]);
-
-			if (!call || !call->effects.quiet)
-				continue;
-			call->effects.quiet = false;
-			rxw_effects_readable(a, call);
-		}
-		rxw_effects_collect(a, true);
-		rxw_conn_unlock(c);
-		rxw_conn_unref(c);
-	}
-	s->deferred.count = 0;
-}
-
-static bool deferred_overdue(const struct rxw_shard *s, uint64_t now)
-{
-	return s->deferred.count && now - s->deferred.since >= DEFERRED_MAX;
 }
 
 static void handle_groups(struct rxw_shard *s, struct rxw_effects *a, bool drained)
@@ -323,13 +286,13 @@ static void fire_timers(struct rxw_connection *c, struct rxw_effects *a)
 	uint64_t now = a->out.now;
 	struct rxw_call *call;
 
-	if (rxw_effects_full(a) || a->room - a->count < FIRE_ROOM)
+	if (rxw_effects_full(a) || rxw_effects_room(a) < FIRE_ROOM)
 		rxw_dispatch(a);
 	rxw_conn_lock(c);
 	for (unsigned i = 0; i < 4; i++) {
 		call = rxw_call_of(c->p.channel[i]);
-		if (call && call->tx.pace_at && call->tx.pace_at <= now) {
-			call->tx.pace_at = 0;
+		if (call && call->timer.pace_at && call->timer.pace_at <= now) {
+			call->timer.pace_at = 0;
 			rxw_call_ref(call);
 			rxw_effects_add(a, call, RXW_DO_SEND);
 		}
@@ -338,7 +301,7 @@ static void fire_timers(struct rxw_connection *c, struct rxw_effects *a)
 	}
 	if (rxw_pconn_deadline(&c->p) <= now)
 		rxw_pconn_timer(&c->p, &a->out);
-	while ((call = c->timer.callbacks) && a->room - a->count > 4) {
+	while ((call = c->timer.callbacks) && rxw_effects_room(a) > 4) {
 		c->timer.callbacks = call->events.due_next;
 		call->events.due = false;
 		rxw_effects_add(a, call, callback_effects(call));
@@ -445,8 +408,9 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 	uint64_t end = now + busy_poll_us(s) * 1000ull;
 
 	*got = 0;
-	if (end == now || s->rx.last_bytes > SPIN_BYTES || s->rx.bulk || too_many_pollers(s->ep->engine) ||
-	    (s->deferred.count && rxw_on_library_thread(NULL)))
+	if (end == now || s->rx.last_bytes > SPIN_BYTES || s->rx.bulk ||
+	    too_many_pollers(s->ep->engine) ||
+	    (rxw_on_library_thread(NULL) && rxw_pending(s, RXW_PENDING_DEFERRED)))
 		return false;
 	if (s->rx.spin_tries >= 8 && s->rx.spin_hits * 3 < s->rx.spin_tries) {
 		if (++s->rx.spin_skip % 16)
@@ -496,8 +460,8 @@ static bool coalesce_refusals(struct rxw_shard *s)
 	uint64_t us = s->ep->settings.constants.refusal_us, longer;
 
 	s->rx.refusing = false;
-	if (us < DELAY_MIN || s->deferred.count || s->effects.ctl_held ||
-	    !rxw_on_library_thread(NULL))
+	if (us < DELAY_MIN || !rxw_on_library_thread(NULL) ||
+	    rxw_pending(s, RXW_PENDING_DEFERRED | RXW_PENDING_CTL))
 		return false;
 	longer = rxw_workers_wait(s->ep) / DELAY_PART;
 	if (longer > s->rx.batch->refused_gap * COALESCED_MAX)
@@ -555,12 +519,6 @@ static bool hold_replies(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
 	return more;
 }
 
-/* The next sample of blocked workers (ns). */
-static uint64_t sample_at(const struct rxw_endpoint *ep)
-{
-	return atomic_load(&ep->workers.sample_at);
-}
-
 /*
  * Sleep until the socket is readable or another thread needs this one, at the latest until `next`.
  * Each store of another thread precedes its look at in_wait.
@@ -571,9 +529,9 @@ static int wait_interruptibly(struct rxw_shard *s, uint64_t now, uint64_t next)
 
 	atomic_store(&s->role.wait_until, next);
 	atomic_store(&s->role.in_wait, true);
-	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) ||
+	n = atomic_load(&s->wheel.inbox) || rxw_pending(s, RXW_PENDING_SEND) ||
 			    atomic_load(&s->ep->life.quit) || queue_interrupts(s) ||
-			    sample_at(s->ep) < next
+			    rxw_workers_sample_at(s->ep) < next
 		    ? 0
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->role.in_wait, false);
@@ -604,7 +562,7 @@ static bool may_sleep(struct rxw_shard *s, uint64_t now, uint64_t next)
 	}
 	return !s->rx.limit && !receives_seldom(s) && next != UINT64_MAX &&
 	       next >= now + ACTIVE_SLEEP_US * 1000ull && now >= s->rx.listen_until &&
-	       sample_at(s->ep) >= now + RXW_MS &&
+	       rxw_workers_sample_at(s->ep) >= now + RXW_MS &&
 	       !atomic_load_explicit(&s->ep->threads.callbacks_left, memory_order_relaxed);
 }
 
@@ -617,8 +575,8 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 	int n;
 
 	/* The rest is sent, and more callbacks run, after this receive call. */
-	if (atomic_load(&s->tx.left) || s->effects.callbacks || s->effects.release) {
-		atomic_store(&s->tx.left, false);
+	if (rxw_pending(s, RXW_PENDING_SEND | RXW_PENDING_DISPATCH)) {
+		rxw_tx_leave(s, false);
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	}
 	if (s->rx.refusing_more || (s->rx.refusing && coalesce_refusals(s)))
@@ -632,7 +590,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 	empty = !quiet && busy_poll(s, room, now, next, &n);
 	if (!quiet && n)
 		return n;
-	if (s->deferred.count)
+	if (rxw_pending(s, RXW_PENDING_DEFERRED))
 		return empty ? 0 : rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	if (!quiet && !seldom && delay_receive(s, now, next)) {
 		n = rxw_io_recv(s->sock, s->rx.entry, room, 0);
@@ -654,8 +612,8 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 	    (atomic_load_explicit(&s->admit.count, memory_order_relaxed) ||
 	     !rxw_pool_settled(s->ep->engine->pool)))
 		next = s->rx.reaped_at + REAP_EVERY > now ? s->rx.reaped_at + REAP_EVERY : now + 1;
-	if (next > sample_at(s->ep))
-		next = sample_at(s->ep) > now ? sample_at(s->ep) : now + 1;
+	if (next > rxw_workers_sample_at(s->ep))
+		next = rxw_workers_sample_at(s->ep) > now ? rxw_workers_sample_at(s->ep) : now + 1;
 	if (quiet)
 		release_buffers(s, reserve);
 	else if (next - now > KEEP_BUFFERS)
@@ -731,15 +689,15 @@ void rxw_receive_batch(struct rxw_shard *s)
 		rxw_clock_cache_set(0);
 		refused = refused_here(s) - refused;
 		update_refusing(s, refused, (unsigned)n, (unsigned)n < room, a.out.now);
-		overdue = deferred_overdue(s, a.out.now);
+		overdue = rxw_deferred_overdue(s, a.out.now);
 		if (drained || overdue)
-			complete_deferred(s, &a);
+			rxw_deferred_complete(s, &a);
 		more = hold_replies(s, &a, (unsigned)n) && !overdue;
 		rxw_dispatch(&a);
 		now = a.out.now;
-	} else if (s->deferred.count || s->effects.ctl_held) {
+	} else if (rxw_pending(s, RXW_PENDING_DEFERRED | RXW_PENDING_CTL)) {
 		rxw_effects_init(&a, s, true);
-		complete_deferred(s, &a);
+		rxw_deferred_complete(s, &a);
 		update_refusing(s, 0, 0, true, a.out.now);
 		rxw_dispatch(&a);
 		now = a.out.now;
@@ -758,7 +716,7 @@ void rxw_receive_batch(struct rxw_shard *s)
 	rxw_dispatch_callbacks(s);
 	rxw_tx_run(s);
 	rxw_release_step(s);
-	if (now >= sample_at(s->ep))
+	if (now >= rxw_workers_sample_at(s->ep))
 		rxw_end_slow_calls(s->ep, now);
 	if (rxw_must_evict(s->ep))
 		rxw_evict_idle(s, now);

@@ -14,8 +14,7 @@
 #define LOOK_FIRST   (2 * RXW_MS)
 #define LOOK_LAST    (16 * RXW_MS)
 #define QUEUE_IDLE   (20 * RXW_MS) /* how long a thread at a queue receives without an event */
-#define DEPUTY_GRACE RXW_MS	  /* how long a handler may keep the listener from receiving */
-#define REST_BATCHES 8		  /* that are sent before the role is left */
+#define DEPUTY_GRACE RXW_MS	   /* how long a handler may keep the listener from receiving */
 
 /* The shard whose role this listener has lent to its deputy; NULL: none, or the deputy knows. */
 static _Thread_local struct rxw_shard *lent_here __attribute__((tls_model("initial-exec")));
@@ -28,22 +27,17 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->own.alone = true;
 	rxw_mutex_init(&s->lock);
 	rxw_mutex_init(&s->role.lock);
-	rxw_mutex_init(&s->tx.lock);
-	s->tx.brief.tail = &s->tx.brief.head;
-	s->tx.bulk.tail = &s->tx.bulk.head;
 	s->wheel.tick = rxw_now() / RXW_MS;
 	s->role.grace = CALLER_GRACE;
 	s->role.idle = QUEUE_IDLE;
 	s->rx.entry = calloc(ep->settings.constants.batch, sizeof(*s->rx.entry));
-	s->effects.ctl = calloc(RXW_CTL_ROOM, sizeof(*s->effects.ctl));
-	s->effects.item = calloc(RXW_EFFECTS_ROOM, sizeof(*s->effects.item));
 	s->rx.batch = calloc(1, sizeof(*s->rx.batch));
 	s->rx.depth = ep->settings.constants.batch < 4 ? ep->settings.constants.batch : 4;
 	rxw_budget_init(&s->rx.reserve_budget, 4 * (int64_t)RXW_BUF_SIZE);
 	s->rx.reserve_pool = rxw_pool_create(&s->rx.reserve_budget, 2 * RXW_BUF_SIZE, 1);
 	if (s->rx.reserve_pool)
 		s->rx.reserve = rxw_buf_get(s->rx.reserve_pool);
-	if (!s->rx.entry || !s->effects.ctl || !s->effects.item || !s->rx.batch || !s->rx.reserve ||
+	if (!rxw_send_init(s) || !s->rx.entry || !s->rx.batch || !s->rx.reserve ||
 	    rxw_cond_init(&s->role.free) || rxw_cond_init(&s->role.deputy) ||
 	    rxw_conntable_init(&s->table, ep->engine->key))
 		return -RXW_ENOMEM;
@@ -66,10 +60,8 @@ void rxw_shard_fini(struct rxw_shard *s)
 	pthread_cond_destroy(&s->role.deputy);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->role.lock);
-	pthread_mutex_destroy(&s->tx.lock);
+	rxw_send_fini(s);
 	free(s->rx.entry);
-	free(s->effects.ctl);
-	free(s->effects.item);
 	free(s->rx.batch);
 }
 
@@ -147,31 +139,18 @@ bool rxw_role_try(struct rxw_shard *s)
 	return got;
 }
 
-/*
- * A receiver sends one batch at a time, and looks at the socket in between. When it leaves the role, nobody may receive
- * for a while, so it sends the rest. False: there is too much, and the listener has to go on.
- */
-static bool send_rest(struct rxw_shard *s)
-{
-	for (unsigned i = 0; i < REST_BATCHES && atomic_load(&s->tx.left); i++) {
-		atomic_store(&s->tx.left, false);
-		rxw_tx_run(s);
-	}
-	return !atomic_load(&s->tx.left);
-}
-
 void rxw_role_leave(struct rxw_shard *s)
 {
 	bool listener, sent;
 
 	assert(rxw_receiving() == s);
-	sent = send_rest(s);
+	sent = rxw_tx_run_rest(s);
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
 	s->role.left_at = rxw_now();
 	change_role(s, RXW_ROLE_FREE);
 	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s) ||
-	    s->effects.release || s->effects.callbacks || !sent)
+	    rxw_pending(s, RXW_PENDING_DISPATCH) || !sent)
 		request_listener(s);
 	listener = s->role.wanted || s->role.dozes;
 	s->role.dozes = false;
@@ -442,12 +421,11 @@ static void start_deputy(struct rxw_shard *s)
 /* Serve calls that were left to listeners. False: this thread was the deputy meanwhile. */
 static bool serve_left_calls(struct rxw_shard *s)
 {
-	struct rxw_workers *w = &s->ep->workers;
 	uint64_t shards;
 
-	if (!s->second_tried && atomic_load_explicit(&w->any_quick, memory_order_relaxed))
+	if (!s->second_tried && rxw_workers_any_quick(s->ep))
 		start_deputy(s);
-	if (!atomic_load_explicit(&w->left, memory_order_relaxed))
+	if (!rxw_workers_left(s->ep))
 		return true;
 	if (!s->role.serves) {
 		rxw_workers_hand_over(s->ep);
@@ -480,8 +458,8 @@ static void receive_loop(struct rxw_shard *s)
 			continue;
 		rxw_set_receiving(NULL);
 		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
-		    !atomic_load(&s->role.sleepers) && !s->effects.callbacks &&
-		    !s->effects.release && send_rest(s))
+		    !atomic_load(&s->role.sleepers) && !rxw_pending(s, RXW_PENDING_DISPATCH) &&
+		    rxw_tx_run_rest(s))
 			leave_to_callers(s);
 	}
 }
@@ -541,10 +519,6 @@ void rxw_shard_stop(struct rxw_shard *s)
 		join_threads(s);
 	else
 		return;
-	while (s->effects.release)
-		rxw_release_step(s);
 	rxw_dispatch_forget(s);
-	while (s->deferred.count)
-		rxw_conn_unref(s->deferred.conn[--s->deferred.count]);
 	rxw_timer_forget_all(s);
 }

@@ -116,17 +116,17 @@ static size_t put_stats(uint8_t *out, struct rxw_endpoint *ep)
 {
 	int64_t limit = ep->engine->memory.limit, used = atomic_load(&ep->engine->memory.used);
 	uint32_t size = rxw_mtu_of(ep);
+	struct rxw_workers_count workers;
 	struct rxw_debug_stats v = {.used_fds = (uint8_t)ep->shard_count};
 	uint64_t executed;
 
 	v.packets = (uint32_t)(limit / size);
 	v.free_packets = used < limit ? (uint32_t)((limit - used) / size) : 0;
-	rxw_workers_lock(ep);
-	executed = ep->workers.executed;
-	v.waiting = ep->workers.waiting;
-	v.waited = ep->workers.waited;
-	v.idle_threads = ep->workers.idle;
-	rxw_workers_unlock(ep);
+	rxw_workers_count(ep, &workers);
+	executed = workers.executed;
+	v.waiting = workers.waiting;
+	v.waited = workers.waited;
+	v.idle_threads = workers.idle;
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		executed += load_counter(&ep->shard[i].handlers_inline);
 	v.calls_executed = (uint32_t)executed;
@@ -151,7 +151,7 @@ static void fill_call(struct rxw_debug_conn *v, unsigned i, const struct rxw_cal
 
 	v->call_state[i] = (uint8_t)p->state;
 	v->call_mode[i] = find_call_mode(p);
-	if (call->tx.writer == RXW_WRITER_WAITING)
+	if (call->w.state == RXW_WRITER_WAITING)
 		v->call_flags[i] |= CALL_WAIT_WINDOW_ALLOC;
 	else if (call->sleep.threads)
 		v->call_flags[i] |= CALL_READER_WAIT;

@@ -15,6 +15,43 @@
 #define DEAD_MAX     3600000
 #define SOME	     64 /* connections that are visited with one acquisition of a lock */
 
+struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id)
+{
+	unsigned n = atomic_load_explicit(&ep->services.count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_service *s = &ep->services.place[i];
+
+		if (atomic_load_explicit(&ep->services.id[i], memory_order_acquire) != id ||
+		    !rxw_ref_take(&s->refs))
+			continue;
+		/* The place may have got another service since its id was read. */
+		if (s->id == id && !atomic_load(&s->removed))
+			return s;
+		rxw_service_unref(s);
+	}
+	return NULL;
+}
+
+void rxw_service_ref(struct rxw_service *s)
+{
+	rxw_ref_add(&s->refs);
+}
+
+void rxw_service_unref(struct rxw_service *s)
+{
+	if (!s || !rxw_ref_drop(&s->refs))
+		return;
+	for (size_t i = 0; i < s->security_count; i++)
+		rxw_security_unref(s->security[i]);
+	free(s->security);
+	s->security = NULL;
+	if (s->queue)
+		rxw_queue_unuse(s->queue);
+	s->queue = NULL;
+	atomic_store_explicit(&s->used, false, memory_order_release);
+}
+
 static bool dead_in_range(int64_t ms)
 {
 	return ms >= DEAD_MIN && ms <= DEAD_MAX;
@@ -64,7 +101,7 @@ static int fill_service(struct rxw_service *s, const struct rxw_service_options 
 	s->context = o->context;
 	s->queue = o->queue;
 	if (s->queue)
-		atomic_fetch_add(&s->queue->users, 1);
+		rxw_queue_use(s->queue);
 	s->deferred_max = o->deferred_max ? o->deferred_max : DEFERRED_MAX;
 	atomic_store(&s->deferred, 0);
 	s->flags = o->flags & ~RXW_SERVICE_REACH;
@@ -96,7 +133,7 @@ __attribute__((cold)) int rxw_service_add(rxw_endpoint *endpoint,
 
 	if (!endpoint || !given || !sized_read(&options, sizeof(options), given) ||
 	    !service_options_valid(&options) ||
-	    (options.queue && options.queue->engine != endpoint->engine))
+	    (options.queue && !rxw_queue_of_engine(options.queue, endpoint->engine)))
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
@@ -124,34 +161,11 @@ out:
 
 int rxw_service_start(rxw_service *service)
 {
-	struct rxw_endpoint *ep;
-	unsigned threads = 0;
-	bool held;
-
 	if (!service)
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(service->ep))
 		return -RXW_ESTATE;
-	ep = service->ep;
-	rxw_workers_lock(ep);
-	held = service->held;
-	service->held = false;
-	if (held)
-		threads = rxw_workers_more(ep, 0);
-	rxw_workers_unlock(ep);
-	rxw_workers_make(ep, threads);
-	return held ? 0 : -RXW_ESTATE;
-}
-
-static void set_workers_max(struct rxw_service *s, unsigned most)
-{
-	unsigned threads;
-
-	rxw_workers_lock(s->ep);
-	s->workers_max = most;
-	threads = rxw_workers_more(s->ep, 0);
-	rxw_workers_unlock(s->ep);
-	rxw_workers_make(s->ep, threads);
+	return rxw_workers_release_service(service) ? 0 : -RXW_ESTATE;
 }
 
 int rxw_service_set(rxw_service *service, enum rxw_service_setting setting, int64_t value)
@@ -166,7 +180,7 @@ int rxw_service_set(rxw_service *service, enum rxw_service_setting setting, int6
 		return -RXW_EVALUE;
 	switch (setting) {
 	case RXW_SET_WORKERS_MAX:
-		set_workers_max(service, (unsigned)value);
+		rxw_workers_limit_service(service, (unsigned)value);
 		return 0;
 	case RXW_SET_IDLE_MS:
 		atomic_store(&service->idle_ms, (unsigned)value);

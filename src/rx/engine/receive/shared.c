@@ -120,8 +120,7 @@ COLD static void leave_seat(struct rxw_shard *s)
 /* Is there work that neither a packet nor a timer announces? */
 static bool has_more(struct rxw_shard *s)
 {
-	return atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || s->effects.callbacks ||
-	       s->effects.release || s->deferred.count || s->effects.ctl_held;
+	return atomic_load(&s->wheel.inbox) || rxw_pending(s, RXW_PENDING_ANY);
 }
 
 static uint64_t end_of_tick(uint64_t at)
@@ -133,7 +132,7 @@ static uint64_t end_of_tick(uint64_t at)
 static uint64_t plan_turn(struct rxw_shard *s, uint64_t now)
 {
 	uint64_t next = rxw_timer_next(s, now, RXW_WHEEL_SLOTS),
-		 sample = atomic_load_explicit(&s->ep->workers.sample_at, memory_order_relaxed),
+		 sample = rxw_workers_sample_at(s->ep),
 		 look = atomic_load_explicit(&s->admit.count, memory_order_relaxed)
 				? s->rx.reaped_at + LOOK_EVERY
 				: (now / IDLE_WAIT + 1) * IDLE_WAIT;
@@ -149,7 +148,7 @@ static uint64_t run_shard_turn(struct rxw_shard *s)
 	atomic_store(&s->role.in_wait, false);
 	rxw_set_library_thread(s->ep);
 	rxw_set_receiving(s);
-	atomic_store(&s->tx.left, true); /* a receiver that has more to send does not wait */
+	rxw_tx_leave(s, true); /* a receiver that has more to send does not wait */
 	rxw_receive_batch(s);
 	jobs = rxw_verify_take_own(s);
 	if (jobs) {
@@ -187,7 +186,7 @@ static void serve_seat(struct rxw_listener *l, unsigned i)
 	atomic_store(&s->role.wait_until, l->seat[i].due);
 	atomic_store(&s->role.in_wait, true);
 	/* Each store of another thread precedes its look at in_wait. */
-	if (has_more(s) || end_of_tick(atomic_load(&s->ep->workers.sample_at)) < l->seat[i].due)
+	if (has_more(s) || end_of_tick(rxw_workers_sample_at(s->ep)) < l->seat[i].due)
 		queue_turn(l, i);
 }
 

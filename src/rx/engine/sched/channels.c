@@ -2,9 +2,8 @@
 /* Callers that got no channel, and queues that tell them when there is one. */
 #include <stdlib.h>
 
-#include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/sched/queue.h"
+#include "engine/sched/inner.h"
 
 int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *arg,
 		     struct rxw_connection *conn, struct rxw_channel_group *group)

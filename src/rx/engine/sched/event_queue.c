@@ -13,9 +13,8 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/core/fork.h"
-#include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/sched/queue.h"
+#include "engine/sched/inner.h"
 
 #define AT_ONCE	 32	       /* entries taken with one acquisition of the lock */
 #define ABSENT	 RXW_MS	       /* a thread that is absent for so long leaves packets unread */
@@ -761,4 +760,29 @@ int rxw_queue_post(rxw_queue *queue, void *arg)
 	if (rxw_queue_append(queue, &post->entry))
 		rxw_queue_signal(queue);
 	return 0;
+}
+
+bool rxw_queue_of_engine(const struct rxw_queue *q, const struct rxw_engine *e)
+{
+	return q->engine == e;
+}
+
+void rxw_queue_use(struct rxw_queue *q)
+{
+	atomic_fetch_add(&q->users, 1);
+}
+
+void rxw_queue_unuse(struct rxw_queue *q)
+{
+	rxw_count_down(&q->users);
+}
+
+const _Atomic(bool) *rxw_queue_interrupted(const struct rxw_queue *q)
+{
+	return &q->interrupted;
+}
+
+bool rxw_queue_inherited(const struct rxw_queue *q)
+{
+	return rxw_engine_inherited(q->engine);
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/sched/jobs.h"
-#include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/sched/inner.h"
 #include "proto/peer/event.h"
 
 #define HERE_MAX \
@@ -63,7 +63,7 @@ static bool charge_run(struct rxw_verify_job *job)
 	return true;
 }
 
-void rxw_verify_uncharge(struct rxw_verify_job *job)
+static void uncharge_run(struct rxw_verify_job *job)
 {
 	if (!job->charge)
 		return;
@@ -94,7 +94,7 @@ fail:
 
 static void free_run(struct rxw_verify_job *job)
 {
-	rxw_verify_uncharge(job);
+	uncharge_run(job);
 	rxw_buf_unref(job->run.buf);
 	rxw_conn_unref(job->conn);
 	free(job);
@@ -110,13 +110,13 @@ void rxw_verify_drop(struct rxw_verify_job *job)
 	}
 }
 
-bool rxw_verify_early_ready(const struct rxw_connection *c, uint8_t bit)
+static bool early_ready(const struct rxw_connection *c, uint8_t bit)
 {
 	return (c->jobs.early_has & bit) && !(c->jobs.early_busy & bit) && !c->jobs.here;
 }
 
 /* Removes the channel's first runs from the list, and recomputes which channels have some. */
-struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t bit, unsigned most)
+static struct rxw_verify_job *take_early(struct rxw_connection *c, uint8_t bit, unsigned most)
 {
 	struct rxw_verify_job *first = NULL, **last = &first, **link = &c->jobs.early;
 	unsigned n = 0;
@@ -164,7 +164,7 @@ static bool append_early(struct rxw_connection *c, struct rxw_verify_job *job)
 
 void rxw_verify_lose_early(struct rxw_connection *c, uint8_t bit, struct rxw_out *out)
 {
-	struct rxw_verify_job *jobs = rxw_verify_take_early(c, bit, UINT_MAX);
+	struct rxw_verify_job *jobs = take_early(c, bit, UINT_MAX);
 
 	c->jobs.early_busy &= (uint8_t)~bit;
 	for (struct rxw_verify_job *job = jobs; job; job = job->next)
@@ -178,7 +178,7 @@ void rxw_verify_forget_early(struct rxw_connection *c)
 
 	while ((job = c->jobs.early) != NULL) {
 		c->jobs.early = job->next;
-		rxw_verify_uncharge(job);
+		uncharge_run(job);
 		rxw_buf_unref(job->run.buf);
 		free(job);
 	}
@@ -208,6 +208,19 @@ struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most)
 	return n ? first : NULL;
 }
 
+static void lock_verifier(struct rxw_verifier *v)
+{
+	rxw_mutex_lock(&v->lock, &v->contended);
+}
+
+struct rxw_verify_job *rxw_verify_take_signalled(const struct rxw_verify_job *job, unsigned most)
+{
+	rxw_verify_unsignal(job);
+	if (job->call)
+		return rxw_verify_ready(job->call) ? rxw_verify_take(job->call, most) : NULL;
+	return early_ready(job->conn, job->early) ? take_early(job->conn, job->early, most) : NULL;
+}
+
 /* Verifier's lock held: dequeue a job, or NULL. */
 static struct rxw_verify_job *next_job(struct rxw_verifier *v)
 {
@@ -230,7 +243,7 @@ static void *verify_loop(void *arg)
 {
 	struct rxw_verifier *v = arg;
 
-	rxw_verifier_lock(v);
+	lock_verifier(v);
 	v->coming--;
 	for (;;) {
 		struct rxw_verify_job *job = next_job(v);
@@ -243,20 +256,30 @@ static void *verify_loop(void *arg)
 			v->idle--;
 			continue;
 		}
-		rxw_verifier_unlock(v);
+		pthread_mutex_unlock(&v->lock);
 		job->conn->ep->upcalls->verify(job);
-		rxw_verifier_lock(v);
+		lock_verifier(v);
 	}
-	rxw_verifier_unlock(v);
+	pthread_mutex_unlock(&v->lock);
 	return NULL;
 }
 
-int rxw_verifier_init(struct rxw_verifier *v, unsigned threads)
+int rxw_verifier_create(struct rxw_endpoint *ep)
 {
+	unsigned threads = rxw_half_of_cpus(ep->engine);
+	struct rxw_verifier *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return -RXW_ENOMEM;
+	if (rxw_cond_init(&v->work)) {
+		free(v);
+		return -RXW_ENOMEM;
+	}
 	v->most = threads < RXW_VERIFY_THREADS ? threads : RXW_VERIFY_THREADS;
 	rxw_mutex_init(&v->lock);
 	v->tail = &v->head;
-	return rxw_cond_init(&v->work);
+	ep->verifier = v;
+	return 0;
 }
 
 /*
@@ -268,9 +291,9 @@ static void cancel_all(struct rxw_verifier *v)
 	struct rxw_verify_job *job;
 
 	while (!v->threads && !v->starting && (job = next_job(v)) != NULL) {
-		rxw_verifier_unlock(v);
+		pthread_mutex_unlock(&v->lock);
 		job->conn->ep->upcalls->cancel(job);
-		rxw_verifier_lock(v);
+		lock_verifier(v);
 	}
 }
 
@@ -285,21 +308,21 @@ static bool needs_verifying_thread(const struct rxw_verifier *v)
 
 void rxw_verifier_grow(struct rxw_endpoint *ep)
 {
-	struct rxw_verifier *v = &ep->verifier;
+	struct rxw_verifier *v = ep->verifier;
 	bool failed = false;
 
 	if (!atomic_load_explicit(&v->short_of, memory_order_relaxed))
 		return;
-	rxw_verifier_lock(v);
+	lock_verifier(v);
 	while (!v->starting && !failed && needs_verifying_thread(v)) {
 		unsigned slot = v->threads;
 
 		v->starting = true;
 		v->coming++;
-		rxw_verifier_unlock(v);
+		pthread_mutex_unlock(&v->lock);
 		failed = rxw_thread_create(&v->thread[slot], ep, slot, "rxw-verify", verify_loop,
 					   v) != 0;
-		rxw_verifier_lock(v);
+		lock_verifier(v);
 		v->starting = false;
 		v->threads += !failed;
 		v->coming -= failed;
@@ -310,31 +333,39 @@ void rxw_verifier_grow(struct rxw_endpoint *ep)
 	if (!v->starting)
 		atomic_store_explicit(&v->short_of, false, memory_order_relaxed);
 	cancel_all(v);
-	rxw_verifier_unlock(v);
+	pthread_mutex_unlock(&v->lock);
 }
 
 void rxw_verifier_stop(struct rxw_verifier *v)
 {
-	rxw_verifier_lock(v);
+	lock_verifier(v);
 	v->stop = true;
 	while (v->starting)
 		pthread_cond_wait(&v->work, &v->lock);
-	rxw_verifier_unlock(v);
+	pthread_mutex_unlock(&v->lock);
 	pthread_cond_broadcast(&v->work);
 	/* No thread is started from here on. */
 	for (unsigned i = 0; i < v->threads; i++)
 		pthread_join(v->thread[i], NULL);
 	v->threads = 0;
-	rxw_verifier_lock(v);
+	lock_verifier(v);
 	cancel_all(v);
-	rxw_verifier_unlock(v);
+	pthread_mutex_unlock(&v->lock);
 }
 
-void rxw_verifier_fini(struct rxw_verifier *v)
+void rxw_verifier_free(struct rxw_verifier *v)
 {
+	if (!v)
+		return;
 	assert(!v->head && !v->threads);
 	pthread_cond_destroy(&v->work);
 	pthread_mutex_destroy(&v->lock);
+	free(v);
+}
+
+uint64_t rxw_verifier_contended(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->verifier->contended, memory_order_relaxed);
 }
 
 /*
@@ -343,7 +374,7 @@ void rxw_verifier_fini(struct rxw_verifier *v)
  */
 static bool submit_job(const struct rxw_verify_job *like)
 {
-	struct rxw_verifier *v = &like->conn->ep->verifier;
+	struct rxw_verifier *v = like->conn->ep->verifier;
 	struct rxw_verify_job *job = malloc(sizeof(*job));
 	bool taken = false;
 
@@ -353,7 +384,7 @@ static bool submit_job(const struct rxw_verify_job *like)
 	rxw_conn_ref(job->conn);
 	if (job->call)
 		rxw_call_ref(job->call);
-	rxw_verifier_lock(v);
+	lock_verifier(v);
 	if (!v->stop && (job->auth ? v->auths < RXW_VERIFY_AUTH : v->quanta < RXW_VERIFY_QUEUE)) {
 		*v->tail = job;
 		v->tail = &job->next;
@@ -365,7 +396,7 @@ static bool submit_job(const struct rxw_verify_job *like)
 		if (needs_verifying_thread(v))
 			atomic_store_explicit(&v->short_of, true, memory_order_relaxed);
 	}
-	rxw_verifier_unlock(v);
+	pthread_mutex_unlock(&v->lock);
 	if (taken) {
 		pthread_cond_signal(&v->work);
 		return true;
@@ -378,11 +409,55 @@ static bool submit_job(const struct rxw_verify_job *like)
 	return false;
 }
 
-bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early,
-		       bool callback)
+bool rxw_verify_waits(const struct rxw_connection *c, const struct rxw_call *call, uint8_t early)
 {
-	return submit_job(&(struct rxw_verify_job){
-		.conn = c, .call = call, .early = early, .callback = callback});
+	if (call)
+		return !call->jobs.signalled && rxw_verify_ready(call);
+	return !(c->jobs.early_signalled & early) && early_ready(c, early);
+}
+
+bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early)
+{
+	if (!submit_job(&(struct rxw_verify_job){.conn = c, .call = call, .early = early}))
+		return false;
+	if (call)
+		call->jobs.signalled = true;
+	else
+		c->jobs.early_signalled |= early;
+	return true;
+}
+
+void rxw_verify_unsignal(const struct rxw_verify_job *job)
+{
+	if (job->call)
+		job->call->jobs.signalled = false;
+	else
+		job->conn->jobs.early_signalled &= (uint8_t)~job->early;
+}
+
+void rxw_verify_mark_early(struct rxw_verify_job *job)
+{
+	job->early = rxw_channel_bit(&job->run);
+	job->conn->jobs.early_busy |= job->early;
+}
+
+void rxw_verify_settle(struct rxw_verify_job *job)
+{
+	struct rxw_connection *c = job->conn;
+
+	assert(rxw_is_locked(&c->lock) && c->jobs.here >= job->here);
+	if (job->of)
+		job->of->jobs.pinned -= job->charge;
+	c->jobs.here -= job->here;
+	uncharge_run(job);
+}
+
+bool rxw_verify_settled(struct rxw_connection *c, struct rxw_call *call, uint8_t early)
+{
+	c->jobs.early_busy &= (uint8_t)~early;
+	if (call)
+		call->jobs.busy = false;
+	return (call && call->jobs.first) || (c->jobs.early_has & early);
 }
 
 void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
@@ -430,7 +505,8 @@ static bool queue_unverified_run(struct rxw_connection *c, struct rxw_verify_job
 
 bool rxw_verify_callback(struct rxw_call *call)
 {
-	bool signalled = rxw_verify_signal(call->conn, call, 0, true);
+	bool signalled = submit_job(
+		&(struct rxw_verify_job){.conn = call->conn, .call = call, .callback = true});
 
 	rxw_verifier_grow(call->conn->ep);
 	return signalled;
@@ -492,4 +568,9 @@ struct rxw_verify_job *rxw_verify_take_own(struct rxw_shard *s)
 	s->jobs.first = NULL;
 	s->jobs.round++;
 	return jobs;
+}
+
+void rxw_verify_forget(struct rxw_call *call)
+{
+	rxw_verify_drop(call->jobs.first);
 }

@@ -19,10 +19,7 @@ struct rxw_connection;
 struct rxw_endpoint;
 struct rxw_out;
 struct rxw_shard;
-
-#define RXW_VERIFY_QUEUE   1024 /* queued jobs for runs and callbacks */
-#define RXW_VERIFY_AUTH	   256	/* queued exchanges */
-#define RXW_VERIFY_THREADS 32
+struct rxw_verifier;
 
 /*
  * A job is one of four kinds: an exchange (`auth`), a callback (`callback`), a quantum of a call's
@@ -45,26 +42,7 @@ struct rxw_verify_job {
 };
 
 /*
- * The verifying threads of an endpoint. `lock` covers all fields but `thread`, `short_of` and
- * `contended`. A thread is started when a job waits and none is idle. Jobs are queued with locks
- * held, so rxw_verifier_grow() starts it once they are released.
- */
-struct rxw_verifier {
-	pthread_mutex_t lock;
-	pthread_cond_t work;
-	struct rxw_verify_job *head, **tail;
-	unsigned quanta, auths; /* queued */
-	unsigned threads, idle, most;
-	unsigned coming; /* threads that were started and have not taken a job yet */
-	bool starting;	 /* one is being started, without the lock */
-	bool stop;
-	_Atomic(bool) short_of;	     /* a job waits for a thread that is not started yet */
-	_Atomic(uint64_t) contended; /* acquisitions of the lock that had to wait; relaxed */
-	pthread_t thread[RXW_VERIFY_THREADS];
-};
-
-/*
- * Runs of a call that wait to be verified by its reader or by a thread. Only one of the two takes
+ * Private to the module, as the next two. Runs of a call that wait to be verified by its reader or by a thread. Only one of the two takes
  * some at a time, which keeps them in order. The connection's lock.
  */
 struct rxw_call_jobs {
@@ -97,11 +75,14 @@ struct rxw_shard_jobs {
 	uint32_t round; /* counts the lists that were taken */
 };
 
-/* `threads`: how many there are at most, below a fixed limit. */
-int rxw_verifier_init(struct rxw_verifier *v, unsigned threads);
+/* 0 or -RXW_ENOMEM. */
+int rxw_verifier_create(struct rxw_endpoint *ep);
 /* No more jobs are accepted. The queued ones are run, then the threads end. */
 void rxw_verifier_stop(struct rxw_verifier *v);
-void rxw_verifier_fini(struct rxw_verifier *v);
+/* NULL is allowed. */
+void rxw_verifier_free(struct rxw_verifier *v);
+/* Acquisitions of its lock that had to wait. */
+uint64_t rxw_verifier_contended(const struct rxw_endpoint *ep);
 /* No lock held. To be called after jobs may have been queued: starts threads that are missing. */
 void rxw_verifier_grow(struct rxw_endpoint *ep);
 
@@ -118,9 +99,8 @@ struct rxw_verify_job *rxw_verify_take_own(struct rxw_shard *s);
 bool rxw_verify_ready(const struct rxw_call *call);
 /* Connection's lock held, after that: take the first runs, `most` at most. */
 struct rxw_verify_job *rxw_verify_take(struct rxw_call *call, unsigned most);
-/* The same for runs of a channel. */
-bool rxw_verify_early_ready(const struct rxw_connection *c, uint8_t bit);
-struct rxw_verify_job *rxw_verify_take_early(struct rxw_connection *c, uint8_t bit, unsigned most);
+/* Connection's lock held: a signalled thread takes the first runs of the call or channel, if it may. */
+struct rxw_verify_job *rxw_verify_take_signalled(const struct rxw_verify_job *job, unsigned most);
 /* Connection's lock held: drop a channel's runs that no thread can verify; they count as lost. */
 void rxw_verify_lose_early(struct rxw_connection *c, uint8_t bit, struct rxw_out *out);
 /* Connection's lock held: an exchange has work to do. */
@@ -128,21 +108,30 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out);
 /* No lock held: let a thread run rxw_callback_run_quantum(). False: there is none. */
 bool rxw_verify_callback(struct rxw_call *call);
 /*
- * Connection's lock or a reference held: signal a thread to take runs of the call, or of a channel
- * if it is NULL. False: there is none.
+ * Connection's lock held: runs of the call, or of a channel if it is NULL, wait for a thread, and none was signalled;
+ * signal one. False: there is none.
  */
-bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early,
-		       bool callback);
+bool rxw_verify_waits(const struct rxw_connection *c, const struct rxw_call *call, uint8_t early);
+bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early);
+/* Connection's lock held: the signal of such a job counts no more. */
+void rxw_verify_unsignal(const struct rxw_verify_job *job);
+/* Connection's lock held: a run of an exchange, which its thread has taken. */
+void rxw_verify_mark_early(struct rxw_verify_job *job);
+/* Connection's lock held: a run that was taken is delivered; its memory is charged no more. */
+void rxw_verify_settle(struct rxw_verify_job *job);
+/* Connection's lock held: those of a call (NULL: none) and of channels are. True: more runs of them wait. */
+bool rxw_verify_settled(struct rxw_connection *c, struct rxw_call *call, uint8_t early);
 
 /* A job for a run. NULL: no memory, or the connection or its peer is over its limit. */
 struct rxw_verify_job *rxw_verify_run_job(struct rxw_connection *c, const struct rxw_rxrun *part);
 /* `count` packets of a run from number `from` on. */
 void rxw_verify_slice(const struct rxw_rxrun *run, uint16_t from, uint16_t count,
 		      struct rxw_rxrun *part);
-void rxw_verify_uncharge(struct rxw_verify_job *job);
 /* Free a list of runs; the early ones of a connection that is being freed. */
 void rxw_verify_drop(struct rxw_verify_job *job);
 void rxw_verify_forget_early(struct rxw_connection *c);
+/* The call is freed. */
+void rxw_verify_forget(struct rxw_call *call);
 
 /* Bit of a run's channel. */
 static inline uint8_t rxw_channel_bit(const struct rxw_rxrun *run)

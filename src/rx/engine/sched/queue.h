@@ -13,60 +13,9 @@
 
 struct rxw_connection;
 struct rxw_endpoint;
+struct rxw_engine;
 struct rxw_service;
 struct rxw_shard;
-
-/*
- * `lock` covers all fields but `users` and those of the engine's list. It may be taken under a
- * connection's lock. The other atomics are stored under it.
- *
- * A waiting thread may have the receive role of the client endpoint `source`. It then takes what it
- * queues itself, without a wake-up. Entries of other threads interrupt it.
- */
-struct rxw_queue {
-	struct rxw_engine *engine; /* fixed */
-	struct rxw_alive alive;
-	struct rxw_queue *next, **link; /* in engine->queues; engine->lock */
-	pthread_mutex_t lock;
-	pthread_cond_t cond; /* an entry came, or a signal that was owed was given */
-	struct rxw_queue_entry *first, **last;
-	/*
-	 * Entries; and how many of them threads in rxw_queue_run() are about to take, so that no other
-	 * thread is woken for these.
-	 */
-	unsigned count, claimed;
-	/* threads in rxw_queue_next(), and how many of them were woken and do not run yet */
-	unsigned waiting, woken;
-	bool owed; /* a thread is about to call rxw_queue_signal() */
-	int fd;	   /* eventfd, -1: none */
-	bool fd_set;
-	_Atomic(uint32_t) users; /* calls, services and callers that want a channel */
-
-	/* a client endpoint with one shard whose calls use the queue, or NULL */
-	_Atomic(struct rxw_endpoint *) source;
-	_Atomic(bool) elsewhere; /* so do other endpoints: the listeners receive */
-	/*
-	 * A waiting thread has the role of this shard, or verifies what it received. It looks for
-	 * entries before it sleeps or returns.
-	 */
-	struct rxw_shard *receiving;
-	pthread_t receiver;	   /* valid while receiving */
-	_Atomic(bool) interrupted; /* it is to look now */
-	/* sleeping threads that are counted in role.sleepers of the source's shard */
-	unsigned counted;
-	/*
-	 * ns: when a thread left the role, or was woken to take it; 0: none is away. Absences that
-	 * were too long, in a row. Until stay_out (ns) the listener receives because of them.
-	 */
-	uint64_t away_at, stay_out;
-	unsigned absences;
-};
-
-/* An entry of rxw_queue_post(). */
-struct rxw_queue_post {
-	struct rxw_queue_entry entry; /* first */
-	void *arg;
-};
 
 /* No lock held unless stated. */
 
@@ -82,6 +31,14 @@ struct rxw_shard *rxw_queue_signal(struct rxw_queue *q);
 /* Connection's lock held: the call uses the queue, or none any more. */
 void rxw_queue_join(struct rxw_call *call, struct rxw_queue *q, void *arg);
 void rxw_queue_leave(struct rxw_call *call);
+/* Does the queue belong to the engine? To that of a process that has forked this one? */
+bool rxw_queue_of_engine(const struct rxw_queue *q, const struct rxw_engine *e);
+bool rxw_queue_inherited(const struct rxw_queue *q);
+/* A service uses the queue, or does not any more. */
+void rxw_queue_use(struct rxw_queue *q);
+void rxw_queue_unuse(struct rxw_queue *q);
+/* The thread that receives for the queue is to look for entries. */
+const _Atomic(bool) *rxw_queue_interrupted(const struct rxw_queue *q);
 /* Take entries out, each call at most once. Returns how many; does not wait. */
 unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max);
 /*

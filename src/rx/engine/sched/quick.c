@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long handlers run. Short ones run where the request was received, which saves the wake-up of a
+ * How long handlers run, and server calls without a thread: how many a service and a peer may have, since clients cause
+ * them. Short ones run where the request was received, which saves the wake-up of a
  * worker. Further packets wait for them, so workers run the handlers of a slow service for a while.
  */
 #include "engine/objects.h"
-#include "engine/sched/quick.h"
 
+#define SHARE_OF_FREE 8 /* a peer's deferred calls, in multiples of what others may still have */
 #define WATCHED	    256u	   /* calls after a slow handler whose preemptions are checked */
 #define HANDED_OVER (100 * RXW_MS) /* how long workers run the handlers of a slow service */
 #define QUICK_PART  25u /* of the limit of an inline handler: the mean run time in a quick service */
@@ -91,4 +92,56 @@ bool rxw_is_quick(const struct rxw_service *service, uint64_t now)
 uint64_t rxw_run_stay(const struct rxw_endpoint *ep)
 {
 	return inline_limit(ep) / STAY_PART;
+}
+
+bool rxw_deferral_reserve(struct rxw_connection *c)
+{
+	uint64_t most = c->service->deferred_max;
+	uint64_t all = atomic_fetch_add(&c->service->deferred, 1);
+	uint64_t mine = atomic_fetch_add(&c->p.account->deferred, 1);
+
+	if (all < most && mine < SHARE_OF_FREE * (most - all))
+		return true;
+	rxw_deferral_release(c);
+	return false;
+}
+
+void rxw_deferral_release(struct rxw_connection *c)
+{
+	rxw_count_down(&c->service->deferred);
+	rxw_count_down(&c->p.account->deferred);
+}
+
+void rxw_deferral_assign(struct rxw_call *call)
+{
+	atomic_store(&call->deferral.counted, true);
+}
+
+bool rxw_call_is_deferred(const rxw_call *call)
+{
+	return atomic_load(&call->deferral.deferred);
+}
+
+bool rxw_deferral_scarce(const struct rxw_connection *c)
+{
+	return atomic_load(&c->service->deferred) > c->service->deferred_max / 2;
+}
+
+void rxw_deferral_begin(struct rxw_call *call)
+{
+	assert(!atomic_load(&call->deferral.deferred));
+	rxw_call_ref(call);
+	atomic_store(&call->deferral.deferred, true);
+}
+
+void rxw_deferral_end(struct rxw_call *call)
+{
+	rxw_deferral_release_call(call);
+	rxw_call_unref(call);
+}
+
+void rxw_deferral_release_call(struct rxw_call *call)
+{
+	if (atomic_exchange(&call->deferral.counted, false))
+		rxw_deferral_release(call->conn);
 }

@@ -5,7 +5,7 @@
  */
 #include "common/asleep.h"
 #include "engine/objects.h"
-#include "engine/lock.h"
+#include "engine/sched/inner.h"
 
 /*
  * Blocked workers are found by sampling. A worker that was blocked in two consecutive samples is
@@ -81,7 +81,7 @@ bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what)
 	/* The handler may use other threads, and may make calls of its own. */
 	if (!me || me->call != call)
 		return false;
-	w = &call->conn->ep->workers;
+	w = call->conn->ep->workers;
 	atomic_store_explicit(&me->moved, rxw_worker_progress(call), memory_order_relaxed);
 	/*
 	 * Either the sampler sees `blocked`, or this thread sees that the sampler has cleared
@@ -248,7 +248,7 @@ static unsigned useful_threads(struct rxw_workers *w, unsigned running, uint64_t
 /* Workers' lock held, and released meanwhile. Calls wait: the threads to start. */
 static __attribute__((cold)) unsigned look_at_workers(struct rxw_endpoint *ep, uint64_t now)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	unsigned looked, busy, running, useful;
 	pid_t tid[LOOKS_MOST];
 
@@ -273,7 +273,7 @@ static __attribute__((cold)) unsigned look_at_workers(struct rxw_endpoint *ep, u
 __attribute__((cold)) unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now,
 						struct rxw_slow_call *v, unsigned most)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	unsigned over = 0, due, n, threads = 0;
 
 	rxw_workers_lock(ep);
@@ -312,7 +312,7 @@ __attribute__((cold)) void rxw_workers_spare(struct rxw_endpoint *ep, const stru
 					     unsigned n)
 {
 	rxw_workers_lock(ep);
-	for (struct rxw_worker *k = ep->workers.list; k; k = k->next)
+	for (struct rxw_worker *k = ep->workers->list; k; k = k->next)
 		for (unsigned i = 0; i < n; i++)
 			if (k->call == v[i].call && !v[i].ended) {
 				k->ending = false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workers: threads that run handlers, and the queue of calls that wait for one. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "engine/objects.h"
-#include "engine/lock.h"
-#include "engine/sched/quick.h"
+#include "engine/sched/inner.h"
 #include "proto/peer/event.h"
 
 /*
@@ -186,7 +186,7 @@ static bool is_surplus(const struct rxw_workers *w)
 /* Workers' lock held, and released: the thread ends. If calls waited for it, another one begins. */
 static __attribute__((cold)) void end_thread(struct rxw_endpoint *ep, struct rxw_worker *self)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	pthread_t before = w->latest;
 	bool joins = w->joinable;
 	unsigned more;
@@ -216,12 +216,12 @@ static void abandon_call(void *arg)
 {
 	struct served *s = arg;
 
-	if (!atomic_load(&s->call->deferral.deferred))
+	if (!rxw_call_is_deferred(s->call))
 		rxw_call_refuse(s->call, RXW_USER_ABORT);
 	/* With one lock: a thread that counted as idle in between would be relied on by the next call. */
 	rxw_workers_lock(s->ep);
-	s->ep->workers.idle++;
-	end_call(&s->ep->workers, s->worker, s->call, false);
+	s->ep->workers->idle++;
+	end_call(s->ep->workers, s->worker, s->call, false);
 	end_thread(s->ep, s->worker);
 	rxw_call_unref(s->call); /* the endpoint joins this thread */
 }
@@ -231,7 +231,7 @@ static bool serve_taken_call(struct rxw_endpoint *ep, struct rxw_worker *worker,
 			     struct rxw_call *call)
 {
 	struct served served = {.ep = ep, .worker = worker, .call = call};
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	uint64_t before = rxw_now();
 	bool succeeded;
 
@@ -247,7 +247,7 @@ static bool serve_taken_call(struct rxw_endpoint *ep, struct rxw_worker *worker,
 static void *work_loop(void *arg)
 {
 	struct rxw_endpoint *ep = arg;
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	struct rxw_call *done = NULL; /* its reference is dropped without the lock */
 	struct rxw_worker self = {.tid = gettid()};
 	bool succeeded;
@@ -325,7 +325,7 @@ static __attribute__((cold)) void refuse_all(struct rxw_call *all)
  */
 static __attribute__((cold)) int start_worker(struct rxw_endpoint *ep)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	struct rxw_call *left = NULL;
 	unsigned ordinal, threads;
 	pthread_t t;
@@ -355,7 +355,7 @@ static __attribute__((cold)) int start_worker(struct rxw_endpoint *ep)
 __attribute__((cold)) unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers,
 						 unsigned queue)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	unsigned threads;
 
 	rxw_workers_lock(ep);
@@ -370,24 +370,69 @@ __attribute__((cold)) unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsign
 	return threads;
 }
 
-__attribute__((cold)) int rxw_workers_start(struct rxw_endpoint *ep)
+__attribute__((cold)) int rxw_workers_create(struct rxw_endpoint *ep)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = calloc(1, sizeof(*w));
 
-	rxw_mutex_init(&w->lock);
-	if (rxw_cond_init(&w->work) || rxw_cond_init(&w->gone))
+	if (!w)
 		return -RXW_ENOMEM;
+	if (rxw_cond_init(&w->work) || rxw_cond_init(&w->gone)) {
+		free(w);
+		return -RXW_ENOMEM;
+	}
+	rxw_mutex_init(&w->lock);
 	w->tail = &w->head;
 	w->waiters = ep->settings.constants.waiters_max;
 	w->few = ep->engine->cpus;
 	atomic_init(&w->sample_at, UINT64_MAX);
+	ep->workers = w;
 	rxw_workers_limit(ep, ep->settings.config.workers_max, ep->settings.config.queue);
 	return 0;
 }
 
+void rxw_workers_free(struct rxw_workers *w)
+{
+	if (!w)
+		return;
+	assert(!w->threads && !w->head);
+	pthread_cond_destroy(&w->work);
+	pthread_cond_destroy(&w->gone);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+void rxw_workers_count(struct rxw_endpoint *ep, struct rxw_workers_count *n)
+{
+	const struct rxw_workers *w = ep->workers;
+
+	rxw_workers_lock(ep);
+	*n = (struct rxw_workers_count){.threads = w->threads,
+					.idle = w->idle,
+					.parked = w->parked,
+					.waiting = w->waiting,
+					.waited = w->waited,
+					.executed = w->executed};
+	rxw_workers_unlock(ep);
+}
+
+uint64_t rxw_workers_sample_at(const struct rxw_endpoint *ep)
+{
+	return atomic_load(&ep->workers->sample_at);
+}
+
+bool rxw_workers_any_quick(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->workers->any_quick, memory_order_relaxed);
+}
+
+unsigned rxw_workers_left(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->workers->left, memory_order_relaxed);
+}
+
 __attribute__((cold)) unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	struct rxw_call *left;
 	unsigned busy;
 	bool joins;
@@ -422,9 +467,9 @@ static unsigned unreserved_workers(const struct rxw_workers *w)
  */
 static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 {
-	uint64_t queue = ep->workers.queue, burst = ep->settings.constants.queue_burst_ms * RXW_MS,
+	uint64_t queue = ep->workers->queue, burst = ep->settings.constants.queue_burst_ms * RXW_MS,
 		 most;
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 
 	if (!burst)
 		return queue;
@@ -461,7 +506,7 @@ static uint64_t places_of(const struct rxw_workers *w, uint64_t bound, uint64_t 
  */
 static bool has_room_for_peer(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint64_t now)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	uint64_t bound = queue_bound(ep, now);
 	uint64_t places = atomic_load(&w->reservations), mine = atomic_load(&peer->places);
 	uint64_t ready = free_workers(w), most;
@@ -512,7 +557,7 @@ bool rxw_workers_reserve(struct rxw_connection *c)
 		uint64_t at;
 	} full __attribute__((tls_model("initial-exec")));
 	struct rxw_endpoint *ep = c->ep;
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	struct rxw_peer *peer = c->p.account;
 	uint64_t now = rxw_clock_cached();
 	bool room, reserved;
@@ -539,7 +584,7 @@ bool rxw_workers_reserve(struct rxw_connection *c)
 
 bool rxw_workers_scarce(struct rxw_endpoint *ep)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	unsigned taken;
 
 	rxw_workers_lock(ep);
@@ -550,7 +595,7 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep)
 
 uint64_t rxw_workers_wait(struct rxw_endpoint *ep)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	uint64_t wait = 0;
 
 	rxw_workers_lock(ep);
@@ -565,15 +610,25 @@ void rxw_workers_release(struct rxw_connection *c)
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_peer *peer = c->p.account;
 
-	rxw_count_down(&ep->workers.reservations);
+	rxw_count_down(&ep->workers->reservations);
 	rxw_count_down(&c->service->places);
 	if (atomic_fetch_sub(&peer->places, 1) != 1 || !atomic_load(&peer->fresh))
 		return;
 	/* The peer's only call ended before a worker took it. */
 	rxw_workers_lock(ep);
 	if (!atomic_load(&peer->places) && atomic_exchange(&peer->fresh, false))
-		ep->workers.fresh--;
+		ep->workers->fresh--;
 	rxw_workers_unlock(ep);
+}
+
+void rxw_workers_assign(struct rxw_call *call)
+{
+	atomic_store(&call->sched.reserved, true);
+}
+
+bool rxw_workers_reserved(const struct rxw_call *call)
+{
+	return atomic_load(&call->sched.reserved);
 }
 
 bool rxw_workers_release_call(struct rxw_call *call)
@@ -587,7 +642,7 @@ bool rxw_workers_release_call(struct rxw_call *call)
 void rxw_workers_withdraw(struct rxw_call *call)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	bool queued;
 
 	if (!rxw_workers_release_call(call))
@@ -651,7 +706,7 @@ static bool arm_sampler(struct rxw_workers *w)
 bool rxw_workers_add(struct rxw_call *call, bool serves)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	struct rxw_shard *home = rxw_home(call->conn);
 	bool may_run_now, wake, armed;
 	unsigned threads;
@@ -702,7 +757,7 @@ bool rxw_workers_add(struct rxw_call *call, bool serves)
  */
 __attribute__((cold)) unsigned rxw_workers_more(struct rxw_endpoint *ep, unsigned useful)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	unsigned few = few_threads(w), more = w->threads + useful, most = w->max + w->parked;
 
 	assert(rxw_is_locked(&w->lock) && w->idle <= w->threads && w->signalled <= w->asleep);
@@ -711,6 +766,33 @@ __attribute__((cold)) unsigned rxw_workers_more(struct rxw_endpoint *ep, unsigne
 		pthread_cond_broadcast(&w->work);
 	arm_sampler(w);
 	return reserve_threads(w, more < few ? few : more > most ? most : more);
+}
+
+bool rxw_workers_release_service(struct rxw_service *service)
+{
+	struct rxw_endpoint *ep = service->ep;
+	unsigned threads = 0;
+	bool held;
+
+	rxw_workers_lock(ep);
+	held = service->held;
+	service->held = false;
+	if (held)
+		threads = rxw_workers_more(ep, 0);
+	rxw_workers_unlock(ep);
+	rxw_workers_make(ep, threads);
+	return held;
+}
+
+void rxw_workers_limit_service(struct rxw_service *service, unsigned most)
+{
+	unsigned threads;
+
+	rxw_workers_lock(service->ep);
+	service->workers_max = most;
+	threads = rxw_workers_more(service->ep, 0);
+	rxw_workers_unlock(service->ep);
+	rxw_workers_make(service->ep, threads);
 }
 
 void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
@@ -725,7 +807,7 @@ void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
  */
 static void hand_over_calls(struct rxw_endpoint *ep)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	unsigned left = atomic_load_explicit(&w->left, memory_order_relaxed);
 	unsigned more = left + (rxw_workers_due(w) ? 1 : 0), signals = 0, threads = 0;
 
@@ -749,7 +831,7 @@ static void hand_over_calls(struct rxw_endpoint *ep)
 
 void rxw_workers_hand_over(struct rxw_endpoint *ep)
 {
-	if (!atomic_load_explicit(&ep->workers.left, memory_order_relaxed))
+	if (!atomic_load_explicit(&ep->workers->left, memory_order_relaxed))
 		return;
 	rxw_workers_lock(ep);
 	hand_over_calls(ep);
@@ -757,7 +839,7 @@ void rxw_workers_hand_over(struct rxw_endpoint *ep)
 
 uint64_t rxw_workers_serve(struct rxw_endpoint *ep)
 {
-	struct rxw_workers *w = &ep->workers;
+	struct rxw_workers *w = ep->workers;
 	struct rxw_call *call, *done = NULL; /* its reference is dropped without the lock */
 	struct rxw_worker self = {.call = NULL};
 	uint64_t now = rxw_now(), end = now + rxw_run_stay(ep), shards = 0;

@@ -8,10 +8,11 @@
 #include "common/cancel.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/sched/quick.h"
 
 #define CALLBACK_SLICE RXW_MS /* ns: then the listener looks for packets */
 #define QUANTUM	       180u /* packets that a callback may write if other jobs wait for its thread */
+#define DEFERRED_MAX \
+	RXW_MS		 /* longest deferral until the socket is drained, by the times of batches */
 #define RELEASE_STEP 128 /* runs of a queue: more than a batch brings */
 
 static void call_back(struct rxw_call *call, rxw_call_fn fn, unsigned events, void *arg)
@@ -173,7 +174,7 @@ int32_t rxw_serve_call(struct rxw_call *call, enum rxw_server by)
 		rxw_count(by == RXW_BY_RECEIVER ? &s->handlers_inline : &s->handlers_worker, 1);
 		code = run_handler(call);
 		/* It may have been ended already; the caller of this function holds a reference. */
-		if (atomic_load(&call->deferral.deferred))
+		if (rxw_call_is_deferred(call))
 			return 0;
 	}
 	if (by == RXW_BY_LISTENER)
@@ -238,10 +239,10 @@ static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 	int32_t code;
 	bool done;
 
-	if (atomic_load(&call->sched.reserved) || call->is_inline)
+	if (rxw_workers_reserved(call) || call->is_inline)
 		return false;
 	if (rxw_workers_reserve(c)) {
-		atomic_store(&call->sched.reserved, true);
+		rxw_workers_assign(call);
 		return false;
 	}
 	code = rxw_busy_code(c->service);
@@ -276,7 +277,7 @@ static void attach_handler(struct rxw_effects *a, struct rxw_call *call)
 			serve_inline(a, call);
 			return;
 		}
-		atomic_store(&call->sched.reserved, true);
+		rxw_workers_assign(call);
 	}
 	if (!refuse_without_room(a, call) &&
 	    !rxw_workers_add(call, a->receiver && a->shard->role.serves))
@@ -454,12 +455,56 @@ void rxw_dispatch_callbacks(struct rxw_shard *s)
 	rxw_tx_run(s);
 }
 
+bool rxw_deferred_full(const struct rxw_shard *s)
+{
+	return s->effects.deferred.count == RXW_DEFERRED_MAX;
+}
+
+bool rxw_deferred_overdue(const struct rxw_shard *s, uint64_t now)
+{
+	return s->effects.deferred.count && now - s->effects.deferred.since >= DEFERRED_MAX;
+}
+
+/*
+ * The socket is drained, or work has been deferred for DEFERRED_MAX: do the deferred ACKs and
+ * wake-ups.
+ */
+void rxw_deferred_complete(struct rxw_shard *s, struct rxw_effects *a)
+{
+	for (unsigned i = 0; i < s->effects.deferred.count; i++) {
+		struct rxw_connection *c = s->effects.deferred.conn[i];
+
+		if (rxw_effects_full(a))
+			rxw_dispatch(a);
+		rxw_conn_lock(c);
+		assert(c->deferred);
+		c->deferred = false;
+		rxw_pconn_batch_end(&c->p, true, &a->out);
+		for (unsigned k = 0; k < 4; k++) {
+			struct rxw_call *call = rxw_call_of(c->p.channel[k]);
+
+			if (!call || !call->effects.quiet)
+				continue;
+			call->effects.quiet = false;
+			rxw_effects_readable(a, call);
+		}
+		rxw_effects_collect(a, true);
+		rxw_conn_unlock(c);
+		rxw_conn_unref(c);
+	}
+	s->effects.deferred.count = 0;
+}
+
 void rxw_dispatch_forget(struct rxw_shard *s)
 {
 	struct rxw_call *call;
 
+	while (s->effects.release)
+		rxw_release_step(s);
 	while ((call = take_callback(s)) != NULL)
 		rxw_call_unref(call);
+	while (s->effects.deferred.count)
+		rxw_conn_unref(s->effects.deferred.conn[--s->effects.deferred.count]);
 }
 
 void rxw_change_begin(struct rxw_effects *a, struct rxw_connection *c)

@@ -34,6 +34,11 @@ void rxw_effects_hold(struct rxw_effects *a)
 	a->out.ctl_count = 0;
 }
 
+unsigned rxw_effects_room(const struct rxw_effects *a)
+{
+	return a->room - a->count;
+}
+
 bool rxw_effects_full(const struct rxw_effects *a)
 {
 	return a->count + 4 > a->room || a->out.ctl_count * 2 > a->out.ctl_room;
@@ -185,11 +190,11 @@ static bool has_deferred_work(const struct rxw_connection *c)
 
 void rxw_defer_until_drained(struct rxw_shard *s, struct rxw_connection *c, uint64_t now)
 {
-	if (c->deferred || s->deferred.count == RXW_DEFERRED_MAX || !has_deferred_work(c))
+	if (c->deferred || s->effects.deferred.count == RXW_DEFERRED_MAX || !has_deferred_work(c))
 		return;
-	if (!s->deferred.count)
-		s->deferred.since = now;
+	if (!s->effects.deferred.count)
+		s->effects.deferred.since = now;
 	c->deferred = true;
 	rxw_conn_ref(c);
-	s->deferred.conn[s->deferred.count++] = c;
+	s->effects.deferred.conn[s->effects.deferred.count++] = c;
 }

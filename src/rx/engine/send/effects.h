@@ -42,7 +42,7 @@ struct rxw_effect {
 	unsigned todo;		     /* enum rxw_do */
 };
 
-/* A record; it belongs to one thread. */
+/* A record; it belongs to one thread. The fields after the first two are private to the module. */
 struct rxw_effects {
 	struct rxw_out out;
 	struct rxw_shard *shard; /* whose socket and counters are used */
@@ -66,18 +66,6 @@ struct rxw_call_effects {
 	struct rxw_call *release_next; /* of a shard's list; its receive role */
 };
 
-/* The large arrays that the receiver's record uses. Receive role. */
-struct rxw_shard_effects {
-	struct rxw_ctl *ctl;	 /* RXW_CTL_ROOM */
-	unsigned ctl_held;	 /* held packets at the start of ctl, for the next record */
-	struct rxw_effect *item; /* RXW_EFFECTS_ROOM */
-	/* calls whose callbacks the receiver runs next; a ring; one reference each */
-	struct rxw_call *callback[RXW_CALLBACKS_ROOM];
-	unsigned first_callback, callbacks;
-	/* Calls whose queues are released, a step after each batch; one reference each. */
-	struct rxw_call *release;
-};
-
 /*
  * Connections with merged ACKs or wake-ups that are deferred until the socket is drained, for at
  * most a millisecond. One reference each. Receive role.
@@ -88,12 +76,27 @@ struct rxw_deferred {
 	uint64_t since; /* ns: time of the batch that deferred the first of them */
 };
 
+/* The large arrays that the receiver's record uses. Receive role. Private to the module. */
+struct rxw_shard_effects {
+	struct rxw_ctl *ctl;	 /* RXW_CTL_ROOM */
+	unsigned ctl_held;	 /* held packets at the start of ctl, for the next record */
+	struct rxw_effect *item; /* RXW_EFFECTS_ROOM */
+	/* calls whose callbacks the receiver runs next; a ring; one reference each */
+	struct rxw_call *callback[RXW_CALLBACKS_ROOM];
+	unsigned first_callback, callbacks;
+	struct rxw_deferred deferred;
+	/* Calls whose queues are released, a step after each batch; one reference each. */
+	struct rxw_call *release;
+};
+
 /* The receiver's record uses the shard's arrays and takes over the control packets held in them. */
 void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver);
 /* Hold the receiver's control packets for its next record, or until rxw_dispatch_held(). */
 void rxw_effects_hold(struct rxw_effects *a);
 /* The effects of one more connection might not fit: dispatch first. */
 bool rxw_effects_full(const struct rxw_effects *a);
+/* How many more effects fit. */
+unsigned rxw_effects_room(const struct rxw_effects *a);
 
 /* Connection's lock held in the functions below. */
 
@@ -130,7 +133,14 @@ void rxw_change_end(struct rxw_effects *a, struct rxw_connection *c);
  * slice of a millisecond: packets that came meanwhile do not wait for the callbacks of all calls.
  */
 void rxw_dispatch_callbacks(struct rxw_shard *s);
-/* No thread receives any more: drop them. */
+/*
+ * Receive role. The list of deferred work is full; some of it is older than a millisecond by the times of batches; do
+ * all of it.
+ */
+bool rxw_deferred_full(const struct rxw_shard *s);
+bool rxw_deferred_overdue(const struct rxw_shard *s, uint64_t now);
+void rxw_deferred_complete(struct rxw_shard *s, struct rxw_effects *a);
+/* No thread receives any more: release all queues, drop callbacks and deferred work. */
 void rxw_dispatch_forget(struct rxw_shard *s);
 /* Receive role: a step of releasing the queues of calls. */
 void rxw_release_step(struct rxw_shard *s);

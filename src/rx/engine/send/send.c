@@ -4,6 +4,7 @@
  * packets: those of equal size to one client leave as one message. The send role: its holder sends what is queued.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -21,6 +22,7 @@
 #define TX_CTL	       128    /* control packets in one system call */
 #define TX_CTL_BYTES   8192   /* their bytes; on the stack, which may be the application's */
 #define TX_CTL_LOOK    8      /* recent messages that a packet may join */
+#define REST_BATCHES   8      /* that are sent before the receive role is left */
 #define TX_STAY 8 /* batches that a thread sends before it returns to its own work */
 
 /* Control packets, assigned to messages. */
@@ -148,6 +150,47 @@ void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)
 	}
 }
 
+bool rxw_send_init(struct rxw_shard *s)
+{
+	rxw_mutex_init(&s->tx.lock);
+	s->tx.brief.tail = &s->tx.brief.head;
+	s->tx.bulk.tail = &s->tx.bulk.head;
+	s->effects.ctl = calloc(RXW_CTL_ROOM, sizeof(*s->effects.ctl));
+	s->effects.item = calloc(RXW_EFFECTS_ROOM, sizeof(*s->effects.item));
+	return s->effects.ctl && s->effects.item;
+}
+
+void rxw_send_fini(struct rxw_shard *s)
+{
+	pthread_mutex_destroy(&s->tx.lock);
+	free(s->effects.ctl);
+	free(s->effects.item);
+}
+
+/* Drops the references of calls that are still queued for transmission. */
+static void drain_send_queue(struct rxw_txq *q)
+{
+	struct rxw_call *call = q->head, *next;
+
+	for (; call; call = next) {
+		next = call->tx.next;
+		rxw_call_unref(call);
+	}
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+void rxw_send_forget(struct rxw_shard *s)
+{
+	drain_send_queue(&s->tx.brief);
+	drain_send_queue(&s->tx.bulk);
+}
+
+static void lock_queues(struct rxw_shard *s)
+{
+	rxw_mutex_lock(&s->tx.lock, &s->contended[RXW_LOCK_SEND_QUEUE]);
+}
+
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 {
 	struct rxw_shard *s = rxw_home(call->conn);
@@ -157,12 +200,12 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 		return NULL;
 	rxw_call_ref(call);
 	q = atomic_load_explicit(&call->tx.bulk, memory_order_relaxed) ? &s->tx.bulk : &s->tx.brief;
-	rxw_txq_lock(s);
+	lock_queues(s);
 	call->tx.next = NULL;
 	*q->tail = call;
 	q->tail = &call->tx.next;
 	atomic_store(&s->tx.any, true);
-	rxw_txq_unlock(s);
+	pthread_mutex_unlock(&s->tx.lock);
 	return s;
 }
 
@@ -175,7 +218,7 @@ static struct rxw_call *tx_pop(struct rxw_shard *s, bool first, bool brief)
 	/* A thread that queues a call after this check looks for a sender after that. */
 	if (!atomic_load(&s->tx.any))
 		return NULL;
-	rxw_txq_lock(s);
+	lock_queues(s);
 	q = brief || (s->tx.brief.head && (first || !s->tx.bulk.head)) ? &s->tx.brief : &s->tx.bulk;
 	call = q->head;
 	if (call) {
@@ -187,7 +230,7 @@ static struct rxw_call *tx_pop(struct rxw_shard *s, bool first, bool brief)
 		if (!s->tx.brief.head && !s->tx.bulk.head)
 			atomic_store(&s->tx.any, false);
 	}
-	rxw_txq_unlock(s);
+	pthread_mutex_unlock(&s->tx.lock);
 	/* From here on it may be queued again. */
 	if (call)
 		atomic_store(&call->tx.queued, false);
@@ -216,8 +259,8 @@ static void count_window(struct rxw_shard *s, struct rxw_call *call)
 {
 	bool receives = rxw_receiving();
 
-	rxw_count(receives ? &s->tx.windows_by_receiver : &s->tx.windows_by_writer, 1);
-	rxw_count(receives ? &call->tx.windows_by_receiver : &call->tx.windows_by_writer, 1);
+	rxw_count(receives ? &s->windows_by_receiver : &s->windows_by_writer, 1);
+	rxw_count(receives ? &call->windows_by_receiver : &call->windows_by_writer, 1);
 }
 
 static void requeue_call(struct tx_batch *b, struct rxw_call *call)
@@ -293,7 +336,7 @@ static void build_bursts(struct tx_batch *b, struct rxw_call *call, struct rxw_e
 				rxw_pcall_burst(&call->p, max, t, &not_before, &a->out);
 
 			if (r == RXW_BURST_PACED)
-				call->tx.pace_at = not_before;
+				call->timer.pace_at = not_before;
 			if (r != RXW_BURST_READY)
 				break;
 			add_message(b, c);
@@ -351,7 +394,7 @@ static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 		/*
 		 * The kernel has no room or refuses the packet. A timer retries: a loop would spin.
 		 */
-		call->tx.pace_at = a->out.now + RXW_MS;
+		call->timer.pace_at = a->out.now + RXW_MS;
 	} else if (call->tx.again || rxw_pcall_sendable(&call->p, a->out.now)) {
 		requeue_call(b, call);
 	}
@@ -550,4 +593,30 @@ void rxw_tx_run(struct rxw_shard *s)
 			return;
 		}
 	}
+}
+
+bool rxw_pending(const struct rxw_shard *s, unsigned what)
+{
+	const struct rxw_shard_effects *e = &s->effects;
+
+	return ((what & RXW_PENDING_SEND) && atomic_load(&s->tx.left)) ||
+	       ((what & RXW_PENDING_DISPATCH) && (e->callbacks || e->release)) ||
+	       ((what & RXW_PENDING_DEFERRED) && e->deferred.count) ||
+	       ((what & RXW_PENDING_CTL) && e->ctl_held);
+}
+
+bool rxw_tx_leave(struct rxw_shard *s, bool left)
+{
+	bool before = atomic_load(&s->tx.left);
+
+	if (before != left)
+		atomic_store(&s->tx.left, left);
+	return before;
+}
+
+bool rxw_tx_run_rest(struct rxw_shard *s)
+{
+	for (unsigned i = 0; i < REST_BATCHES && rxw_tx_leave(s, false); i++)
+		rxw_tx_run(s);
+	return !rxw_pending(s, RXW_PENDING_SEND);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transmission: the send queue of a socket, batches of packets, control packets. */
+/*
+ * Transmission: the send queue of a socket, batches of packets, control packets. The structures are private to the
+ * module.
+ */
 #ifndef RXW_ENGINE_TX_H
 #define RXW_ENGINE_TX_H
 
@@ -13,13 +16,6 @@ struct rxw_ctl;
 struct rxw_effects;
 struct rxw_shard;
 
-/* What the writing thread does now. */
-enum rxw_writer {
-	RXW_WRITER_AWAKE,   /* neither of these */
-	RXW_WRITER_WAITING, /* sleeps for room */
-	RXW_WRITER_GONE	    /* the stream is complete */
-};
-
 /* Of a call; the connection's lock unless stated. */
 struct rxw_call_tx {
 	struct rxw_call *next; /* in the queue; its lock */
@@ -27,9 +23,6 @@ struct rxw_call_tx {
 	_Atomic(bool) bulk;    /* it has sent more than TX_SHORT packets */
 	bool claimed; /* a thread is between rxw_pcall_burst() and the end of the system call */
 	bool again;   /* queued while claimed */
-	enum rxw_writer writer;
-	uint64_t pace_at; /* ns: transmission goes on then; 0: it is not paced */
-	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
 };
 
 /* Of a shard. */
@@ -41,9 +34,32 @@ struct rxw_shard_tx {
 		struct rxw_call *head, **tail; /* lock; one reference each */
 	} brief, bulk;	   /* bulk: calls that have sent much, which the others overtake */
 	_Atomic(bool) any; /* one of them is not empty */
-	_Atomic(bool) left;	       /* the holder of the receive role must send next */
-	_Atomic(uint64_t) windows_by_writer, windows_by_receiver; /* relaxed */
+	_Atomic(bool) left; /* the holder of the receive role must send next */
 };
+
+/* Initialize a zeroed shard's part; false: no memory. rxw_send_fini() in either case. */
+bool rxw_send_init(struct rxw_shard *s);
+void rxw_send_fini(struct rxw_shard *s);
+/* No thread sends any more: drop the queued calls. */
+void rxw_send_forget(struct rxw_shard *s);
+
+/* Work that neither a packet nor a timer announces to the receiver. */
+enum rxw_pending {
+	RXW_PENDING_SEND = 1,	  /* it must send next */
+	RXW_PENDING_DISPATCH = 2, /* callbacks, or queues to release */
+	RXW_PENDING_DEFERRED = 4, /* merged ACKs or wake-ups */
+	RXW_PENDING_CTL = 8,	  /* control packets that rxw_effects_hold() kept */
+	RXW_PENDING_ANY = 15
+};
+/* Is some of it pending? */
+bool rxw_pending(const struct rxw_shard *s, unsigned what);
+/* The receiver must, or need not, send next: a receiver that must does not wait. Returns whether it had to. */
+bool rxw_tx_leave(struct rxw_shard *s, bool left);
+/*
+ * A receiver sends one batch at a time, and looks at the socket in between. When it leaves the role, nobody may
+ * receive for a while, so it sends the rest. False: there is too much, and the listener has to go on.
+ */
+bool rxw_tx_run_rest(struct rxw_shard *s);
 
 /*
  * Queue a call for transmission at its home shard; any lock may be held. Returns the shard for

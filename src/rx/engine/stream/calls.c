@@ -137,7 +137,7 @@ static int begin_call_on(struct rxw_connection *c, const struct rxw_call_options
 	if (!c || !call || (given && !sized_read(&options, sizeof(options), given)) ||
 	    (options.flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)) ||
 	    (options.events & ~ALL_EVENTS) || (options.queue && options.callback) ||
-	    (options.queue && options.queue->engine != c->ep->engine))
+	    (options.queue && !rxw_queue_of_engine(options.queue, c->ep->engine)))
 		return -RXW_EINVAL;
 	if (rxw_conn_inherited(c))
 		return -RXW_ESTATE;
@@ -249,7 +249,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 
 	if (origin)
 		*origin = RXW_ORIGIN_NONE;
-	if (!call || (!call->p.client && !atomic_load(&call->deferral.deferred)))
+	if (!call || (!call->p.client && !rxw_call_is_deferred(call)))
 		return RXW_INVALID_OPERATION;
 	rxw_check_alive(&call->alive, "the call was ended before");
 	/*
@@ -285,7 +285,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_pcall_finish(&call->p, &a.out);
 	call->ended = true;
 	c->held--;
-	call->tx.writer = RXW_WRITER_GONE;
+	call->w.state = RXW_WRITER_GONE;
 	call->events.pending = false;
 	result = call->p.error;
 	if (!result)
@@ -385,7 +385,7 @@ static int lock_and_silence(struct rxw_call *call)
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	if (!call->p.client && !atomic_load(&call->deferral.deferred))
+	if (!call->p.client && !rxw_call_is_deferred(call))
 		return -RXW_ESTATE;
 	rxw_call_ref(call); /* the callback that this thread waits for may end the call */
 	rxw_conn_lock(call->conn);
@@ -405,7 +405,7 @@ int rxw_call_set_queue(rxw_call *call, rxw_queue *queue, void *arg)
 	bool signal = false;
 	int r;
 
-	if (call && queue && queue->engine != call->conn->ep->engine)
+	if (call && queue && !rxw_queue_of_engine(queue, call->conn->ep->engine))
 		return -RXW_EINVAL;
 	r = lock_and_silence(call);
 	if (r)
@@ -427,11 +427,11 @@ int rxw_call_defer(rxw_call *call)
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	if (atomic_load(&call->deferral.deferred))
+	if (rxw_call_is_deferred(call))
 		return -RXW_ESTATE;
 	if (!rxw_deferral_reserve(call->conn))
 		return -RXW_ELIMIT;
-	atomic_store(&call->deferral.counted, true);
+	rxw_deferral_assign(call);
 	rxw_stream_defer(call);
 	atomic_fetch_add(&call->conn->ep->usage.deferred, 1);
 	rxw_deferral_begin(call);
@@ -559,11 +559,6 @@ size_t rxw_call_packet_size(const rxw_call *call)
 	size = rxw_sealed_capacity(&c->auth.room, size - RXW_HEADER_SIZE);
 	rxw_conn_unlock(call->conn);
 	return size;
-}
-
-bool rxw_call_is_deferred(const rxw_call *call)
-{
-	return atomic_load(&call->deferral.deferred);
 }
 
 bool rxw_connection_is_inherited(const rxw_connection *connection)

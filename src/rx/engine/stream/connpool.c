@@ -291,7 +291,7 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 	int r;
 
 	if (!pool || !call || (given && !sized_read(&options, sizeof(options), given)) ||
-	    (options.queue && options.queue->engine != pool->endpoint->engine))
+	    (options.queue && !rxw_queue_of_engine(options.queue, pool->endpoint->engine)))
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(pool->endpoint))
 		return -RXW_ESTATE;

@@ -29,8 +29,16 @@ struct rxw_call_reader {
 	uint64_t bytes; /* read or lent */
 };
 
+/* What the writing thread does now. */
+enum rxw_writer {
+	RXW_WRITER_AWAKE,   /* neither of these */
+	RXW_WRITER_WAITING, /* sleeps for room */
+	RXW_WRITER_GONE	    /* the stream is complete */
+};
+
 /* Of a call; its writing thread only, unless stated. */
 struct rxw_call_writer {
+	enum rxw_writer state; /* connection's lock */
 	struct rxw_buf *buf;
 	uint8_t *base;	       /* first datagram of the run being filled */
 	uint16_t stride, room; /* bytes of a slot; slots from base on */

@@ -27,7 +27,7 @@ static bool writer_may_receive(struct rxw_call *call, struct rxw_shard *s)
 {
 	uint64_t now;
 
-	if (call->tx.writer != RXW_WRITER_WAITING || rxw_receiving() || rxw_role_wanted(s) ||
+	if (call->w.state != RXW_WRITER_WAITING || rxw_receiving() || rxw_role_wanted(s) ||
 	    !rxw_on_library_thread(call->conn->ep))
 		return false;
 	now = rxw_now();
@@ -184,7 +184,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
  */
 static bool receive_for_queue(struct rxw_queue *q, struct rxw_shard *s, uint64_t until)
 {
-	const struct rxw_rx_limit limit = {.until = until, .interrupted = &q->interrupted};
+	const struct rxw_rx_limit limit = {.until = until, .interrupted = rxw_queue_interrupted(q)};
 	bool role = true, late = false;
 
 	while (role && !late && rxw_queue_receives(q, s)) {
@@ -268,7 +268,7 @@ int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned ma
 
 	if (!queue || !events || !max || timeout_ms < -1)
 		return -RXW_EINVAL;
-	if (rxw_engine_inherited(queue->engine))
+	if (rxw_queue_inherited(queue))
 		return -RXW_ESTATE;
 	if (timeout_ms && rxw_must_not_wait())
 		return -RXW_EDEADLK;
@@ -307,7 +307,7 @@ int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_m
 
 	if (!fn || !max || !queue)
 		return -RXW_EINVAL;
-	if (rxw_engine_inherited(queue->engine))
+	if (rxw_queue_inherited(queue))
 		return -RXW_ESTATE;
 	if (rxw_must_not_wait())
 		return -RXW_EDEADLK;

@@ -105,7 +105,7 @@ static void send_ready(struct rxw_call *call, bool waits)
 	rxw_effects_init(&a, rxw_home(call->conn), false);
 	rxw_pcall_flush_window(&call->p, &a.out);
 	if (waits)
-		call->tx.writer = RXW_WRITER_WAITING;
+		call->w.state = RXW_WRITER_WAITING;
 	rxw_change_end(&a, call->conn);
 	rxw_conn_lock(call->conn);
 }
@@ -120,7 +120,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	int r = 0;
 
 	rxw_conn_lock(c);
-	if (!call->live && atomic_load_explicit(&call->deferral.deferred, memory_order_relaxed))
+	if (!call->live && rxw_call_is_deferred(call))
 		rxw_call_live(call);
 	limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 	while (!force && !may_fill(call) && !is_unlimited(call)) {
@@ -133,7 +133,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 		if (r)
 			break;
 		rxw_wait(call, can_write);
-		call->tx.writer = RXW_WRITER_AWAKE;
+		call->w.state = RXW_WRITER_AWAKE;
 		/* A part of the queue was released: there may be memory for more. */
 		limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 	}
@@ -264,7 +264,7 @@ static int open_slots(struct rxw_call *call, size_t length, bool force)
 /* Connection's lock held: the handler has returned. */
 static void complete_server_call(struct rxw_call *call, uint64_t now)
 {
-	call->tx.writer = RXW_WRITER_GONE;
+	call->w.state = RXW_WRITER_GONE;
 	call->ended = true;
 	call->finished = now;
 	/* The cached time does not include the run time of a short handler. */
@@ -454,7 +454,7 @@ static int push_packets(struct rxw_call *call, unsigned how)
 	if (last)
 		call->w.end_pending = !over;
 	if (over) {
-		call->tx.writer = RXW_WRITER_GONE;
+		call->w.state = RXW_WRITER_GONE;
 		left = finish_writing(call);
 		back = call->sleep.received_at != 0;
 	}
@@ -777,7 +777,7 @@ static int flush_stream(struct rxw_call *call, bool last)
 		call->w.end_pending |= last;
 		left = NULL;
 	} else {
-		call->tx.writer = RXW_WRITER_GONE;
+		call->w.state = RXW_WRITER_GONE;
 		left = finish_writing(call);
 	}
 	rxw_conn_unlock(call->conn);

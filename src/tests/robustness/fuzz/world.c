@@ -343,7 +343,8 @@ void world_poll(rxw_endpoint *ep)
 	do {
 		rxw_receive_batch(s);
 		FUZZ_CHECK(++n < POLLS_MOST);
-	} while (s->sock->first || s->sock->reports || s->deferred.count || atomic_load(&s->wheel.inbox));
+	} while (s->sock->first || s->sock->reports || s->effects.deferred.count ||
+		 atomic_load(&s->wheel.inbox));
 	rxw_set_receiving(NULL);
 	rxw_set_library_thread(NULL);
 }

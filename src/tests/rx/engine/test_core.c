@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "engine/objects.h"
-#include "engine/sched/quick.h"
+#include "engine/sched/sched.h"
 #include "tests/main.h"
 
 static int by_name(const void *a, const void *b)

@@ -245,7 +245,7 @@ static void *pace(void *arg)
 	rxw_call *call = arg;
 
 	rxw_conn_lock(call->conn);
-	call->tx.pace_at = rxw_now() + RXW_SEC;
+	call->timer.pace_at = rxw_now() + RXW_SEC;
 	rxw_timer_update(call);
 	rxw_conn_unlock(call->conn);
 	return NULL;

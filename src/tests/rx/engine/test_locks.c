@@ -57,7 +57,7 @@ int pthread_mutex_trylock(pthread_mutex_t *m)
 
 		held = true;
 		atomic_fetch_add(&taken, 1);
-		waits = writes->tx.writer == RXW_WRITER_WAITING;
+		waits = writes->w.state == RXW_WRITER_WAITING;
 		if (waits) /* the one before it found no room */
 			atomic_fetch_add(&waiting, waited ? 1 : 2);
 		else if (sent)

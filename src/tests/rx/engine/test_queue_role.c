@@ -5,6 +5,7 @@
 
 #include "engine/lock.h"
 #include "engine/objects.h"
+#include "engine/sched/inner.h"
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 

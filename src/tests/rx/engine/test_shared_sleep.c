@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include "engine/objects.h"
+#include "engine/sched/inner.h"
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 
@@ -39,7 +40,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 
 	if (atomic_load(&armed) && is_shared_listener() &&
 	    !atomic_load(&endpoint->shard->role.in_wait))
-		atomic_store(&endpoint->workers.sample_at, LONG_AGO);
+		atomic_store(&endpoint->workers->sample_at, LONG_AGO);
 	return r;
 }
 
@@ -50,9 +51,9 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 {
 	if (atomic_load(&armed) && is_shared_listener() &&
-	    atomic_load(&endpoint->workers.sample_at) == LONG_AGO) {
+	    atomic_load(&endpoint->workers->sample_at) == LONG_AGO) {
 		if (!atomic_load(&endpoint->shard->role.in_wait)) {
-			atomic_store(&endpoint->workers.sample_at, UINT64_MAX);
+			atomic_store(&endpoint->workers->sample_at, UINT64_MAX);
 		} else {
 			atomic_store(&armed, false);
 			atomic_store(&met, true);
@@ -82,7 +83,7 @@ static bool has_slept(void *arg)
 static bool has_looked(void *arg)
 {
 	(void)arg;
-	return atomic_load(&endpoint->workers.sample_at) == UINT64_MAX;
+	return atomic_load(&endpoint->workers->sample_at) == UINT64_MAX;
 }
 
 START_TEST(samples_that_begin)

@@ -10,6 +10,7 @@
 
 #include "base/wire.h"
 #include "engine/objects.h"
+#include "engine/sched/inner.h"
 #include "tests/rx/api/harness.h"
 
 #define SERVICE 120
@@ -445,7 +446,7 @@ static bool is_held(pthread_mutex_t *m)
 static bool any_held(struct rxw_endpoint *ep)
 {
 	struct rxw_shard *s = &ep->shard[0];
-	bool held = is_held(&ep->verifier.lock) || is_held(&s->lock);
+	bool held = is_held(&ep->verifier->lock) || is_held(&s->lock);
 
 	for (unsigned i = 0; !held && i < rxw_conntable_chains(&s->table); i++)
 		for (struct rxw_pconn *c = rxw_conntable_chain(&s->table, i); c;

@@ -4,6 +4,7 @@
 
 #include "base/wire.h"
 #include "engine/lock.h"
+#include "engine/sched/inner.h"
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 #include "tests/rx/api/streams.h"
@@ -133,7 +134,7 @@ START_TEST(each_one_counts)
 	h_wait_for(calls_wait, &eight, "two have the workers");
 	ck_assert_uint_eq(counter_of(bed.server, "workers"), 2);
 	ck_assert_uint_eq(counter_of(bed.server, "workers_parked"), 0);
-	ck_assert(atomic_load(&bed.server->workers.sample_at) == UINT64_MAX);
+	ck_assert(atomic_load(&bed.server->workers->sample_at) == UINT64_MAX);
 	abort_all(fd);
 	good_calls(5);
 	close(fd);
@@ -145,7 +146,7 @@ END_TEST
 
 static unsigned that_wait(void)
 {
-	struct rxw_workers *w = &bed.server->workers;
+	struct rxw_workers *w = bed.server->workers;
 	unsigned n = 0;
 
 	rxw_workers_lock(bed.server);
@@ -163,8 +164,8 @@ static bool so_many_wait(void *arg)
 static void set_waiters(unsigned n)
 {
 	rxw_workers_lock(bed.server);
-	bed.server->workers.waiters = n;
-	atomic_store(&bed.server->workers.sample_at, 0);
+	bed.server->workers->waiters = n;
+	atomic_store(&bed.server->workers->sample_at, 0);
 	rxw_workers_unlock(bed.server);
 }
 
@@ -172,7 +173,7 @@ static void set_waiters(unsigned n)
 static void moved(uint32_t packets, bool known)
 {
 	rxw_workers_lock(bed.server);
-	for (struct rxw_worker *k = bed.server->workers.list; k; k = k->next) {
+	for (struct rxw_worker *k = bed.server->workers->list; k; k = k->next) {
 		k->moved_before -= packets;
 		if (!known)
 			atomic_fetch_sub(&k->moved, packets);
@@ -184,7 +185,7 @@ static void moved(uint32_t packets, bool known)
 static void set_served(bool was)
 {
 	rxw_workers_lock(bed.server);
-	for (struct rxw_worker *k = bed.server->workers.list; k; k = k->next)
+	for (struct rxw_worker *k = bed.server->workers->list; k; k = k->next)
 		if (k->call)
 			k->call->conn->p.peer->served = was;
 	rxw_workers_unlock(bed.server);

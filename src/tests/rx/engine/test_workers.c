@@ -8,6 +8,7 @@
 #include "engine/receive/admit.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
+#include "engine/sched/inner.h"
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 
@@ -49,7 +50,7 @@ static int32_t block(rxw_call *call, void *context)
 static void set_sample_at(uint64_t at)
 {
 	rxw_workers_lock(bed.server);
-	atomic_store(&bed.server->workers.sample_at, at);
+	atomic_store(&bed.server->workers->sample_at, at);
 	rxw_workers_unlock(bed.server);
 }
 
@@ -65,7 +66,7 @@ static void open_bed(bool sampled)
 	t = rxw_now() + 3600 * RXW_SEC;
 	h_open(&bed, &(struct h_options){
 			     .server = "workers-max=16 reserved-peers=0 queue=64 listeners=1"});
-	bed.server->workers.few = FEW;
+	bed.server->workers->few = FEW;
 	if (!sampled)
 		set_sample_at(NEVER);
 	service.id = COMPUTES;
@@ -119,7 +120,7 @@ static bool sleep_now(void *arg)
 	unsigned busy = 0, sleeping = 0;
 
 	rxw_workers_lock(bed.server);
-	for (struct rxw_worker *k = bed.server->workers.list; k; k = k->next) {
+	for (struct rxw_worker *k = bed.server->workers->list; k; k = k->next) {
 		busy += k->call != NULL;
 		sleeping += k->call && thread_sleeps(k->tid);
 	}
@@ -272,7 +273,7 @@ START_TEST(receivers_sleep_after_the_end)
 	open_bed(false);
 	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 0), 0);
 	look(0);
-	ck_assert_uint_eq(atomic_load(&bed.server->workers.sample_at), UINT64_MAX);
+	ck_assert_uint_eq(atomic_load(&bed.server->workers->sample_at), UINT64_MAX);
 	close_bed();
 }
 END_TEST
