@@ -17,19 +17,6 @@ fileserver_sources += \
 	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
 	src/fileserver/callbacks/remember.c
 fileserver_sources += \
-	src/fileserver/export/export.c \
-	src/fileserver/export/export.h \
-	src/fileserver/export/fids.c \
-	src/fileserver/export/fids.h \
-	src/fileserver/export/image.c \
-	src/fileserver/export/journal.c \
-	src/fileserver/export/object.c \
-	src/fileserver/export/object.h \
-	src/fileserver/export/tree.h \
-	src/fileserver/export/tree_posix.c \
-	src/fileserver/export/usage.c \
-	src/fileserver/export/watch.c
-fileserver_sources += \
 	src/fileserver/acl/acl.c src/fileserver/acl/acl.h
 fileserver_sources += \
 	src/fileserver/audit/audit.c src/fileserver/audit/audit.h src/fileserver/audit/line.c \

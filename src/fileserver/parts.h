@@ -17,7 +17,7 @@
 #include "fileserver/server.h"
 #include "fileserver/service/service.h"
 #include "fileserver/storage.h"
-#include "fileserver/export/export.h"
+#include "volume/export/export.h"
 #include "protection/protection.h"
 
 struct fsd_server {

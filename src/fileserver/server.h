@@ -9,7 +9,7 @@
 #include <rxwire/config.h>
 
 #include "fileserver/guard/guard.h"
-#include "fileserver/export/tree.h"
+#include "volume/export/tree.h"
 #include "program/metrics.h"
 #include "program/trace.h"
 

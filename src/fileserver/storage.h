@@ -8,7 +8,7 @@
 
 #include <rxwire/coder.h>
 
-#include "fileserver/export/export.h"
+#include "volume/export/export.h"
 #include "protection/protection.h"
 #include "volume/interface.h"
 

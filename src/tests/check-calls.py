@@ -41,7 +41,7 @@ LAYERS = [
     ["src/classic/watch"],
     ["src/afs", "src/protection"],
     ["src/volume"],
-    ["src/volume/store/dir", "src/volume/store/disk"],
+    ["src/volume/export", "src/volume/store/dir", "src/volume/store/disk"],
     ["src/volume/store/data"],
     ["src/volume/store/db"],
     ["src/volume/store/txn"],

@@ -111,8 +111,10 @@ may_include src/rxwgen       "$config|rxwgen/(ast|xg|files)[.]h"
 for folder in src/afs src/afs/client; do
 	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
-# The store knows nothing of Rx.
+# Volumes know nothing of Rx, nor of the server.
 may_include src/volume "$config|$common|volume/[a-z]*[.]h"
+may_include src/volume/export "$config|$common|afs/(dir|numbers)[.]h|$values|volume/[a-z]*[.]h|volume/export/.*"
+may_include src/tests/volume/export "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
 store_module() {
 	module=$1 ok="$config|$common|afs/.*|$values|volume/[a-z]*[.]h|volume/store/$1/.*"
 	shift
@@ -141,16 +143,16 @@ may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(pro
 may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|export/(export|object|tree)|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/interface[.]h'
+server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
-	case $module in acl | export | service) ok="$ok|volume/interface[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
+	case $module in acl) ok="$ok|volume/interface[.]h" ;; service) ok="$ok|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
-		"$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/store/store[.]h"
+		"$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/(store/store|export/object)[.]h"
 }
 server_module base
 server_module guard base
@@ -159,10 +161,9 @@ server_module io base
 server_module acl base
 server_module audit base
 server_module control base
-server_module export base guard callbacks
-server_module service base guard callbacks export acl audit io
+server_module service base guard callbacks acl audit io
 may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
-may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
+may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/(store/store|export/object)[.]h"
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
 # bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.

@@ -40,6 +40,7 @@ include src/tests/volume/store/local.mk
 include src/tests/protection/local.mk
 include src/tests/admin/local.mk
 include src/tests/fileserver/local.mk
+include src/tests/volume/export/local.mk
 include src/tests/tools/local.mk
 include src/tests/bench/local.mk
 include src/tests/packaging/local.mk

@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Volumes and the store of them: a convenience library for the file server and for tests.
+# Volumes, an exported directory as one and the store of them: a convenience library for the file server and for tests.
 
 volume_sources =
 volume_sources += src/volume/acl.c
 volume_sources += src/volume/acl.h
 volume_sources += src/volume/interface.h
+volume_sources += src/volume/export/export.c
+volume_sources += src/volume/export/export.h
+volume_sources += src/volume/export/fids.c
+volume_sources += src/volume/export/fids.h
+volume_sources += src/volume/export/image.c
+volume_sources += src/volume/export/journal.c
+volume_sources += src/volume/export/object.c
+volume_sources += src/volume/export/object.h
+volume_sources += src/volume/export/tree.h
+volume_sources += src/volume/export/tree_posix.c
+volume_sources += src/volume/export/usage.c
+volume_sources += src/volume/export/watch.c
 volume_sources += src/volume/store/data/data.h
 volume_sources += src/volume/store/data/data_content.c
 volume_sources += src/volume/store/data/data_lost.h

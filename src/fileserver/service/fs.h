@@ -5,7 +5,7 @@
 
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
-#include "fileserver/export/export.h"
+#include "volume/export/export.h"
 #include "fileserver/service/services.h"
 
 #define FS_IDS	    32 /* ids of a caller that need no memory of their own */

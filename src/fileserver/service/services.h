@@ -10,7 +10,7 @@
 
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
-#include "fileserver/export/export.h"
+#include "volume/export/export.h"
 #include "fileserver/service/failures.h"
 #include "fileserver/service/later.h"
 #include "fileserver/service/locks.h"

@@ -11,7 +11,7 @@
 #include "afs/dir.h"
 #include "afs/numbers.h"
 #include "fileserver/callbacks/callbacks.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 
 const char *tree_path(const char *root, const char *path)
 {

@@ -13,7 +13,7 @@
 #include <rxwire/rxwire.h>
 
 #include "common/clock.h"
-#include "fileserver/export/export.h"
+#include "volume/export/export.h"
 #include "fileserver/service/service.h"
 
 /* -- trees of files: `root` is a new folder that "other" may read -- */

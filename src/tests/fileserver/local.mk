@@ -100,11 +100,6 @@ src_tests_fileserver_test_store_server_SOURCES = \
 	src/tests/fileserver/test_store_server.c $(fileserver_test_fixture)
 src_tests_fileserver_test_store_server_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/export/test_tree
-src_tests_fileserver_export_test_tree_SOURCES = \
-	src/tests/fileserver/export/test_tree.c $(fileserver_test_fixture)
-src_tests_fileserver_export_test_tree_LDADD = $(fileserver_test_libs)
-
 check_tests += src/tests/fileserver/guard/test_guard
 src_tests_fileserver_guard_test_guard_LDADD = $(fileserver_test_libs)
 
@@ -155,25 +150,15 @@ src_tests_fileserver_test_state_SOURCES = \
 	src/tests/fileserver/test_state.c $(fileserver_test_fixture)
 src_tests_fileserver_test_state_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/export/test_fids
-src_tests_fileserver_export_test_fids_SOURCES = \
-	src/tests/fileserver/export/test_fids.c $(fileserver_test_fixture)
-src_tests_fileserver_export_test_fids_LDADD = $(fileserver_test_libs)
-
 check_tests += src/tests/fileserver/service/test_vl_service
 src_tests_fileserver_service_test_vl_service_SOURCES = \
 	src/tests/fileserver/service/test_vl_service.c $(fileserver_test_fixture)
 src_tests_fileserver_service_test_vl_service_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/export/test_object
-src_tests_fileserver_export_test_object_SOURCES = \
-	src/tests/fileserver/export/test_object.c $(fileserver_test_fixture)
-src_tests_fileserver_export_test_object_LDADD = $(fileserver_test_libs)
-
-check_tests += src/tests/fileserver/export/test_watch
-src_tests_fileserver_export_test_watch_SOURCES = \
-	src/tests/fileserver/export/test_watch.c $(fileserver_test_fixture) $(fileserver_answer)
-src_tests_fileserver_export_test_watch_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/test_watch
+src_tests_fileserver_test_watch_SOURCES = \
+	src/tests/fileserver/test_watch.c $(fileserver_test_fixture) $(fileserver_answer)
+src_tests_fileserver_test_watch_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_vol_service
 src_tests_fileserver_service_test_vol_service_SOURCES = \

@@ -12,7 +12,7 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "fileserver/service/services.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 #include "tests/main.h"
 #include "tests/support/counters.h"
 

@@ -9,7 +9,7 @@
 #include "afs/numbers.h"
 #include "afs/uuid.h"
 #include "afs/vl.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 #include "fileserver/service/services.h"
 
 static struct world world;

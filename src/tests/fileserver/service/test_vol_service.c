@@ -6,7 +6,7 @@
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 #include "fileserver/service/services.h"
 
 static struct world world;

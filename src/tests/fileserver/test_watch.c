@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 
 #include "fileserver/callbacks/callbacks.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 #include "tests/main.h"
 
 static struct world world;

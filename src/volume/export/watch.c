@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread watches the tree for changes. */
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 
 #include <assert.h>
 #include <errno.h>

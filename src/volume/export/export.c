@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 
 #define READONLY    ".readonly"
 #define CHECK_EVERY 22 /* the file is compared after each 2^22 bytes */

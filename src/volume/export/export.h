@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fileserver/export/tree.h"
+#include "volume/export/tree.h"
 #include "volume/interface.h"
 
 /* level: as in syslog, 4 warning, 6 information. `line` may be NULL. Any thread. */

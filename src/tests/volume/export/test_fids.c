@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 
 #include "afs/numbers.h"
-#include "fileserver/base/base.h"
-#include "fileserver/export/fids.h"
+#include "volume/export/fids.h"
 #include "tests/main.h"
 
 static char *folder;

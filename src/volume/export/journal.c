@@ -18,7 +18,7 @@
 
 #include "common/clock.h"
 #include "common/held.h"
-#include "fileserver/export/fids.h"
+#include "volume/export/fids.h"
 
 #define MAGIC	     "rxfsd\0\0\2" /* the last byte is the format */
 #define MAGIC_BYTES  8

@@ -9,7 +9,7 @@
 
 #include "afs/dir.h"
 #include "common/clock.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 
 #define SCAN_TRIES 5
 /* A directory that is too large is listed again after this multiple of the time that it took. */

@@ -3,7 +3,7 @@
 #ifndef EXPORT_OBJECT_H
 #define EXPORT_OBJECT_H
 
-#include "fileserver/export/fids.h"
+#include "volume/export/fids.h"
 
 #define IMAGE_CACHE_BYTES ((size_t)16 << 20)
 #define ACCESS_SLOTS	  1024

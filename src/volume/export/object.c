@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 
 #define OPEN_TRIES  4
 #define IMAGE_TRIES 5

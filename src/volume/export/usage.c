@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Number and size of the objects in the tree, counted in the background on demand. */
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -21,9 +21,9 @@ struct export_usage {
 	struct export_layer *layer;
 	struct background background; /* its lock covers the rest */
 	pthread_cond_t counted;
-	bool wanted;	      /* a count is wanted or in progress */
-	bool known;	      /* a count has finished */
-	uint64_t at;	      /* when, monotonic ns */
+	bool wanted;		 /* a count is wanted or in progress */
+	bool known;		 /* a count has finished */
+	uint64_t at;		 /* when, monotonic ns */
 	struct export_used used; /* result of that count; during the first count the sums so far */
 };
 

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 
 #include "afs/dir.h"
-#include "fileserver/export/object.h"
+#include "volume/export/object.h"
 #include "tests/main.h"
 
 static struct world world;

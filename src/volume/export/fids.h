@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/htable.h"
-#include "fileserver/export/export.h"
+#include "volume/export/export.h"
 
 /*
  * Everything is in memory: about 190 bytes and the name for each object. The file is a journal of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The FIDs of objects: tables of nodes by vnode and by inode, and of names by directory and text. */
-#include "fileserver/export/fids.h"
+#include "volume/export/fids.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tree in a directory of this machine. Paths are resolved beneath it; no link is followed. */
-#include "fileserver/export/tree.h"
+#include "volume/export/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
