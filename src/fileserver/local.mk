@@ -25,28 +25,30 @@ fileserver_sources += \
 	src/fileserver/io/flow.c src/fileserver/io/io.h src/fileserver/io/chunk.h src/fileserver/io/readers.c src/fileserver/io/stream.c \
 	src/fileserver/io/task.c src/fileserver/io/timeline.c
 fileserver_sources += \
-	src/fileserver/service/catalogue.c src/fileserver/service/failures.c \
-	src/fileserver/service/failures.h src/fileserver/service/fs.h src/fileserver/service/fs_handlers.h \
-	src/fileserver/service/fs_acl.c src/fileserver/service/fs_call.c \
-	src/fileserver/service/fs_caller.c src/fileserver/service/fs_change.c \
-	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_later.c \
-	src/fileserver/service/later.h \
+	src/fileserver/service/fs.h \
+	src/fileserver/service/fs_acl.c \
+	src/fileserver/service/fs_call.c \
+	src/fileserver/service/fs_caller.c \
+	src/fileserver/service/fs_change.c \
+	src/fileserver/service/fs_fetch.c \
+	src/fileserver/service/fs_handlers.h \
+	src/fileserver/service/fs_later.c \
 	src/fileserver/service/fs_locks.c \
-	src/fileserver/service/fs_obsolete.c src/fileserver/service/fs_service.c \
-	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
+	src/fileserver/service/fs_service.c \
+	src/fileserver/service/fs_stats.c \
+	src/fileserver/service/fs_status.c \
 	src/fileserver/service/fs_store.c \
-	src/fileserver/service/permits.c src/fileserver/service/permits.h \
-	src/fileserver/service/locks.c src/fileserver/service/locks.h \
-	src/fileserver/service/metrics.c src/fileserver/service/people.c \
-	src/fileserver/service/services.h src/fileserver/service/pt_service.c \
-	src/fileserver/service/rootafs.c \
-	src/fileserver/service/running.c \
+	src/fileserver/service/locks.h \
+	src/fileserver/service/metrics.c \
 	src/fileserver/service/places.c \
 	src/fileserver/service/places.h \
-	src/fileserver/service/service.c src/fileserver/service/service.h \
-	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
-	src/fileserver/service/waiting.c src/fileserver/service/waiting.h \
-	src/fileserver/service/xstats.c
+	src/fileserver/service/pt_service.c \
+	src/fileserver/service/rootafs.c \
+	src/fileserver/service/service.c \
+	src/fileserver/service/service.h \
+	src/fileserver/service/services.h \
+	src/fileserver/service/vl_service.c \
+	src/fileserver/service/vol_service.c
 fileserver_sources += \
 	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/sandbox.c src/fileserver/sandbox.h \
 	src/fileserver/holders.c src/fileserver/network.c src/fileserver/parts.h src/fileserver/report.c \

@@ -55,9 +55,8 @@ struct fs_call {
 	bool deferred;
 	/* After the commit, when clients were told: send the reply, and fs_end(). */
 	void (*reply)(struct fs_call *call, int result);
-	int (*again)(
-		struct fs_call
-			*call); /* after STORE_AGAIN: the operation, on a thread that may wait */
+	/* After STORE_AGAIN: the operation, on a thread that may wait. */
+	int (*again)(struct fs_call *call);
 	struct fs_change change;
 	struct fetch *fetch; /* fs_fetch.c: without a thread */
 	struct fsd_breaking *breaking; /* clients have to answer */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: ACLs. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,45 @@
 
 #define QUIET_NS (60ull * NS_PER_S)
 
+/* -- names of users and groups -- */
+
+static bool id_of(void *arg, const char *name, int32_t *id)
+{
+	const struct prot_view *view = prot_view_get(arg);
+	const struct prot_entry *entry = prot_by_name(view, name);
+
+	if (entry)
+		*id = entry->id;
+	prot_view_put(view);
+	return entry != NULL;
+}
+
+static bool find_person_name(void *arg, int32_t id, char name[FSD_PERSON_MAX + 1])
+{
+	const struct prot_view *view = prot_view_get(arg);
+	const struct prot_entry *entry = prot_by_id(view, id);
+
+	if (entry)
+		snprintf(name, FSD_PERSON_MAX + 1, "%s", entry->name);
+	prot_view_put(view);
+	return entry != NULL;
+}
+
+/* `prot` may be NULL. */
+static struct fsd_names names_of(struct prot *prot)
+{
+	if (!prot)
+		return (struct fsd_names){0};
+	return (struct fsd_names){.id_of = id_of, .name_of = find_person_name, .arg = prot};
+}
+
+/* -- calls -- */
+
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
-	const struct fsd_names names = fsd_people_names(call->service->prot);
+	const struct fsd_names names = names_of(call->service->prot);
 	char text[FSD_ACL_TEXT_MAX];
 	struct store_status status;
 	struct store_acl its;
@@ -80,7 +115,7 @@ int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOp
 		     AFSFetchStatus *st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
-	const struct fsd_names names = fsd_people_names(call->service->prot);
+	const struct fsd_names names = names_of(call->service->prot);
 	struct store_changes changes = {0};
 	struct store_status status;
 	struct store_acl its;

@@ -2,6 +2,7 @@
 /* The file service: volumes, status, promises and changes of the objects of a call. */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <rxwire/error.h>
 #include <rxwire/rpc.h>
@@ -9,6 +10,8 @@
 #include "afs/fetchstatus.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+
+#define QUIET_NS   (60ull * NS_PER_S)
 
 #define CONSTANT_S 7200 /* promise on what never changes while the server runs */
 
@@ -373,6 +376,71 @@ int fs_finish(struct fs_call *call, int result, const struct store_changes *chan
 	return fs_settle(call, result);
 }
 
+/* -- failures of the machine -- */
+
+static const struct {
+	const char *name, *text;
+} kinds[FSD_FAILURES] = {
+	[FSD_FAILURE_SPACE] = {"space",
+			       "the disk is full; remove files or old clones, or add space"},
+	[FSD_FAILURE_READ_ONLY] =
+		{"read-only",
+		 "the file system is read-only; look for errors of the disk in the kernel's log"},
+	[FSD_FAILURE_IO] =
+		{"io", "input or output error; look at the kernel's log, then run rxvol check"},
+	[FSD_FAILURE_FILES] = {"files",
+			       "too many open files; raise LimitNOFILE of the unit, or ulimit -n"},
+	[FSD_FAILURE_MEMORY] = {"memory", "no memory"},
+};
+
+enum fsd_failure fsd_failure_of(int result)
+{
+	switch (result) {
+	case STORE_VDISKFULL:
+	case -ENOSPC:
+	case -EDQUOT:
+		return FSD_FAILURE_SPACE;
+	case -EROFS:
+		return FSD_FAILURE_READ_ONLY;
+	case -EIO:
+		return FSD_FAILURE_IO;
+	case -EMFILE:
+	case -ENFILE:
+		return FSD_FAILURE_FILES;
+	case -ENOMEM:
+		return FSD_FAILURE_MEMORY;
+	default:
+		return FSD_FAILURES;
+	}
+}
+
+const char *fsd_failure_name(enum fsd_failure kind)
+{
+	return kinds[kind].name;
+}
+
+/* Count a call on an object, and log the first failure of its kind in each minute. */
+static void log_failure(struct fsd_failures *failures, enum fsd_failure kind,
+			const struct store_fid *fid)
+{
+	uint64_t now = monotonic_ns(), told = atomic_load(&failures->told[kind]), quiet;
+	char more[64] = "";
+
+	atomic_fetch_add(&failures->count[kind], 1);
+	/* One thread takes the minute, and logs. */
+	if ((told && now < told + QUIET_NS) ||
+	    !atomic_compare_exchange_strong(&failures->told[kind], &told, now)) {
+		atomic_fetch_add(&failures->quiet[kind], 1);
+		return;
+	}
+	quiet = atomic_exchange(&failures->quiet[kind], 0);
+	if (quiet)
+		snprintf(more, sizeof(more), " (%llu more since the last such line)",
+			 (unsigned long long)quiet);
+	fsd_log(RXW_LOG_ERROR, "a call on object %u.%u.%u failed: %s%s", fid->volume, fid->vnode,
+		fid->unique, kinds[kind].text, more);
+}
+
 /* -- codes -- */
 
 /* A call on an object failed for a reason that an administrator has to remove. */
@@ -390,7 +458,7 @@ static enum fsd_failure note_failure(const struct fs_call *call, const struct st
 	if (kind == FSD_FAILURE_IO && call->service->exported)
 		return FSD_FAILURES;
 	if (kind != FSD_FAILURES)
-		fsd_failures_note(&call->service->failures, kind, fid);
+		log_failure(&call->service->failures, kind, fid);
 	return kind;
 }
 

@@ -2,9 +2,12 @@
 /* The file service identifies callers, and records their calls. */
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/error.h>
+#include <rxwire/rxkad.h>
+#include <rxwire/security.h>
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
@@ -67,7 +70,68 @@ static bool changes_something(int32_t opcode)
 	}
 }
 
-/* -- the identity -- */
+/* -- the identity: users and groups, from the protection database -- */
+
+static int32_t user_of(struct prot *prot, const struct prot_view *view, const rxw_call *rx)
+{
+	struct rxw_identity identity = {.size = sizeof(identity)};
+
+	if (rxw_call_identity(rx, &identity) < 0)
+		return PROT_ANONYMOUS;
+	if (identity.index == RXW_RXKAD_INDEX && identity.rxkad_primary)
+		return prot_user_of_parts(prot, view, identity.rxkad_primary,
+					  identity.rxkad_instance, identity.rxkad_cell);
+	return identity.name ? prot_user_of_principal(prot, view, identity.name) : PROT_ANONYMOUS;
+}
+
+/*
+ * The user that makes a call: fills *id and at most `room` ids, ascending, that entries of ACLs are
+ * compared with, and returns their number, which may be greater than `room`. 0: not a known user.
+ */
+static size_t find_user_ids(struct prot *prot, const rxw_call *rx, int32_t *id, int32_t *ids,
+			    size_t room)
+{
+	const struct prot_view *view = prot_view_get(prot);
+	size_t n = 0;
+
+	*id = user_of(prot, view, rx);
+	if (*id != PROT_ANONYMOUS)
+		n = prot_cps(view, *id, ids, room);
+	prot_view_put(view);
+	return n;
+}
+
+/* An address of IPv4, also in the form that sockets of both families have it in. */
+static bool get_ipv4_address(const struct sockaddr_storage *peer, uint32_t *address)
+{
+	const struct sockaddr_in6 *in6 = (const void *)peer;
+
+	if (peer->ss_family == AF_INET) {
+		*address = ntohl(((const struct sockaddr_in *)peer)->sin_addr.s_addr);
+		return true;
+	}
+	if (peer->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		return false;
+	memcpy(address, in6->sin6_addr.s6_addr + 12, sizeof(*address));
+	*address = ntohl(*address);
+	return true;
+}
+
+/* As many and the same for the groups of the machine with this address. 0: it is in none. */
+static size_t find_machine_ids(struct prot *prot, const struct sockaddr_storage *peer, int32_t *ids,
+			       size_t room)
+{
+	const struct prot_view *view;
+	uint32_t address;
+	size_t n;
+
+	if (!prot_has_machines(prot) || !get_ipv4_address(peer, &address))
+		return 0;
+	view = prot_view_get(prot);
+	n = prot_host_cps(view, address, ids, room);
+	prot_view_put(view);
+	return n;
+}
 
 /* Finds the ids of an authenticated caller and of its groups. Their number; 0: an unknown user, -1: no memory. */
 static int identify_user(struct fs_call *call, const rxw_call *rx)
@@ -78,13 +142,13 @@ static int identify_user(struct fs_call *call, const rxw_call *rx)
 	if (!prot)
 		return 0;
 	call->self.ids = call->ids;
-	n = fsd_people_identify(prot, rx, &call->self.id, call->ids, room);
+	n = find_user_ids(prot, rx, &call->self.id, call->ids, room);
 	if (n > room) {
 		call->more_ids = malloc(n * sizeof(*call->more_ids));
 		if (call->more_ids) {
 			room = n;
 			call->self.ids = call->more_ids;
-			n = fsd_people_identify(prot, rx, &call->self.id, call->more_ids, room);
+			n = find_user_ids(prot, rx, &call->self.id, call->more_ids, room);
 		}
 	}
 	call->self.id_count = n < room ? n : room;
@@ -102,13 +166,13 @@ static bool find_host(struct fs_call *call)
 	if (!prot)
 		return true;
 	call->self.host_ids = call->host_ids;
-	n = fsd_people_host(prot, peer, call->host_ids, room);
+	n = find_machine_ids(prot, peer, call->host_ids, room);
 	if (n > room) {
 		call->more_host_ids = malloc(n * sizeof(*call->more_host_ids));
 		if (call->more_host_ids) {
 			room = n;
 			call->self.host_ids = call->more_host_ids;
-			n = fsd_people_host(prot, peer, call->more_host_ids, room);
+			n = find_machine_ids(prot, peer, call->more_host_ids, room);
 		}
 	}
 	call->self.host_id_count = n < room ? n : room;

@@ -84,18 +84,4 @@ int32_t fs_set_volume_status(void *context, rxw_call *rx, int32_t volume,
 			     const AFSStoreVolumeStatus *vst, const char *name,
 			     const char *offline_msg, const char *motd);
 
-/* fs_obsolete.c */
-int32_t fs_volume_info(void *context, rxw_call *rx, const char *name, VolumeInfo *info);
-int32_t fs_nvolume_info(void *context, rxw_call *rx, const char *name, AFSVolumeInfo *info);
-int32_t fs_lookup(void *context, rxw_call *rx, const AFSFid *dir, const char *name, AFSFid *fid,
-		  AFSFetchStatus *st, AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync);
-int32_t fs_dfs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
-		       const char *text, const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
-		       AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync);
-int32_t fs_flush_cps(void *context, rxw_call *rx, const ViceIds *ids, const IPAddrs *addrs,
-		     int32_t spare1, int32_t *spare2, int32_t *spare3);
-int32_t fs_command(void *context, rxw_call *rx, const AFSFid *fid, const FsCmdInputs *in,
-		   FsCmdOutputs *out);
-int32_t fs_callback_address(void *context, rxw_call *rx, int32_t addr);
-
 #endif

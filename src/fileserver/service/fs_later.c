@@ -5,6 +5,7 @@
  * or for changes of others, goes to another thread.
  */
 #include <assert.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <rxwire/call.h>
@@ -13,6 +14,21 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+
+#define FINISHERS_MAX 96 /* threads for those that have to wait */
+
+struct fsd_later {
+	/*
+	 * Threads that may wait, for calls that have not told all clients of their changes, and those that may wait
+	 * for changes of others. The former are urgent, because the latter wait for them. So all are of one caller.
+	 */
+	struct fsd_pool *pool;
+	pthread_mutex_t lock;	     /* covers the rest */
+	pthread_cond_t gone;	     /* `calls` is 0 */
+	struct fsd_pool_caller *all; /* constant once it is set, by the first call */
+	unsigned calls; /* that others answer, and threads that are about to send answers */
+	bool settled;	/* no further calls */
+};
 
 static struct fs_call *fs_of_later(struct store_later *later)
 {
@@ -25,7 +41,7 @@ static void finish_job(struct fsd_job *job);
 
 static void hand_over_call(struct fs_call *call)
 {
-	struct fsd_later *later = &call->service->later;
+	struct fsd_later *later = call->service->later;
 
 	assert(call->deferred);
 	call->job =
@@ -68,13 +84,20 @@ static void finish_job(struct fsd_job *job)
 		hand_over_call(call);
 }
 
-bool fsd_later_init(struct fsd_later *later)
+struct fsd_later *fsd_later_create(void)
 {
+	struct fsd_later *later = calloc(1, sizeof(*later));
+
+	if (!later)
+		return NULL;
+	later->pool = fsd_pool_create(FINISHERS_MAX, FINISHERS_MAX, sizeof(struct fsd_pool_caller));
+	if (!later->pool) {
+		free(later);
+		return NULL;
+	}
 	pthread_mutex_init(&later->lock, NULL);
 	pthread_cond_init(&later->gone, NULL);
-	later->pool = fsd_pool_create(FSD_FINISHERS_MAX, FSD_FINISHERS_MAX,
-				      sizeof(struct fsd_pool_caller));
-	return later->pool != NULL;
+	return later;
 }
 
 void fsd_later_settle(struct fsd_later *later)
@@ -86,8 +109,10 @@ void fsd_later_settle(struct fsd_later *later)
 	pthread_mutex_unlock(&later->lock);
 }
 
-void fsd_later_end(struct fsd_later *later)
+void fsd_later_destroy(struct fsd_later *later)
 {
+	if (!later)
+		return;
 	assert(!later->calls);
 	if (later->all)
 		fsd_pool_leave(later->pool, later->all);
@@ -95,6 +120,7 @@ void fsd_later_end(struct fsd_later *later)
 	fsd_pool_destroy(later->pool);
 	pthread_cond_destroy(&later->gone);
 	pthread_mutex_destroy(&later->lock);
+	free(later);
 }
 
 /* -- calls -- */
@@ -125,7 +151,7 @@ static void release_service(struct fsd_later *later)
 
 bool fs_defer(struct fs_call *call)
 {
-	struct fsd_later *later = &call->service->later;
+	struct fsd_later *later = call->service->later;
 
 	if (!hold_service(later))
 		return false;
@@ -149,7 +175,7 @@ void fs_answer_later(struct fs_call *call, int result,
 
 void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job))
 {
-	struct fsd_later *later = &call->service->later;
+	struct fsd_later *later = call->service->later;
 
 	assert(call->deferred);
 	call->job = (struct fsd_job){.caller = later->all, .run = run};
@@ -201,7 +227,7 @@ static void answer_call(struct fs_call *call)
  */
 static void answer_all(struct store_later *list)
 {
-	struct fsd_later *later = &fs_of_later(list)->service->later;
+	struct fsd_later *later = fs_of_later(list)->service->later;
 	struct store_later *next;
 
 	/* The endpoint must exist until the replies have left. */
@@ -246,7 +272,7 @@ void fs_set_callback(struct fs_call *call, rxw_call_fn report, void *arg)
 
 void fs_end(struct fs_call *call, int32_t code)
 {
-	struct fsd_later *later = &call->service->later;
+	struct fsd_later *later = call->service->later;
 
 	assert(call->deferred && !call->breaking);
 	if (code)

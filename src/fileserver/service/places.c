@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Places for calls that move the data of files. */
+/* The bounds of the calls that run: places, which calls wait for, and permits; and a list of those calls. */
 #include "fileserver/service/places.h"
 
 #include <assert.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/call.h>
@@ -12,9 +13,13 @@
 #include "base/hash.h"
 #include "common/clock.h"
 #include "common/held.h"
+#include "fileserver/service/services.h"
+#include "program/address.h"
 
 #define PERIOD_NS (FSD_PLACE_PERIOD * (uint64_t)NS_PER_MS)
 #define LOOKS	  64 /* places that a newcomer is compared with */
+#define LOOK_NS	    NS_PER_S
+#define LOGGED_MOST 16u
 
 bool fsd_places_init(struct fsd_places *all, unsigned max)
 {
@@ -426,4 +431,210 @@ void fsd_place_leave(struct fsd_places *all, struct fsd_place *place)
 	pthread_mutex_unlock(&all->lock);
 	pthread_mutex_destroy(&place->lock);
 	start_waiters(admitted);
+}
+
+/* -- the thread that looks after the calls which wait for places -- */
+
+void fsd_waiting_init(struct fsd_waiting *waiting)
+{
+	*waiting = (struct fsd_waiting){0};
+	pthread_mutex_init(&waiting->starting, NULL);
+}
+
+void fsd_waiting_fini(struct fsd_waiting *waiting)
+{
+	if (waiting->begun)
+		stop_background(&waiting->background);
+	pthread_mutex_destroy(&waiting->starting);
+}
+
+bool fsd_waiting_look(struct fsd_service *service)
+{
+	struct fsd_counters *counters = &service->counters;
+	unsigned fetches, stores;
+	bool fetches_wait, stores_wait;
+
+	fetches_wait = fsd_places_look(&service->sending, monotonic_ns(), &fetches);
+	stores_wait = fsd_places_look(&service->storing, monotonic_ns(), &stores);
+	fsd_count(&counters->fetches_given_up, fetches);
+	fsd_count(&counters->stores_given_up, stores);
+	return fetches_wait || stores_wait;
+}
+
+/* With the lock held, as all waits: until some call may have waited for a second. False: the thread ends. */
+static bool await_waiters(struct fsd_waiting *waiting, uint64_t *due)
+{
+	struct background *background = &waiting->background;
+
+	while (!waiting->wanted && !background->stop) {
+		sleep_in_background(background, UINT64_MAX);
+		*due = monotonic_ns() + LOOK_NS;
+	}
+	while (monotonic_ns() < *due && !background->stop)
+		sleep_in_background(background, *due);
+	return !background->stop;
+}
+
+static void *look_after_waiters(void *arg)
+{
+	struct fsd_service *service = arg;
+	struct fsd_waiting *waiting = &service->waiting;
+	uint64_t due = monotonic_ns() + LOOK_NS;
+	bool wanted;
+
+	pthread_setname_np(pthread_self(), "rxfsd-waiting");
+	pthread_mutex_lock(&waiting->background.lock);
+	while (await_waiters(waiting, &due)) {
+		waiting->wanted = false;
+		pthread_mutex_unlock(&waiting->background.lock);
+		wanted = fsd_waiting_look(service);
+		pthread_mutex_lock(&waiting->background.lock);
+		waiting->wanted |= wanted;
+		due = monotonic_ns() + LOOK_NS;
+	}
+	pthread_mutex_unlock(&waiting->background.lock);
+	return NULL;
+}
+
+static bool start_looking(struct fsd_service *service)
+{
+	struct fsd_waiting *waiting = &service->waiting;
+	bool begun;
+
+	pthread_mutex_lock(&waiting->starting);
+	if (!waiting->begun)
+		waiting->begun =
+			start_background(&waiting->background, look_after_waiters, service) == 0;
+	begun = waiting->begun;
+	pthread_mutex_unlock(&waiting->starting);
+	return begun;
+}
+
+static void note_waiter(struct fsd_waiting *waiting)
+{
+	pthread_mutex_lock(&waiting->background.lock);
+	if (!waiting->wanted)
+		wake_background(&waiting->background);
+	waiting->wanted = true;
+	pthread_mutex_unlock(&waiting->background.lock);
+}
+
+enum fsd_entry fsd_wait_for_place(struct fsd_service *service, struct fsd_places *all,
+				  struct fsd_place *place, rxw_call *rx,
+				  const struct sockaddr_storage *peer,
+				  void (*start)(struct fsd_place *place, bool got))
+{
+	enum fsd_entry entry;
+
+	if (!start_looking(service))
+		return fsd_place_enter(all, place, rx, peer, monotonic_ns());
+	entry = fsd_place_await(all, place, rx, peer, monotonic_ns(), start);
+	if (entry == FSD_ENTRY_WAITS)
+		note_waiter(&service->waiting);
+	return entry;
+}
+
+/* -- permits -- */
+
+void fsd_permits_init(struct fsd_permits *permits, unsigned max)
+{
+	assert(max <= FSD_PERMITS_MAX);
+	permits->max = max;
+	pthread_mutex_init(&permits->lock, NULL);
+}
+
+void fsd_permits_fini(struct fsd_permits *permits)
+{
+	pthread_mutex_destroy(&permits->lock);
+}
+
+bool fsd_permit_take(struct fsd_permits *permits, const void *call,
+		     const struct sockaddr_storage *peer)
+{
+	struct fsd_share_key key;
+	unsigned count, mine = 0;
+	bool may;
+
+	fsd_share_of_address(peer, &key);
+	pthread_mutex_lock(&permits->lock);
+	count = atomic_load(&permits->count);
+	assert(count <= permits->max);
+	for (unsigned i = 0; i < count; i++)
+		mine += fsd_same_share(&permits->holder[i].address, &key);
+	may = mine < permits->max - count;
+	if (may) {
+		permits->holder[count].call = call;
+		permits->holder[count].address = key;
+		atomic_store(&permits->count, count + 1);
+	}
+	pthread_mutex_unlock(&permits->lock);
+	return may;
+}
+
+void fsd_permit_return(struct fsd_permits *permits, const void *call)
+{
+	unsigned count, i = 0;
+
+	/* The permit of this call, if it has one, was counted before this thread got the call. */
+	if (!atomic_load(&permits->count))
+		return;
+	pthread_mutex_lock(&permits->lock);
+	count = atomic_load(&permits->count);
+	while (i < count && permits->holder[i].call != call)
+		i++;
+	if (i < count) {
+		permits->holder[i] = permits->holder[count - 1];
+		atomic_store(&permits->count, count - 1);
+	}
+	pthread_mutex_unlock(&permits->lock);
+}
+
+/* -- the calls of the file service that have not been answered -- */
+
+void fsd_running_add(struct fsd_running *running, struct fsd_running_call *call)
+{
+	assert(!call->link);
+	pthread_mutex_lock(&running->lock);
+	call->next = running->first;
+	call->link = &running->first;
+	if (call->next)
+		call->next->link = &call->next;
+	running->first = call;
+	pthread_mutex_unlock(&running->lock);
+}
+
+void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *call)
+{
+	pthread_mutex_lock(&running->lock);
+	if (call->link) {
+		assert(*call->link == call);
+		*call->link = call->next;
+		if (call->next)
+			call->next->link = call->link;
+		call->link = NULL;
+	}
+	pthread_mutex_unlock(&running->lock);
+}
+
+void fsd_service_log_running(struct fsd_service *service)
+{
+	struct fsd_running *running = &service->running;
+	uint64_t now = fsd_now();
+	unsigned count = 0;
+
+	pthread_mutex_lock(&running->lock);
+	for (const struct fsd_running_call *call = running->first; call; call = call->next) {
+		char peer[TOOLS_ADDRESS_TEXT];
+
+		if (++count > LOGGED_MOST)
+			continue;
+		tools_address_text(&call->peer, peer, sizeof(peer));
+		fsd_log(RXW_LOG_ERROR, "still running: %s from %s, for %llu s", call->procedure,
+			peer, (unsigned long long)(now - call->since));
+	}
+	pthread_mutex_unlock(&running->lock);
+	if (count > LOGGED_MOST)
+		fsd_log(RXW_LOG_ERROR, "still running: %u more calls", count - LOGGED_MOST);
+	if (!count)
+		fsd_log(RXW_LOG_ERROR, "no call is still running; another thread is blocked");
 }

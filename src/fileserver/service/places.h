@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Places for calls that move the data of files. Each holds memory and a descriptor for as long as its client
- * likes. So there are places for some, clients share them, and when they run short a slow one loses its place.
- * Other calls may wait for one, in turn, without either.
- */
+/* The bounds of the calls that run: places, which calls wait for, and permits; and a list of those calls. */
 #ifndef FILESERVER_SERVICE_PLACES_H
 #define FILESERVER_SERVICE_PLACES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <rxwire/types.h>
 
+#include "common/background.h"
 #include "fileserver/base/base.h"
+
+/*
+ * -- places for calls that move the data of files. Each holds memory and a descriptor for as long as its client
+ * likes. So there are places for some, clients share them, and when they run short a slow one loses its place.
+ * Other calls may wait for one, in turn, without either. --
+ */
 
 #define FSD_STORES_MAX	 1024u /* places of calls that receive the data of a store */
 #define FSD_STORERS_MAX	 96    /* threads that give it to the store, while they wait for the disk */
@@ -117,5 +121,70 @@ void fsd_place_got(struct fsd_place *place, uint64_t bytes, uint64_t now);
 /* The call is answered now: the place stays until it is left. False: it was lost, and the call has failed. */
 bool fsd_place_settle(struct fsd_places *all, struct fsd_place *place);
 void fsd_place_leave(struct fsd_places *all, struct fsd_place *place);
+
+/* -- a thread that looks after the calls which wait for places, also while the server drains or reloads -- */
+
+struct fsd_service;
+
+struct fsd_waiting {
+	pthread_mutex_t starting;     /* held while the thread starts; covers `begun` */
+	bool begun;		      /* there is a thread */
+	struct background background; /* its lock covers `wanted` */
+	bool wanted;		      /* some call may wait */
+};
+
+void fsd_waiting_init(struct fsd_waiting *waiting);
+/* Ends the thread. No call waits. */
+void fsd_waiting_fini(struct fsd_waiting *waiting);
+/* As fsd_place_await(), and the thread looks after the call if it waits. */
+enum fsd_entry fsd_wait_for_place(struct fsd_service *service, struct fsd_places *all,
+				  struct fsd_place *place, rxw_call *rx,
+				  const struct sockaddr_storage *peer,
+				  void (*start)(struct fsd_place *place, bool got));
+/* One look at all of them; the thread does that every second. False: none waits any more. */
+bool fsd_waiting_look(struct fsd_service *service);
+
+/* -- permits for calls that hold much memory until their clients have read the replies, for which clients may take their time -- */
+
+#define FSD_PERMITS_MAX	   256u
+#define FSD_LISTS_MAX	   16u	/* for long lists of volumes */
+#define FSD_LIST_FEW	   512u /* volumes: a list of these needs no permit */
+#define FSD_FRAGMENTED_MAX 256u /* for fetches that hold up to 3 MiB each */
+
+struct fsd_permits {
+	unsigned max;	      /* constant; at most FSD_PERMITS_MAX */
+	pthread_mutex_t lock; /* covers `holder` and changes of `count` */
+	_Atomic unsigned count;
+	struct {
+		const void *call;
+		struct fsd_share_key address;
+	} holder[FSD_PERMITS_MAX];
+};
+
+void fsd_permits_init(struct fsd_permits *permits, unsigned max);
+void fsd_permits_fini(struct fsd_permits *permits);
+/* For a call that has none. False: its address has as many as are free. Any thread. */
+bool fsd_permit_take(struct fsd_permits *permits, const void *call,
+		     const struct sockaddr_storage *peer);
+/* The reply of a call has left. Most calls have no permit. Any thread. */
+void fsd_permit_return(struct fsd_permits *permits, const void *call);
+
+/* -- the calls of the file service that have not been answered -- */
+
+/* A call, which may outlive its handler. It is zeroed before it is added. */
+struct fsd_running_call {
+	struct fsd_running_call *next, **link; /* lock; link NULL: not in the list */
+	const char *procedure;
+	int32_t opcode;
+	struct sockaddr_storage peer;
+	uint64_t since; /* fsd_now() */
+};
+struct fsd_running {
+	pthread_mutex_t lock;
+	struct fsd_running_call *first; /* lock */
+};
+void fsd_running_add(struct fsd_running *running, struct fsd_running_call *call);
+/* One that was not added may be removed. */
+void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *call);
 
 #endif

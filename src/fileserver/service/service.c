@@ -57,7 +57,8 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->locks = fsd_locks_create(LOCKS_MAX);
 	service->storers =
 		fsd_pool_create(FSD_STORERS_MAX, cpus_allowed(), sizeof(struct fsd_pool_caller));
-	if (!fsd_later_init(&service->later) || !service->locks || !service->storers ||
+	service->later = fsd_later_create();
+	if (!service->later || !service->locks || !service->storers ||
 	    !fsd_places_init(&service->storing, limit_places(FSD_STORES_MAX, 4)) ||
 	    !fsd_places_init(&service->sending, limit_places(FSD_FLOWS_MAX, 2))) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
@@ -82,7 +83,7 @@ void fsd_service_destroy(struct fsd_service *service)
 	if (!service)
 		return;
 	fsd_waiting_fini(&service->waiting);
-	fsd_later_end(&service->later);
+	fsd_later_destroy(service->later);
 	fsd_pool_destroy(service->storers);
 	fsd_rootafs_destroy(service->rootafs);
 	fsd_locks_destroy(service->locks);
@@ -97,7 +98,7 @@ void fsd_service_destroy(struct fsd_service *service)
 
 void fsd_service_settle(struct fsd_service *service)
 {
-	fsd_later_settle(&service->later);
+	fsd_later_settle(service->later);
 }
 
 void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the services: what they share, root.afs, and the statistics of GetXStats. */
+/* Inside the services: what they share. */
 #ifndef FILESERVER_SERVICE_SERVICES_H
 #define FILESERVER_SERVICE_SERVICES_H
 
@@ -11,15 +11,11 @@
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
 #include "volume/export/export.h"
-#include "fileserver/service/failures.h"
-#include "fileserver/service/later.h"
 #include "fileserver/service/locks.h"
-#include "fileserver/service/permits.h"
 #include "fileserver/service/places.h"
 #include "fileserver/service/service.h"
-#include "fileserver/service/waiting.h"
 
-/* -- xstats.c: the statistics that xstat_fs_test and afsmonitor show -- */
+/* -- fs_stats.c: the statistics that xstat_fs_test and afsmonitor show -- */
 
 #define FSD_XSTATS_SIZES 9
 
@@ -74,64 +70,41 @@ uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 /* The same as a store, which lives as long. The rights in a status are those of all users. */
 struct store *fsd_rootafs_store(struct fsd_rootafs *root);
 
-/* -- catalogue.c: the volumes of this server, grouped by name -- */
+/* -- vl_service.c -- */
 
-/* A read-write volume and its clones, or what of them is there. By enum afs_vl_type. */
-struct fsd_set {
-	char name[STORE_VOLNAME_MAX + 16]; /* without suffix */
-	uint32_t id[3];			   /* an id may be assigned although there is no volume */
-	bool exists[3];
-};
-/*
- * Iterate over all: set `service`, the rest zero. root.afs comes last. False: there are no more. A walk goes on
- * elsewhere with the same `at`. However many volumes there are, a step costs the same.
- */
-struct fsd_walk {
-	const struct fsd_service *service;
-	uint32_t at; /* volumes before the next one */
-};
-bool fsd_walk_next(struct fsd_walk *walk, struct fsd_set *set);
-/* Volumes of each enum afs_vl_type, and the greatest id. */
-struct fsd_totals {
-	uint32_t exist[3], last;
-};
-void fsd_totals(const struct fsd_service *service, struct fsd_totals *totals);
-bool fsd_may_list(struct fsd_service *service, rxw_call *rx); /* all; fsd_permit_return() follows */
-bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set);
-/* Without a suffix. */
-bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct fsd_set *set);
+/* Whether a call may list all volumes: they are few, or it has a permit until fsd_permit_return(). */
+bool fsd_may_list(struct fsd_service *service, rxw_call *rx);
 
-/* -- people.c: users and groups, from the protection database -- */
+/* -- fs_call.c: failures of the machine, not of a caller: a full disk, a disk that fails, a shortage of files or memory -- */
 
-/*
- * The user that makes a call: fills *id and at most `room` ids, ascending, that entries of ACLs are
- * compared with, and returns their number, which may be greater than `room`. 0: not a known user.
- */
-size_t fsd_people_identify(struct prot *prot, const rxw_call *rx, int32_t *id, int32_t *ids,
-			   size_t room);
-/* As many and the same for the groups of the machine with this address. 0: it is in none. */
-size_t fsd_people_host(struct prot *prot, const struct sockaddr_storage *peer, int32_t *ids,
-		       size_t room);
-/* Their names. `prot` may be NULL. */
-struct fsd_names fsd_people_names(struct prot *prot);
-
-/* -- running.c: the calls of the file service that have not been answered -- */
-
-/* A call, which may outlive its handler. It is zeroed before it is added. */
-struct fsd_running_call {
-	struct fsd_running_call *next, **link; /* lock; link NULL: not in the list */
-	const char *procedure;
-	int32_t opcode;
-	struct sockaddr_storage peer;
-	uint64_t since; /* fsd_now() */
+enum fsd_failure {
+	FSD_FAILURE_SPACE,
+	FSD_FAILURE_READ_ONLY, /* the file system under a store that can be written */
+	FSD_FAILURE_IO,
+	FSD_FAILURE_FILES,
+	FSD_FAILURE_MEMORY,
+	FSD_FAILURES /* their number; also: none of them */
 };
-struct fsd_running {
-	pthread_mutex_t lock;
-	struct fsd_running_call *first; /* lock */
+
+/* Zeroed. Any thread. */
+struct fsd_failures {
+	_Atomic uint64_t count[FSD_FAILURES];
+	_Atomic uint64_t told[FSD_FAILURES]; /* the last line of the log; monotonic ns, 0 = never */
+	_Atomic uint64_t quiet[FSD_FAILURES]; /* failures since then */
 };
-void fsd_running_add(struct fsd_running *running, struct fsd_running_call *call);
-/* One that was not added may be removed. */
-void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *call);
+
+/* The failure that a result of a store means. */
+enum fsd_failure fsd_failure_of(int result);
+/* The name of a kind in the metrics. */
+const char *fsd_failure_name(enum fsd_failure kind);
+
+/* -- fs_later.c: calls of the file service that are answered after their handlers have returned -- */
+
+struct fsd_later;
+struct fsd_later *fsd_later_create(void); /* NULL: no memory */
+/* Wait until all are answered. No new ones come. */
+void fsd_later_settle(struct fsd_later *later);
+void fsd_later_destroy(struct fsd_later *later); /* NULL is allowed */
 
 /* -- service.c -- */
 
@@ -178,7 +151,7 @@ struct fsd_service {
 	struct fsd_failures failures;
 	struct fsd_xstats xstats;
 	struct fsd_running running;
-	struct fsd_later later;
+	struct fsd_later *later;
 	struct fsd_places storing, sending;
 	struct fsd_waiting waiting;
 	struct fsd_pool *storers; /* threads that give the data of clients to the store */

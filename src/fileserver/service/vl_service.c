@@ -31,6 +31,201 @@ enum {
 	BY_FLAG = 0x10,
 };
 
+/* -- the volumes of this server, grouped by name -- */
+
+/* A read-write volume and its clones, or what of them is there. By enum afs_vl_type. */
+struct volume_set {
+	char name[STORE_VOLNAME_MAX + 16]; /* without suffix */
+	uint32_t id[3];			   /* an id may be assigned although there is no volume */
+	bool exists[3];
+};
+
+/* A place in the list of all; zeroed but for `service`. */
+struct set_walk {
+	const struct fsd_service *service;
+	uint32_t at; /* volumes before the next one */
+};
+
+/* Volumes of each enum afs_vl_type, and the greatest id. */
+struct volume_totals {
+	uint32_t exist[3], last;
+};
+
+static const char *const suffixes[] = {"", ".readonly", ".backup"};
+
+static bool is_volume(struct store *store, uint32_t id)
+{
+	struct store_volume volume;
+
+	return id && store->ops->volume(store, id, &volume) == 0;
+}
+
+/* A volume's name without the suffix of its type. */
+static void base_name(const struct store_volume *volume, char name[STORE_VOLNAME_MAX + 16])
+{
+	const char *suffix = suffixes[volume->type == STORE_RO	     ? 1
+				      : volume->type == STORE_BACKUP ? 2
+								     : 0];
+	size_t n = strlen(volume->name), s = strlen(suffix);
+
+	memcpy(name, volume->name, n + 1);
+	if (s && n > s && strcmp(name + n - s, suffix) == 0)
+		name[n - s] = '\0';
+}
+
+static void fill_set(struct store *store, const struct store_volume *volume, struct volume_set *set)
+{
+	memset(set, 0, sizeof(*set));
+	base_name(volume, set->name);
+	set->id[AFS_VL_RW] = volume->rw;
+	set->id[AFS_VL_RO] = volume->ro;
+	set->id[AFS_VL_BACKUP] = volume->backup;
+	for (int i = 0; i < 3; i++)
+		set->exists[i] = set->id[i] == volume->id || is_volume(store, set->id[i]);
+}
+
+static void rootafs_set(const struct fsd_service *service, struct volume_set *set)
+{
+	struct store *store = fsd_rootafs_store(service->rootafs);
+	struct store_volume volume;
+
+	store->ops->volume(store, FSD_ROOTAFS_ID, &volume);
+	fill_set(store, &volume, set);
+}
+
+/* 0; STORE_VNOVOL, with the number of volumes in *count. */
+static int volume_at(const struct fsd_service *service, uint32_t at, struct store_volume *volume,
+		     uint32_t *count)
+{
+	struct store *store = service->store;
+	struct store_totals totals = {.count = 1};
+	int result;
+
+	if (store->ops->volume_at)
+		result = store->ops->volume_at(store, at, volume);
+	else
+		result = at ? STORE_VNOVOL : store->ops->volume_next(store, 0, volume);
+	if (result && store->ops->totals)
+		store->ops->totals(store, &totals);
+	*count = totals.count;
+	return result;
+}
+
+/*
+ * The next one of all. root.afs comes last. False: there are no more. A walk goes on
+ * elsewhere with the same `at`. However many volumes there are, a step costs the same.
+ */
+static bool next_volume_set(struct set_walk *walk, struct volume_set *set)
+{
+	struct store *store = walk->service->store;
+	struct store_volume volume;
+	uint32_t count;
+
+	while (volume_at(walk->service, walk->at, &volume, &count) == 0) {
+		walk->at++;
+		/* Clones come with the volume that they were made of, if it exists. */
+		if (volume.type != STORE_RW && is_volume(store, volume.rw))
+			continue;
+		fill_set(store, &volume, set);
+		return true;
+	}
+	if (walk->at > count || !walk->service->rootafs)
+		return false;
+	walk->at = count + 1;
+	rootafs_set(walk->service, set);
+	return true;
+}
+
+static void count_volumes(const struct fsd_service *service, struct volume_totals *totals)
+{
+	static const enum store_type types[] = {STORE_RW, STORE_RO, STORE_BACKUP};
+	struct store *store = service->store;
+	struct set_walk walk = {.service = service};
+	struct store_totals all;
+	struct volume_set set;
+
+	*totals = (struct volume_totals){0};
+	if (store->ops->totals) {
+		store->ops->totals(store, &all);
+		for (int i = 0; i < 3; i++)
+			totals->exist[i] = all.of_type[types[i]];
+		totals->last = all.last;
+		walk.at = all.count;
+	}
+	/* The one volume of a store that does not count, and root.afs. */
+	while (next_volume_set(&walk, &set))
+		for (int i = 0; i < 3; i++) {
+			totals->exist[i] += set.exists[i];
+			if (set.exists[i] && set.id[i] > totals->last)
+				totals->last = set.id[i];
+		}
+}
+
+bool fsd_may_list(struct fsd_service *service, rxw_call *rx)
+{
+	struct store *store = service->store;
+	struct sockaddr_storage peer = {0};
+	struct store_totals totals = {0};
+	socklen_t length = sizeof(peer);
+
+	if (store->ops->totals)
+		store->ops->totals(store, &totals);
+	if (totals.count <= FSD_LIST_FEW)
+		return true;
+	rxw_call_peer(rx, &peer, &length);
+	return fsd_permit_take(&service->lists, rx, &peer);
+}
+
+static bool find_set_by_id(const struct fsd_service *service, uint32_t id, struct volume_set *set)
+{
+	struct store *store = service->store;
+	struct store_volume volume;
+
+	if (service->rootafs && (id == FSD_ROOTAFS_ID || id == FSD_ROOTAFS_ID - 1)) {
+		rootafs_set(service, set);
+		return true;
+	}
+	if (service->exported && id == service->volume.rw)
+		id = service->volume.id;
+	if (service->exported && id == service->volume.id) /* counts nothing */
+		volume = service->volume;
+	else if (!id || store->ops->volume(store, id, &volume))
+		return false;
+	fill_set(store, &volume, set);
+	return true;
+}
+
+/* Without a suffix. */
+static bool find_set_by_name(const struct fsd_service *service, const char *name,
+			     struct volume_set *set)
+{
+	struct store *store = service->store;
+	char full[sizeof(set->name) + 16];
+	struct store_volume volume;
+
+	if (strlen(name) >= STORE_VOLNAME_MAX + 1)
+		return false;
+	for (int i = 0; i < 3; i++) {
+		strcpy(full, name);
+		strcat(full, suffixes[i]);
+		if (store->ops->volume_by_name(store, full, &volume) == 0) {
+			fill_set(store, &volume, set);
+			return true;
+		}
+	}
+	if (service->rootafs && strcmp(name, FSD_ROOTAFS_NAME) == 0) {
+		rootafs_set(service, set);
+		return true;
+	}
+	if (!service->exported || (strcmp(name, "root.cell") && strcmp(name, FSD_ROOTAFS_NAME)))
+		return false;
+	fill_set(store, &service->volume, set);
+	strcpy(set->name, name);
+	return true;
+}
+
+/* -- addresses -- */
+
 /* The addresses of this server, for one client. */
 struct addresses {
 	uint32_t address[FSD_ADDRS_MAX];
@@ -88,7 +283,7 @@ static void add_site(const struct addresses *list, int32_t flag, nvldbentry *e)
  * exist: cache managers identify the set of volumes by it.
  */
 static void fill_location_entry(const struct fsd_service *service, rxw_call *rx,
-				const struct fsd_set *set, nvldbentry *e)
+				const struct volume_set *set, nvldbentry *e)
 {
 	static const int32_t flags[] = {VLF_RWEXISTS, VLF_ROEXISTS, VLF_BACKEXISTS};
 	struct addresses list;
@@ -154,12 +349,12 @@ static int32_t find_entry_by_name(const struct fsd_service *service, rxw_call *r
 {
 	char name[VL_MAXNAMELEN + SUFFIX_MAX + 1];
 	size_t before = strlen(asked);
-	struct fsd_set set;
+	struct volume_set set;
 
 	if (all_digits(asked)) { /* "" is id 0, which no volume has */
 		unsigned long long id = strtoull(asked, NULL, 10);
 
-		if (id > UINT32_MAX || !fsd_set_by_id(service, (uint32_t)id, &set))
+		if (id > UINT32_MAX || !find_set_by_id(service, (uint32_t)id, &set))
 			return AFS_VL_NOENT;
 		fill_location_entry(service, rx, &set, e);
 		return 0;
@@ -172,7 +367,7 @@ static int32_t find_entry_by_name(const struct fsd_service *service, rxw_call *r
 		strip_suffix(name, ".backup");
 	if (strlen(name) >= VL_MAXNAMELEN || (!all_digits(name) && !afs_volume_name_valid(name)))
 		return AFS_VL_BADNAME;
-	if (!fsd_set_by_name(service, name, &set))
+	if (!find_set_by_name(service, name, &set))
 		return AFS_VL_NOENT;
 	fill_location_entry(service, rx, &set, e);
 	return 0;
@@ -206,11 +401,11 @@ static int32_t get_by_name_o(void *context, rxw_call *rx, const char *name, vldb
 static int32_t get_by_id_n(void *context, rxw_call *rx, uint32_t id, int32_t type, nvldbentry *e)
 {
 	const struct fsd_service *service = context;
-	struct fsd_set set;
+	struct volume_set set;
 
 	if (type < -1 || type > AFS_VL_BACKUP)
 		return AFS_VL_BADVOLTYPE;
-	if (!fsd_set_by_id(service, id, &set) || (type >= 0 && id != set.id[type]))
+	if (!find_set_by_id(service, id, &set) || (type >= 0 && id != set.id[type]))
 		return AFS_VL_NOENT;
 	fill_location_entry(service, rx, &set, e);
 	return 0;
@@ -294,7 +489,7 @@ struct wanted {
 	bool here; /* the server, if one was named, is this one */
 };
 
-static bool fits_selection(const struct wanted *wanted, const struct fsd_set *set,
+static bool fits_selection(const struct wanted *wanted, const struct volume_set *set,
 			   const nvldbentry *e)
 {
 	const VldbListByAttributes *attr = wanted->attr;
@@ -351,7 +546,7 @@ static bool append_found_entry(struct found *found, const nvldbentry *e)
 }
 
 /* 0 or a code, which leaves nothing. */
-static int32_t add_if_fits(const struct wanted *wanted, const struct fsd_set *set,
+static int32_t add_if_fits(const struct wanted *wanted, const struct volume_set *set,
 			   struct found *found)
 {
 	nvldbentry e;
@@ -365,12 +560,12 @@ static int32_t add_if_fits(const struct wanted *wanted, const struct fsd_set *se
 }
 
 /* The only volume that can fit, if an id or a name is wanted. False: all have to be looked at. */
-static bool find_one(const struct wanted *wanted, struct fsd_set *set, bool *there)
+static bool find_one(const struct wanted *wanted, struct volume_set *set, bool *there)
 {
 	char name[VL_MAXNAMELEN];
 
 	if (wanted->attr->Mask & BY_ID) {
-		*there = fsd_set_by_id(wanted->service, wanted->attr->volumeid, set);
+		*there = find_set_by_id(wanted->service, wanted->attr->volumeid, set);
 		return true;
 	}
 	/* An exported directory has more names than one. */
@@ -380,7 +575,7 @@ static bool find_one(const struct wanted *wanted, struct fsd_set *set, bool *the
 	if (*there) {
 		memcpy(name, wanted->name, wanted->length);
 		name[wanted->length] = '\0';
-		*there = fsd_set_by_name(wanted->service, name, set);
+		*there = find_set_by_name(wanted->service, name, set);
 	}
 	return true;
 }
@@ -392,8 +587,8 @@ static bool find_one(const struct wanted *wanted, struct fsd_set *set, bool *the
 static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, uint32_t looked_max,
 			    struct found *found, int32_t *next)
 {
-	struct fsd_walk walk = {.service = wanted->service, .at = start};
-	struct fsd_set set;
+	struct set_walk walk = {.service = wanted->service, .at = start};
+	struct volume_set set;
 	int32_t code = 0;
 	bool there;
 
@@ -404,7 +599,7 @@ static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, u
 		return 0;
 	if (find_one(wanted, &set, &there))
 		return there && !start ? add_if_fits(wanted, &set, found) : 0;
-	for (uint32_t at = start; !code && fsd_walk_next(&walk, &set); at = walk.at) {
+	for (uint32_t at = start; !code && next_volume_set(&walk, &set); at = walk.at) {
 		if (found->count == max || at - start >= looked_max) {
 			*next = (int32_t)at;
 			break;
@@ -528,14 +723,14 @@ static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttribut
 static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32_t *count,
 			    int32_t *next, nvldbentry *e)
 {
-	struct fsd_walk walk = {.service = context, .at = (uint32_t)previous};
-	struct fsd_set set, more;
+	struct set_walk walk = {.service = context, .at = (uint32_t)previous};
+	struct volume_set set, more;
 
 	*count = *next = 0;
-	if (previous < 0 || !fsd_walk_next(&walk, &set))
+	if (previous < 0 || !next_volume_set(&walk, &set))
 		return 0;
 	*next = (int32_t)walk.at;
-	*count = fsd_walk_next(&walk, &more);
+	*count = next_volume_set(&walk, &more);
 	fill_location_entry(context, rx, &set, e);
 	return 0;
 }
@@ -561,11 +756,11 @@ static int32_t probe_server(void *context, rxw_call *rx)
 static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlheader *header)
 {
 	const struct fsd_service *service = context;
-	struct fsd_totals totals;
+	struct volume_totals totals;
 
 	(void)rx;
 	stats->start_time = service->start_time;
-	fsd_totals(service, &totals);
+	count_volumes(service, &totals);
 	for (int i = 0; i < 3; i++)
 		header->totalEntries[i] = (int32_t)totals.exist[i];
 	header->MaxVolumeId = totals.last;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of permits.c: shares of calls that list very many volumes. */
+/* Tests of the permits in places.c: shares of calls that list very many volumes. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "fileserver/service/permits.h"
+#include "fileserver/service/places.h"
 #include "tests/main.h"
 
 #define MAX  16u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of xstats.c: the contents of each collection, word by word. */
+/* Tests of the collections of fs_stats.c: the contents of each collection, word by word. */
 #include "tests/fileserver/fixture.h"
 
 #include "fileserver/service/services.h"
