@@ -181,7 +181,7 @@ for module in keys token rxkad rxgk; do
 	may_include src/tests/rx/$module "$tests|(keys|$module)/.*"
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
-may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(rxkad_conn|der|ticket)|rxgk/negotiate)[.]h|\
+may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/keys|rxkad/(rxkad_conn|ticket)|rxgk/negotiate)[.]h|\
 (rxwgen|program)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do

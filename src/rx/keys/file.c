@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* OpenAFS's files of service keys, KeyFileExt and KeyFile (rx-protocol 7.3.9). */
 
-#include "keys/file.h"
-#include "keys/secret.h"
+#include "keys/keys.h"
 
 #include <rxwire/error.h>
 

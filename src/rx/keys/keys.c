@@ -1,15 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of service keys. */
-
-#include "common/sized.h"
-#include "base/hash.h"
-#include "keys/keys.h"
-#include "keys/secret.h"
-
+/* The table of service keys, and memory for secrets: wiped when it is freed. */
 #include <rxwire/error.h>
 
+#include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+#include "common/sized.h"
+#include "keys/keys.h"
+
+#define ALIGNMENT 64
+
+void *rxw_secret_alloc(size_t size)
+{
+	void *memory = NULL;
+
+	if (size > SIZE_MAX / 2 || posix_memalign(&memory, ALIGNMENT, size ? size : 1) != 0)
+		return NULL;
+	return memset(memory, 0, size);
+}
+
+void rxw_secret_free(void *secret)
+{
+	if (!secret)
+		return;
+	explicit_bzero(secret, malloc_usable_size(secret));
+	free(secret);
+}
+
+void *rxw_secret_map(size_t size)
+{
+	void *memory;
+
+	if (size == 0 || size > SIZE_MAX / 2)
+		return NULL;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return NULL;
+	/* Fails on a kernel without it; no other way excludes memory from core dumps. */
+	madvise(memory, size, MADV_DONTDUMP);
+	return memory;
+}
+
+void rxw_secret_unmap(void *secret, size_t size)
+{
+	if (!secret)
+		return;
+	explicit_bzero(secret, size);
+	munmap(secret, size);
+}
 
 /* Key length of an enctype, 0 if unknown. */
 static size_t key_length(int32_t enctype)

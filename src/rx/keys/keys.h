@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the table of service keys. */
+/*
+ * Service keys inside the library: their table, files of keys (keytabs, KeyFileExt and KeyFile, recognised by their
+ * contents), and memory for secrets.
+ */
 #ifndef KEYS_KEYS_H
 #define KEYS_KEYS_H
 
@@ -8,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* A key. */
 struct rxw_key {
@@ -74,5 +78,46 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
 		  void *key, size_t room, size_t *length);
 
 void rxw_key_source_free(struct rxw_key_source *source);
+
+/* --- files --- */
+
+/* Maximal size of a file of keys. */
+#define RXW_KEY_FILE_MAX ((size_t)1 << 20)
+
+/* Size of an error text, without the name of the file. */
+#define RXW_KEY_FILE_ERROR 384
+
+/*
+ * Parse the keys in `size` bytes at `data`, and append them to `list` with their source. `which`
+ * selects keys of a keytab, as in rxw_keys_load(). On failure the list is unchanged, and `error`
+ * (of RXW_KEY_FILE_ERROR bytes) names the problem and its position: -RXW_EDECODE, -RXW_ENOKEY (no
+ * selected key), -RXW_ELIMIT, -RXW_ENOMEM. The data may be hostile.
+ */
+int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsigned source,
+		       struct rxw_key_list *list, char *error);
+
+/* A KeyFileExt with these keys, of rxw_secret_alloc(); NULL: no memory. */
+uint8_t *rxw_key_file_write(const struct rxw_key_list *list, size_t *size);
+
+/* For rxw_key_file_parse(): parse a keytab. */
+int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsigned source,
+		     struct rxw_key_list *list, char *error);
+
+/* --- memory for keys and tokens, wiped when it is freed --- */
+
+/*
+ * `size` bytes of zeros on the heap, aligned to 64. NULL: no memory. Must not be resized. Freed
+ * only by rxw_secret_free(), which wipes it; NULL is allowed there. Any thread.
+ */
+void *rxw_secret_alloc(size_t size);
+void rxw_secret_free(void *secret);
+
+/*
+ * A separate mapping of at least `size` zero bytes that is excluded from core dumps
+ * (MADV_DONTDUMP), for the long-lived table of service keys. NULL: no memory. Unmapped by
+ * rxw_secret_unmap() with the same size, which wipes it; NULL is allowed there. Any thread.
+ */
+void *rxw_secret_map(size_t size);
+void rxw_secret_unmap(void *secret, size_t size);
 
 #endif

@@ -5,7 +5,7 @@
  */
 
 #include "base/ascii.h"
-#include "keys/file.h"
+#include "keys/keys.h"
 
 #include <rxwire/error.h>
 

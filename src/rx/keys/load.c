@@ -2,8 +2,7 @@
 /* Files of service keys: loading, reloading while the table is in use, writing. */
 
 #include "common/cancel.h"
-#include "keys/file.h"
-#include "keys/secret.h"
+#include "keys/keys.h"
 
 #include <rxwire/error.h>
 

@@ -2,12 +2,10 @@
 # Service keys: key files, keytabs, and memory for secrets. Each source with its private header.
 
 rx_sources += \
-	src/rx/keys/advice.c src/rx/keys/advice.h \
-	src/rx/keys/file.c src/rx/keys/file.h \
+	src/rx/keys/file.c \
 	src/rx/keys/keys.c src/rx/keys/keys.h \
 	src/rx/keys/keytab.c \
-	src/rx/keys/load.c \
-	src/rx/keys/secret.c src/rx/keys/secret.h
+	src/rx/keys/load.c
 
 rx_public_headers += \
 	src/rx/rxwire/keys.h

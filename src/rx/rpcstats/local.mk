@@ -2,7 +2,6 @@
 # Statistics of procedure calls, on top of the RPC layer. Each source with its private header.
 
 rx_sources += \
-	src/rx/rpcstats/entries.c \
 	src/rx/rpcstats/rpcstats.c src/rx/rpcstats/private.h \
 	src/rx/rpcstats/stats_service.c
 

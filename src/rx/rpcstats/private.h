@@ -78,13 +78,6 @@ struct rxw_rpcstats {
 uint32_t rxw_rpcstats_number(const struct rxw_rpc_interface *interface, unsigned function,
 			     uint32_t *functions);
 
-static inline bool rxw_rpcstats_same(const struct rxw_rpcstats_id *a,
-				     const struct rxw_rpcstats_id *b)
-{
-	return a->interface == b->interface && a->functions == b->functions &&
-	       a->client == b->client;
-}
-
 /* The tables of the process, each once. Returns how many. */
 unsigned rxw_rpcstats_ids(struct rxw_rpcstats *stats,
 			  struct rxw_rpcstats_id ids[RXW_RPCSTATS_TABLES_MAX]);

@@ -3,6 +3,9 @@
 #ifndef RXW_RXGK_CLIENT_H
 #define RXW_RXGK_CLIENT_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <rxwire/rxgk.h>
 
 /*
@@ -101,5 +104,15 @@ RXW_MUST_USE
 int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
 		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
 		     struct rxw_rxgk_token *token, rxw_code *code);
+
+/* --- errors of Kerberos --- */
+
+/*
+ * "; renew it with kinit -R, ...", to be appended to the error's text; "" without a remedy. Static.
+ */
+const char *rxw_kerberos_advice(int32_t code);
+
+/* Text and remedy for a code from another machine. Returns out. */
+char *rxw_kerberos_text(int32_t code, char *out, size_t room);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <rxwire/error.h>
 
-#include "keys/secret.h"
+#include "keys/keys.h"
 #include "rxgk/rxgk_conn.h"
 
 uint64_t rxw_gk_byte_limit(uint32_t bytelife)

@@ -6,7 +6,7 @@
 
 #include <rxwire/error.h>
 
-#include "keys/secret.h"
+#include "keys/keys.h"
 #include "rxgk/negotiate.h"
 
 static const struct rxw_rpc_function functions[] = {

@@ -7,7 +7,7 @@
 #include <rxwire/error.h>
 
 #include "common/sized.h"
-#include "keys/secret.h"
+#include "keys/keys.h"
 #include "rxgk/rxgk_conn.h"
 
 static int random_bytes(void *unused, void *out, size_t size)

@@ -6,7 +6,7 @@
 
 #include <rxwire/error.h>
 
-#include "keys/secret.h"
+#include "keys/keys.h"
 #include "rxgk/rxgk_conn.h"
 
 #define CALLS 4 /* call numbers in an authenticator, one per channel */

@@ -10,7 +10,6 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "keys/keys.h"
-#include "keys/secret.h"
 #include "rxgk/rxgk_conn.h"
 #include "rxgk/rxgk_token.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Derivation of session keys and checksums (rx-protocol 7.3.3 to 7.3.6). */
+/*
+ * Session keys and checksums (rx-protocol 7.3.3 to 7.3.6), and single DES, by libcrypto's legacy provider, for servers
+ * that accept tickets under it.
+ */
 #ifndef RXW_RXKAD_DERIVE_H
 #define RXW_RXKAD_DERIVE_H
 
@@ -23,5 +26,21 @@ uint64_t rxw_rxkad_preseq(const struct rxw_fcrypt *cipher, uint64_t key, uint32_
 
 /* Checksum of the first 56 bytes of a decrypted RESPONSE, with its checksum field as zero. */
 uint32_t rxw_rxkad_response_checksum(const uint8_t response[56]);
+
+/* Load the provider, once per process. False: it is not installed. */
+bool rxw_des_ready(void);
+
+/*
+ * Decrypt in PCBC mode with the key as initial vector, as in Kerberos 4; size is a multiple of 8.
+ * False: libcrypto failed.
+ */
+bool rxw_des_pcbc_decrypt(const uint8_t key[8], const uint8_t *in, uint8_t *out, size_t size);
+
+/*
+ * Decrypt enctypes 1, 2 and 3 (RFC 3961 6.2). `out` has room for `size` bytes; *start and *length
+ * are the position of the message in it, including padding. False: wrong checksum or size.
+ */
+bool rxw_des_krb5_decrypt(int32_t enctype, const uint8_t key[8], const uint8_t *in, size_t size,
+			  uint8_t *out, size_t *start, size_t *length);
 
 #endif

@@ -4,14 +4,9 @@
 rx_public_headers += src/rx/rxwire/rxkad.h
 
 rx_sources += \
-	src/rx/rxkad/rxkad_class.c \
-	src/rx/rxkad/rxkad_conn.c src/rx/rxkad/rxkad_conn.h \
-	src/rx/rxkad/der.c src/rx/rxkad/der.h \
+	src/rx/rxkad/rxkad_class.c src/rx/rxkad/rxkad_conn.h \
 	src/rx/rxkad/derive.c src/rx/rxkad/derive.h \
-	src/rx/rxkad/des.c src/rx/rxkad/des.h \
 	src/rx/rxkad/rxkad_exchange.c src/rx/rxkad/rxkad_packet.c \
 	src/rx/rxkad/fcrypt.c src/rx/rxkad/fcrypt.h \
-	src/rx/rxkad/fcrypt_tables.h \
-	src/rx/rxkad/principal.c \
 	src/rx/rxkad/ticket.c src/rx/rxkad/ticket.h \
-	src/rx/rxkad/print_token.c src/rx/rxkad/printed.h
+	src/rx/rxkad/print_token.c

@@ -10,10 +10,8 @@
 #include "common/sized.h"
 #include "base/hash.h"
 #include "keys/keys.h"
-#include "keys/secret.h"
-#include "rxkad/der.h"
+#include "rxkad/ticket.h"
 #include "rxkad/derive.h"
-#include "rxkad/printed.h"
 #include "rxwire/error.h"
 #include "rxwire/afs.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/sized.h"
-#include "keys/secret.h"
+#include "keys/keys.h"
 #include "rxkad/rxkad_conn.h"
-#include "rxkad/des.h"
+#include "rxkad/derive.h"
 #include "rxwire/error.h"
 
 void rxw_rxkad_side_destroy(void *data)

@@ -1,17 +1,305 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening tickets of all forms (rx-protocol 7.3.5 to 7.3.7). */
-#include "rxkad/ticket.h"
-
+/*
+ * Opening tickets of all forms (rx-protocol 7.3.5 to 7.3.7): their DER, by libcrypto's ASN.1, and the translation of
+ * principals to AFS names. BER that is not DER is refused even where libcrypto accepts it. libcrypto's error queue, which
+ * is shared with the application's code on each thread, is left unchanged.
+ */
 #include <krb5.h>
+#include <openssl/asn1.h>
+#include <openssl/err.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/wire.h"
 #include "keys/keys.h"
-#include "keys/secret.h"
-#include "rxkad/der.h"
 #include "rxkad/derive.h"
-#include "rxkad/des.h"
+#include "rxkad/ticket.h"
 #include "rxwire/error.h"
+
+#define DIGITS 15 /* bytes of "YYYYMMDDhhmmssZ" */
+
+static int tag_number(uint8_t tag)
+{
+	return tag & V_ASN1_PRIMITIVE_TAG;
+}
+
+bool rxw_der_is(const struct rxw_der *d, uint8_t tag)
+{
+	return d->left > 0 && d->p[0] == tag;
+}
+
+bool rxw_der_get(struct rxw_der *d, uint8_t tag, struct rxw_der *content)
+{
+	const uint8_t *p = d->p;
+	int number, class, flags;
+	size_t head;
+	long length;
+
+	if (!rxw_der_is(d, tag) || d->left > RXW_DER_MAX)
+		return false;
+	ERR_set_mark();
+	flags = ASN1_get_object(&p, &length, &number, &class, (long)d->left);
+	ERR_pop_to_mark();
+	if (flags & 0x80 || flags & 1) /* an error, or an indefinite length */
+		return false;
+	head = (size_t)(p - d->p);
+	if (ASN1_object_size(0, (int)length, number) != (int)head + (int)length)
+		return false; /* the length is not in its shortest form */
+	content->p = p;
+	content->left = (size_t)length;
+	d->p = p + length;
+	d->left -= head + (size_t)length;
+	return true;
+}
+
+bool rxw_der_get_in(struct rxw_der *d, unsigned n, uint8_t tag, struct rxw_der *content)
+{
+	struct rxw_der rest = *d, outer;
+
+	if (!rxw_der_get(&rest, (uint8_t)RXW_DER_CONTEXT(n), &outer) ||
+	    !rxw_der_get(&outer, tag, content) || outer.left != 0)
+		return false;
+	*d = rest;
+	return true;
+}
+
+bool rxw_der_get_integer(struct rxw_der *d, unsigned n, int64_t least, int64_t most, int64_t *value)
+{
+	struct rxw_der rest = *d, bytes;
+	ASN1_INTEGER *number;
+	const uint8_t *p;
+	bool good;
+
+	if (!rxw_der_get_in(&rest, n, RXW_DER_INTEGER, &bytes) || bytes.left > 8)
+		return false;
+	p = bytes.p - 2; /* its header */
+	ERR_set_mark();
+	number = d2i_ASN1_INTEGER(NULL, &p, (long)bytes.left + 2);
+	good = number && ASN1_INTEGER_get_int64(value, number) && *value >= least && *value <= most;
+	ASN1_INTEGER_free(number);
+	ERR_pop_to_mark();
+	if (good)
+		*d = rest;
+	return good;
+}
+
+bool rxw_der_get_time(struct rxw_der *d, unsigned n, int64_t *value)
+{
+	struct rxw_der rest = *d, text;
+	ASN1_GENERALIZEDTIME *date;
+	struct tm tm = {0};
+	const uint8_t *p;
+	bool good;
+
+	if (!rxw_der_get_in(&rest, n, RXW_DER_TIME, &text) || text.left != DIGITS ||
+	    text.p[DIGITS - 1] != 'Z')
+		return false;
+	p = text.p - 2; /* its header */
+	ERR_set_mark();
+	date = d2i_ASN1_GENERALIZEDTIME(NULL, &p, DIGITS + 2);
+	good = date && ASN1_TIME_to_tm(date, &tm);
+	ASN1_GENERALIZEDTIME_free(date);
+	ERR_pop_to_mark();
+	if (good) {
+		*value = (int64_t)timegm(&tm);
+		*d = rest;
+	}
+	return good;
+}
+
+void rxw_der_put_bytes(struct rxw_der_out *o, const void *bytes, size_t size)
+{
+	if (o->full || (size_t)(o->p - o->start) < size) {
+		o->full = true;
+		return;
+	}
+	o->p -= size;
+	if (size > 0)
+		memcpy(o->p, bytes, size);
+}
+
+void rxw_der_put_header(struct rxw_der_out *o, uint8_t tag, const uint8_t *end_of)
+{
+	size_t length = (size_t)(end_of - o->p);
+	uint8_t head[8], *p = head;
+
+	if (length > RXW_DER_MAX) {
+		o->full = true;
+		return;
+	}
+	ASN1_put_object(&p, tag & V_ASN1_CONSTRUCTED, (int)length, tag_number(tag),
+			tag & V_ASN1_PRIVATE);
+	rxw_der_put_bytes(o, head, (size_t)(p - head));
+}
+
+void rxw_der_put_in(struct rxw_der_out *o, unsigned n, uint8_t tag, const void *bytes, size_t size)
+{
+	const uint8_t *end_of = o->p;
+
+	rxw_der_put_bytes(o, bytes, size);
+	rxw_der_put_header(o, tag, end_of);
+	rxw_der_put_header(o, (uint8_t)RXW_DER_CONTEXT(n), end_of);
+}
+
+void rxw_der_put_integer(struct rxw_der_out *o, unsigned n, uint32_t value)
+{
+	ASN1_INTEGER *number = ASN1_INTEGER_new();
+	const uint8_t *end_of = o->p;
+	uint8_t bytes[8], *p = bytes;
+	int size = -1;
+
+	if (number && ASN1_INTEGER_set_uint64(number, value))
+		size = i2d_ASN1_INTEGER(number, &p);
+	ASN1_INTEGER_free(number);
+	if (size < 0) {
+		o->full = true;
+		return;
+	}
+	rxw_der_put_bytes(o, bytes, (size_t)size);
+	rxw_der_put_header(o, (uint8_t)RXW_DER_CONTEXT(n), end_of);
+}
+
+bool rxw_der_put_time(struct rxw_der_out *o, unsigned n, int64_t seconds)
+{
+	ASN1_GENERALIZEDTIME *date = ASN1_GENERALIZEDTIME_set(NULL, (time_t)seconds);
+	bool good = date && ASN1_STRING_length(date) == DIGITS;
+
+	if (good)
+		rxw_der_put_in(o, n, RXW_DER_TIME, ASN1_STRING_get0_data(date), DIGITS);
+	ASN1_GENERALIZEDTIME_free(date);
+	return good;
+}
+
+/* First components with another name in Kerberos 4, or whose instance ends at its first dot. */
+static const struct {
+	const char *name, *old; /* NULL: the same */
+	bool cut;
+} services[] = {
+	{"host", "rcmd", true},	   {"discuss", NULL, true},   {"rvdsrv", NULL, true},
+	{"sample", NULL, true},	   {"olc", NULL, true},	      {"pop", NULL, true},
+	{"sis", NULL, true},	   {"rfs", NULL, true},	      {"imap", NULL, true},
+	{"ftp", NULL, true},	   {"ecat", NULL, true},      {"daemon", NULL, true},
+	{"gnats", NULL, true},	   {"moira", NULL, true},     {"prms", NULL, true},
+	{"mandarin", NULL, true},  {"register", NULL, true},  {"changepw", NULL, true},
+	{"sms", NULL, true},	   {"afpserver", NULL, true}, {"gdss", NULL, true},
+	{"news", NULL, true},	   {"abs", NULL, true},	      {"nfs", NULL, true},
+	{"tftp", NULL, true},	   {"http", NULL, true},      {"khttp", NULL, true},
+	{"pgpsigner", NULL, true}, {"irc", NULL, true},	      {"mandarin-agent", NULL, true},
+	{"write", NULL, true},	   {"palladium", NULL, true}, {"smtp", NULL, true},
+	{"lmtp", NULL, true},	   {"ldap", NULL, true},      {"acap", NULL, true},
+	{"argus", NULL, true},	   {"mupdate", NULL, true},   {"kadmin", NULL, false},
+	{"zephyr", NULL, false},
+};
+
+static bool component_is(struct rxw_rxkad_component c, const char *text)
+{
+	return c.size == strlen(text) && memcmp(c.p, text, c.size) == 0;
+}
+
+/* Copy a name for AFS: without NUL, and not too long. */
+static bool copy_afs_name(char out[RXW_RXKAD_NAME], struct rxw_rxkad_component c)
+{
+	if (c.size >= RXW_RXKAD_NAME || memchr(c.p, 0, c.size) != NULL)
+		return false;
+	memcpy(out, c.p, c.size);
+	out[c.size] = 0;
+	return true;
+}
+
+/* Append to a principal, quoting special characters. */
+static bool append_quoted(char *out, size_t *at, struct rxw_rxkad_component c)
+{
+	for (size_t i = 0; i < c.size; i++) {
+		char b = (char)c.p[i];
+
+		if (*at + 3 > RXW_RXKAD_PRINCIPAL || b == 0)
+			return false;
+		if (b == '/' || b == '@' || b == '\\') {
+			out[(*at)++] = '\\';
+		} else if (b == '\n' || b == '\t' || b == '\b') {
+			out[(*at)++] = '\\';
+			b = b == '\n' ? 'n' : b == '\t' ? 't' : 'b';
+		}
+		out[(*at)++] = b;
+	}
+	out[*at] = 0;
+	return true;
+}
+
+static bool set_principal(const struct rxw_rxkad_component *components, size_t count,
+			  struct rxw_rxkad_component realm, char *out)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			out[at++] = '/';
+		if (!append_quoted(out, &at, components[i]))
+			return false;
+	}
+	if (realm.size == 0)
+		return true;
+	if (at + 2 > RXW_RXKAD_PRINCIPAL)
+		return false;
+	out[at++] = '@';
+	return append_quoted(out, &at, realm);
+}
+
+static int32_t set_all_names(const struct rxw_rxkad_opener *opener,
+			     const struct rxw_rxkad_component *components, size_t count,
+			     struct rxw_rxkad_component name, struct rxw_rxkad_component instance,
+			     struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
+{
+	if (!copy_afs_name(out->name, name) || !copy_afs_name(out->instance, instance) ||
+	    !copy_afs_name(out->cell, realm) ||
+	    !set_principal(components, count, realm, out->principal))
+		return RXW_RXKAD_BADTICKET;
+	out->local = strcmp(out->name, "afs") == 0 && out->instance[0] == 0 &&
+		     (out->cell[0] == 0 ||
+		      (opener->local_realm != NULL && strcmp(out->cell, opener->local_realm) == 0));
+	return 0;
+}
+
+int32_t rxw_rxkad_set_names_v4(const struct rxw_rxkad_opener *opener,
+			       const struct rxw_rxkad_component names[2],
+			       struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
+{
+	return set_all_names(opener, names, names[1].size > 0 ? 2 : 1, names[0], names[1], realm,
+			     out);
+}
+
+int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
+			    const struct rxw_rxkad_component *components, size_t count,
+			    struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
+{
+	struct rxw_rxkad_component name, instance = {(const uint8_t *)"", 0};
+
+	if (count < 1 || count > 2 || components[0].size < 1)
+		return RXW_RXKAD_BADTICKET;
+	name = components[0];
+	if (!opener->allow_dotted && memchr(name.p, '.', name.size) != NULL)
+		return RXW_RXKAD_BADTICKET;
+	if (count == 2) {
+		instance = components[1];
+		for (size_t i = 0; i < sizeof(services) / sizeof(*services); i++) {
+			const uint8_t *dot;
+
+			if (!component_is(name, services[i].name))
+				continue;
+			if (services[i].old != NULL)
+				name = (struct rxw_rxkad_component){
+					(const uint8_t *)services[i].old, strlen(services[i].old)};
+			if (!services[i].cut)
+				break;
+			dot = memchr(instance.p, '.', instance.size);
+			if (dot == NULL)
+				return RXW_RXKAD_BADTICKET;
+			instance.size = (size_t)(dot - instance.p);
+			break;
+		}
+	}
+	return set_all_names(opener, components, count, name, instance, realm, out);
+}
 
 #define SKEW	 900
 #define LONGEST	 (30 * 86400)

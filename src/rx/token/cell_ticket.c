@@ -2,7 +2,7 @@
 /* Tickets for the servers of a cell: names of the service, and realms (rx-protocol 7.3.5). */
 
 #include "base/ascii.h"
-#include "keys/advice.h"
+#include "rxgk/client.h"
 #include "token/cell_ticket.h"
 
 #include <rxwire/error.h>

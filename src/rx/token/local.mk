@@ -2,7 +2,6 @@
 # Tokens of clients, of whatever security class. Each source with its private header.
 
 rx_sources += \
-	src/rx/token/negotiated.c src/rx/token/negotiated.h \
 	src/rx/token/cell_ticket.c src/rx/token/cell_ticket.h \
 	src/rx/token/token.c
 

@@ -1,22 +1,169 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client's tokens. */
-
-#include "common/cancel.h"
-#include "common/sized.h"
-#include "token/negotiated.h"
-#include "keys/secret.h"
-#include "token/cell_ticket.h"
-
+/* Tokens of clients: of a Kerberos ticket, and of the negotiation service of a cell (rx-protocol 7.4.7). */
 #include <rxwire/afs.h>
+#include <rxwire/endpoint.h>
+#include <rxwire/engine.h>
 #include <rxwire/error.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 #include <rxwire/token.h>
 
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/ascii.h"
+#include "common/cancel.h"
+#include "common/sized.h"
+#include "keys/keys.h"
+#include "rxgk/client.h"
+#include "token/cell_ticket.h"
+
+#define NAME_ROOM 560
+
+/*
+ * The result, in memory of rxw_secret_alloc(); strings of malloc(). Freed by free_negotiated().
+ */
+struct negotiated {
+	struct rxw_rxgk_token token;
+	char *client, *service;
+};
+
+/*
+ * A connection to the negotiation service; engine and endpoint are NULL if they are the caller's.
+ */
+struct way {
+	rxw_engine *engine;
+	rxw_endpoint *endpoint;
+	rxw_connection *connection;
+};
+
+static void way_close(struct way *way)
+{
+	if (way->connection)
+		rxw_connection_release(way->connection);
+	if (way->endpoint)
+		rxw_endpoint_destroy(way->endpoint);
+	if (way->engine)
+		rxw_engine_destroy(way->engine);
+}
+
+static int way_open(const struct rxw_token_options *options, struct way *way)
+{
+	struct sockaddr_storage any = {.ss_family = options->server->sa_family};
+	struct rxw_endpoint_options eo = {.size = sizeof(eo),
+					  .address = (struct sockaddr *)&any,
+					  .address_len = any.ss_family == AF_INET6
+								 ? sizeof(struct sockaddr_in6)
+								 : sizeof(struct sockaddr_in)};
+	rxw_endpoint *endpoint = options->endpoint;
+	int result;
+
+	*way = (struct way){0};
+	if (!endpoint) {
+		result = rxw_engine_create(NULL, &way->engine);
+		if (result < 0)
+			goto fail;
+		result = rxw_endpoint_create(way->engine, &eo, &way->endpoint);
+		if (result < 0)
+			goto fail;
+		endpoint = way->endpoint;
+	}
+	result = rxw_connection_create(endpoint, options->server, options->server_len,
+				       RXW_RXGK_NEGOTIATION_SERVICE, NULL, &way->connection);
+	if (result < 0)
+		goto fail;
+	return 0;
+fail:
+	way_close(way);
+	return result;
+}
+
+/*
+ * Try the name of the service in the realm of Kerberos' configuration, then in the realm named like
+ * the cell. The first error is reported.
+ */
+static int ask_service(const struct rxw_token_options *options, struct way *way,
+		       const struct rxw_cell_client *client, struct negotiated *n, char *error,
+		       size_t room)
+{
+	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o),
+					       .cell = options->cell,
+					       .ccache = client->where,
+					       .level = options->level};
+	char name[NAME_ROOM], ignored[8];
+	int length, result;
+
+	snprintf(name, sizeof(name), "afs-rxgk/_afs.%s%s%s", options->cell,
+		 options->realm ? "@" : "", options->realm ? options->realm : "");
+	if (options->realm)
+		o.target = name;
+	n->token.size = sizeof(n->token);
+	result = rxw_rxgk_negotiate(way->connection, &o, &n->token, error, room);
+	if (result == -RXW_ENOKEY && !options->realm) {
+		length = snprintf(name, sizeof(name), "afs-rxgk/_afs.%s@%s", options->cell,
+				  options->cell);
+		if (length < 0 || (size_t)length >= sizeof(name))
+			return result;
+		for (char *p = strchr(name, '@'); *p; p++)
+			*p = rxw_ascii_upper(*p);
+		o.target = name;
+		if (rxw_rxgk_negotiate(way->connection, &o, &n->token, ignored, sizeof(ignored)) ==
+		    0) {
+			result = 0;
+			if (room)
+				error[0] = '\0';
+		}
+	}
+	if (result == 0) {
+		n->service = strdup(name);
+		n->client = strdup(client->name);
+		if (!n->service || !n->client)
+			result = rxw_token_say(error, room, "token", -RXW_ENOMEM);
+	}
+	return result;
+}
+
+static void free_negotiated(struct negotiated *result)
+{
+	rxw_rxgk_token_free(&result->token);
+	free(result->client);
+	free(result->service);
+	result->client = result->service = NULL;
+}
+
+/* According to the options (RXW_TOKEN_CACHE, RXW_TOKEN_KEYTAB). Results as of rxw_token_create(). */
+__attribute__((cold)) static int negotiate_token(const struct rxw_token_options *options,
+						 struct negotiated *result, char *error,
+						 size_t room)
+{
+	struct rxw_cell_client client;
+	struct way way;
+	int rc;
+
+	memset(result, 0, sizeof(*result));
+	if (!options->server || !options->server_len)
+		return rxw_token_say(
+			error, room,
+			"an rxgk token requires the address of the cell's negotiation service",
+			-RXW_EINVAL);
+	rc = rxw_cell_client_open(options, &client, error, room);
+	if (rc < 0)
+		return rc;
+	rc = way_open(options, &way);
+	if (rc < 0) {
+		rxw_token_say(error, room, "cannot connect to the negotiation service", rc);
+	} else {
+		rc = ask_service(options, &way, &client, result, error, room);
+		way_close(&way);
+	}
+	rxw_cell_client_close(&client);
+	if (rc < 0)
+		free_negotiated(result);
+	return rc;
+}
 
 /* Constant after its creation; the key is in the security object. */
 struct rxw_token {
@@ -78,18 +225,18 @@ static int take_rxgk(rxw_token *token, const struct rxw_rxgk_token *gk, const ch
 static int from_negotiation(rxw_token *token, const struct rxw_token_options *options, char *error,
 			    size_t room)
 {
-	struct rxw_negotiated *n = rxw_secret_alloc(sizeof(*n));
+	struct negotiated *n = rxw_secret_alloc(sizeof(*n));
 	int result;
 
 	if (!n)
 		return rxw_token_say(error, room, "token", -RXW_ENOMEM);
-	result = rxw_token_negotiate(options, n, error, room);
+	result = negotiate_token(options, n, error, room);
 	if (result == 0) {
 		result = take_rxgk(token, &n->token, n->client, error, room);
 		token->info.client = n->client;
 		token->info.service = n->service;
 		n->client = n->service = NULL;
-		rxw_negotiated_free(n);
+		free_negotiated(n);
 	}
 	rxw_secret_free(n);
 	return result;

@@ -10,8 +10,7 @@
 
 #include <rxwire/error.h>
 
-#include "keys/file.h"
-#include "keys/secret.h"
+#include "keys/keys.h"
 
 const char fuzz_name[] = "keytab";
 const size_t fuzz_max = 1500;

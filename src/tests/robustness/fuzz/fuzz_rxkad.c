@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "rxkad/rxkad_conn.h"
-#include "rxkad/der.h"
 #include "rxkad/ticket.h"
 
 const char fuzz_name[] = "rxkad";

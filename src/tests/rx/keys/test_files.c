@@ -4,8 +4,6 @@
 #include "keys/keys.h"
 #include "tests/rx/base/testing.h"
 
-#include "keys/file.h"
-
 #include <rxwire/error.h>
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "tests/rx/base/testing.h"
 
-#include "keys/secret.h"
+#include "keys/keys.h"
 
 #include <stdbool.h>
 

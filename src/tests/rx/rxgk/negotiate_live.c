@@ -6,7 +6,7 @@
  */
 #include "live.h"
 
-#include "keys/secret.h"
+#include "keys/keys.h"
 #include "rig.h"
 #include "rxgk/negotiate.h"
 

@@ -10,7 +10,7 @@
 
 #include <rxwire/error.h>
 
-#include "keys/secret.h"
+#include "keys/keys.h"
 #include "rxgk/rxgk_conn.h"
 
 #define RIG_NOW (INT64_C(1795228021) * RXW_RXGK_SECOND) /* the hour of the recorded exchanges */

@@ -9,7 +9,6 @@
 #include "keys/keys.h"
 #include "rxkad/rxkad_conn.h"
 #include "rxkad/derive.h"
-#include "rxkad/des.h"
 #include "rxwire/error.h"
 
 /* The time of the recording. */

@@ -7,11 +7,8 @@
 #include <openssl/provider.h>
 
 #include "base/hash.h"
-#include "rxkad/der.h"
-#include "rxkad/derive.h"
-#include "rxkad/des.h"
-#include "rxkad/printed.h"
 #include "rxkad/ticket.h"
+#include "rxkad/derive.h"
 #include "rxwire/error.h"
 
 #define NOW 1795229458
