@@ -14,7 +14,6 @@
 #include "afscp/arguments.h"
 #include "afscp/local.h"
 #include "afscp/lookup.h"
-#include "afscp/pool.h"
 
 /* ---- one file, from the slices that the library lends to its destination ---- */
 

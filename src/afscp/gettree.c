@@ -15,7 +15,6 @@
 #include "program/message.h"
 #include "afscp/local.h"
 #include "afscp/lookup.h"
-#include "afscp/pool.h"
 
 #define NAMES_MAX 1000000 /* in memory at a time, on all levels */
 

@@ -16,20 +16,18 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/lookup.c src/afscp/lookup.h \
 	src/afscp/mix.c src/afscp/mix.h \
 	src/afscp/name_commands.c \
-	src/afscp/pool.c src/afscp/pool.h \
 	src/afscp/put.c src/afscp/put.h \
 	src/afscp/putfile.c \
 	src/afscp/rights.c \
 	src/afscp/run.c src/afscp/run.h
 src_afscp_libafscp_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_afscp_libafscp_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_afscp_libafscp_la_LIBADD = src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la \
-	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 
 bin_PROGRAMS += src/afscp/afscp
 src_afscp_afscp_SOURCES = src/afscp/main.c
 src_afscp_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_afscp_afscp_LDADD = src/afscp/libafscp.la
+src_afscp_afscp_LDADD = src/afscp/libafscp.la src/program/libprogram.la src/afs/librxafs.la \
+	src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
 $(src_afscp_libafscp_la_OBJECTS) $(src_afscp_afscp_OBJECTS): $(afs_headers)
 
 dist_man_MANS += doc/man/afscp.1

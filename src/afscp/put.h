@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "afscp/lookup.h"
-#include "afscp/pool.h"
 
 /* One file to store. */
 struct put_file {

@@ -76,7 +76,7 @@ int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *w
 /* Offer the callback service on the client's endpoint. 0 or a negative result of the library. */
 int afs_client_callbacks(struct afs_client *client);
 
-/* client_watch.c */
+/* watch.c */
 void afs_watch_init(struct afs_client *client);
 void afs_watch_end(struct afs_client *client);
 /* Start the thread that aborts `running` when it makes no progress. 0 or -RXW_ENOMEM. */

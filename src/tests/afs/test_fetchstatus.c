@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/fetchstatus.c: numbers in two halves, usable entries, refused entries. */
+/* Tests of afs/values.c: numbers in two halves, usable entries, refused entries. */
 #include "tests/tools/testing.h"
 
 #include "afs/fetchstatus.h"

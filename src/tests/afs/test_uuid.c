@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/uuid.c: octets and text, both ways, and malformed text. */
+/* Tests of afs/values.c: octets and text, both ways, and malformed text. */
 #include "tests/tools/testing.h"
 
 #include "afs/uuid.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of afs/volname.c. */
+/* Tests of afs/values.c: names of volumes. */
 #include "tests/tools/testing.h"
 
 #include "afs/volname.h"

@@ -3,6 +3,8 @@
 
 tools_test_libs = src/program/libprogram.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(INIH_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
+afscp_test_libs = src/afscp/libafscp.la src/afs/librxafs.la $(tools_test_libs)
+rxperf_test_libs = src/rxperf/librxperf.la src/afs/librxafs.la $(tools_test_libs) -lm
 
 check_tests += src/tests/program/test_address
 src_tests_program_test_address_SOURCES = src/tests/program/test_address.c src/tests/tools/testing.h
@@ -11,7 +13,7 @@ src_tests_program_test_address_LDADD = $(tools_test_libs)
 check_tests += src/tests/rxperf/test_arrivals
 src_tests_rxperf_test_arrivals_SOURCES = src/tests/rxperf/test_arrivals.c src/tests/tools/testing.h
 src_tests_rxperf_test_arrivals_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_rxperf_test_arrivals_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
+src_tests_rxperf_test_arrivals_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_arrivals_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_histogram
@@ -21,7 +23,7 @@ src_tests_program_test_histogram_LDADD = $(tools_test_libs)
 check_tests += src/tests/rxperf/test_latency
 src_tests_rxperf_test_latency_SOURCES = src/tests/rxperf/test_latency.c src/tests/tools/testing.h
 src_tests_rxperf_test_latency_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_rxperf_test_latency_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
+src_tests_rxperf_test_latency_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_latency_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_endpoints
@@ -47,31 +49,31 @@ src_tests_program_test_options_LDADD = $(tools_test_libs)
 check_tests += src/tests/afscp/test_arguments
 src_tests_afscp_test_arguments_SOURCES = src/tests/afscp/test_arguments.c src/tests/tools/testing.h
 src_tests_afscp_test_arguments_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_arguments_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+src_tests_afscp_test_arguments_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_arguments_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_change
 src_tests_afscp_test_change_SOURCES = src/tests/afscp/test_change.c src/tests/tools/testing.h
 src_tests_afscp_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_change_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+src_tests_afscp_test_change_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_change_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_change_error
 src_tests_afscp_test_change_error_SOURCES = src/tests/afscp/test_change_error.c src/tests/tools/testing.h
 src_tests_afscp_test_change_error_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_change_error_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+src_tests_afscp_test_change_error_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_change_error_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_mix
 src_tests_afscp_test_mix_SOURCES = src/tests/afscp/test_mix.c src/tests/tools/testing.h
 src_tests_afscp_test_mix_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_mix_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+src_tests_afscp_test_mix_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_mix_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_mode
 src_tests_afscp_test_mode_SOURCES = src/tests/afscp/test_mode.c src/tests/tools/testing.h
 src_tests_afscp_test_mode_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_mode_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+src_tests_afscp_test_mode_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_mode_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_progress
@@ -87,7 +89,7 @@ src_tests_program_test_report_LDADD = $(tools_test_libs)
 check_tests += src/tests/rxperf/test_serve
 src_tests_rxperf_test_serve_SOURCES = src/tests/rxperf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h
 src_tests_rxperf_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_rxperf_test_serve_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
+src_tests_rxperf_test_serve_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_serve_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_signals
@@ -97,14 +99,14 @@ src_tests_program_test_signals_LDADD = $(tools_test_libs)
 check_tests += src/tests/afscp/test_local
 src_tests_afscp_test_local_SOURCES = src/tests/afscp/test_local.c src/tests/tools/testing.h
 src_tests_afscp_test_local_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_afscp_test_local_LDADD = src/afscp/libafscp.la $(tools_test_libs)
+src_tests_afscp_test_local_LDADD = $(afscp_test_libs)
 src_tests_afscp_test_local_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
 $(src_tests_afscp_test_local_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/rxperf/test_wire
 src_tests_rxperf_test_wire_SOURCES = src/tests/rxperf/test_wire.c src/tests/tools/testing.h
 src_tests_rxperf_test_wire_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_rxperf_test_wire_LDADD = src/rxperf/librxperf.la $(tools_test_libs)
+src_tests_rxperf_test_wire_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_wire_OBJECTS): $(afs_headers)
 
 # Programs with each other on loopback.
