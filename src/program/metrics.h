@@ -30,24 +30,14 @@ struct tools_metrics_options {
 /*
  * Rows of a table of options; AT(OPTIONS.member) is the offset of a member of these in the target.
  */
-#define TOOLS_METRICS_OPTIONS(AT, OPTIONS)                                                    \
-	{.name = "metrics-file",                                                              \
-	 .kind = TOOLS_STRING,                                                                \
-	 .offset = AT(OPTIONS.file),                                                          \
-	 .argument = "FILE",                                                                  \
-	 .help = "write metrics for Prometheus to FILE periodically"},                        \
-		{.name = "metrics-interval",                                                  \
-		 .kind = TOOLS_DURATION,                                                      \
-		 .offset = AT(OPTIONS.interval_ms),                                           \
-		 .argument = "SECONDS",                                                       \
-		 .min = 100,                                                                  \
-		 .max = 86400000,                                                             \
-		 .help = "interval of --metrics-file (15)"},                                  \
-	{                                                                                     \
-		.name = "metrics-socket", .kind = TOOLS_STRING, .offset = AT(OPTIONS.socket), \
-		.argument = "PATH",                                                           \
-		.help = "answer GET /metrics and GET /calls on this Unix socket"              \
-	}
+#define TOOLS_METRICS_OPTIONS(AT, OPTIONS)                                                      \
+	TOOLS_OPTION_AT("metrics-file", 0, TOOLS_STRING, AT(OPTIONS.file), "FILE",              \
+			"write metrics for Prometheus to FILE periodically"),                   \
+		TOOLS_OPTION_AT("metrics-interval", 0, TOOLS_DURATION, AT(OPTIONS.interval_ms), \
+				"SECONDS", "interval of --metrics-file (15)", .min = 100,       \
+				.max = 86400000),                                               \
+		TOOLS_OPTION_AT("metrics-socket", 0, TOOLS_STRING, AT(OPTIONS.socket), "PATH",  \
+				"answer GET /metrics and GET /calls on this Unix socket")
 
 /*
  * Start a thread that provides the metrics of these endpoints and of this process; the list is

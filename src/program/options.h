@@ -45,6 +45,16 @@ struct tools_option {
 	int (*set)(void *target, const char *value, char *allowed, size_t allowed_size);
 };
 
+/* A row of a table of options. `place` is the offset in the target; more initialisers may follow. */
+#define TOOLS_OPTION_AT(option, short_form, type, place, form, text, ...)            \
+	{                                                                            \
+		.name = option, .letter = short_form, .kind = type, .offset = place, \
+		.argument = form, .help = text, __VA_ARGS__                          \
+	}
+/* The same in a program that defines SETTING(member) as offsetof() in its structure. */
+#define TOOLS_OPTION(option, short_form, type, member, form, text, ...) \
+	TOOLS_OPTION_AT(option, short_form, type, SETTING(member), form, text, __VA_ARGS__)
+
 struct tools_program {
 	const char *name;    /* "rxperf"; also its section in configuration files */
 	const char *usage;   /* lines for --help, each ended by a newline */

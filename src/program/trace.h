@@ -21,34 +21,19 @@ struct tools_trace_options {
 /*
  * Rows of a table of options; AT(OPTIONS.member) is the offset of a member of these in the target.
  */
-#define TOOLS_TRACE_OPTIONS(AT, OPTIONS)                                                        \
-	{.name = "trace-dir",                                                                   \
-	 .kind = TOOLS_STRING,                                                                  \
-	 .offset = AT(OPTIONS.dir),                                                             \
-	 .argument = "DIR",                                                                     \
-	 .help = "directory for packet traces (pcapng); must not be "                           \
-	         "writable by others"},                                                         \
-	{.name = "trace-size",                                                                  \
-	 .kind = TOOLS_SIZE,                                                                    \
-	 .offset = AT(OPTIONS.memory),                                                          \
-	 .argument = "BYTES",                                                                   \
-	 .min = 64 << 10,                                                                       \
-	 .max = 1 << 30,                                                                        \
-	 .help = "trace memory for each port (4M)"},                                            \
-	{.name = "trace-snap",                                                                  \
-	 .kind = TOOLS_UINT,                                                                    \
-	 .offset = AT(OPTIONS.snap),                                                            \
-	 .argument = "BYTES",                                                                   \
-	 .min = 28,                                                                             \
-	 .max = 65535,                                                                          \
-	 .help = "bytes to keep of each datagram (352)"}
+#define TOOLS_TRACE_OPTIONS(AT, OPTIONS)                                                         \
+	TOOLS_OPTION_AT("trace-dir", 0, TOOLS_STRING, AT(OPTIONS.dir), "DIR",                    \
+			"directory for packet traces (pcapng); must not be writable by others"), \
+		TOOLS_OPTION_AT("trace-size", 0, TOOLS_SIZE, AT(OPTIONS.memory), "BYTES",        \
+				"trace memory for each port (4M)", .min = 64 << 10,              \
+				.max = 1 << 30),                                                 \
+		TOOLS_OPTION_AT("trace-snap", 0, TOOLS_UINT, AT(OPTIONS.snap), "BYTES",          \
+				"bytes to keep of each datagram (352)", .min = 28, .max = 65535)
 
-#define TOOLS_TRACE_OPTIONS_OF_SERVERS(AT, OPTIONS)                                             \
-	TOOLS_TRACE_OPTIONS(AT, OPTIONS),                                                       \
-	{.name = "trace-start",                                                                 \
-	 .kind = TOOLS_FLAG,                                                                    \
-	 .offset = AT(OPTIONS.start),                                                           \
-	 .help = "with --trace-dir: start at once, not with the first SIGUSR2"}
+#define TOOLS_TRACE_OPTIONS_OF_SERVERS(AT, OPTIONS)                                    \
+	TOOLS_TRACE_OPTIONS(AT, OPTIONS),                                              \
+		TOOLS_OPTION_AT("trace-start", 0, TOOLS_FLAG, AT(OPTIONS.start), NULL, \
+				"with --trace-dir: start at once, not with the first SIGUSR2")
 
 /*
  * Check that the directory exists and that no other user may write to it; it may belong to another

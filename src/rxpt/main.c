@@ -7,27 +7,17 @@
 #include "program/message.h"
 #include "rxpt/pt.h"
 
-#define AT(field) .offset = offsetof(struct pt, field)
+#define SETTING(member) offsetof(struct pt, member)
 static const struct tools_option options[] = {
-	{.name = "store",
-	 .letter = 'S',
-	 .kind = TOOLS_STRING,
-	 AT(store),
-	 .argument = "DIR|FILE",
-	 .help = "the directory of protection.db, or the file; required"},
-	{.name = "id",
-	 .kind = TOOLS_STRING,
-	 AT(id),
-	 .argument = "N",
-	 .help = "adduser, addgroup: this id instead of the next one"},
-	{.name = "owner",
-	 .kind = TOOLS_STRING,
-	 AT(owner),
-	 .argument = "NAME",
-	 .help = "addgroup: the owner, a user or group; default: system:administrators"},
-	{.name = "users", .kind = TOOLS_FLAG, AT(users), .help = "list: only users"},
-	{.name = "groups", .kind = TOOLS_FLAG, AT(groups), .help = "list: only groups"},
-	{.name = "json", .kind = TOOLS_FLAG, AT(json), .help = "show entries as one JSON object"},
+	TOOLS_OPTION("store", 'S', TOOLS_STRING, store, "DIR|FILE",
+		     "the directory of protection.db, or the file; required"),
+	TOOLS_OPTION("id", 0, TOOLS_STRING, id, "N",
+		     "adduser, addgroup: this id instead of the next one"),
+	TOOLS_OPTION("owner", 0, TOOLS_STRING, owner, "NAME",
+		     "addgroup: the owner, a user or group; default: system:administrators"),
+	TOOLS_OPTION("users", 0, TOOLS_FLAG, users, NULL, "list: only users"),
+	TOOLS_OPTION("groups", 0, TOOLS_FLAG, groups, NULL, "list: only groups"),
+	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL, "show entries as one JSON object"),
 };
 
 static const struct tools_program program = {

@@ -19,26 +19,23 @@ struct settings {
 	uint64_t interval_ms, count, timeout_ms, most;
 };
 
-#define AT(field) .offset = offsetof(struct settings, field)
+#define SETTING(member) offsetof(struct settings, member)
 static const struct tools_option options[] = {
-	{.name = "socket", .letter = 's', .kind = TOOLS_LIST, AT(sockets), .argument = "PATH",
-	 .help = "metrics socket of a program on this host; may be repeated"},
-	{.name = "live", .letter = 'l', .kind = TOOLS_FLAG, AT(live),
-	 .help = "update a display on the terminal, with rates"},
-	{.name = "json", .letter = 'j', .kind = TOOLS_FLAG, AT(json), .help = "print JSON"},
-	{.name = "all", .letter = 'a', .kind = TOOLS_FLAG, AT(all),
-	 .help = "also show connections without a call"},
-	{.name = "interval", .letter = 'i', .kind = TOOLS_DURATION, AT(interval_ms),
-	 .argument = "SECONDS", .help = "interval between updates with --live (2)", .min = 100,
-	 .max = 3600000},
-	{.name = "count", .letter = 'n', .kind = TOOLS_UINT, AT(count), .argument = "N",
-	 .help = "exit from --live after N updates (never)", .max = 1000000},
-	{.name = "most", .letter = 'm', .kind = TOOLS_UINT, AT(most), .argument = "N",
-	 .help = "connections and peers to query per endpoint (200)", .max = 1000000},
-	{.name = "timeout", .letter = 't', .kind = TOOLS_DURATION, AT(timeout_ms),
-	 .argument = "SECONDS",
-	 .help = "wait for an answer; doubled for each of three retries (0.5)", .min = 1,
-	 .max = 60000},
+	TOOLS_OPTION("socket", 's', TOOLS_LIST, sockets, "PATH",
+		     "metrics socket of a program on this host; may be repeated"),
+	TOOLS_OPTION("live", 'l', TOOLS_FLAG, live, NULL,
+		     "update a display on the terminal, with rates"),
+	TOOLS_OPTION("json", 'j', TOOLS_FLAG, json, NULL, "print JSON"),
+	TOOLS_OPTION("all", 'a', TOOLS_FLAG, all, NULL, "also show connections without a call"),
+	TOOLS_OPTION("interval", 'i', TOOLS_DURATION, interval_ms, "SECONDS",
+		     "interval between updates with --live (2)", .min = 100, .max = 3600000),
+	TOOLS_OPTION("count", 'n', TOOLS_UINT, count, "N",
+		     "exit from --live after N updates (never)", .max = 1000000),
+	TOOLS_OPTION("most", 'm', TOOLS_UINT, most, "N",
+		     "connections and peers to query per endpoint (200)", .max = 1000000),
+	TOOLS_OPTION("timeout", 't', TOOLS_DURATION, timeout_ms, "SECONDS",
+		     "wait for an answer; doubled for each of three retries (0.5)", .min = 1,
+		     .max = 60000),
 };
 
 static const struct tools_program program = {
