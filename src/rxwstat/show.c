@@ -66,83 +66,56 @@ static void put_count(json_t *object, const char *key, uint64_t value)
 	json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
+#define N(value) (json_int_t)(value)
+
+static json_t *call_json(const struct rxw_debug_conn *c, int i)
+{
+	return json_pack("{s:I, s:s, s:s, s:I, s:I}", "number", N(c->call[i]), "state",
+			 stat_states[c->call_state[i] < 6 ? c->call_state[i] : 0], "mode",
+			 stat_modes[c->call_mode[i] < 5 ? c->call_mode[i] : 0], "flags",
+			 N(c->call_flags[i]), "queues", N(c->call_other[i]));
+}
+
 static json_t *conn_json(const struct rxw_debug_conn *c)
 {
-	json_t *object = json_object(), *calls = json_array();
 	char text[TOOLS_ADDRESS_TEXT];
 
-	json_object_set_new(object, "peer",
-			    json_string(stat_host_text(c->host, c->port, text, sizeof(text))));
-	json_object_set_new(object, "role", json_string(c->type ? "server" : "client"));
-	put_count(object, "epoch", c->epoch);
-	put_count(object, "cid", c->cid);
-	put_count(object, "serial", c->serial);
-	json_object_set_new(object, "error", json_integer(c->error));
-	put_count(object, "flags", c->flags);
-	put_count(object, "security_index", c->security);
-	json_object_set_new(object, "security", json_string(class_name(c)));
-	put_count(object, "security_level", c->sec_level);
-	put_count(object, "security_flags", c->sec_flags);
-	put_count(object, "security_expires", c->sec_expires);
-	put_count(object, "mtu", c->nat_mtu);
-	put_count(object, "packets_received", c->sec_packets_received);
-	put_count(object, "packets_sent", c->sec_packets_sent);
-	put_count(object, "bytes_received", c->sec_bytes_received);
-	put_count(object, "bytes_sent", c->sec_bytes_sent);
-	for (int i = 0; i < 4; i++) {
-		json_t *call = json_object();
-
-		put_count(call, "number", c->call[i]);
-		json_object_set_new(
-			call, "state",
-			json_string(stat_states[c->call_state[i] < 6 ? c->call_state[i] : 0]));
-		json_object_set_new(
-			call, "mode",
-			json_string(stat_modes[c->call_mode[i] < 5 ? c->call_mode[i] : 0]));
-		put_count(call, "flags", c->call_flags[i]);
-		put_count(call, "queues", c->call_other[i]);
-		json_array_append_new(calls, call);
-	}
-	json_object_set_new(object, "calls", calls);
-	return object;
+	return json_pack(
+		"{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[o, o, o, o]}",
+		"peer", stat_host_text(c->host, c->port, text, sizeof(text)), "role",
+		c->type ? "server" : "client", "epoch", N(c->epoch), "cid", N(c->cid), "serial",
+		N(c->serial), "error", N(c->error), "flags", N(c->flags), "security_index",
+		N(c->security), "security", class_name(c), "security_level", N(c->sec_level),
+		"security_flags", N(c->sec_flags), "security_expires", N(c->sec_expires), "mtu",
+		N(c->nat_mtu), "packets_received", N(c->sec_packets_received), "packets_sent",
+		N(c->sec_packets_sent), "bytes_received", N(c->sec_bytes_received), "bytes_sent",
+		N(c->sec_bytes_sent), "calls", call_json(c, 0), call_json(c, 1), call_json(c, 2),
+		call_json(c, 3));
 }
 
 static json_t *peer_json(const struct rxw_debug_peer *p)
 {
-	json_t *object = json_object();
 	char text[TOOLS_ADDRESS_TEXT];
 
-	json_object_set_new(object, "peer",
-			    json_string(stat_host_text(p->host, p->port, text, sizeof(text))));
-	json_object_set_new(object, "rtt_ms", json_real(p->rtt / 8.0));
-	json_object_set_new(object, "rtt_dev_ms", json_real(p->rtt_dev / 4.0));
-	put_count(object, "window", p->cwind);
-	put_count(object, "mtu", p->mtu);
-	put_count(object, "mtu_max", p->max_mtu);
-	put_count(object, "mtu_interface", p->if_mtu);
-	put_count(object, "packets_sent", p->sent);
-	put_count(object, "packets_sent_again", p->resent);
-	put_count(object, "bytes_sent", p->bytes_sent);
-	put_count(object, "bytes_received", p->bytes_received);
-	put_count(object, "references", p->refs);
-	return object;
+	return json_pack("{s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "peer",
+			 stat_host_text(p->host, p->port, text, sizeof(text)), "rtt_ms",
+			 p->rtt / 8.0, "rtt_dev_ms", p->rtt_dev / 4.0, "window", N(p->cwind), "mtu",
+			 N(p->mtu), "mtu_max", N(p->max_mtu), "mtu_interface", N(p->if_mtu),
+			 "packets_sent", N(p->sent), "packets_sent_again", N(p->resent),
+			 "bytes_sent", N(p->bytes_sent), "bytes_received", N(p->bytes_received),
+			 "references", N(p->refs));
 }
 
 static json_t *basic_json(const struct stat_view *v)
 {
-	json_t *object = json_object();
 	char letter[2] = {v->letter, 0};
 
-	json_object_set_new(object, "layout",
-			    json_string(v->letter > ' ' && v->letter <= '~' ? letter : "?"));
-	put_count(object, "calls_executed", v->basic.calls_executed);
-	put_count(object, "calls_waiting", v->basic.waiting);
-	put_count(object, "calls_waited", v->basic.waited);
-	put_count(object, "threads_idle", v->basic.idle_threads);
-	put_count(object, "packets", v->basic.packets);
-	put_count(object, "packets_free", v->basic.free_packets);
-	put_count(object, "packet_reclaims", v->basic.reclaims);
-	return object;
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "layout",
+			 v->letter > ' ' && v->letter <= '~' ? letter : "?", "calls_executed",
+			 N(v->basic.calls_executed), "calls_waiting", N(v->basic.waiting),
+			 "calls_waited", N(v->basic.waited), "threads_idle",
+			 N(v->basic.idle_threads), "packets", N(v->basic.packets), "packets_free",
+			 N(v->basic.free_packets), "packet_reclaims", N(v->basic.reclaims));
 }
 
 static json_t *rx_json(const struct rxw_debug_rxstats *rx)
