@@ -9,9 +9,8 @@
 
 #include "admin/private.h"
 #include "afs/afs-common.h"
+#include "afs/rights.h"
 #include "protection/protection.h"
-
-#define ADMIN_RIGHTS_TEXT 16
 
 /* Without a database these exist nevertheless. */
 static const struct {
@@ -103,64 +102,6 @@ static const char *admin_name(const struct admin_names *names, int32_t id, char 
 	return text;
 }
 
-/* -- rights -- */
-
-#define FIRST_OF_SITE 0x01000000u /* "A": the first one whose meaning the site decides */
-
-static const struct {
-	char letter;
-	uint32_t bit;
-} letters[] = {
-	{'r', STORE_READ},	   {'l', STORE_LOOKUP},	      {'i', STORE_INSERT},
-	{'d', STORE_DELETE},	   {'w', STORE_WRITE},	      {'k', STORE_LOCK},
-	{'a', STORE_ADMIN},	   {'A', FIRST_OF_SITE},      {'B', FIRST_OF_SITE << 1},
-	{'C', FIRST_OF_SITE << 2}, {'D', FIRST_OF_SITE << 3}, {'E', FIRST_OF_SITE << 4},
-	{'F', FIRST_OF_SITE << 5}, {'G', FIRST_OF_SITE << 6}, {'H', FIRST_OF_SITE << 7},
-};
-#define LETTERS (sizeof(letters) / sizeof(letters[0]))
-
-/* "rl", "read", "none": 0 or -1. */
-static int admin_rights_parse(const char *text, uint32_t *rights)
-{
-	static const struct {
-		const char *word;
-		uint32_t rights;
-	} words[] = {
-		{"none", 0},
-		{"read", STORE_READ | STORE_LOOKUP},
-		{"write", STORE_ALL & ~STORE_ADMIN},
-		{"all", STORE_ALL},
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcmp(words[i].word, text)) {
-			*rights = words[i].rights;
-			return 0;
-		}
-	*rights = 0;
-	for (const char *at = text; *at; at++) {
-		size_t i = 0;
-
-		while (i < LETTERS && letters[i].letter != *at)
-			i++;
-		if (i == LETTERS)
-			return -1;
-		*rights |= letters[i].bit;
-	}
-	return *text ? 0 : -1;
-}
-
-static const char *admin_rights_text(uint32_t rights, char text[ADMIN_RIGHTS_TEXT])
-{
-	char *to = text;
-
-	for (size_t i = 0; i < LETTERS; i++)
-		if (rights & letters[i].bit)
-			*to++ = letters[i].letter;
-	*to = 0;
-	return text;
-}
-
 /* -- access lists -- */
 
 /* The entry for `id` becomes `rights`; 0 removes it. 0 or -E2BIG. */
@@ -203,7 +144,7 @@ static int change_entry(struct admin_run *run, const struct admin_names *names,
 		return admin_fail(run, 2, "%s", message);
 	name = json_string_value(json_object_get(object, "name"));
 	text = json_string_value(json_object_get(object, "rights"));
-	if (admin_rights_parse(text, &rights))
+	if (afs_rights_parse(text, &rights))
 		return admin_fail(
 			run, 2,
 			"rights \"%.100s\": use letters of rlidwka and A to H, or one of read, "
@@ -284,14 +225,15 @@ static json_t *entries_json(const struct admin_names *names, const struct store_
 			    unsigned count)
 {
 	json_t *list = json_array();
-	char name[64], rights[ADMIN_RIGHTS_TEXT];
+	char name[64], rights[AFS_ACL_RIGHTS];
 
 	for (unsigned i = 0; i < count; i++)
-		json_array_append_new(list,
-				      json_pack("{s:o, s:i, s:s}", "name",
-						admin_show(admin_name(names, entry[i].id, name)),
-						"id", (int)entry[i].id, "rights",
-						admin_rights_text(entry[i].rights, rights)));
+		json_array_append_new(
+			list,
+			json_pack("{s:o, s:i, s:s}", "name",
+				  admin_show(admin_name(names, entry[i].id, name)), "id",
+				  (int)entry[i].id, "rights",
+				  entry[i].rights ? afs_rights_text(entry[i].rights, rights) : ""));
 	return list;
 }
 

@@ -36,7 +36,7 @@ BUILT_SOURCES += $(afs_headers)
 
 afs_sources = \
 	src/afs/dir.c src/afs/dir.h src/afs/dirformat.h \
-	src/afs/fetchstatus.h src/afs/numbers.h src/afs/uuid.h src/afs/values.c src/afs/volname.h
+	src/afs/fetchstatus.h src/afs/numbers.h src/afs/rights.h src/afs/uuid.h src/afs/values.c src/afs/volname.h
 
 # The client side.
 afs_sources += \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of the interfaces: AFSFetchStatus, UUIDs of servers and clients, names of volumes. */
+/* Values of the interfaces: AFSFetchStatus, UUIDs of servers and clients, names of volumes, rights. */
 #include <stdio.h>
 #include <string.h>
 
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
+#include "afs/rights.h"
 #include "afs/uuid.h"
 #include "afs/volname.h"
 
@@ -107,4 +108,60 @@ bool afs_volume_name_valid(const char *name)
 bool afs_volume_name_has_room(const char *name)
 {
 	return afs_volume_name_valid(name) && strlen(name) <= AFS_VOLUME_NAME_LONGEST;
+}
+
+/* -- rights -- */
+
+#define FIRST_OF_SITE 0x01000000u /* the right "A" */
+#define LETTERS_MAX   15
+
+static const struct {
+	char letter;
+	uint32_t bit;
+} rights_by_letter[LETTERS_MAX] = {
+	{'r', AFS_RIGHT_READ},	     {'l', AFS_RIGHT_LOOKUP},	{'i', AFS_RIGHT_INSERT},
+	{'d', AFS_RIGHT_DELETE},     {'w', AFS_RIGHT_WRITE},	{'k', AFS_RIGHT_LOCK},
+	{'a', AFS_RIGHT_ADMINISTER}, {'A', FIRST_OF_SITE},	{'B', FIRST_OF_SITE << 1},
+	{'C', FIRST_OF_SITE << 2},   {'D', FIRST_OF_SITE << 3}, {'E', FIRST_OF_SITE << 4},
+	{'F', FIRST_OF_SITE << 5},   {'G', FIRST_OF_SITE << 6}, {'H', FIRST_OF_SITE << 7},
+};
+
+int afs_rights_parse(const char *text, uint32_t *rights)
+{
+	static const struct {
+		const char *word, *letters;
+	} words[] = {{"none", ""}, {"read", "rl"}, {"write", "rlidwk"}, {"all", "rlidwka"}};
+	uint32_t sum = 0;
+
+	if (*text == 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(text, words[i].word) == 0) {
+			text = words[i].letters;
+			break;
+		}
+	for (; *text; text++) {
+		int i = 0;
+
+		while (i < LETTERS_MAX && rights_by_letter[i].letter != *text)
+			i++;
+		if (i == LETTERS_MAX)
+			return -1;
+		sum |= rights_by_letter[i].bit;
+	}
+	*rights = sum;
+	return 0;
+}
+
+const char *afs_rights_text(uint32_t rights, char text[AFS_ACL_RIGHTS])
+{
+	size_t n = 0;
+
+	for (int i = 0; i < LETTERS_MAX; i++)
+		if (rights & rights_by_letter[i].bit)
+			text[n++] = rights_by_letter[i].letter;
+	text[n] = 0;
+	if (n == 0)
+		strcpy(text, "none");
+	return text;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "afs/client/client.h"
+#include "afs/rights.h"
 
 /*
  * Each function is one blocking call to the file server, within the client's time limit. `what`
@@ -69,7 +70,6 @@ int afs_client_lock(struct afs_client *client, const AFSFid *fid, enum afs_lock 
 
 #define AFS_ACL_ENTRIES 20  /* of both lists together */
 #define AFS_ACL_NAME	128 /* bytes of a name, with its NUL */
-#define AFS_ACL_RIGHTS	20  /* room for the letters of all rights */
 
 struct afs_acl {
 	struct afs_acl_entry {
@@ -90,13 +90,5 @@ int afs_acl_text(const struct afs_acl *acl, char *text, size_t size);
  * name is empty, too long, or has control characters or blanks.
  */
 int afs_acl_set(struct afs_acl *acl, const char *name, bool negative, uint32_t rights);
-
-/*
- * Rights from letters ("rlidwka", "A" to "H") or from one of the words read (rl), write (rlidwk), all
- * (rlidwka) and none. 0, or -1.
- */
-int afs_rights_parse(const char *text, uint32_t *rights);
-/* Letters in the usual order, or "none". Returns text. */
-const char *afs_rights_text(uint32_t rights, char text[AFS_ACL_RIGHTS]);
 
 #endif
