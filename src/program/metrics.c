@@ -70,7 +70,7 @@ struct tools_metrics {
 };
 
 /* Resident memory in bytes; 0: not known. */
-static unsigned long long resident(void)
+static unsigned long long read_resident(void)
 {
 	unsigned long long pages = 0, ignored;
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -153,13 +153,13 @@ static char *process_text(double started)
 		    "process_resident_memory_bytes %llu\n",
 		    (double)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) +
 			    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6,
-		    started, open_files(), (unsigned long long)files.rlim_cur, resident()) < 0)
+		    started, open_files(), (unsigned long long)files.rlim_cur, read_resident()) < 0)
 		return NULL;
 	return text;
 }
 
 /* Concatenate the texts and free them. NULL: no memory, or one of them is NULL. */
-static char *join(char *parts[], size_t count, size_t *length)
+static char *join_parts(char *parts[], size_t count, size_t *length)
 {
 	char *all = NULL;
 	bool whole = true;
@@ -182,7 +182,7 @@ static char *join(char *parts[], size_t count, size_t *length)
 }
 
 /* Make a new text, unless the latest one is recent enough. False: no memory. */
-static bool refresh(struct tools_metrics *m, uint64_t now)
+static bool refresh_metrics(struct tools_metrics *m, uint64_t now)
 {
 	char *parts[3] = {NULL, NULL, NULL}, *all;
 	size_t length;
@@ -193,7 +193,7 @@ static bool refresh(struct tools_metrics *m, uint64_t now)
 		parts[0] = NULL;
 	parts[1] = m->options.more ? m->options.more(m->options.arg) : strdup("");
 	parts[2] = process_text(m->started);
-	all = join(parts, 3, &length);
+	all = join_parts(parts, 3, &length);
 	if (!all)
 		return false;
 	free(m->text);
@@ -263,7 +263,7 @@ static int replace_file(struct tools_metrics *m)
 
 static void write_file(struct tools_metrics *m, uint64_t now)
 {
-	bool bad = !refresh(m, now) || replace_file(m) < 0;
+	bool bad = !refresh_metrics(m, now) || replace_file(m) < 0;
 
 	if (bad && !m->complained)
 		tools_error("cannot write --metrics-file %s: %s; will retry", m->file,
@@ -347,8 +347,8 @@ static struct client *accept_client(struct tools_metrics *m, uint64_t now)
 #define TEXT "text/plain; version=0.0.4; charset=utf-8"
 
 /* Store the answer, to be sent in parts. */
-static bool answer(struct client *c, const char *status, const char *type, const char *body,
-		   size_t length)
+static bool answer_client(struct client *c, const char *status, const char *type, const char *body,
+			  size_t length)
 {
 	char head[256];
 	int n = snprintf(head, sizeof(head),
@@ -365,12 +365,12 @@ static bool answer(struct client *c, const char *status, const char *type, const
 	return true;
 }
 
-static bool plain(struct client *c, const char *status)
+static bool answer_plainly(struct client *c, const char *status)
 {
 	char body[64];
 	int n = snprintf(body, sizeof(body), "%s\n", status);
 
-	return answer(c, status, TEXT, body, (size_t)n);
+	return answer_client(c, status, TEXT, body, (size_t)n);
 }
 
 /* Whether the request is complete: it ends with an empty line. */
@@ -391,13 +391,13 @@ static bool asks_for(const struct client *c, const char *path)
 static bool answer_request(struct tools_metrics *m, struct client *c, uint64_t now)
 {
 	if (c->got < 4 || memcmp(c->request, "GET ", 4) != 0)
-		return plain(c, "405 Method Not Allowed");
+		return answer_plainly(c, "405 Method Not Allowed");
 	if (asks_for(c, "/calls"))
 		return refresh_calls(m, now) &&
-		       answer(c, "200 OK", "application/json", m->calls, m->calls_length);
+		       answer_client(c, "200 OK", "application/json", m->calls, m->calls_length);
 	if (!asks_for(c, "/metrics"))
-		return plain(c, "404 Not Found");
-	return refresh(m, now) && answer(c, "200 OK", TEXT, m->text, m->text_length);
+		return answer_plainly(c, "404 Not Found");
+	return refresh_metrics(m, now) && answer_client(c, "200 OK", TEXT, m->text, m->text_length);
 }
 
 /* Read the available bytes of the request. False: close the connection. */
@@ -412,7 +412,8 @@ static bool read_request(struct tools_metrics *m, struct client *c, uint64_t now
 	c->got += (size_t)n;
 	if (complete(c))
 		return answer_request(m, c, now);
-	return c->got < sizeof(c->request) || plain(c, "431 Request Header Fields Too Large");
+	return c->got < sizeof(c->request) ||
+	       answer_plainly(c, "431 Request Header Fields Too Large");
 }
 
 /* Send as much of the answer as possible. False: all of it is sent, or the peer is gone. */
@@ -429,7 +430,7 @@ static bool write_answer(struct client *c)
 	return false;
 }
 
-static void serve(struct tools_metrics *m, struct client *c, short events, uint64_t now)
+static void serve_client(struct tools_metrics *m, struct client *c, short events, uint64_t now)
 {
 	bool stay = true;
 
@@ -447,7 +448,7 @@ static void accept_clients(struct tools_metrics *m, uint64_t now)
 	struct client *c;
 
 	for (unsigned i = 0; i < BACKLOG && (c = accept_client(m, now)); i++)
-		serve(m, c, POLLIN, now);
+		serve_client(m, c, POLLIN, now);
 }
 
 /* ---- the thread ---- */
@@ -468,7 +469,7 @@ static int wait_time(const struct tools_metrics *m, uint64_t now, uint64_t due)
 	return until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
 }
 
-static void *run(void *arg)
+static void *run_metrics(void *arg)
 {
 	struct tools_metrics *m = arg;
 	uint64_t interval = m->options.interval_ms * NS_PER_MS, due = monotonic_ns();
@@ -498,7 +499,7 @@ static void *run(void *arg)
 		now = monotonic_ns();
 		for (size_t i = 0; i < CLIENTS; i++)
 			if (m->client[i].fd >= 0)
-				serve(m, &m->client[i], n > 0 ? p[i + 2].revents : 0, now);
+				serve_client(m, &m->client[i], n > 0 ? p[i + 2].revents : 0, now);
 		if (n > 0 && p[1].revents)
 			accept_clients(m, now);
 	}
@@ -553,7 +554,7 @@ static int open_socket(struct tools_metrics *m)
 	return listen(m->listener, BACKLOG);
 }
 
-static void release(struct tools_metrics *m)
+static void free_metrics(struct tools_metrics *m)
 {
 	for (size_t i = 0; i < CLIENTS; i++)
 		if (m->client[i].fd >= 0)
@@ -580,15 +581,15 @@ static int start_thread(struct tools_metrics *m)
 	int rc;
 
 	block_foreign_signals(&before);
-	rc = pthread_create(&m->thread, NULL, run, m);
+	rc = pthread_create(&m->thread, NULL, run_metrics, m);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = rc;
 	return rc ? -1 : 0;
 }
 
 /* The first file is written here, so that a wrong name is reported at once. */
-static int begin(struct tools_metrics *m, rxw_endpoint *const *endpoints, size_t count,
-		 const char **what)
+static int begin_serving(struct tools_metrics *m, rxw_endpoint *const *endpoints, size_t count,
+			 const char **what)
 {
 	*what = "--metrics-socket";
 	if (m->options.socket && open_socket(m) < 0)
@@ -603,7 +604,7 @@ static int begin(struct tools_metrics *m, rxw_endpoint *const *endpoints, size_t
 	if (m->options.file) {
 		m->file = strdup(m->options.file);
 		if (!m->file || asprintf(&m->temporary, "%s.tmp", m->file) < 0 ||
-		    !refresh(m, monotonic_ns()) || replace_file(m) < 0)
+		    !refresh_metrics(m, monotonic_ns()) || replace_file(m) < 0)
 			return -1;
 	}
 	*what = "threads";
@@ -632,13 +633,13 @@ int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoin
 	m->started = start_time();
 	for (size_t i = 0; i < CLIENTS; i++)
 		m->client[i].fd = -1;
-	if (begin(m, endpoints, count, &what) < 0) {
+	if (begin_serving(m, endpoints, count, &what) < 0) {
 		snprintf(message, size, "%s%s%s: %s", what, *what == '-' ? " " : "",
 			 strcmp(what, "--metrics-file") == 0	 ? options->file
 			 : strcmp(what, "--metrics-socket") == 0 ? options->socket
 								 : "",
 			 strerror(errno));
-		release(m);
+		free_metrics(m);
 		return -1;
 	}
 	*metrics = m;
@@ -657,5 +658,5 @@ void tools_metrics_stop(struct tools_metrics *m)
 		m->text = NULL;
 		write_file(m, monotonic_ns());
 	}
-	release(m);
+	free_metrics(m);
 }
