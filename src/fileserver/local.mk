@@ -22,7 +22,9 @@ fileserver_sources += \
 	src/fileserver/audit/audit.c src/fileserver/audit/audit.h src/fileserver/audit/line.c \
 	src/fileserver/audit/line.h
 fileserver_sources += \
-	src/fileserver/io/flow.c src/fileserver/io/io.h src/fileserver/io/chunk.h src/fileserver/io/readers.c src/fileserver/io/stream.c \
+	src/fileserver/io/chunk.h src/fileserver/io/fairrate.c src/fileserver/io/fairrate.h src/fileserver/io/flow.c \
+	src/fileserver/io/io.h src/fileserver/io/readers.c src/fileserver/io/saturation.c src/fileserver/io/saturation.h \
+	src/fileserver/io/stream.c \
 	src/fileserver/io/task.c src/fileserver/io/timeline.c
 fileserver_sources += \
 	src/fileserver/service/fs.h \

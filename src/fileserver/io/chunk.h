@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "fileserver/io/io.h"
+#include "fileserver/io/saturation.h"
 
 #define DEPTH_MAX 8
 
@@ -15,6 +16,7 @@ struct caller {
 	struct fsd_pool_caller base; /* each flow has entered */
 	size_t memory;		     /* bytes of the buffers of its flows */
 	unsigned active;	     /* flows that read ahead, or would */
+	struct fsd_crowd_caller crowd; /* of `saturation` */
 };
 
 /* For whom reads are done: the part of a flow that readers know. */
@@ -50,6 +52,7 @@ struct fsd_readers {
 	unsigned processors;	       /* constant */
 	size_t memory;		       /* constant: bytes of all buffers */
 	uint64_t stall_ns;    /* constant: a flow without a change for so long is stalled */
+	struct fsd_saturation saturation; /* has a lock of its own */
 	pthread_mutex_t lock; /* covers everything below, and `done` and `result` of chunks */
 	unsigned flows;	      /* in progress */
 	size_t used;	      /* bytes of their buffers */

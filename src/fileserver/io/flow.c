@@ -35,6 +35,7 @@
 struct fsd_flow {
 	struct asker base;
 	struct fsd_job job; /* a thread that may wait runs it, on behalf of one that must not */
+	struct fsd_turn turn;
 	struct fsd_stream *stream;
 	void (*done)(struct fsd_source *source, int result);
 	uint64_t offset, left;
@@ -441,12 +442,33 @@ static ssize_t send_chunk(struct fsd_flow *flow)
 
 /* -- flows -- */
 
+/*
+ * The address has had its part: others are first. There has to be room, or the client would not be seen to be slow, or
+ * gone.
+ */
+static ssize_t await_turn(struct fsd_flow *flow)
+{
+	struct fsd_stream *stream = flow->stream;
+	struct iovec iov;
+	unsigned count = 1;
+	ssize_t room = stream->ops->reserve(stream, (size_t)flow->left, &iov, &count);
+
+	if (room <= 0)
+		return room == -EAGAIN ? -EAGAIN : FSD_LOST;
+	if (stream->ops->commit(stream, 0) < 0)
+		return FSD_LOST;
+	drop_spare(flow);
+	return fsd_turn_wait(&flow->base.readers->saturation, &flow->turn) ? -EAGAIN : 1;
+}
+
 /* The next step. Positive: go on; -EAGAIN: nothing can be done now. */
 static ssize_t take_step(struct fsd_flow *flow)
 {
 	ssize_t n;
 	int rc;
 
+	if (!fsd_turn_has(&flow->base.readers->saturation, &flow->turn))
+		return await_turn(flow);
 	if (flow->count) {
 		if (flow->ahead)
 			post_chunks(flow);
@@ -470,14 +492,16 @@ static bool discard_chunks(struct fsd_flow *flow)
 	return flow->count == 0;
 }
 
-static void leave_caller(struct asker *asker)
+static void leave_caller(struct fsd_flow *flow)
 {
-	struct fsd_readers *readers = asker->readers;
+	struct fsd_readers *readers = flow->base.readers;
+	struct caller *caller = flow->base.caller;
 
+	fsd_turn_end(&readers->saturation, &flow->turn, &caller->base.share.key);
 	pthread_mutex_lock(&readers->lock);
 	readers->flows--;
 	pthread_mutex_unlock(&readers->lock);
-	fsd_pool_leave(readers->pool, &asker->caller->base);
+	fsd_pool_leave(readers->pool, &caller->base);
 }
 
 /* On a thread that may wait: the source closes its file, and others may hold what it needs. */
@@ -490,7 +514,7 @@ static void end_flow(struct fsd_flow *flow)
 	readers->stats.bytes_cached += flow->cached;
 	flow->base.caller->active -= flow->active;
 	pthread_mutex_unlock(&readers->lock);
-	leave_caller(&flow->base);
+	leave_caller(flow);
 	flow->done(flow->base.source, flow->result); /* no callback runs from now on */
 	free(flow);
 }
@@ -515,8 +539,11 @@ static bool run_round(struct fsd_flow *flow, bool receives, unsigned *seen)
 	uint64_t begin = flow->offset;
 
 	while (!flow->base.over) {
+		uint64_t before = flow->offset;
 		ssize_t n = flow->left ? take_step(flow) : 0;
 
+		fsd_turn_charge(&flow->base.readers->saturation, &flow->turn,
+				flow->offset - before);
 		if (n == -EAGAIN)
 			return true;
 		if (n <= 0) {
@@ -566,20 +593,44 @@ static void visit_flow(void *arg)
 {
 	struct fsd_flow *flow = arg;
 
+	fsd_saturation_notice(&flow->base.readers->saturation);
 	if (atomic_fetch_add(&flow->base.visits, 1) == 0)
 		run_flow(flow, true);
 }
 
-/* False: no memory, or no thread. */
-static bool enter_caller(struct asker *asker, const struct fsd_share_key *key)
+/* Its turn has come. This thread runs it, and leaves it to one that receives. */
+static void resume_flow(struct fsd_turn *turn)
 {
-	struct fsd_readers *readers = asker->readers;
+	struct fsd_flow *flow =
+		(struct fsd_flow *)(void *)((char *)turn - offsetof(struct fsd_flow, turn));
+	unsigned seen = 1, visits;
 
-	asker->caller = (struct caller *)fsd_pool_enter(readers->pool, key);
+	while (flow->stream->ops->again(flow->stream) >= 0) {
+		visits = atomic_fetch_sub(&flow->base.visits, seen);
+		assert(visits >= seen);
+		if (visits == seen)
+			return;
+		seen = visits - seen; /* they came before the visit that is asked for next */
+	}
+	fsd_pool_post(flow->base.readers->pool, &flow->job);
+}
+
+/* False: no memory, or no thread. */
+static bool enter_caller(struct fsd_flow *flow, const struct fsd_share_key *key)
+{
+	struct fsd_readers *readers = flow->base.readers;
+	struct caller *caller = (struct caller *)fsd_pool_enter(readers->pool, key);
+
+	if (!caller)
+		return false;
+	flow->base.caller = caller;
+	flow->turn = (struct fsd_turn){
+		.caller = &caller->crowd, .resume = resume_flow, .visits = &flow->base.visits};
+	fsd_turn_begin(&readers->saturation, &flow->turn, key);
 	pthread_mutex_lock(&readers->lock);
-	readers->flows += asker->caller != NULL;
+	readers->flows++;
 	pthread_mutex_unlock(&readers->lock);
-	return asker->caller != NULL;
+	return true;
 }
 
 int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
@@ -599,14 +650,14 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 	flow->offset = flow->waited = offset;
 	flow->left = length;
 	atomic_store(&flow->base.visits, 1);
-	if (!enter_caller(&flow->base, &stream->caller)) {
+	if (!enter_caller(flow, &stream->caller)) {
 		free(flow);
 		return -ENOMEM;
 	}
 	flow->job = (struct fsd_job){
 		.caller = &flow->base.caller->base, .run = run_flow_job, .urgent = true};
 	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, flow) < 0) {
-		leave_caller(&flow->base);
+		leave_caller(flow);
 		free(flow);
 		return -ENOMEM;
 	}

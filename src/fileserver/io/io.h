@@ -97,6 +97,7 @@ struct fsd_reader_stats {
 	uint64_t bytes_ahead;  /* read ahead */
 	uint64_t reads_ahead;
 	uint64_t waits; /* times that a flow had to wait for the end of a read */
+	uint64_t turns; /* times that a flow waited while others had their turn (saturation.h) */
 	size_t memory;	/* bytes of the buffers that count, now */
 	unsigned threads;
 };

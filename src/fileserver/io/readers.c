@@ -93,7 +93,8 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 		return NULL;
 	readers->pool =
 		fsd_pool_create(threads ? threads : 1, cpus_allowed(), sizeof(struct caller));
-	if (!readers->pool) {
+	if (!readers->pool || !fsd_saturation_init(&readers->saturation)) {
+		fsd_pool_destroy(readers->pool);
 		free(readers);
 		return NULL;
 	}
@@ -110,6 +111,7 @@ void fsd_readers_stop(struct fsd_readers *readers)
 {
 	if (!readers)
 		return;
+	fsd_saturation_fini(&readers->saturation);
 	fsd_pool_destroy(readers->pool);
 	pthread_mutex_destroy(&readers->lock);
 	free(readers);
@@ -121,5 +123,6 @@ void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *sta
 	*stats = readers->stats;
 	stats->memory = readers->used;
 	pthread_mutex_unlock(&readers->lock);
+	stats->turns = fsd_saturation_waits(&readers->saturation);
 	stats->threads = fsd_pool_threads(readers->pool, NULL);
 }

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rate that an address has at least while the server is saturated. */
+#include "fileserver/io/fairrate.h"
+
+#include <assert.h>
+
+#include "common/clock.h"
+
+#define BURST	     ((uint64_t)256 << 10) /* bytes that an address may be ahead of the clock */
+#define BURST_MS     4			   /* or what the clock counts in that time */
+#define BURSTS	     4 /* most debt: what was sent while there was time left is forgotten soon */
+#define FORGOTTEN    ((uint64_t)1 << 40)
+#define FIRST_PERIOD (20 * (uint64_t)NS_PER_MS)
+#define PERIOD	     (200 * (uint64_t)NS_PER_MS)
+/* Of the clock's rate, in 1/256 of the mean: a fluctuation of an address that gets the mean does not make it wait. */
+#define TIMES_LEAST  320u
+#define TIMES_MOST   (256u << 14)
+#define AHEAD_MS     4				/* of the clock, when the server has time left */
+#define LONGEST_LOOK (20 * (uint64_t)NS_PER_MS) /* the thread that looks may be late */
+#define IDLE_WEIGHT  16				/* looks */
+#define IDLE_MOST    (65536u / 5 * 4)
+
+/* Debts of an earlier time are forgotten. */
+void fair_rate_begin(struct fair_rate *rate, uint64_t now)
+{
+	*rate = (struct fair_rate){.clock = rate->clock + FORGOTTEN,
+				   .times = TIMES_LEAST,
+				   .now = now,
+				   .began_ns = now,
+				   .period = rate->period + 1};
+}
+
+/* What the clock counts in a ms. */
+static uint64_t count_of_ms(const struct fair_rate *rate)
+{
+	return rate->mean * rate->times / 256;
+}
+
+static uint64_t burst_of(const struct fair_rate *rate)
+{
+	uint64_t some = BURST_MS * count_of_ms(rate);
+
+	return some > BURST ? some : BURST;
+}
+
+/* Addresses that have sent nothing for a period do not count. */
+static void end_period(struct fair_rate *rate, uint64_t now)
+{
+	uint64_t took = now - rate->began_ns;
+
+	if (took < (rate->mean ? PERIOD : FIRST_PERIOD) || !rate->senders)
+		return;
+	rate->mean = rate->sent / rate->senders * NS_PER_MS / took;
+	rate->senders_before = rate->senders;
+	rate->senders = 0;
+	rate->sent = 0;
+	rate->began_ns = now;
+	rate->period++;
+}
+
+/* The server has time left although flows wait: the clock goes ahead, and faster from now on. */
+static void speed_up(struct fair_rate *rate)
+{
+	rate->clock += AHEAD_MS * count_of_ms(rate);
+	rate->times += rate->times / 4;
+	if (rate->times > TIMES_MOST)
+		rate->times = TIMES_MOST;
+}
+
+static void slow_down(struct fair_rate *rate)
+{
+	rate->times -= rate->times / 50;
+	if (rate->times < TIMES_LEAST)
+		rate->times = TIMES_LEAST;
+}
+
+bool fair_rate_look(struct fair_rate *rate, bool idle, bool waiting, uint64_t now)
+{
+	uint64_t took = now - rate->now;
+
+	assert(now >= rate->now && rate->times >= TIMES_LEAST);
+	rate->now = now;
+	if (took > LONGEST_LOOK)
+		took = LONGEST_LOOK;
+	rate->clock += count_of_ms(rate) * took / NS_PER_MS;
+	rate->idle += (idle ? 65536u / IDLE_WEIGHT : 0) - rate->idle / IDLE_WEIGHT;
+	end_period(rate, now);
+	if (idle && waiting)
+		speed_up(rate);
+	else
+		slow_down(rate);
+	return rate->idle <= IDLE_MOST;
+}
+
+static void settle_account(const struct fair_rate *rate, struct fair_account *account)
+{
+	uint64_t passed = rate->clock - account->seen;
+
+	assert(account->seen <= rate->clock);
+	account->debt -= passed < account->debt ? passed : account->debt;
+	account->seen = rate->clock;
+}
+
+uint64_t fair_rate_permits(const struct fair_rate *rate, struct fair_account *account)
+{
+	uint64_t burst = burst_of(rate);
+
+	/* The only sender waits for nobody. */
+	if (!rate->mean || (rate->senders < 2 && rate->senders_before < 2))
+		return UINT64_MAX;
+	settle_account(rate, account);
+	return account->debt < burst ? burst - account->debt : 0;
+}
+
+void fair_rate_charge(struct fair_rate *rate, struct fair_account *account, uint64_t bytes)
+{
+	uint64_t most = BURSTS * burst_of(rate);
+
+	settle_account(rate, account);
+	account->debt = account->debt + bytes < most ? account->debt + bytes : most;
+	rate->sent += bytes;
+	rate->senders += account->period != rate->period;
+	account->period = rate->period;
+	assert(rate->senders > 0);
+}
