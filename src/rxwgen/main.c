@@ -42,7 +42,8 @@ static const char usage[] =
 	"PROCEDURE.PARAMETER\n  -w           report an unbounded array in an argument as a "
 	"warning, not an error\n  -W           warn if a parameter inherits its direction from "
 	"another procedure\n  -n           send ENOSPC and EDQUOT unchanged\n  -u           "
-	"generate plain stubs and warn\n  --copy       generate xdrcopy_T(), deep copies of values\n\n  --help       "
+	"generate plain stubs and warn\n  --copy       generate xdrcopy_T(), deep copies of values\n  --pool       also generate stubs for "
+	"pools of connections\n\n  --help       "
 	"show this text\n  --version    show the version\nAccepted and without effect, for old "
 	"makefiles: -A -k -d -z\n";
 
@@ -190,6 +191,9 @@ static int read_value_option(struct command *command, int option, const char **o
 	case 1004:
 		options->copies = true;
 		return -1;
+	case 1005:
+		options->pools = true;
+		return -1;
 	default:
 		fputs("See rxwgen --help\n", stderr);
 		return 2;
@@ -269,9 +273,13 @@ static int name_output_files(struct command *command, const char *output)
 static int read_command(struct command *command, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"help", no_argument, NULL, 1000}, {"version", no_argument, NULL, 1001},
-		{"json", no_argument, NULL, 1002}, {"python", no_argument, NULL, 1003},
-		{"copy", no_argument, NULL, 1004}, {NULL, 0, NULL, 0},
+		{"help", no_argument, NULL, 1000},
+		{"version", no_argument, NULL, 1001},
+		{"json", no_argument, NULL, 1002},
+		{"python", no_argument, NULL, 1003},
+		{"copy", no_argument, NULL, 1004},
+		{"pool", no_argument, NULL, 1005},
+		{NULL, 0, NULL, 0},
 	};
 	struct xg_options *options = &command->options;
 	const char *output = NULL;

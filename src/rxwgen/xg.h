@@ -57,6 +57,7 @@ struct xg_options {
 	bool statistics;	    /* -x */
 	bool no_errno_swap;	    /* -n */
 	bool copies;		    /* --copy */
+	bool pools;		    /* --pool */
 	const char *prefix;	    /* -P; "" if not given */
 	uint32_t request_max;	    /* -R; 1048576 if not given */
 	bool tables_only;	    /* -y: the XDR output has only the name tables */

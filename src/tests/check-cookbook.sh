@@ -46,7 +46,7 @@ awk -v to="$dir/pieces/" '
 	END { exit n < 3 }' "$top/doc/choosing.md" || fail "doc/choosing.md has fewer pieces of C than it had"
 
 cp "$top/examples/kv/kv.xg" "$dir" || exit 99
-(cd "$dir" && "$build/src/rxwgen/rxwgen" -b -x kv.xg) || exit 99
+(cd "$dir" && "$build/src/rxwgen/rxwgen" -b -x --pool kv.xg) || exit 99
 san=
 case $SANITIZERS in no | '') ;; *) san=-fsanitize=$SANITIZERS ;; esac
 

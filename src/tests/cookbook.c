@@ -16,7 +16,6 @@
 
 /* -- the recipes ------------------------------------------------------------------------------ */
 
-struct pool;
 typedef void (*stat_done_fn)(void *arg, int32_t code, const kv_entry *entry);
 
 int32_t stat_within(rxw_connection *connection, unsigned limit_ms, const char *key,
@@ -27,10 +26,11 @@ int32_t work_for(rxw_call *call, unsigned steps);
 int32_t wait_for(rxw_call *call, int fd);
 int32_t stat_retrying(rxw_endpoint *endpoint, const struct sockaddr *server, socklen_t length,
 		      const char *key, kv_entry *entry);
-void pool_close(struct pool *pool);
-int pool_open(struct pool *pool, rxw_endpoint *endpoint, const struct sockaddr *server,
-	      socklen_t length, uint16_t service, rxw_security *security);
-rxw_connection *pool_next(struct pool *pool);
+int open_pool(rxw_endpoint *endpoint, const struct sockaddr *server, socklen_t length,
+	      rxw_connpool **pool);
+void *look_up(void *arg);
+int add_queued(rxw_endpoint *endpoint, rxw_queue *queue);
+int serve_arrivals(rxw_queue *queue, struct KV_service *service, int timeout_ms);
 int stat_async(rxw_connection *connection, const char *key, stat_done_fn done, void *arg);
 struct list;
 struct job;
@@ -163,24 +163,73 @@ static void retry(void)
 	CHECK(stat_retrying(client, to, length, "none", &entry) == KV_NOTFOUND);
 }
 
-static void pooled(void)
+/* The members that the recipe has. */
+struct lookup {
+	rxw_connpool *pool;
+	const char *key;
+	int32_t code;
+	uint64_t size;
+};
+
+static rxw_connpool *pool_to(const struct sockaddr_storage *to)
 {
-	struct pool *pool = calloc(1, 4096); /* the recipe chooses its size */
-	rxw_connection *first;
-	unsigned others = 0;
+	rxw_connpool *pool;
 
-	CHECK(pool &&
-	      !pool_open(pool, client, (const struct sockaddr *)&server, length, KV_SERVICE, NULL));
-	first = pool_next(pool);
-	for (unsigned i = 0; i < 16; i++) {
-		rxw_connection *connection = pool_next(pool);
+	CHECK(!open_pool(client, (const struct sockaddr *)to, length, &pool));
+	return pool;
+}
 
-		others += connection != first;
-		CHECK(KV_Remove(connection, "x") == 0);
+static void look_up_in_parallel(rxw_connpool *pool)
+{
+	struct lookup lookups[40];
+	pthread_t threads[40];
+
+	for (unsigned i = 0; i < 40; i++) {
+		lookups[i] = (struct lookup){.pool = pool, .key = i % 4 ? "quick" : "none"};
+		CHECK(!pthread_create(&threads[i], NULL, look_up, &lookups[i]));
 	}
-	CHECK(others == 14); /* each of the eight is printed twice */
-	pool_close(pool);
-	free(pool);
+	for (unsigned i = 0; i < 40; i++) {
+		pthread_join(threads[i], NULL);
+		CHECK(lookups[i].code == (i % 4 ? 0 : KV_NOTFOUND));
+		CHECK(lookups[i].size == (i % 4 ? 5 : 0));
+	}
+	rxw_connpool_release(pool);
+}
+
+static void *serve_forty(void *queue)
+{
+	for (int served = 0; served < 40;) {
+		int count = serve_arrivals(queue, &plain, 30000);
+
+		CHECK(count > 0);
+		served += count;
+	}
+	return NULL;
+}
+
+/* The same calls, served by a thread of the program. */
+static void served_by_queue(rxw_engine *engine)
+{
+	struct sockaddr_in loopback = {.sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options at = {.size = sizeof(at), .server = 1};
+	struct sockaddr_storage there;
+	socklen_t size = sizeof(there);
+	rxw_endpoint *endpoint;
+	rxw_queue *queue;
+	pthread_t serving;
+
+	at.address = (struct sockaddr *)&loopback;
+	at.address_len = sizeof(loopback);
+	CHECK(!rxw_queue_create(engine, NULL, &queue));
+	CHECK(!rxw_endpoint_create(engine, &at, &endpoint));
+	CHECK(!add_queued(endpoint, queue));
+	CHECK(!rxw_endpoint_address(endpoint, &there, &size));
+	CHECK(!pthread_create(&serving, NULL, serve_forty, queue));
+	look_up_in_parallel(pool_to(&there));
+	pthread_join(serving, NULL);
+	CHECK(!rxw_endpoint_destroy(endpoint));
+	CHECK(!rxw_queue_destroy(queue));
 }
 
 struct answer {
@@ -369,7 +418,8 @@ int main(int argc, char **argv)
 	deadline(connection, "slow");
 	deadline(connection, "idle");
 	retry();
-	pooled();
+	look_up_in_parallel(pool_to(&server));
+	served_by_queue(engine);
 	asynchronous(connection);
 	from_one_thread(engine);
 	CHECK(!rxw_connection_create(client, (struct sockaddr *)&server, length, LATER_SERVICE,

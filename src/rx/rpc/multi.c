@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One procedure on many connections at a time.
+ * One procedure on many connections or pools at a time.
  *
  * A callback, on any thread, reports that a call has a reply; the thread that asks for the next
- * step begins the calls and reads the replies. A connection has four channels. Members that find
- * none free wait in their group, which holds the members of one connection, until another member of
- * it ends. A connection may therefore be given any number of times.
+ * step begins the calls and reads the replies. A target, which is a connection or a pool, has a
+ * limited number of channels. Members that find none free wait in their group, which holds the
+ * members of one target, until another member of it ends. A target may therefore be given any
+ * number of times.
  */
 #include <pthread.h>
 
@@ -32,7 +33,7 @@ struct group;
 struct member {
 	struct rxw_rpc_multi *multi;
 	struct group *group;
-	rxw_connection *connection;
+	void *target; /* rxw_connection, or rxw_connpool if the multi is `pooled` */
 	rxw_call *call;
 	enum state state;
 	unsigned next;	/* next waiting member of the group; NONE = the last */
@@ -42,7 +43,7 @@ struct member {
 	bool event;	/* is readable; lock */
 };
 
-/* The members of one connection, at the index of the first one. */
+/* The members of one target, at the index of the first one. */
 struct group {
 	unsigned first, last; /* waiting members; NONE = empty */
 	unsigned open;	      /* current calls of its members */
@@ -59,6 +60,7 @@ struct group {
  */
 struct rxw_rpc_multi {
 	unsigned count, over;
+	bool pooled;	      /* targets are pools; fixed */
 	unsigned deadline_ms; /* of each call; fixed */
 	unsigned fresh;	 /* first member that was never tried */
 	unsigned groups; /* list of groups to retry */
@@ -72,17 +74,17 @@ struct rxw_rpc_multi {
 
 /* -- setting up ----------------------------------------------------------------------------- */
 
-static int by_connection(const void *a, const void *b)
+static int by_target(const void *a, const void *b)
 {
 	const struct member *const *x = (const struct member *const *)a;
 	const struct member *const *y = (const struct member *const *)b;
 
-	if ((*x)->connection != (*y)->connection)
-		return (uintptr_t)(*x)->connection < (uintptr_t)(*y)->connection ? -1 : 1;
+	if ((*x)->target != (*y)->target)
+		return (uintptr_t)(*x)->target < (uintptr_t)(*y)->target ? -1 : 1;
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Members of one connection share the group of the first of them. */
+/* Members of one target share the group of the first of them. */
 static bool make_groups(struct rxw_rpc_multi *m)
 {
 	struct member **sorted = (struct member **)calloc(m->count + 1, sizeof(struct member *));
@@ -92,9 +94,9 @@ static bool make_groups(struct rxw_rpc_multi *m)
 		return false;
 	for (unsigned i = 0; i < m->count; i++)
 		sorted[i] = &m->member[i];
-	qsort(sorted, m->count, sizeof(struct member *), by_connection);
+	qsort(sorted, m->count, sizeof(struct member *), by_target);
 	for (unsigned i = 0; i < m->count; i++) {
-		if (!i || sorted[i]->connection != sorted[i - 1]->connection)
+		if (!i || sorted[i]->target != sorted[i - 1]->target)
 			group = &m->group[sorted[i] - m->member];
 		sorted[i]->group = group;
 	}
@@ -102,13 +104,14 @@ static bool make_groups(struct rxw_rpc_multi *m)
 	return true;
 }
 
-struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count,
-					   const struct rxw_call_options *options)
+/* `targets` is an array of pointers to `count` connections or pools. */
+static struct rxw_rpc_multi *create_multi(const void *targets, unsigned count, bool pooled,
+					  const struct rxw_call_options *options)
 {
 	struct rxw_rpc_multi *m;
 	size_t bytes;
 
-	if (count >= NONE || (count && !connections) ||
+	if (count >= NONE || (count && !targets) ||
 	    __builtin_mul_overflow((size_t)count, sizeof(m->member[0]), &bytes) ||
 	    __builtin_add_overflow(bytes, sizeof(*m), &bytes))
 		return NULL;
@@ -116,12 +119,14 @@ struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, u
 	if (!m)
 		return NULL;
 	m->count = count;
+	m->pooled = pooled;
 	m->deadline_ms = options ? options->deadline_ms : 0;
 	m->head = m->tail = m->groups = NONE;
 	m->group = (struct group *)calloc((size_t)count + 1, sizeof(*m->group));
 	for (unsigned i = 0; i < count && m->group; i++) {
 		m->member[i].multi = m;
-		m->member[i].connection = connections[i];
+		m->member[i].target = pooled ? (void *)((rxw_connpool *const *)targets)[i]
+					     : (void *)((rxw_connection *const *)targets)[i];
 		m->group[i].first = m->group[i].last = NONE;
 	}
 	if (!m->group || !make_groups(m) || monotonic_cond_init(&m->cond)) {
@@ -131,6 +136,18 @@ struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, u
 	}
 	pthread_mutex_init(&m->lock, NULL);
 	return m;
+}
+
+struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count,
+					   const struct rxw_call_options *options)
+{
+	return create_multi(connections, count, false, options);
+}
+
+struct rxw_rpc_multi *rxw_rpc_multi_create_pool(rxw_connpool *const *pools, unsigned count,
+						const struct rxw_call_options *options)
+{
+	return create_multi(pools, count, true, options);
 }
 
 void rxw_rpc_multi_destroy(struct rxw_rpc_multi *multi)
@@ -211,7 +228,8 @@ static int begin_member(struct rxw_rpc_multi *m, unsigned index)
 					   .callback = on_member_event,
 					   .arg = me,
 					   .deadline_ms = m->deadline_ms};
-	int r = rxw_call_try_begin(me->connection, &options, &me->call, &m->code);
+	int r = m->pooled ? rxw_connpool_try_begin(me->target, &options, &me->call, &m->code)
+			  : rxw_call_try_begin(me->target, &options, &me->call, &m->code);
 
 	if (!r) {
 		me->state = OPEN;
@@ -224,7 +242,9 @@ static int begin_member(struct rxw_rpc_multi *m, unsigned index)
 /* Calls of others hold the channels of a group: whether its waiting members have waited too long. */
 static bool is_late(const struct rxw_rpc_multi *m, struct group *g)
 {
-	uint64_t hard = rxw_connection_hard_timeout(m->member[g->first].connection);
+	void *target = m->member[g->first].target;
+	uint64_t hard =
+		m->pooled ? rxw_connpool_hard_timeout(target) : rxw_connection_hard_timeout(target);
 	uint64_t most = m->deadline_ms * UINT64_C(1000000), now = monotonic_ns();
 
 	if (!most || (hard && hard < most))
@@ -245,7 +265,7 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 	while (m->fresh < m->count) {
 		unsigned i = m->fresh++;
 
-		/* Others of its connection are waiting: queue it after them. */
+		/* Others of its target are waiting: queue it after them. */
 		r = m->member[i].group->first == NONE ? begin_member(m, i) : -RXW_EAGAIN;
 		if (r == -RXW_EAGAIN) {
 			wait_in_group(m, i);
@@ -272,10 +292,7 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 			}
 			return r ? r : 1;
 		}
-		/*
-		 * The end of its own calls is reported; that of other calls on the connection is
-		 * not.
-		 */
+		/* The end of its own calls is reported; that of other calls on the target is not. */
 		if (g->open) {
 			*link = g->next;
 			g->listed = false;
@@ -329,7 +346,10 @@ static bool refuse_one(struct rxw_rpc_multi *m, unsigned *index)
 /* A callback forked this process: the replies arrive in the parent. */
 static bool is_inherited(const struct rxw_rpc_multi *m)
 {
-	return m->count && rxw_connection_is_inherited(m->member[0].connection);
+	if (!m->count)
+		return false;
+	return m->pooled ? rxw_connpool_is_inherited(m->member[0].target)
+			 : rxw_connection_is_inherited(m->member[0].target);
 }
 
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,

@@ -69,23 +69,42 @@ int32_t rxw_rpc_refusal(int result, int32_t code)
 	}
 }
 
-int32_t rxw_rpc_begin(rxw_connection *connection, const struct rxw_call_options *options,
-		      rxw_call **call)
+/* 0, or why a stub must not begin a call, since it waits for the reply. */
+static int check_stub_waits(const struct rxw_call_options *options, rxw_call **call)
 {
-	int32_t code = 0;
-	int r;
-
-	/* A stub waits for its reply. */
 	if (call)
 		*call = NULL;
 	if (options && (options->flags & RXW_CALL_NONBLOCK))
-		r = -RXW_EINVAL;
-	else if (rxw_must_not_wait())
-		r = -RXW_EDEADLK;
-	else
+		return -RXW_EINVAL;
+	return rxw_must_not_wait() ? -RXW_EDEADLK : 0;
+}
+
+static int32_t note_beginning(int result, int32_t code)
+{
+	latest_origin = result ? RXW_ORIGIN_LOCAL : RXW_ORIGIN_NONE;
+	return result ? rxw_rpc_refusal(result, code) : 0;
+}
+
+int32_t rxw_rpc_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		      rxw_call **call)
+{
+	int r = check_stub_waits(options, call);
+	int32_t code = 0;
+
+	if (!r)
 		r = rxw_call_try_begin(connection, options, call, &code);
-	latest_origin = r ? RXW_ORIGIN_LOCAL : RXW_ORIGIN_NONE;
-	return r ? rxw_rpc_refusal(r, code) : 0;
+	return note_beginning(r, code);
+}
+
+int32_t rxw_rpc_begin_pool(rxw_connpool *pool, const struct rxw_call_options *options,
+			   rxw_call **call)
+{
+	int r = check_stub_waits(options, call);
+	int32_t code = 0;
+
+	if (!r)
+		r = rxw_connpool_try_begin(pool, options, call, &code);
+	return note_beginning(r, code);
 }
 
 int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface *interface,

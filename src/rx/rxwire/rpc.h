@@ -50,6 +50,13 @@ RXW_MUST_USE
 rxw_code rxw_rpc_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		       rxw_call **call);
 /*
+ * Like rxw_rpc_begin(), on any connection of a pool with a free channel; waits for one if all are
+ * busy. The code is that of rxw_connpool_abort() if it has ended the wait. Any thread.
+ */
+RXW_MUST_USE
+rxw_code rxw_rpc_begin_pool(rxw_connpool *pool, const struct rxw_call_options *options,
+			    rxw_call **call);
+/*
  * End a call and free it, and report it to the observer of the endpoint. `code` is the result of
  * the stub so far. Returns the error of the call if it has one, otherwise `code`. If the interface
  * says so, 108 and 109 of the server become ENOSPC and EDQUOT. Any thread.

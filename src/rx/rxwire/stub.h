@@ -55,7 +55,7 @@ void rxw_rpc_reader(struct rxw_rpc_stream *s, rxw_call *call, enum rxw_rpc_readi
  */
 void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
 
-/* -- one procedure on many connections --------------------------------------------------------- */
+/* -- one procedure on many connections or pools ------------------------------------------------ */
 
 /*
  * One procedure on many connections. Replies are returned in order of arrival. One thread at a
@@ -78,6 +78,10 @@ enum rxw_rpc_step {
 RXW_MUST_USE
 struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count,
 					   const struct rxw_call_options *options);
+/* The same on pools: each call takes a channel of any connection of its pool. */
+RXW_MUST_USE
+struct rxw_rpc_multi *rxw_rpc_multi_create_pool(rxw_connpool *const *pools, unsigned count,
+						const struct rxw_call_options *options);
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
 				     rxw_code *code);
 void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, rxw_code code);

@@ -180,16 +180,12 @@ static bool clears_in_two_lines(const struct xg_proc *proc)
 	return false;
 }
 
-static void emit_blocking_stub(struct emit *e, const struct xg_proc *proc)
+/* From the result of the beginning, the variable `code`, to the return. */
+static void emit_blocking_body(struct emit *e, const struct xg_proc *proc)
 {
 	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
 	const char *name = emit_proc_name(e, proc);
 
-	emit_line(e, "%s", emit_client_head(e, proc, true));
-	emit_open(e, "{");
-	emit_line(e, "rxw_call *%s;", call);
-	emit_line(e, "int32_t %s = rxw_rpc_begin(%s, %s, &%s);", code,
-		  emit_local(e, proc, "connection"), emit_local(e, proc, "options"), call);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (proc->params[i].direction == XG_INOUT)
 			emit_saved_copy(e, proc, &proc->params[i], true);
@@ -229,11 +225,55 @@ static void emit_blocking_stub(struct emit *e, const struct xg_proc *proc)
 	}
 	emit_line(e, "return %s;", code);
 	emit_close(e, "}");
-	emit_blank(e);
-	emit_line(e, "%s", emit_client_head(e, proc, false));
+}
+
+/* The head of X_opt or X_pool, and the beginning of its call. */
+static void emit_beginning(struct emit *e, const struct xg_proc *proc, enum emit_variant variant)
+{
+	bool pool = variant == EMIT_POOL;
+
+	emit_line(e, "%s", emit_client_head(e, proc, variant));
 	emit_open(e, "{");
-	emit_line(e, "return %s_opt(%s, NULL%s);", name, emit_local(e, proc, "connection"),
-		  emit_arguments(e, proc, EMIT_CLIENT));
+	emit_line(e, "rxw_call *%s;", emit_local(e, proc, "call"));
+	emit_line(e, "int32_t %s = rxw_rpc_begin%s(%s, %s, &%s);", emit_local(e, proc, "code"),
+		  pool ? "_pool" : "", emit_local(e, proc, pool ? "pool" : "connection"),
+		  emit_local(e, proc, "options"), emit_local(e, proc, "call"));
+}
+
+/* X_opt and X_pool share a function, run_X. */
+static void emit_shared_stubs(struct emit *e, const struct xg_proc *proc)
+{
+	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
+	const char *name = emit_proc_name(e, proc);
+
+	emit_line(e, "static int32_t run_%s(rxw_call *%s, int32_t %s%s)", name, call, code,
+		  emit_params(e, proc, EMIT_CLIENT));
+	emit_open(e, "{");
+	emit_blocking_body(e, proc);
+	emit_blank(e);
+	for (int variant = EMIT_OPT; variant <= EMIT_POOL; variant++) {
+		emit_beginning(e, proc, (enum emit_variant)variant);
+		emit_blank(e);
+		emit_line(e, "return run_%s(%s, %s%s);", name, call, code,
+			  emit_arguments(e, proc, EMIT_CLIENT));
+		emit_close(e, "}");
+		emit_blank(e);
+	}
+}
+
+static void emit_blocking_stub(struct emit *e, const struct xg_proc *proc)
+{
+	if (e->options->pools) {
+		emit_shared_stubs(e, proc);
+	} else {
+		emit_beginning(e, proc, EMIT_OPT);
+		emit_blocking_body(e, proc);
+		emit_blank(e);
+	}
+	emit_line(e, "%s", emit_client_head(e, proc, EMIT_PLAIN));
+	emit_open(e, "{");
+	emit_line(e, "return %s_opt(%s, NULL%s);", emit_proc_name(e, proc),
+		  emit_local(e, proc, "connection"), emit_arguments(e, proc, EMIT_CLIENT));
 	emit_close(e, "}");
 }
 
@@ -328,31 +368,80 @@ static void emit_multi_loop(struct emit *e, const struct xg_proc *proc)
 	emit_close(e, "}");
 }
 
+/* The variables of the loop, which the caller declares among others. */
+static void emit_multi_variables(struct emit *e, const struct xg_proc *proc)
+{
+	emit_line(e, "rxw_call *%s;", emit_local(e, proc, "call"));
+	emit_line(e, "unsigned %s;", emit_local(e, proc, "index"));
+	emit_line(e, "int32_t %s;", emit_local(e, proc, "code"));
+	emit_blank(e);
+}
+
+static void emit_multi_end(struct emit *e, const struct xg_proc *proc)
+{
+	emit_multi_loop(e, proc);
+	emit_line(e, "rxw_rpc_multi_destroy(%s);", emit_local(e, proc, "multi"));
+	emit_line(e, "return 0;");
+	emit_close(e, "}");
+	emit_blank(e);
+}
+
+static void emit_multi_check(struct emit *e, const struct xg_proc *proc, const char *targets)
+{
+	emit_open(e, "if (!%s || (!%s && %s))", emit_local(e, proc, "reply"), targets,
+		  emit_local(e, proc, "count"));
+	emit_line(e, "return -RXW_EINVAL;");
+	e->depth--;
+}
+
+/* multi_X_opt and multi_X_pool share a function, collect_X. */
+static void emit_shared_multi(struct emit *e, const struct xg_proc *proc)
+{
+	const char *multi = emit_local(e, proc, "multi"), *name = emit_proc_name(e, proc);
+	const char *reply = emit_local(e, proc, "reply"), *arg = emit_local(e, proc, "arg");
+
+	emit_line(e, "static int collect_%s(struct rxw_rpc_multi *%s%s, %s_reply_fn %s, void *%s)",
+		  name, multi, emit_params(e, proc, EMIT_MULTI), name, reply, arg);
+	emit_open(e, "{");
+	emit_multi_variables(e, proc);
+	emit_check(e, multi, "return -RXW_ENOMEM;");
+	emit_multi_end(e, proc);
+	for (int variant = EMIT_OPT; variant <= EMIT_POOL; variant++) {
+		bool pool = variant == EMIT_POOL;
+		const char *targets = emit_local(e, proc, pool ? "pools" : "connections");
+
+		emit_line(e, "%s", emit_multi_head(e, proc, (enum emit_variant)variant));
+		emit_open(e, "{");
+		emit_multi_check(e, proc, targets);
+		emit_line(e, "return collect_%s(rxw_rpc_multi_create%s(%s, %s, %s)%s, %s, %s);",
+			  name, pool ? "_pool" : "", targets, emit_local(e, proc, "count"),
+			  emit_local(e, proc, "options"), emit_arguments(e, proc, EMIT_MULTI),
+			  reply, arg);
+		emit_close(e, "}");
+		emit_blank(e);
+	}
+}
+
 static void emit_multi(struct emit *e, const struct xg_proc *proc)
 {
 	const char *multi = emit_local(e, proc, "multi");
 	const char *connections = emit_local(e, proc, "connections");
 	const char *count = emit_local(e, proc, "count");
 
-	emit_line(e, "%s", emit_multi_head(e, proc, true));
-	emit_open(e, "{");
-	emit_line(e, "struct rxw_rpc_multi *%s;", multi);
-	emit_line(e, "rxw_call *%s;", emit_local(e, proc, "call"));
-	emit_line(e, "unsigned %s;", emit_local(e, proc, "index"));
-	emit_line(e, "int32_t %s;", emit_local(e, proc, "code"));
-	emit_blank(e);
-	emit_open(e, "if (!%s || (!%s && %s))", emit_local(e, proc, "reply"), connections, count);
-	emit_line(e, "return -RXW_EINVAL;");
-	e->depth--;
-	emit_line(e, "%s = rxw_rpc_multi_create(%s, %s, %s);", multi, connections, count,
-		  emit_local(e, proc, "options"));
-	emit_check(e, multi, "return -RXW_ENOMEM;");
-	emit_multi_loop(e, proc);
-	emit_line(e, "rxw_rpc_multi_destroy(%s);", multi);
-	emit_line(e, "return 0;");
-	emit_close(e, "}");
-	emit_blank(e);
-	emit_line(e, "%s", emit_multi_head(e, proc, false));
+	if (e->options->pools) {
+		emit_shared_multi(e, proc);
+	} else {
+		emit_line(e, "%s", emit_multi_head(e, proc, EMIT_OPT));
+		emit_open(e, "{");
+		emit_line(e, "struct rxw_rpc_multi *%s;", multi);
+		emit_multi_variables(e, proc);
+		emit_multi_check(e, proc, connections);
+		emit_line(e, "%s = rxw_rpc_multi_create(%s, %s, %s);", multi, connections, count,
+			  emit_local(e, proc, "options"));
+		emit_check(e, multi, "return -RXW_ENOMEM;");
+		emit_multi_end(e, proc);
+	}
+	emit_line(e, "%s", emit_multi_head(e, proc, EMIT_PLAIN));
 	emit_open(e, "{");
 	emit_line(e, "return multi_%s_opt(%s, %s, NULL%s, %s, %s);", emit_proc_name(e, proc),
 		  connections, count, emit_arguments(e, proc, EMIT_MULTI),

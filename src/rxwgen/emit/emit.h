@@ -125,15 +125,20 @@ void emit_free_param(struct emit *e, const struct xg_param *param, const char *v
 void emit_clear_param(struct emit *e, const struct xg_param *param, const char *value);
 void emit_zero_param(struct emit *e, const struct xg_param *param, const char *value);
 /*
- * Heads of client functions: "int32_t KV_List(rxw_connection *connection, ...)". `options`: of
- * the variant with call options, KV_List_opt().
+ * Heads of client functions: "int32_t KV_List(rxw_connection *connection, ...)", of the variant with
+ * call options, KV_List_opt(), and of that for pools, KV_List_pool().
  */
-const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool options);
+enum emit_variant {
+	EMIT_PLAIN,
+	EMIT_OPT,
+	EMIT_POOL
+};
+const char *emit_client_head(struct emit *e, const struct xg_proc *proc, enum emit_variant variant);
 const char *emit_start_head(struct emit *e, const struct xg_proc *proc);
 const char *emit_end_head(struct emit *e, const struct xg_proc *proc);
 /* The head of the function that answers a deferred call. */
 const char *emit_answer_head(struct emit *e, const struct xg_proc *proc);
-const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options);
+const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, enum emit_variant variant);
 
 /* xdr.c, memory.c: `x` is the cursor */
 void emit_put(struct emit *e, const struct xg_type *type);

@@ -232,11 +232,18 @@ static const char plain_contract[] =
 	"\n\n"
 	"NAME_opt is NAME with options of the call, such as its deadline; NULL: defaults.";
 
+static const char pool_contract[] =
+	"\n\n"
+	"NAME_pool is NAME_opt on a pool: the call takes a free channel of any connection of the\n"
+	"pool, and waits for one if all are busy.";
+
 static const char multi_contract[] =
 	"\n\n"
 	"multi_NAME makes the same call on each connection, passes the results to `reply` in\n"
 	"order of arrival, and frees them. It returns 0 after the last reply, or -RXW_ENOMEM or\n"
 	"-RXW_EINVAL. multi_NAME_opt takes options; the deadline applies to each call.";
+
+static const char multi_pool_contract[] = "\nmulti_NAME_pool is multi_NAME_opt on pools.";
 
 static bool has_multi_procedure(const struct emit *e)
 {
@@ -256,13 +263,26 @@ static bool has_blocking_procedure(const struct emit *e)
 	return false;
 }
 
+static void emit_client_contract(struct emit *e)
+{
+	bool plain = has_blocking_procedure(e), multi = has_multi_procedure(e);
+	bool pools = e->options->pools;
+
+	emit_comment(e,
+		     emit_format(e, "%s%s%s%s%s", client_contract, plain ? plain_contract : "",
+				 plain && pools ? pool_contract : "", multi ? multi_contract : "",
+				 multi && pools ? multi_pool_contract : ""));
+}
+
 static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
 {
 	emit_line(e, "typedef void (*%s_reply_fn)(void *%s, unsigned %s, int32_t %s%s);",
 		  emit_proc_name(e, proc), emit_local(e, proc, "arg"), emit_local(e, proc, "index"),
 		  emit_local(e, proc, "code"), emit_params(e, proc, EMIT_REPLY));
-	emit_line(e, "%s;", emit_multi_head(e, proc, false));
-	emit_line(e, "%s;", emit_multi_head(e, proc, true));
+	emit_line(e, "%s;", emit_multi_head(e, proc, EMIT_PLAIN));
+	emit_line(e, "%s;", emit_multi_head(e, proc, EMIT_OPT));
+	if (e->options->pools)
+		emit_line(e, "%s;", emit_multi_head(e, proc, EMIT_POOL));
 }
 
 static void emit_client_prototypes(struct emit *e, const struct xg_item *item)
@@ -274,8 +294,10 @@ static void emit_client_prototypes(struct emit *e, const struct xg_item *item)
 	emit_line(e, "%s;", emit_start_head(e, proc));
 	emit_line(e, "%s;", emit_end_head(e, proc));
 	if (!proc->split) {
-		emit_line(e, "%s;", emit_client_head(e, proc, false));
-		emit_line(e, "%s;", emit_client_head(e, proc, true));
+		emit_line(e, "%s;", emit_client_head(e, proc, EMIT_PLAIN));
+		emit_line(e, "%s;", emit_client_head(e, proc, EMIT_OPT));
+		if (e->options->pools)
+			emit_line(e, "%s;", emit_client_head(e, proc, EMIT_POOL));
 	}
 	if (proc->multi)
 		emit_multi_prototype(e, proc);
@@ -405,9 +427,7 @@ static void emit_header_item(struct emit *e, size_t index, bool *types, bool *pr
 	case XG_ITEM_PROC:
 		if (!*procs) {
 			emit_blank(e);
-			emit_comment(e, emit_format(e, "%s%s%s", client_contract,
-						    has_blocking_procedure(e) ? plain_contract : "",
-						    has_multi_procedure(e) ? multi_contract : ""));
+			emit_client_contract(e);
 		}
 		*procs = true;
 		emit_client_prototypes(e, item);

@@ -182,11 +182,17 @@ static const char *format_options_parameter(struct emit *e, const struct xg_proc
 			   emit_local(e, proc, "options"));
 }
 
-const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool options)
+static const char *const suffixes[] = {
+	[EMIT_PLAIN] = "", [EMIT_OPT] = "_opt", [EMIT_POOL] = "_pool"};
+
+const char *emit_client_head(struct emit *e, const struct xg_proc *proc, enum emit_variant variant)
 {
-	return emit_format(e, "int32_t %s%s(rxw_connection *%s%s%s)", emit_proc_name(e, proc),
-			   options ? "_opt" : "", emit_local(e, proc, "connection"),
-			   options ? format_options_parameter(e, proc) : "",
+	bool pool = variant == EMIT_POOL;
+
+	return emit_format(e, "int32_t %s%s(%s *%s%s%s)", emit_proc_name(e, proc),
+			   suffixes[variant], pool ? "rxw_connpool" : "rxw_connection",
+			   emit_local(e, proc, pool ? "pool" : "connection"),
+			   variant == EMIT_PLAIN ? "" : format_options_parameter(e, proc),
 			   emit_params(e, proc, EMIT_CLIENT));
 }
 
@@ -209,14 +215,16 @@ const char *emit_answer_head(struct emit *e, const struct xg_proc *proc)
 			   emit_local(e, proc, "code"), emit_params(e, proc, EMIT_ANSWER));
 }
 
-const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options)
+const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, enum emit_variant variant)
 {
+	bool pool = variant == EMIT_POOL;
+
 	return emit_format(
-		e,
-		"int multi_%s%s(rxw_connection *const *%s, unsigned %s%s%s, %s_reply_fn %s, "
-		"void *%s)",
-		emit_proc_name(e, proc), options ? "_opt" : "", emit_local(e, proc, "connections"),
-		emit_local(e, proc, "count"), options ? format_options_parameter(e, proc) : "",
+		e, "int multi_%s%s(%s *const *%s, unsigned %s%s%s, %s_reply_fn %s, void *%s)",
+		emit_proc_name(e, proc), suffixes[variant],
+		pool ? "rxw_connpool" : "rxw_connection",
+		emit_local(e, proc, pool ? "pools" : "connections"), emit_local(e, proc, "count"),
+		variant == EMIT_PLAIN ? "" : format_options_parameter(e, proc),
 		emit_params(e, proc, EMIT_MULTI), emit_proc_name(e, proc),
 		emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
 }

@@ -25,6 +25,7 @@ cases() {
 	"$1" values
 	"$1" calls -b -i -x -R 4096
 	"$1" dense -n -P old_
+	"$1" pooled -b --pool
 }
 
 make_one() {

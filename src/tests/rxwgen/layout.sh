@@ -25,7 +25,7 @@ trap 'rm -rf "$dir"' EXIT
 cp "$top/.clang-format" "$dir"
 cd "$dir" || exit 99
 for file in "$top"/src/afs/*.xg "$top"/src/tests/*/*.xg "$top"/src/tests/system/*/*.xg "$top"/src/tests/rxwgen/golden/*.xg; do
-	for options in '' '-b -i -x'; do
+	for options in '' '-b -i -x --pool'; do
 		# shellcheck disable=SC2086 # options are words
 		if ! "$rxwgen" $options "$file"; then
 			echo "FAIL: rxwgen $options $file"

@@ -18,6 +18,7 @@ src_tests_rxwgen_test_write_LDFLAGS = $(AM_LDFLAGS) \
 
 EXTRA_DIST += \
 	src/tests/rxwgen/golden/calls.xg src/tests/rxwgen/golden/dense.xg \
+	src/tests/rxwgen/golden/pooled.xg src/tests/rxwgen/golden/pooled.golden \
 	src/tests/rxwgen/golden/shared.xg src/tests/rxwgen/golden/values.xg \
 	src/tests/rxwgen/golden/calls.golden src/tests/rxwgen/golden/dense.golden \
 	src/tests/rxwgen/golden/shared.golden src/tests/rxwgen/golden/values.golden

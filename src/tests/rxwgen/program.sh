@@ -46,7 +46,7 @@ printf 'const Z = 3;\n' > '../b c/z.xg'
 expect 0 'rxwgen ' --version
 [ "$(wc -l < out.log)" -eq 1 ] || fail "--version is not one line"
 expect 0 'usage: rxwgen' --help
-for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -u -A -k -d -z --json --python --version; do
+for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -u -A -k -d -z --json --python --copy --pool --version; do
 	grep -q -- "$option" out.log || fail "--help does not name $option"
 done
 

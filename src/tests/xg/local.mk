@@ -31,11 +31,11 @@ CLEANFILES += $(xg_short) $(xg_long) src/tests/xg/stubs.h src/tests/xg/types.h
 xg_make = $(AM_V_GEN)$(MKDIR_P) $(@D) && $(RXWGEN) -x -o $@
 $(xg_short) $(xg_long): src/tests/xg/all-types.xg $(RXWGEN_MADE_HERE)
 src/tests/xg/short/all-types.h:
-	$(xg_make) --copy -b -h $(srcdir)/src/tests/xg/all-types.xg
+	$(xg_make) --copy --pool -b -h $(srcdir)/src/tests/xg/all-types.xg
 src/tests/xg/short/all-types.xdr.c:
 	$(xg_make) --copy -b -c $(srcdir)/src/tests/xg/all-types.xg
 src/tests/xg/short/all-types.cs.c:
-	$(xg_make) -b -C $(srcdir)/src/tests/xg/all-types.xg
+	$(xg_make) --pool -b -C $(srcdir)/src/tests/xg/all-types.xg
 src/tests/xg/short/all-types.ss.c:
 	$(xg_make) -b -S $(srcdir)/src/tests/xg/all-types.xg
 src/tests/xg/long/all-types.h:

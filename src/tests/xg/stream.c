@@ -114,6 +114,13 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 	return -RXW_EINVAL;
 }
 
+int rxw_connpool_try_begin(rxw_connpool *pool, const struct rxw_call_options *options,
+			   rxw_call **call, int32_t *code)
+{
+	(void)pool;
+	return rxw_call_try_begin(NULL, options, call, code);
+}
+
 bool rxw_must_not_wait(void)
 {
 	return false;
@@ -133,6 +140,18 @@ uint64_t rxw_connection_hard_timeout(rxw_connection *connection)
 bool rxw_connection_is_inherited(const rxw_connection *connection)
 {
 	(void)connection;
+	return false;
+}
+
+uint64_t rxw_connpool_hard_timeout(rxw_connpool *pool)
+{
+	(void)pool;
+	return 0;
+}
+
+bool rxw_connpool_is_inherited(const rxw_connpool *pool)
+{
+	(void)pool;
 	return false;
 }
 

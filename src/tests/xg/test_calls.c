@@ -30,6 +30,7 @@ enum {
 
 static rxw_engine *engine;
 static rxw_endpoint *server, *client;
+static rxw_queue *arrivals; /* of serve_by_queue() */
 
 static void serve(uint16_t id, rxw_handler_fn handler, void *context)
 {
@@ -60,6 +61,7 @@ static void tear_down(void)
 {
 	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
 	ck_assert_int_eq(rxw_endpoint_destroy(server), 0);
+	ck_assert_int_eq(rxw_queue_destroy(arrivals), 0);
 	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
 }
 
@@ -702,6 +704,347 @@ START_TEST(answered_later)
 }
 END_TEST
 
+/* -- a service whose calls a queue delivers ----------------------------------------------------- */
+
+static void serve_by_queue(void)
+{
+	struct rxw_service_options o = {.size = sizeof(o), .id = AT_SERVICE, .name = "queued"};
+	rxw_service *added;
+
+	ck_assert_int_eq(rxw_queue_create(engine, NULL, &arrivals), 0);
+	o.queue = arrivals;
+	ck_assert_int_eq(rxw_service_add(server, &o, &added), 0);
+}
+
+static void collect_arrivals(struct rxw_queue_event *arrived, unsigned count)
+{
+	for (unsigned n = 0; n < count;) {
+		int r = rxw_queue_next(arrivals, arrived + n, count - n, 30000);
+
+		ck_assert_int_gt(r, 0);
+		n += (unsigned)r;
+	}
+}
+
+/* Serve a call that the queue has delivered, as an application does. */
+static void serve_arrived(rxw_call *call, const struct AT_service *service)
+{
+	int32_t code = AT_ExecuteRequest(call, (void *)service);
+
+	if (code != RXW_RPC_DEFERRED)
+		rxw_call_end(call, code, NULL);
+}
+
+/* The first number is the length of the result, or a negative code. */
+static int32_t lists_of_length(void *context, rxw_call *call, const at_given *given,
+			       at_returned *returned)
+{
+	(void)context;
+	(void)call;
+	if (given->val[0] < 0)
+		return -given->val[0];
+	returned->len = (uint32_t)given->val[0];
+	returned->val = calloc(returned->len + 1, 1);
+	return returned->val ? 0 : ENOMEM;
+}
+
+static int32_t swap_kept(void *context, rxw_call *call, at_all *all, const at_choice *choice,
+			 at_tree *tree)
+{
+	(void)context;
+	(void)all;
+	(void)tree;
+	held = call;
+	ck_assert_int_eq(
+		pthread_create(&answering, NULL, answer_swap,
+			       (void *)(intptr_t)(choice->what == 1 ? choice->u.number : 0)),
+		0);
+	return RXW_RPC_DEFERRED;
+}
+
+static const struct AT_handlers queued_handlers = {.Lists = lists_of_length, .Swap = swap_kept};
+static const struct AT_service queued_service = {.handlers = &queued_handlers};
+
+static void *serve_next(void *arg)
+{
+	struct rxw_queue_event arrived;
+
+	(void)arg;
+	collect_arrivals(&arrived, 1);
+	serve_arrived(arrived.call, &queued_service);
+	return NULL;
+}
+
+/* The code of a request of these words, which the queue delivers. */
+static int32_t queued_words(rxw_connection *c, const uint32_t *words, size_t count)
+{
+	pthread_t serving;
+	uint8_t bytes[16];
+	rxw_call *call;
+	int32_t code;
+
+	for (size_t i = 0; i < count; i++)
+		rxw_xdr_store32(bytes + 4 * i, words[i]);
+	ck_assert_int_eq(pthread_create(&serving, NULL, serve_next, NULL), 0);
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, bytes, 4 * count), (ssize_t)(4 * count));
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	code = rxw_call_end(call, 0, NULL);
+	pthread_join(serving, NULL);
+	return code;
+}
+
+static int32_t queued_lists(rxw_connection *c, int32_t number, at_returned *returned)
+{
+	at_given given = {1, &number};
+	pthread_t serving;
+	int32_t code;
+
+	ck_assert_int_eq(pthread_create(&serving, NULL, serve_next, NULL), 0);
+	code = AT_Lists(c, &given, returned);
+	pthread_join(serving, NULL);
+	return code;
+}
+
+static int32_t queued_swap(rxw_connection *c, const at_choice *choice, at_all *all, at_tree *tree)
+{
+	pthread_t serving;
+	int32_t code;
+
+	ck_assert_int_eq(pthread_create(&serving, NULL, serve_next, NULL), 0);
+	code = AT_Swap(c, all, choice, tree);
+	pthread_join(serving, NULL);
+	pthread_join(answering, NULL);
+	return code;
+}
+
+/* The dispatcher answers results as results and errors as errors, at once and later. */
+START_TEST(dispatcher_at_a_queue)
+{
+	at_choice nothing = {.what = 8}, refuse = {.what = 1, .u = {.number = ENOSPC}};
+	at_returned returned;
+	rxw_connection *c;
+	at_link link;
+	at_tree tree;
+	at_all all;
+
+	serve_by_queue();
+	c = connect_to(AT_SERVICE);
+	ck_assert_int_eq(queued_lists(c, 64, &returned), 0);
+	ck_assert_uint_eq(returned.len, 64);
+	xdrfree_at_returned(&returned);
+	ck_assert_int_eq(queued_lists(c, -4711, &returned), 4711);
+	ck_assert(returned.len == 0 && returned.val == NULL);
+	/* Translated by the server, and back by the client. */
+	ck_assert_int_eq(queued_lists(c, -ENOSPC, &returned), ENOSPC);
+	ck_assert_int_eq(queued_lists(c, 65, &returned), RXW_RPC_SS_MARSHAL);
+	ck_assert_int_eq(queued_words(c, (uint32_t[]){99}, 1), RXW_RPC_OPCODE);
+	ck_assert_int_eq(queued_words(c, NULL, 0), RXW_RPC_DECODE);
+	ck_assert_int_eq(queued_words(c, (uint32_t[]){AT_OP_Lists, 0xffffffff}, 2),
+			 RXW_RPC_SS_UNMARSHAL);
+	/* Without a function. */
+	ck_assert_int_eq(queued_words(c, (uint32_t[]){AT_OP_Stream}, 1), RXW_RPC_OPCODE);
+	make_all(&all, &nothing, &link);
+	ck_assert_int_eq(queued_swap(c, &nothing, &all, &tree), 0);
+	ck_swapped(&all, &tree);
+	xdrfree_at_all(&all);
+	xdrfree_at_tree(&tree);
+	make_all(&all, &nothing, &link);
+	ck_assert_int_eq(queued_swap(c, &refuse, &all, &tree), ENOSPC);
+	ck_assert(all.choices.val == NULL && !tree.left);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* -- pools -------------------------------------------------------------------------------------- */
+
+#define MOST	  3
+#define IN_FLIGHT (4 * MOST)
+#define CALLERS	  (IN_FLIGHT + 8)
+
+static rxw_connpool *pool_to(uint16_t service, unsigned most)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	rxw_connpool *pool;
+
+	ck_assert_int_eq(rxw_endpoint_address(server, &address, &length), 0);
+	ck_assert_int_eq(rxw_connpool_create(client, (struct sockaddr *)&address, length, service,
+					     NULL, most, &pool),
+			 0);
+	return pool;
+}
+
+struct caller {
+	rxw_connpool *pool;
+	pthread_t thread;
+	int32_t number, code;
+	uint32_t length;
+};
+
+static void *call_lists(void *arg)
+{
+	struct caller *me = arg;
+	at_given given = {1, &me->number};
+	at_returned returned;
+
+	me->code = AT_Lists_pool(me->pool, NULL, &given, &returned);
+	me->length = returned.len;
+	xdrfree_at_returned(&returned);
+	return NULL;
+}
+
+static void start_callers(struct caller *callers, rxw_connpool *pool, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		callers[i] = (struct caller){.pool = pool, .number = (int32_t)i};
+		if (i % 4 == 3)
+			callers[i].number = -ENOSPC;
+		ck_assert_int_eq(pthread_create(&callers[i].thread, NULL, call_lists, &callers[i]),
+				 0);
+	}
+}
+
+/* All channels of the pool are in use; further callers wait for one, or for their deadlines. */
+START_TEST(many_calls_on_a_pool)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .deadline_ms = 50};
+	struct rxw_queue_event arrived[IN_FLIGHT];
+	struct caller callers[CALLERS];
+	int32_t number = 1;
+	at_given given = {1, &number};
+	at_returned returned;
+	rxw_connpool *pool;
+
+	serve_by_queue();
+	pool = pool_to(AT_SERVICE, MOST);
+	start_callers(callers, pool, 0, IN_FLIGHT);
+	collect_arrivals(arrived, IN_FLIGHT);
+	ck_assert_int_eq(AT_Lists_pool(pool, &options, &given, &returned), RXW_CALL_TIMEOUT);
+	ck_assert(returned.len == 0 && returned.val == NULL);
+	ck_assert_uint_eq(rxw_rpc_origin(), RXW_ORIGIN_LOCAL);
+	start_callers(callers, pool, IN_FLIGHT, CALLERS);
+	for (unsigned i = 0; i < IN_FLIGHT; i++)
+		serve_arrived(arrived[i].call, &queued_service);
+	for (unsigned i = IN_FLIGHT; i < CALLERS; i++)
+		serve_next(NULL);
+	for (unsigned i = 0; i < CALLERS; i++) {
+		bool fails = callers[i].number < 0;
+
+		pthread_join(callers[i].thread, NULL);
+		ck_assert_int_eq(callers[i].code, fails ? ENOSPC : 0);
+		ck_assert_uint_eq(callers[i].length, fails ? 0 : i);
+	}
+	rxw_connpool_release(pool);
+}
+END_TEST
+
+/* rxw_connpool_abort() ends the calls with its code; the pool remains usable. */
+START_TEST(abort_of_a_pool)
+{
+	struct rxw_queue_event arrived[4];
+	struct caller callers[4], later;
+	rxw_connpool *pool;
+
+	serve_by_queue();
+	pool = pool_to(AT_SERVICE, 1);
+	start_callers(callers, pool, 0, 4);
+	collect_arrivals(arrived, 4);
+	ck_assert_int_eq(rxw_connpool_abort(pool, 77), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(callers[i].thread, NULL);
+		ck_assert_int_eq(callers[i].code, 77);
+		rxw_call_end(arrived[i].call, 1, NULL);
+	}
+	start_callers(&later, pool, 0, 1);
+	serve_next(NULL);
+	pthread_join(later.thread, NULL);
+	ck_assert_int_eq(later.code, 0);
+	rxw_connpool_release(pool);
+}
+END_TEST
+
+/* Twelve calls on two pools, of which one is given nine times and has one connection. */
+START_TEST(multi_on_pools)
+{
+	at_choice nothing = {.what = 8};
+	rxw_connpool *few, *more, *pools[12];
+	at_link link;
+	at_all all;
+
+	serve(AT_SERVICE, AT_ExecuteRequest, &at_service);
+	few = pool_to(AT_SERVICE, 1);
+	more = pool_to(AT_SERVICE, 2);
+	for (size_t i = 0; i < 12; i++)
+		pools[i] = i % 4 ? few : more;
+	make_all(&all, &nothing, &link);
+	replies = 0;
+	ck_assert_int_eq(multi_AT_Swap_pool(pools, 12, NULL, &all, &nothing, on_swap, &replies), 0);
+	ck_assert_uint_eq(replies, 0xfff);
+	rxw_connpool_release(few);
+	rxw_connpool_release(more);
+}
+END_TEST
+
+/* The deadline of a member, also while calls that are no members have all channels of its pool. */
+START_TEST(multi_and_busy_pools)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .deadline_ms = 50};
+	struct rxw_queue_event arrived[4];
+	at_choice nothing = {.what = 8};
+	struct caller callers[4];
+	rxw_connpool *pools[2];
+	at_link link;
+	at_all all;
+
+	serve_by_queue();
+	pools[0] = pool_to(AT_SERVICE, 1);
+	pools[1] = pool_to(AT_SERVICE, 1);
+	start_callers(callers, pools[0], 0, 4);
+	collect_arrivals(arrived, 4);
+	make_all(&all, &nothing, &link);
+	replies = 0;
+	ck_assert_int_eq(multi_AT_Swap_pool(pools, 2, &options, &all, &nothing, on_silence, NULL),
+			 0);
+	ck_assert_uint_eq(replies, 3);
+	for (unsigned i = 0; i < 4; i++)
+		serve_arrived(arrived[i].call, &queued_service);
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(callers[i].thread, NULL);
+	rxw_connpool_release(pools[0]);
+	rxw_connpool_release(pools[1]);
+}
+END_TEST
+
+START_TEST(pools_that_refuse)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	at_choice nothing = {.what = 8};
+	int32_t number = 1;
+	at_given given = {1, &number};
+	at_returned returned;
+	rxw_connpool *pool;
+	at_link link;
+	at_all all;
+
+	serve(AT_SERVICE, AT_ExecuteRequest, &at_service);
+	pool = pool_to(AT_SERVICE, 1);
+	make_all(&all, &nothing, &link);
+	ck_assert_int_eq(AT_Lists_pool(NULL, NULL, &given, &returned), rxw_code_from_errno(EINVAL));
+	ck_assert_int_eq(AT_Lists_pool(pool, &options, &given, &returned),
+			 rxw_code_from_errno(EINVAL));
+	ck_assert_int_eq(multi_AT_Swap_pool(NULL, 1, NULL, &all, &nothing, on_swap, NULL),
+			 -RXW_EINVAL);
+	ck_assert_int_eq(multi_AT_Swap_pool(&pool, 1, NULL, &all, &nothing, NULL, NULL),
+			 -RXW_EINVAL);
+	ck_assert_int_eq(multi_AT_Swap_pool(NULL, 0, NULL, &all, &nothing, on_swap, NULL), 0);
+	ck_assert_int_eq(rxw_endpoint_stop(client, 0), 0);
+	ck_assert_int_eq(AT_Lists_pool(pool, NULL, &given, &returned),
+			 rxw_code_from_errno(ESHUTDOWN));
+	rxw_connpool_release(pool);
+}
+END_TEST
+
 int main(void)
 {
 	SRunner *runner;
@@ -720,6 +1063,12 @@ int main(void)
 	tcase_add_test(t, with_options);
 	tcase_add_test(t, answered_later);
 	tcase_add_test(t, split);
+	tcase_add_test(t, dispatcher_at_a_queue);
+	tcase_add_test(t, many_calls_on_a_pool);
+	tcase_add_test(t, abort_of_a_pool);
+	tcase_add_test(t, multi_on_pools);
+	tcase_add_test(t, multi_and_busy_pools);
+	tcase_add_test(t, pools_that_refuse);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_ENV);

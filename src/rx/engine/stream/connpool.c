@@ -283,13 +283,15 @@ static unsigned remaining_ms(uint64_t end)
 	return end > now + RXW_MS ? (unsigned)((end - now) / RXW_MS) : 1;
 }
 
-int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given, rxw_call **call)
+int rxw_connpool_try_begin(rxw_connpool *pool, const struct rxw_call_options *given,
+			   rxw_call **call, int32_t *code)
 {
 	struct rxw_call_options options = {.size = sizeof(options)};
 	uint64_t end = UINT64_MAX, freed = UINT64_MAX;
 	unsigned aborts;
 	int r;
 
+	*code = 0;
 	if (!pool || !call || (given && !sized_read(&options, sizeof(options), given)) ||
 	    (options.queue && !rxw_queue_of_engine(options.queue, pool->endpoint->engine)))
 		return -RXW_EINVAL;
@@ -318,8 +320,10 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 		else
 			r = 0;
 		freed = pool->group.freed;
-		if (!r && pool->aborts != aborts)
+		if (!r && pool->aborts != aborts) {
+			*code = pool->abort_code;
 			r = -RXW_ECALL;
+		}
 		pthread_mutex_unlock(&pool->group.lock);
 		if (!r && atomic_load(&pool->endpoint->life.stopping))
 			r = -RXW_ESTOPPED;
@@ -327,6 +331,28 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 			return r;
 		want_any(pool);
 	}
+}
+
+int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *options, rxw_call **call)
+{
+	int32_t code;
+
+	return rxw_connpool_try_begin(pool, options, call, &code);
+}
+
+bool rxw_connpool_is_inherited(const rxw_connpool *pool)
+{
+	return rxw_endpoint_inherited(pool->endpoint);
+}
+
+uint64_t rxw_connpool_hard_timeout(rxw_connpool *pool)
+{
+	unsigned hard_ms;
+
+	pthread_mutex_lock(&pool->making);
+	hard_ms = pool->hard_ms;
+	pthread_mutex_unlock(&pool->making);
+	return hard_ms == RXW_TIMEOUT_OFF ? 0 : hard_ms * RXW_MS;
 }
 
 /* The function for each connection. The first result that is not 0. */

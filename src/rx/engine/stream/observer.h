@@ -25,6 +25,10 @@ bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed);
 int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		       rxw_call **call, int32_t *code);
 
+/* The same on a pool: *code is that of rxw_connpool_abort(). */
+int rxw_connpool_try_begin(rxw_connpool *pool, const struct rxw_call_options *options,
+			   rxw_call **call, int32_t *code);
+
 /*
  * Like rxw_call_begin(), but does not wait for a channel, and no event tells of one: -RXW_EAGAIN.
  */
@@ -33,10 +37,12 @@ int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options
 
 /* The application holds the server's call; for the thread of its handler. */
 bool rxw_call_is_deferred(const rxw_call *call);
-/* The connection is that of a process which has forked this one. */
+/* The connection or pool is that of a process which has forked this one. */
 bool rxw_connection_is_inherited(const rxw_connection *connection);
+bool rxw_connpool_is_inherited(const rxw_connpool *pool);
 /* ns: the hard timeout of calls that begin now; 0: none. */
 uint64_t rxw_connection_hard_timeout(rxw_connection *connection);
+uint64_t rxw_connpool_hard_timeout(rxw_connpool *pool);
 /* A stub begins to serve the call; for the thread of its handler. */
 void rxw_call_note_served(rxw_call *call, uint64_t now);
 /*
