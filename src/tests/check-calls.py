@@ -17,7 +17,7 @@ import sys
 LARGEST_CIRCLE = 4
 SMALL_CIRCLE = 2
 SMALL_CIRCLES = ("src/rx/base", "src/rx/proto", "src/rx/io", "src/rx/keys", "src/rx/token", "src/rx/rxkad", "src/rx/rxgk",
-                 "src/rx/rpc", "src/rx/rpcstats")
+                 "src/rx/rpc", "src/rx/rpcstats", "src/rx/engine")
 LONGEST_HEADER = 200
 
 # From the lowest to the highest; a module may call modules of its own layer and of lower ones.

@@ -12,7 +12,6 @@ rx_sources += \
 	src/rx/engine/core/engine.h \
 	src/rx/engine/core/events.c \
 	src/rx/engine/core/events.h \
-	src/rx/engine/core/fork.h \
 	src/rx/engine/core/refs.c \
 	src/rx/engine/core/refs.h \
 	src/rx/engine/core/security.c \
@@ -57,7 +56,6 @@ rx_sources += \
 	src/rx/engine/receive/batch.h \
 	src/rx/engine/receive/connection.c \
 	src/rx/engine/receive/deliver.c \
-	src/rx/engine/receive/diag.h \
 	src/rx/engine/receive/evict.c \
 	src/rx/engine/receive/follow.c \
 	src/rx/engine/receive/lifecycle.c \
@@ -69,8 +67,7 @@ rx_sources += \
 	src/rx/engine/receive/rxdebug.c \
 	src/rx/engine/receive/services.c \
 	src/rx/engine/receive/shared.c \
-	src/rx/engine/receive/unvalidated.c \
-	src/rx/engine/receive/verify.h
+	src/rx/engine/receive/unvalidated.c
 
 rx_sources += \
 	src/rx/engine/stream/calls.c \

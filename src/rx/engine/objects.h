@@ -26,7 +26,7 @@
 #include "engine/core/refs.h"
 #include "engine/observe/observe.h"
 #include "engine/receive/admit.h"
-#include "engine/receive/diag.h"
+#include "engine/objects.h"
 #include "engine/send/effects.h"
 #include "engine/sched/jobs.h"
 #include "engine/sched/queue.h"
@@ -197,6 +197,42 @@ static inline int32_t rxw_refusing(const struct rxw_endpoint *ep)
 static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)
 {
 	return &c->ep->shard[atomic_load_explicit(&c->home, memory_order_relaxed)];
+}
+
+/*
+ * Objects that a process has inherited by fork(). Their threads and connections are those of the parent, and their
+ * locks may be held by threads that do not exist here. Public functions refuse such objects before they take a lock.
+ */
+
+/* How many times fork() was called on the way from the process of the first engine; relaxed. */
+extern _Atomic(unsigned) rxw_forks;
+
+static inline unsigned rxw_generation(void)
+{
+	return atomic_load_explicit(&rxw_forks, memory_order_relaxed);
+}
+
+/* A process that nobody forked compares nothing. */
+static inline bool rxw_engine_inherited(const struct rxw_engine *e)
+{
+	unsigned generation = rxw_generation();
+
+	return __builtin_expect(generation != 0, 0) && e->generation != generation;
+}
+
+static inline bool rxw_endpoint_inherited(const struct rxw_endpoint *ep)
+{
+	return rxw_engine_inherited(ep->engine);
+}
+
+static inline bool rxw_conn_inherited(const struct rxw_connection *c)
+{
+	return __builtin_expect(rxw_generation() != 0, 0) && rxw_endpoint_inherited(c->ep);
+}
+
+static inline bool rxw_call_inherited(const struct rxw_call *call)
+{
+	return __builtin_expect(rxw_generation() != 0, 0) && rxw_conn_inherited(call->conn);
 }
 
 #endif

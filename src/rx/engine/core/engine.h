@@ -32,7 +32,7 @@ struct rxw_engine {
 	struct rxw_listener
 		*listeners; /* thread_lock: that several endpoints share (receive/shared.c) */
 	cpu_set_t allowed;		/* CPUs of its threads; fixed */
-	unsigned generation; /* of the process that created it (core/fork.h); fixed */
+	unsigned generation;		/* of the process that created it (objects.h); fixed */
 	uint64_t key[2]; /* keyed hashes */
 	/*
 	 * Identifiers of client connections (rx-protocol 1.6, 1.7): the epoch of new connections,

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 
 #define SHARE_MIN 8 /* packets: with fewer a stream is very slow, and some loss costs less */

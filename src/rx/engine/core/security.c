@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/sized.h"
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 

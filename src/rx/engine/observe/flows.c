@@ -8,7 +8,6 @@
 #include <rxwire/call.h>
 #include <rxwire/stats.h>
 
-#include "engine/core/fork.h"
 #include "common/cancel.h"
 #include "engine/lock.h"
 #include "engine/objects.h"

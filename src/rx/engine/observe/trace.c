@@ -13,7 +13,7 @@
 #include "common/clock.h"
 #include "common/held.h"
 #include "common/sized.h"
-#include "engine/core/fork.h"
+#include "engine/objects.h"
 #include "engine/observe/records.h"
 #include "engine/observe/trace.h"
 

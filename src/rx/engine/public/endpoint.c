@@ -9,8 +9,6 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/core/fork.h"
-#include "engine/receive/verify.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "proto/peer/validation.h"
@@ -507,17 +505,14 @@ static void refuse_unattached(struct rxw_connection *c)
 
 	if (c->p.client)
 		return;
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	for (unsigned i = 0; i < 4; i++) {
 		struct rxw_pcall *p = c->p.channel[i];
 
 		if (p && p->state == RXW_CS_PRECALL && !rxw_call_of(p)->attached)
 			rxw_pcall_fail(p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
 	}
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 }
 
 #define FOUND_MAX 64
@@ -598,9 +593,7 @@ int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
 {
 	if (!endpoint)
 		return -RXW_EINVAL;
-	if (rxw_endpoint_inherited(endpoint))
-		return -RXW_ESTATE;
-	if (atomic_load(&endpoint->life.stopping))
+	if (rxw_endpoint_inherited(endpoint) || atomic_load(&endpoint->life.stopping))
 		return -RXW_ESTATE;
 	atomic_store(&endpoint->life.refusing, code);
 	return 0;

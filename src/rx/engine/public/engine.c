@@ -8,7 +8,6 @@
 #include "engine/receive/rx.h"
 #include "engine/sched/files.h"
 #include "engine/sched/sched.h"
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/core/config.h"
 

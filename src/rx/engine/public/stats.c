@@ -8,7 +8,6 @@
 
 #include "engine/observe/counters.h"
 #include "common/sized.h"
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 

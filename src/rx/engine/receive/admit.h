@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Limits on what peers may hold: connections of unvalidated addresses, idle connections, slow calls
- * (rx-protocol 12.3).
+ * (rx-protocol 12.3); and what they may ask.
  */
 #ifndef RXW_ENGINE_ADMIT_H
 #define RXW_ENGINE_ADMIT_H
@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "proto/conn/conn.h"
 
 struct rxw_connection;
+struct rxw_ctl;
 struct rxw_effects;
 struct rxw_endpoint;
 struct rxw_shard;
@@ -56,6 +58,23 @@ struct rxw_shard_admit {
 	uint64_t idle_at;		/* ns: no search for idle connections before that */
 	unsigned idle_slot, idle_table; /* where that search continues */
 	unsigned in_vain;		/* searches since the latest success */
+};
+
+/* Of an endpoint; admit.lock, unless stated. */
+struct rxw_ep_debug {
+	uint64_t answers_at;	  /* ns: no DEBUG answer before that */
+	_Atomic(unsigned) access; /* enum rxw_debug_access; relaxed */
+	struct rxw_cidr net;
+	bool net_valid;
+	char version_text[65]; /* fixed */
+};
+
+/*
+ * Of a shard: positions in the DEBUG listings of all connections and of those with active calls.
+ * The lock of its table.
+ */
+struct rxw_shard_diag {
+	struct rxw_listing all, busy;
 };
 
 /*
@@ -129,5 +148,11 @@ bool rxw_room_for_connection(struct rxw_shard *s, uint64_t now);
  * without progress.
  */
 void rxw_end_slow_calls(struct rxw_endpoint *ep, uint64_t now);
+
+/* rxdebug.c: answers to VERSION and DEBUG packets. */
+
+/* Receive role, no lock held. Handle a packet of these types. True: a reply is in *ctl. */
+bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
+		 struct rxw_ctl *ctl);
 
 #endif

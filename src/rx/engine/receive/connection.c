@@ -5,7 +5,6 @@
 #include <rxwire/afs.h>
 
 #include "engine/receive/lifecycle.h"
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -187,9 +186,7 @@ void *rxw_connection_data(rxw_connection *connection)
 {
 	void *data;
 
-	if (!connection)
-		return NULL;
-	if (rxw_conn_inherited(connection))
+	if (!connection || rxw_conn_inherited(connection))
 		return NULL;
 	rxw_conn_lock(connection);
 	data = connection->data;
@@ -208,24 +205,31 @@ int rxw_connection_id(const rxw_connection *connection, uint32_t *epoch, uint32_
 	return 0;
 }
 
+int rxw_conn_address(const struct rxw_connection *connection, bool local,
+		     struct sockaddr_storage *address, socklen_t *address_len)
+{
+	struct rxw_connection *c = (struct rxw_connection *)(uintptr_t)connection;
+	const struct rxw_path *path;
+	const struct rxw_addr *from;
+
+	if (!address || !address_len)
+		return -RXW_EINVAL;
+	if (rxw_conn_inherited(c))
+		return -RXW_ESTATE;
+	rxw_conn_lock(c);
+	path = rxw_pconn_path(&c->p); /* it changes if a client moves; what is pointed to stays */
+	rxw_conn_unlock(c);
+	from = local ? &path->local : &path->peer;
+	memset(address, 0, sizeof(*address));
+	memcpy(address, &from->u, from->len);
+	*address_len = from->len;
+	return 0;
+}
+
 int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storage *address,
 			socklen_t *address_len)
 {
-	const struct rxw_path *path;
-	rxw_connection *c;
-
-	if (!connection || !address || !address_len)
-		return -RXW_EINVAL;
-	if (rxw_conn_inherited(connection))
-		return -RXW_ESTATE;
-	c = (rxw_connection *)connection;
-	memset(address, 0, sizeof(*address));
-	rxw_conn_lock(c);
-	path = rxw_pconn_path(&c->p);
-	rxw_conn_unlock(c);
-	memcpy(address, &path->peer.u, path->peer.len);
-	*address_len = path->peer.len;
-	return 0;
+	return connection ? rxw_conn_address(connection, false, address, address_len) : -RXW_EINVAL;
 }
 
 int rxw_connection_security_index(const rxw_connection *connection)
@@ -240,9 +244,7 @@ rxw_code rxw_connection_error(const rxw_connection *connection, enum rxw_origin 
 
 	if (origin)
 		*origin = RXW_ORIGIN_NONE;
-	if (!c)
-		return RXW_INVALID_OPERATION;
-	if (rxw_conn_inherited(c))
+	if (!c || rxw_conn_inherited(c))
 		return RXW_INVALID_OPERATION;
 	rxw_conn_lock(c);
 	code = c->p.error;
@@ -280,16 +282,13 @@ int rxw_connection_abort(rxw_connection *connection, rxw_code code)
 		return -RXW_ESTATE;
 	if (!code)
 		code = RXW_USER_ABORT;
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	c->aborts++;
 	c->abort_code = code;
 	for (unsigned i = 0; i < 4; i++)
 		if (c->p.channel[i] && !rxw_call_of(c->p.channel[i])->ended)
 			rxw_pcall_abort(c->p.channel[i], code, &a.out);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	rxw_change_end(&a, c);
 	pthread_cond_broadcast(&c->channel_free);
 	rxw_conn_unref(c);
 	return 0;

@@ -10,7 +10,6 @@
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/observe/trace.h"
-#include "engine/receive/verify.h"
 
 #define QUANTUM 4u /* runs that a thread verifies before other jobs run */
 
@@ -179,8 +178,7 @@ static void do_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 	unsigned wrong;
 
 	rxw_auth_do(&c->p, auth);
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	wrong = c->p.auth.wrong;
 	reply = rxw_pconn_auth_done(&c->p, auth, &size, &a.out);
 	if (c->p.auth.authenticated)
@@ -231,8 +229,7 @@ void rxw_verify_job_cancel(struct rxw_verify_job *job)
 	struct rxw_connection *c = job->conn;
 	struct rxw_effects a;
 
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	if (job->auth) {
 		rxw_pconn_auth_drop(&c->p, job->auth, &a.out);
 		rxw_timer_of_conn(c);

@@ -20,6 +20,9 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 				       int *error);
 /* Can the endpoint's sockets send to addresses of this family? */
 bool rxw_takes_family(const struct rxw_endpoint *ep, sa_family_t family);
+/* Public functions of connections and calls: an address of the connection's path. */
+int rxw_conn_address(const struct rxw_connection *connection, bool local,
+		     struct sockaddr_storage *address, socklen_t *address_len);
 /* May a connection have this dead time? 0: it stays as it is. */
 bool rxw_timeouts_valid(unsigned dead_ms);
 /* Remove the connection from its table and release its channels' calls. */

@@ -12,7 +12,6 @@
 #include "engine/objects.h"
 #include "engine/receive/batch.h"
 #include "engine/observe/trace.h"
-#include "engine/receive/verify.h"
 #include "proto/peer/event.h"
 
 #define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */

@@ -7,7 +7,6 @@
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/receive/batch.h"
-#include "engine/receive/verify.h"
 
 #define CALLER_GRACE RXW_MS /* how long a role that a caller left stays free */
 /* How often the listener looks while callers take turns: each time twice as late, up to that. */

@@ -14,6 +14,9 @@
 #include "base/buf.h"
 
 struct rxw_batch;
+struct rxw_verify_job;
+struct rxw_effects;
+struct rxw_connection;
 struct rxw_endpoint;
 struct rxw_engine;
 struct rxw_io_rx;
@@ -140,5 +143,26 @@ void rxw_role_forget(void);
 /* A caller begins, or ends, to wait on a call of this shard. */
 void rxw_role_waiter_begin(struct rxw_shard *s);
 void rxw_role_waiter_end(struct rxw_shard *s);
+
+/* --- deliver.c: verifying received packets and delivering them to their calls --- */
+
+/* Connection's lock held: wake the readers of calls that have runs to verify, or signal threads. */
+void rxw_verify_wake(struct rxw_connection *c, struct rxw_effects *a);
+
+/* No lock held in the functions below. */
+
+/* Verify the runs of a list. This thread must not hold a receive role either. */
+void rxw_verify_run(struct rxw_verify_job *jobs);
+/*
+ * Deliver verified runs to their connections, and free the list. `receiver`: this thread holds the
+ * role of `s`; otherwise `drained` must be set.
+ */
+void rxw_verify_deliver(struct rxw_shard *s, struct rxw_verify_job *jobs, bool receiver,
+			bool drained);
+/* Both, without a role. */
+void rxw_verify_and_deliver(struct rxw_connection *c, struct rxw_verify_job *jobs);
+/* For struct rxw_upcalls: run a job and free it; free one that no thread can run. */
+void rxw_verify_job_run(struct rxw_verify_job *job);
+void rxw_verify_job_cancel(struct rxw_verify_job *job);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

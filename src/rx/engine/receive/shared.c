@@ -5,7 +5,6 @@
 
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/receive/verify.h"
 
 #define KEEP_BUFFERS (100 * RXW_MS) /* an idle listener keeps its buffers for so long */
 #define LOOK_EVERY   RXW_SEC	    /* while memory or connections are to go: receive.c */

@@ -12,7 +12,6 @@
 
 #include "common/cancel.h"
 #include "common/sized.h"
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/sched/inner.h"
 

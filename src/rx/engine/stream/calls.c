@@ -2,14 +2,12 @@
 /* The public functions of calls, and those for stubs: beginning, ending, events, and attributes. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rxwire/afs.h>
 
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/stream/observer.h"
@@ -278,8 +276,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	 */
 	if (!code && rxw_stream_discard(call) == -RXW_EDEADLK)
 		code = RXW_USER_ABORT;
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
+	rxw_change_begin(&a, c);
 	if (code)
 		rxw_pcall_abort(&call->p, code, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
@@ -326,9 +323,7 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin)
 {
 	int32_t code;
 
-	if (!call)
-		return RXW_INVALID_OPERATION;
-	if (rxw_call_inherited(call))
+	if (!call || rxw_call_inherited(call))
 		return RXW_INVALID_OPERATION;
 	rxw_conn_lock(call->conn);
 	code = call->p.error;
@@ -363,9 +358,7 @@ unsigned rxw_call_events(rxw_call *call)
 {
 	unsigned events;
 
-	if (!call)
-		return 0;
-	if (rxw_call_inherited(call))
+	if (!call || rxw_call_inherited(call))
 		return 0;
 	rxw_conn_lock(call->conn);
 	events = rxw_events_now(call);
@@ -425,9 +418,7 @@ int rxw_call_defer(rxw_call *call)
 {
 	if (!call || call->p.client)
 		return -RXW_EINVAL;
-	if (rxw_call_inherited(call))
-		return -RXW_ESTATE;
-	if (rxw_call_is_deferred(call))
+	if (rxw_call_inherited(call) || rxw_call_is_deferred(call))
 		return -RXW_ESTATE;
 	if (!rxw_deferral_reserve(call->conn))
 		return -RXW_ELIMIT;
@@ -478,42 +469,14 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats)
 	return 0;
 }
 
-static int copy_address(const struct rxw_addr *from, struct sockaddr_storage *address,
-			socklen_t *len)
-{
-	memset(address, 0, sizeof(*address));
-	memcpy(address, &from->u, from->len);
-	*len = from->len;
-	return 0;
-}
-
-/* It changes if a client moves; what is pointed to stays. */
-static const struct rxw_path *call_path(const rxw_call *call)
-{
-	const struct rxw_path *path;
-
-	rxw_conn_lock(call->conn);
-	path = rxw_pconn_path(&call->conn->p);
-	rxw_conn_unlock(call->conn);
-	return path;
-}
-
 int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
 {
-	if (!call || !address || !address_len)
-		return -RXW_EINVAL;
-	if (rxw_call_inherited(call))
-		return -RXW_ESTATE;
-	return copy_address(&call_path(call)->peer, address, address_len);
+	return call ? rxw_conn_address(call->conn, false, address, address_len) : -RXW_EINVAL;
 }
 
 int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
 {
-	if (!call || !address || !address_len)
-		return -RXW_EINVAL;
-	if (rxw_call_inherited(call))
-		return -RXW_ESTATE;
-	return copy_address(&call_path(call)->local, address, address_len);
+	return call ? rxw_conn_address(call->conn, true, address, address_len) : -RXW_EINVAL;
 }
 
 uint16_t rxw_call_service_id(const rxw_call *call)
@@ -534,9 +497,7 @@ uint8_t rxw_call_peer_status(const rxw_call *call)
 {
 	uint8_t status;
 
-	if (!call)
-		return 0;
-	if (rxw_call_inherited(call))
+	if (!call || rxw_call_inherited(call))
 		return 0;
 	rxw_conn_lock(call->conn);
 	status = call->p.peer_status;
@@ -549,9 +510,7 @@ size_t rxw_call_packet_size(const rxw_call *call)
 	struct rxw_pconn *c;
 	uint32_t size;
 
-	if (!call)
-		return 0;
-	if (rxw_call_inherited(call))
+	if (!call || rxw_call_inherited(call))
 		return 0;
 	c = &call->conn->p;
 	rxw_conn_lock(call->conn);

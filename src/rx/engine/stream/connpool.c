@@ -7,7 +7,6 @@
 #include "base/addr.h"
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "engine/receive/lifecycle.h"
-#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/receive/verify.h"
 
 static bool has_data(const struct rxw_call *call)
 {

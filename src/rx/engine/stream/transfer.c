@@ -14,7 +14,6 @@
 #include <rxwire/file.h>
 
 #include "engine/sched/files.h"
-#include "engine/core/fork.h"
 #include "engine/objects.h"
 
 #define TURN   ((uint64_t)1 << 20) /* bytes that a thread moves in a row */

@@ -5,10 +5,8 @@
 #include <limits.h>
 
 #include "common/cancel.h"
-#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
-#include "engine/receive/verify.h"
 
 #define ABSENT	 RXW_MS	       /* a writer that was absent for so long leaves packets unread */
 #define STAY_OUT (20 * RXW_MS) /* it then does not receive for itself for a while */

@@ -9,7 +9,6 @@
 
 #include "common/cancel.h"
 #include "engine/receive/lifecycle.h"
-#include "engine/core/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
