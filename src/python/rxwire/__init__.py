@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rx, the remote procedure calls of AFS, with librxwire: doc/python.md."""
 from rxwire import _abi
-from rxwire.core import (Call, Connection, Endpoint, Engine, Identity, Keys, Security, ServerCall, Token, rxgk_server,
+from rxwire.core import (Call, Connection, Endpoint, Engine, Identity, Keys, Pool, Security, ServerCall, Token, rxgk_server,
                          rxkad_server)
 from rxwire.errors import DecodeError, EncodeError, Error, RxAbort, RxError, RxTimeout, XdrError
 

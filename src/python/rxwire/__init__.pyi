@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from rxwire.core import (Call as Call, Connection as Connection, Endpoint as Endpoint, Engine as Engine,
-                         Identity as Identity, Keys as Keys, Security as Security, ServerCall as ServerCall, Token as Token,
+                         Identity as Identity, Keys as Keys, Pool as Pool, Security as Security, ServerCall as ServerCall, Token as Token,
                          rxgk_server as rxgk_server, rxkad_server as rxkad_server)
 from rxwire.errors import (DecodeError as DecodeError, EncodeError as EncodeError, Error as Error, RxAbort as RxAbort,
                            RxError as RxError, RxTimeout as RxTimeout, XdrError as XdrError)

@@ -350,6 +350,10 @@ class Endpoint(_EngineObject):
         """A client connection to a service. `security` is a Token, or None for the null class."""
         return Connection(self, address, service_id, security)
 
+    def pool(self, address, service_id, security=None, connections=4):
+        """A Pool of connections to a service, for four calls at a time each."""
+        return Pool(self, address, service_id, security, connections)
+
     def add_service(self, service_id, handler, *, name=None, security=None, level_min=0, workers_max=0, idle=None,
                     flags=0, **more):
         """Add a service.
@@ -419,7 +423,7 @@ class Endpoint(_EngineObject):
         if kind and self._handle and self._made_in == _process:
             # What the statement has left open must not hide its exception.
             for connection in list(self._connections):
-                lib.rxw_connection_abort(connection._handle, _abi.RXW_USER_ABORT)
+                connection._function("abort")(connection._handle, _abi.RXW_USER_ABORT)
         super().__exit__(kind, *rest)
 
 
@@ -449,27 +453,28 @@ def _close_all():
         lib.rxw_endpoint_destroy(endpoint.handle)
 
 
-class Connection(_EngineObject):
-    """The client side of a connection: up to four calls at a time. Any thread; the calls need one thread each."""
+class _Channels(_EngineObject):
+    """What calls begin on: a connection or a pool. `_functions` are those of the library with its prefix."""
 
-    def __init__(self, endpoint, address, service_id, security=None):
+    _functions = None
+
+    def _open(self, endpoint, address, service_id, security, *more):
         self.endpoint = endpoint
-        self._handle = None
+        self._freed = threading.Condition()  # a call has ended; only notified while threads wait
+        self._waiting = 0
         _abi.number(C.c_uint16, service_id, "a service id")
         packed, made = pack_address(address, endpoint._family), C.c_void_p()
         chosen = security.security if security else None
-        check(lib.rxw_connection_create(endpoint.handle, packed, len(packed), service_id, chosen, C.byref(made)),
+        check(self._function("create")(endpoint.handle, packed, len(packed), service_id, chosen, *more, C.byref(made)),
               f"connection to {address}")
         self._handle = made.value
-        self._freed = threading.Condition()  # a call has ended; only notified while threads wait
-        self._waiting = 0
         endpoint._connections.add(self)
 
-    def error(self):
-        """The error of the connection as an exception RxAbort, or None. A connection that has failed remains so."""
-        origin = C.c_uint()
-        code = lib.rxw_connection_error(self.handle, C.byref(origin))
-        return RxAbort(code, origin.value) if code else None
+    def _function(self, name):
+        return getattr(lib, f"{self._functions}_{name}")
+
+    def _begin_call(self, options, made):
+        return lib.rxw_call_begin(self.handle, options, made)
 
     def _note_end(self):
         if self._waiting:
@@ -486,29 +491,93 @@ class Connection(_EngineObject):
                 self._waiting -= 1
 
     def begin(self, deadline=None):
-        """Begin a call; wait for one of the four channels. `deadline`: seconds from now, then its code is -3."""
+        """Begin a call; wait for a channel if none is free. `deadline`: seconds from now, then its code is -3."""
         return Call(self, deadline)
 
     def set_timeouts(self, dead=None, idle=None, hard=None):
         """Set the timeouts of later calls, in seconds; None leaves one unchanged."""
-        check(lib.rxw_connection_set_timeouts(self.handle, milliseconds(dead), milliseconds(idle),
-                                              milliseconds(hard)), "timeouts")
+        check(self._function("set_timeouts")(self.handle, milliseconds(dead), milliseconds(idle), milliseconds(hard)),
+              "timeouts")
 
     def abort(self, code=_abi.RXW_USER_ABORT):
-        """Abort all calls. The connection remains usable."""
-        check(lib.rxw_connection_abort(self.handle, _abi.code(code)))
+        """Abort all calls. The connection, or pool, remains usable."""
+        check(self._function("abort")(self.handle, _abi.code(code)))
+
+    def close(self):
+        handle, self._handle = self._handle, None
+        if handle:
+            self._function("release")(handle)
+
+    def __del__(self):
+        self.close()
+
+
+class Connection(_Channels):
+    """The client side of a connection: up to four calls at a time. Any thread; the calls need one thread each."""
+
+    _functions = "rxw_connection"
+
+    def __init__(self, endpoint, address, service_id, security=None):
+        self._open(endpoint, address, service_id, security)
+
+    def error(self):
+        """The error of the connection as an exception RxAbort, or None. A connection that has failed remains so."""
+        origin = C.c_uint()
+        code = lib.rxw_connection_error(self.handle, C.byref(origin))
+        return RxAbort(code, origin.value) if code else None
 
     @property
     def identity(self):
         """The identity by which the server knows this client."""
         return _read_identity(lib.rxw_connection_identity, self.handle)
 
-    def close(self):
-        handle, self._handle = self._handle, None
-        if handle:
-            lib.rxw_connection_release(handle)
 
-    __del__ = close
+class Pool(_Channels):
+    """Connections to one service, for four calls each: what a client takes in place of a Connection.
+
+    Connections are made when calls need them, and replaced when they have failed. Further calls wait for a free
+    channel. Any thread; the calls need one thread each.
+    """
+
+    _functions = "rxw_connpool"
+
+    def __init__(self, endpoint, address, service_id, security=None, connections=4):
+        if connections < 1:
+            raise ValueError(f"a pool has at least one connection, not {connections}")
+        self._entered = 0  # threads that begin a call; _freed
+        self._code = _abi.RXW_USER_ABORT  # of the latest abort()
+        self._open(endpoint, address, service_id, security, _abi.number(C.c_uint, connections, "a number of connections"))
+
+    def _begin_call(self, options, made):
+        with self._freed:  # close() waits for those that have entered
+            handle = self.handle
+            self._entered += 1
+        try:
+            return lib.rxw_connpool_begin(handle, options, made)
+        finally:
+            with self._freed:
+                self._entered -= 1
+                self._freed.notify_all()
+
+    def error(self):
+        """The exception for a call that abort() has prevented from beginning."""
+        return RxAbort(self._code, _abi.RXW_ORIGIN_LOCAL)
+
+    def abort(self, code=_abi.RXW_USER_ABORT):
+        """Abort all calls, and waits for a channel. The pool remains usable."""
+        self._code = _abi.code(code)
+        super().abort(code)
+
+    def close(self):
+        """Release the connections. Calls in progress go on, unless threads wait for a channel: then all are aborted."""
+        handle, self._handle = self._handle, None
+        if handle and self._made_in == _process:
+            with self._freed:
+                while self._entered:
+                    lib.rxw_connpool_abort(handle, self._code)
+                    self._freed.wait(SLICE / 1000)
+        if handle:
+            lib.rxw_connpool_release(handle)
 
 
 def address_of(data):
@@ -664,7 +733,7 @@ class Call(_Streams):
     def _begin(self, deadline, flags, options):
         made = C.c_void_p()
         options = _abi.options(_abi.rxw_call_options, flags=flags, deadline_ms=milliseconds(deadline), **options)
-        result = lib.rxw_call_begin(self.connection.handle, C.byref(options), C.byref(made))
+        result = self.connection._begin_call(C.byref(options), C.byref(made))
         if result == -_abi.RXW_ETIMEDOUT:
             raise RxAbort(_abi.RXW_CALL_TIMEOUT, _abi.RXW_ORIGIN_LOCAL)
         if result == -_abi.RXW_ECALL:  # the connection has failed, or was aborted while this thread waited

@@ -120,7 +120,7 @@ class Stream(Call):
 
 
 class Client:
-    """Base class of blocking clients: calls on a Connection. Any thread."""
+    """Base class of blocking clients: calls on a Connection or a Pool. Any thread."""
 
     def __init__(self, connection):
         self.rxw_connection = connection

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from rxwire import xdr
-from rxwire.core import Call as Call, Connection, ServerCall as ServerCall
+from rxwire.core import Call as Call, Connection, Pool, ServerCall as ServerCall
 
 REQUEST_MAX: int
 REPLY_MAX: int
@@ -20,13 +20,13 @@ class Procedure:
                  swap_errno: bool = False, codes: Mapping[int, str] | None = None) -> None: ...
 
 class Stream(Call):
-    def __init__(self, connection: Connection, procedure: Procedure, values: tuple[Any, ...],
+    def __init__(self, connection: Connection | Pool, procedure: Procedure, values: tuple[Any, ...],
                  deadline: float | None = None) -> None: ...
     def finish(self) -> Any: ...
 
 class Client:
-    rxw_connection: Connection
-    def __init__(self, connection: Connection) -> None: ...
+    rxw_connection: Connection | Pool
+    def __init__(self, connection: Connection | Pool) -> None: ...
     # The generated method says what it returns.
     def rxw_call(self, procedure: Procedure, values: tuple[Any, ...],
                  deadline: float | None = None) -> _T: ...  # type: ignore[type-var]

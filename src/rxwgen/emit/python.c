@@ -737,7 +737,7 @@ static void write_package_class(struct python *p, const struct xg_package *packa
 	static const char *const bases[] = {"rxw_rpc.Client", "rxw_aio.AsyncClient",
 					    "rxw_rpc.Service"};
 	static const char *const docs[] = {
-		"Blocking calls of the package %s on a Connection.",
+		"Blocking calls of the package %s on a Connection or a Pool.",
 		"Calls of the package %s with asyncio, on a Pool.",
 		"The package %s as a service: override its methods, then Endpoint.add_service()."};
 

@@ -293,6 +293,69 @@ class PythonTest(unittest.TestCase):
             self.client().rxw_call(raw, ([28],))
         self.assertEqual((caught.exception.code, caught.exception.errno), (108, 28))
 
+    def test_pool(self):
+        """More than four blocking calls at a time; further ones wait for a channel."""
+        gate, results = Gate(), []
+        self.server.add_service(AT, gate)
+        with self.endpoint.pool(self.server.address, AT, connections=2) as pool:
+            client = at.ATClient(pool)
+            threads = [threading.Thread(target=lambda: results.append(client.Lists([]))) for _ in range(11)]
+            for thread in threads:
+                thread.start()
+            for _ in range(8):
+                gate.entered.acquire()
+            with self.assertRaises(rxwire.RxTimeout):
+                client.Lists([], deadline=0.05)
+            gate.released.set()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(results, [b"later"] * 11)
+        with self.assertRaises(rxwire.RxError) as caught:
+            client.Lists([])
+        self.assertEqual(caught.exception.result, rxwire.RXW_ESTATE)
+        for connections in (0, -1, 65537):
+            with self.assertRaises((ValueError, rxwire.RxError)):
+                self.endpoint.pool(self.server.address, AT, connections=connections)
+
+    def test_pool_that_is_aborted_or_closed(self):
+        """abort() ends the calls with its code, and close() the waits for a channel."""
+        gate, codes = Gate(), []
+        self.server.add_service(AT, gate)
+        pool = self.endpoint.pool(self.server.address, AT, connections=1)
+        client = at.ATClient(pool)
+
+        def call():
+            try:
+                client.Lists([])
+            except rxwire.RxAbort as error:
+                codes.append(error.code)
+
+        def start():
+            threads = [threading.Thread(target=call) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for _ in threads:
+                gate.entered.acquire()
+            return threads
+
+        def join(threads):
+            for thread in threads:
+                thread.join()
+
+        threads = start()
+        pool.abort(77)
+        join(threads)
+        self.assertEqual(codes, [77] * 4)
+        threads = start() + [threading.Thread(target=call)]
+        threads[4].start()
+        while not pool._entered:
+            time.sleep(0.001)
+        pool.close()
+        join(threads[:4])
+        gate.released.set()
+        threads[4].join()  # it may have begun its call after all
+        self.assertEqual(codes[:8], [77] * 8)
+
     def test_removed(self):
         """A service that was removed is unknown; another one may take its place. Tunables can change."""
         service = self.server.add_service(AT, Service())
