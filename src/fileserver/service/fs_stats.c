@@ -103,11 +103,6 @@ static void collect_figures(struct fsd_service *service, struct figures *f)
 	f->process_kib = process_kib();
 }
 
-static int32_t clip(uint64_t value)
-{
-	return value > INT32_MAX ? INT32_MAX : (int32_t)value;
-}
-
 static void fill_transport(const struct counters *rx, ViceStatistics *stats)
 {
 	stats->TotalRPCBytesSent = (uint32_t)counters_get(rx, "bytes.sent");
@@ -127,8 +122,8 @@ static void fill_disks(struct fsd_service *service, ViceStatistics *stats)
 		stats->Disk[i].TotalBlocks = -1;
 	if (service->store->ops->space(service->store, &space))
 		return;
-	stats->Disk[0].BlocksAvailable = clip(space.available_kib);
-	stats->Disk[0].TotalBlocks = clip(space.total_kib);
+	stats->Disk[0].BlocksAvailable = fsd_clip(space.available_kib);
+	stats->Disk[0].TotalBlocks = fsd_clip(space.total_kib);
 	memcpy(stats->Disk[0].Name, "/vicepa", sizeof("/vicepa"));
 }
 
@@ -148,11 +143,11 @@ int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
 	stats->TotalFetchs = (uint32_t)f.fetches;
 	stats->FetchDatas = (uint32_t)f.fetch_datas;
 	stats->FetchedBytes = (uint32_t)f.fetched_bytes;
-	stats->FetchDataRate = clip(f.fetch_rate);
+	stats->FetchDataRate = fsd_clip(f.fetch_rate);
 	stats->TotalStores = (uint32_t)f.stores;
 	stats->StoreDatas = (uint32_t)f.store_datas;
 	stats->StoredBytes = (uint32_t)f.stored_bytes;
-	stats->StoreDataRate = clip(f.store_rate);
+	stats->StoreDataRate = fsd_clip(f.store_rate);
 	stats->ProcessSize = (int32_t)f.process_kib;
 	stats->WorkStations = (int32_t)f.hosts;
 	stats->ActiveWorkStations = (int32_t)f.hosts_active;

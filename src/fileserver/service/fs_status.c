@@ -96,11 +96,6 @@ int32_t fs_inline_bulk_status(void *context, rxw_call *rx, const AFSCBFids *fids
 	return rc;
 }
 
-static int32_t clip(uint64_t value)
-{
-	return value > INT32_MAX ? INT32_MAX : (int32_t)value;
-}
-
 int32_t fs_volume_status(void *context, rxw_call *rx, int32_t id, AFSFetchVolumeStatus *vst,
 			 char **name, char **offline_msg, char **motd)
 {
@@ -124,10 +119,10 @@ int32_t fs_volume_status(void *context, rxw_call *rx, int32_t id, AFSFetchVolume
 		.Blessed = 1,
 		.Type = volume.type == STORE_RW,
 		.MinQuota = volume.minimum,
-		.MaxQuota = clip(volume.quota_kib),
-		.BlocksInUse = clip(volume.used_kib),
-		.PartBlocksAvail = clip(space.available_kib),
-		.PartMaxBlocks = clip(space.total_kib),
+		.MaxQuota = fsd_clip(volume.quota_kib),
+		.BlocksInUse = fsd_clip(volume.used_kib),
+		.PartBlocksAvail = fsd_clip(space.available_kib),
+		.PartMaxBlocks = fsd_clip(space.total_kib),
 	};
 	*name = strdup(volume.name);
 	*offline_msg = strdup(volume.offline_message);

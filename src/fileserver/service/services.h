@@ -158,6 +158,12 @@ struct fsd_service {
 	struct fsd_permits lists, fragmented; /* lists of very many volumes; files of very many pieces */
 };
 
+/* A number for a signed field of the interface: the largest one stands for all above. */
+static inline int32_t fsd_clip(uint64_t value)
+{
+	return value > INT32_MAX ? INT32_MAX : (int32_t)value;
+}
+
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)
 {
 	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);

@@ -69,11 +69,6 @@ static int32_t partition_info64(void *context, rxw_call *call, const char *name,
 	return 0;
 }
 
-static int32_t clip(uint64_t value)
-{
-	return value > INT32_MAX ? INT32_MAX : (int32_t)value;
-}
-
 static int32_t partition_info(void *context, rxw_call *call, const char *name, diskPartition *info)
 {
 	diskPartition64 wide = {0};
@@ -84,8 +79,8 @@ static int32_t partition_info(void *context, rxw_call *call, const char *name, d
 	snprintf(info->name, sizeof(info->name), "%s", PARTITION_NAME);
 	snprintf(info->devName, sizeof(info->devName), "%s", PARTITION_NAME);
 	info->lock_fd = NO_LOCK;
-	info->free = clip((uint64_t)wide.free);
-	info->minFree = clip((uint64_t)wide.minFree);
+	info->free = fsd_clip((uint64_t)wide.free);
+	info->minFree = fsd_clip((uint64_t)wide.minFree);
 	return 0;
 }
 
@@ -105,7 +100,7 @@ static int32_t day_use(const struct fsd_service *service)
 			atomic_load_explicit(&c->statuses, memory_order_relaxed);
 	int64_t up = (int64_t)time(NULL) - service->start_time;
 
-	return clip(up <= DAY ? uses : uses * DAY / (uint64_t)up);
+	return fsd_clip(up <= DAY ? uses : uses * DAY / (uint64_t)up);
 }
 
 /* The requested volumes, in memory that the caller frees. */
@@ -210,10 +205,10 @@ static void fill_volintinfo(const struct fsd_service *service, const struct stor
 	info->accessDate = info->updateDate = (int32_t)v->updated;
 	info->backupDate = v->backup ? (int32_t)v->cloned : 0;
 	info->dayUse = v->id == FSD_ROOTAFS_ID ? 0 : day_use(service);
-	info->filecount = clip(v->files);
-	info->maxquota = clip(v->quota_kib);
+	info->filecount = fsd_clip(v->files);
+	info->maxquota = fsd_clip(v->quota_kib);
 	info->spare0 = v->minimum;
-	info->size = clip(v->used_kib);
+	info->size = fsd_clip(v->used_kib);
 }
 
 static void fill_extended(const struct fsd_service *service, const struct store_volume *v,

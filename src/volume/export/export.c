@@ -137,8 +137,8 @@ static void fill_viewed_status(const struct export *export, const struct export_
  * Path and record of an object that the viewer may see, without access to the tree. It is watched
  * from now on if there is a promise on it. 0 or a result.
  */
-static int find_object(struct export *export, const struct export_viewer *viewer,
-		       const struct store_fid *fid, struct export_object *object)
+static int find_shown_object(struct export *export, const struct export_viewer *viewer,
+			     const struct store_fid *fid, struct export_object *object)
 {
 	int rc = export_find_path(export, fid, object->path, &object->record);
 
@@ -168,7 +168,7 @@ static int export_status(struct store *store, const struct store_caller *caller,
 	struct export *export = export_of(store);
 	const struct export_viewer *viewer = viewer_of(caller);
 	struct export_object object;
-	int rc = find_object(export, viewer, fid, &object);
+	int rc = find_shown_object(export, viewer, fid, &object);
 
 	if (rc)
 		return rc;
@@ -322,7 +322,7 @@ static int export_read_begin(struct store *store, const struct store_caller *cal
 	const struct export_viewer *viewer = viewer_of(caller);
 	struct store_reader *reader;
 	struct export_object object;
-	int rc = find_object(export, viewer, fid, &object);
+	int rc = find_shown_object(export, viewer, fid, &object);
 	bool link;
 
 	if (rc)

@@ -174,7 +174,7 @@ static void free_node(void *item)
 }
 
 /* Remove a node from the tables, and add it to a list of nodes to be freed. */
-static void unlink_node(struct fids *fids, struct node *node, struct node **removed)
+static void unlink_record(struct fids *fids, struct node *node, struct node **removed)
 {
 	htable_remove(&fids->nodes, node);
 	set_inode(fids, node, 0);
@@ -187,7 +187,7 @@ void fids_drop_node(struct fids *fids, struct node *node, fids_gone_fn gone, voi
 	struct node *removed = NULL;
 
 	assert(!node->names);
-	unlink_node(fids, node, &removed);
+	unlink_record(fids, node, &removed);
 	while ((node = removed)) {
 		removed = node->by_vnode;
 		if (gone)
@@ -198,7 +198,7 @@ void fids_drop_node(struct fids *fids, struct node *node, fids_gone_fn gone, voi
 			assert(node->dir->children->parent == node);
 			fids_unhook_name(fids, node->dir->children);
 			if (!child->names)
-				unlink_node(fids, child, &removed);
+				unlink_record(fids, child, &removed);
 		}
 		free_node(node);
 	}
@@ -237,7 +237,7 @@ static void fill_record(const struct node *node, struct export_record *record)
 	}
 }
 
-static void free_tables(struct fids *fids)
+static void free_fid_tables(struct fids *fids)
 {
 	htable_fini(&fids->names, free);
 	htable_fini(&fids->inodes, NULL);
@@ -314,7 +314,7 @@ void fids_close(struct fids *fids)
 	if (!fids)
 		return;
 	journal_close(fids);
-	free_tables(fids);
+	free_fid_tables(fids);
 	pthread_mutex_destroy(&fids->writing);
 	pthread_rwlock_destroy(&fids->lock);
 	free(fids->path);
@@ -336,7 +336,7 @@ int fids_start_anew(struct fids *fids, const struct fids_meta *meta,
 
 	pthread_mutex_lock(&fids->writing);
 	pthread_rwlock_wrlock(&fids->lock);
-	free_tables(fids);
+	free_fid_tables(fids);
 	rc = init_tables(fids);
 	fids->meta = *meta;
 	fids->has_meta = true;
@@ -527,8 +527,8 @@ static bool refers_to(const struct node *node, const struct fids_name *name)
  * Find the object under another name: another hard link, or its name before a rename. Without the
  * time of creation only the time stamps show that an inode has been reused.
  */
-static struct node *find_object(struct fids *fids, const struct node *dir,
-				const struct fids_name *name)
+static struct node *find_named_node(struct fids *fids, const struct node *dir,
+				    const struct fids_name *name)
 {
 	struct node *node = NULL;
 
@@ -631,7 +631,7 @@ static int assign_object(struct fids *fids, struct node *dir, struct fids_name *
 	if (old && !node)
 		put_aside(fids, old, aside, gone, arg);
 	if (!node) {
-		node = find_object(fids, dir, name);
+		node = find_named_node(fids, dir, name);
 		made = !node;
 		if (made)
 			node = new_object(fids, name, version);

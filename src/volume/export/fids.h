@@ -15,9 +15,9 @@
 /*
  * Everything is in memory: about 190 bytes and the name for each object. The file is a journal of
  * changes, which is read only when it is opened. A damaged file or a full disk therefore
- * does not stop a running server. Nothing has to be on the disk before it is used: uniquifiers
- * start at random in each process and data versions follow the clock, so that a FID and version are
- * never used twice, even if the file is lost or replaced by an old copy.
+ * does not stop a running server. Nothing has to be on the disk before it is used: uniquifiers start
+ * at random in each process and data versions follow the clock, so that a FID and version are never
+ * used twice, even if the file is lost or replaced by an old copy.
  */
 
 /* The record of one vnode. */
@@ -32,10 +32,8 @@ struct export_record {
 	uint64_t image_length; /* directory: bytes of its image; 0 = to be listed again */
 	uint64_t image_hash;   /* directory: hash of its image; 0 = never listed */
 	uint32_t links;	       /* directory: 2 + subdirectories */
-	/* Not kept across restarts. */
-	bool clean; /* file: all pages that were written through mappings are on the disk */
-	uint64_t
-		refused; /* directory: export_stat_stamp() when it was too large for clients; else 0 */
+	bool clean; /* file: all pages written through mappings are on the disk; not kept, as the next two */
+	uint64_t refused;  /* directory: export_stat_stamp() when it was too large; else 0 */
 	uint64_t retry_ns; /* directory: when it may be listed again if it has changed since then */
 };
 

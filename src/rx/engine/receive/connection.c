@@ -39,7 +39,7 @@ int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
 }
 
 /* Inserts it into the table, unless a live connection there has the same id from an older epoch. */
-static int insert_connection(struct rxw_connection *c)
+static int insert_client_connection(struct rxw_connection *c)
 {
 	struct rxw_shard *t = &c->ep->shard[c->table];
 	int r;
@@ -83,7 +83,7 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 		if (!c)
 			return error;
 		rxw_conn_ref(c); /* one reference for the table, one for the application */
-		r = insert_connection(c);
+		r = insert_client_connection(c);
 		if (r) {
 			rxw_conn_unref(c);
 			rxw_conn_unref(c);

@@ -64,7 +64,7 @@ static struct rxw_security *find_security(struct rxw_service *service, uint8_t i
 	return NULL;
 }
 
-static struct rxw_connection *insert_connection(struct rxw_shard *t, struct rxw_connection *c)
+static struct rxw_connection *insert_new_connection(struct rxw_shard *t, struct rxw_connection *c)
 {
 	struct rxw_pconn *existing;
 
@@ -139,7 +139,7 @@ static struct rxw_connection *make_connection(struct rxw_shard *s, const struct 
 	c->p.crowded = crowded;
 	c->p.auth.level_min = service->level_min;
 	apply_settings(c, service);
-	return insert_connection(&ep->shard[c->table], c);
+	return insert_new_connection(&ep->shard[c->table], c);
 }
 
 /* A packet of no connection, for `service`. */
