@@ -4,11 +4,10 @@
 # Modules, the lowest first: each may call those before it.
 fileserver_sources =
 fileserver_sources += \
-	src/fileserver/base/base.h src/fileserver/base/limit.c \
-	src/fileserver/base/log.c src/fileserver/base/pool.c \
-	src/fileserver/base/share.c src/fileserver/base/trim.c
+	src/fileserver/base/base.h src/fileserver/base/pool.c \
+	src/fileserver/base/process.c src/fileserver/base/share.c
 fileserver_sources += \
-	src/fileserver/guard/guard.c src/fileserver/guard/guard.h
+	src/fileserver/guard/acl.c src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \
 	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/changing.c \
 	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
@@ -17,10 +16,7 @@ fileserver_sources += \
 	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
 	src/fileserver/callbacks/remember.c
 fileserver_sources += \
-	src/fileserver/acl/acl.c src/fileserver/acl/acl.h
-fileserver_sources += \
-	src/fileserver/audit/audit.c src/fileserver/audit/audit.h src/fileserver/audit/line.c \
-	src/fileserver/audit/line.h
+	src/fileserver/audit/audit.c src/fileserver/audit/audit.h
 fileserver_sources += \
 	src/fileserver/io/chunk.h src/fileserver/io/fairrate.c src/fileserver/io/fairrate.h src/fileserver/io/flow.c \
 	src/fileserver/io/io.h src/fileserver/io/readers.c src/fileserver/io/saturation.c src/fileserver/io/saturation.h \
@@ -60,8 +56,7 @@ fileserver_sources += \
 # The control socket is the only part that needs jansson.
 noinst_LTLIBRARIES += src/fileserver/libcontrol.la
 src_fileserver_libcontrol_la_SOURCES = \
-	src/fileserver/control/control.c src/fileserver/control/control.h \
-	src/fileserver/control/connection.h src/fileserver/control/request.c
+	src/fileserver/control/control.c src/fileserver/control/control.h
 src_fileserver_libcontrol_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_fileserver_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "afs/volname.h"
-#include "fileserver/acl/acl.h"
+#include "fileserver/guard/guard.h"
 #include "fileserver/base/base.h"
 #include "volume/store/store.h"
 

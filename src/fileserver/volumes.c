@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "afs/volname.h"
-#include "fileserver/acl/acl.h"
 
 #define BREAK_MS 5000 /* for clients to answer before an administrator's change is complete */
 

@@ -143,12 +143,12 @@ may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(pro
 may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
+server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|audit/audit|control/control|io/io|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
-	case $module in acl) ok="$ok|volume/interface[.]h" ;; service) ok="$ok|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
+	case $module in guard) ok="$ok|volume/interface[.]h" ;; service) ok="$ok|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
@@ -158,10 +158,9 @@ server_module base
 server_module guard base
 server_module callbacks base
 server_module io base
-server_module acl base
 server_module audit base
 server_module control base
-server_module service base guard callbacks acl audit io
+server_module service base guard callbacks audit io
 may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/(store/store|export/object)[.]h"
 
@@ -182,7 +181,7 @@ for module in keys token rxkad rxgk; do
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
 may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/keys|rxkad/(rxkad_conn|ticket)|rxgk/negotiate)[.]h|\
-(rxwgen|program)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
+(rxwgen|program)/.*|engine/objects[.]h|fileserver/guard/guard[.]h|volume/[a-z]*[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do
 	may_include src/tests/$folder "$tests|(fileserver|rxwgen|program)/.*|(engine/stream/observer|short/all-types)[.]h"

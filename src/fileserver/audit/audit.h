@@ -71,4 +71,27 @@ struct fsd_audit_stats {
 };
 void fsd_audit_stats(struct fsd_audit *audit, struct fsd_audit_stats *stats);
 
+/* -- inside: a record as it lies in the queue -- */
+
+/* A record with its own strings. */
+struct audit_entry {
+	int64_t time_ns;
+	uint8_t address[16];
+	uint16_t port;
+	uint8_t family; /* 4, 6; 0: unknown */
+	bool anonymous, has_name, has_to_name;
+	int32_t id, code;
+	uint32_t fid[3], to[3];
+	const char *operation; /* constant */
+	char who[FSD_AUDIT_WHO];
+	char name[FSD_AUDIT_NAME], to_name[FSD_AUDIT_NAME];
+};
+
+/* A byte becomes at most six ("\u001f"); the rest is less than 512. */
+#define AUDIT_LINE_MAX (6 * (FSD_AUDIT_WHO + 2 * FSD_AUDIT_NAME) + 512)
+
+void fsd_audit_fill(struct audit_entry *entry, const struct fsd_audit_record *record);
+/* The line with its newline, without a NUL, into AUDIT_LINE_MAX bytes. Returns its length. */
+size_t fsd_audit_line(const struct audit_entry *entry, char *line);
+
 #endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket: one thread accepts connections and reads requests. */
+/*
+ * The control socket: one thread accepts connections and reads requests. Each request is executed on a thread of its own.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +17,148 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "fileserver/base/base.h"
-#include "fileserver/control/connection.h"
+#include "fileserver/control/control.h"
 
 #define BACKLOG	  16
 #define READ_NS	  (10 * (uint64_t)NS_PER_S) /* until a request must be complete */
 #define REST_NS	  ((uint64_t)NS_PER_S)	    /* after a connection could not be accepted */
 #define SEND_S	  10			    /* how long a client may leave answers unread */
 #define FDS_EXTRA 2			    /* listener and wake */
+
+#define CONTROL_CONNECTIONS 16
+
+enum control_state {
+	CONTROL_FREE,
+	CONTROL_READING, /* the request is not complete */
+	CONTROL_RUNNING	 /* its own thread executes it */
+};
+
+/* The polling thread has all members, but for those that say otherwise. */
+struct control_connection {
+	struct fsd_control *control;
+	enum control_state state;
+	int fd;
+	int directory; /* descriptor that came with the request; -1 */
+	uid_t uid;
+	pid_t pid;
+	uint64_t deadline; /* monotonic time in ns until the request must be complete */
+	pthread_t thread;
+	_Atomic bool gone; /* the client: by both threads */
+	_Atomic bool done; /* set by the request's thread at its end */
+	size_t length;
+	char line[ADMIN_LINE_MAX]; /* constant while the request runs */
+};
+
+struct fsd_control {
+	struct admin_options admin;
+	char *directory;
+	int listener;
+	int wake; /* eventfd: a request is done, or the server stops */
+	pthread_t thread;
+	_Atomic bool stopping;
+	uint64_t rest; /* no connections are accepted before this time */
+	struct control_connection connection[CONTROL_CONNECTIONS];
+};
+
+/* -- a request, on its own thread -- */
+
+/* An object as a line; -1: the client is gone, or does not read. */
+static int send_object(struct control_connection *connection, const json_t *object, int flags)
+{
+	char *line = json_dumps(object, JSON_COMPACT);
+	size_t length = line ? strlen(line) : 0, done = 0;
+
+	if (line)
+		line[length++] = '\n'; /* in place of the NUL */
+	while (done < length) {
+		ssize_t n = send(connection->fd, line + done, length - done, MSG_NOSIGNAL | flags);
+
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	free(line);
+	return line && done == length ? 0 : -1;
+}
+
+static void send_answer(void *arg, json_t *object)
+{
+	struct control_connection *connection = arg;
+
+	if (!atomic_load(&connection->gone) && send_object(connection, object, 0))
+		atomic_store(&connection->gone, true);
+}
+
+static bool is_request_stopped(void *arg)
+{
+	struct control_connection *connection = arg;
+
+	return atomic_load(&connection->gone) || atomic_load(&connection->control->stopping);
+}
+
+/* An answer to a connection: an error. Does not wait for the client. */
+static void refuse_request(struct control_connection *connection, const char *text)
+{
+	json_t *object = json_pack("{s:s, s:i}", "error", text, "status", 1);
+
+	if (object)
+		send_object(connection, object, MSG_DONTWAIT);
+	json_decref(object);
+}
+
+/* The line of the log: the requester and the change. */
+static void log_request(const struct control_connection *connection, const json_t *request)
+{
+	const char *command = json_string_value(json_object_get(request, "command"));
+	char *text;
+
+	if (!command || !admin_changes(command))
+		return;
+	text = json_dumps(request, JSON_COMPACT | JSON_ENSURE_ASCII);
+	fsd_log(RXW_LOG_INFO, "control: user %u, process %d: %.400s", (unsigned)connection->uid,
+		(int)connection->pid, text ? text : command);
+	free(text);
+}
+
+static void execute_request(struct control_connection *connection, const json_t *request)
+{
+	struct admin_output output = {
+		.answer = send_answer,
+		.stopped = is_request_stopped,
+		.arg = connection,
+		.directory = connection->directory,
+	};
+	struct stat st;
+
+	if (output.directory >= 0 &&
+	    (fstat(output.directory, &st) || !(S_ISDIR(st.st_mode) || S_ISSOCK(st.st_mode))))
+		output.directory = -1;
+	log_request(connection, request);
+	admin_execute(&connection->control->admin, request, &output);
+}
+
+/* Executes the line of a connection, on its own thread. */
+static void *run_request(void *arg)
+{
+	struct control_connection *connection = arg;
+	uint64_t one = 1;
+	json_error_t error;
+	json_t *request =
+		json_loadb(connection->line, connection->length, JSON_REJECT_DUPLICATES, &error);
+
+	assert(!connection->done);
+	if (request)
+		execute_request(connection, request);
+	else
+		refuse_request(connection, "request: not one object of JSON in UTF-8 on one line");
+	json_decref(request);
+	atomic_store(&connection->done, true);
+	if (write(connection->control->wake, &one, sizeof(one)) < 0)
+		fsd_log(RXW_LOG_WARNING, "control: the end of a request was not noticed");
+	return NULL;
+}
 
 /* -- connections -- */
 
@@ -122,9 +260,9 @@ static void begin_request(struct control_connection *connection)
 	flags = fcntl(connection->fd, F_GETFL);
 	rc = flags < 0 || fcntl(connection->fd, F_SETFL, flags & ~O_NONBLOCK) < 0;
 	if (!rc)
-		rc = pthread_create(&connection->thread, NULL, control_execute, connection);
+		rc = pthread_create(&connection->thread, NULL, run_request, connection);
 	if (rc) {
-		control_refuse(connection, "the server has no thread for this; try again");
+		refuse_request(connection, "the server has no thread for this; try again");
 		end_connection(connection);
 		return;
 	}
@@ -160,7 +298,7 @@ static void receive_request_bytes(struct control_connection *connection)
 		connection->length = (size_t)(end - connection->line);
 		begin_request(connection);
 	} else if (connection->length == sizeof(connection->line)) {
-		control_refuse(connection, "request: longer than 16384 bytes");
+		refuse_request(connection, "request: longer than 16384 bytes");
 		end_connection(connection);
 	}
 }

@@ -12,7 +12,6 @@
 #include <rxwire/rpcstats.h>
 #include <rxwire/types.h>
 
-#include "fileserver/acl/acl.h"
 #include "fileserver/audit/audit.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"

@@ -27,8 +27,8 @@ check_tests += src/tests/fileserver/callbacks/test_breaks
 src_tests_fileserver_callbacks_test_breaks_LDADD = $(fileserver_test_libs)
 src_tests_fileserver_callbacks_test_breaks_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_cond_broadcast
 
-check_tests += src/tests/fileserver/acl/test_acl
-src_tests_fileserver_acl_test_acl_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/guard/test_acl
+src_tests_fileserver_guard_test_acl_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/audit/test_audit
 src_tests_fileserver_audit_test_audit_LDADD = $(fileserver_test_libs)

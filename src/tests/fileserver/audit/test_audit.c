@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "fileserver/audit/audit.h"
-#include "fileserver/audit/line.h"
 #include "fileserver/base/base.h"
 #include "tests/main.h"
 #include "tests/tools/testing.h"
@@ -61,8 +60,8 @@ static const char *line_of(const struct fsd_audit_record *record)
 	struct audit_entry entry;
 	size_t n;
 
-	audit_entry_fill(&entry, record);
-	n = audit_line(&entry, line);
+	fsd_audit_fill(&entry, record);
+	n = fsd_audit_line(&entry, line);
 	ck_assert_uint_le(n, AUDIT_LINE_MAX);
 	line[n] = 0;
 	return line;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fileserver/acl/acl.h"
+#include "fileserver/guard/guard.h"
 
 const char fuzz_name[] = "acl";
 const size_t fuzz_max = FSD_ACL_TEXT_MAX + 64;

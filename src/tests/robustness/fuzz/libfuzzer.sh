@@ -44,7 +44,7 @@ compile() {
 	# shellcheck disable=SC2086 # flags are words
 	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io \
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
-		"$top/src/afs/dir.c" "$top/src/fileserver/acl/acl.c" "$top/src/volume/acl.c" \
+		"$top/src/afs/dir.c" "$top/src/fileserver/guard/acl.c" "$top/src/volume/acl.c" \
 		"$top"/src/program/options.c \
 		"$top"/src/program/number.c "$top"/src/program/message.c \
 		"$top"/src/rxwgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Log lines, and the notification of the service manager. */
+/* The process: its log, the service manager, the limit on stopping, memory that was freed. */
 #include "fileserver/base/base.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,11 +16,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/background.h"
 #include "program/message.h"
+
+#define TRIM_LEAST ((size_t)64 << 20)
+
+/* -- the log -- */
 
 /* Global, like stderr. `journal` is set before other threads exist. */
 static bool journal;
-static _Atomic int limit = RXW_LOG_INFO;
+static _Atomic int least_urgent = RXW_LOG_INFO;
 
 /* Lines held back; the lock covers all of this. */
 static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,7 +40,7 @@ void fsd_log_start(void)
 
 void fsd_log_level(enum rxw_log_level level)
 {
-	atomic_store(&limit, (int)level);
+	atomic_store(&least_urgent, (int)level);
 }
 
 void fsd_log(enum rxw_log_level level, const char *format, ...)
@@ -43,7 +49,7 @@ void fsd_log(enum rxw_log_level level, const char *format, ...)
 	va_list ap;
 	int n;
 
-	if ((int)level > atomic_load(&limit))
+	if ((int)level > atomic_load(&least_urgent))
 		return;
 	if (journal)
 		n = snprintf(line, sizeof(line), "<%d>", (int)level);
@@ -112,6 +118,8 @@ void fsd_log_library(void *arg, enum rxw_log_level level, const char *line)
 	fsd_log(level, "%s", line);
 }
 
+/* -- the service manager -- */
+
 int fsd_notify(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -140,4 +148,77 @@ int fsd_notify(const char *state)
 	close(fd);
 	errno = saved;
 	return rc < 0 ? -1 : 1;
+}
+
+/* -- the limit on stopping -- */
+
+/* All but `background` is constant. */
+struct fsd_limit {
+	struct background background;
+	uint64_t end; /* monotonic_ns() */
+	void (*explain)(void *arg);
+	void *arg;
+};
+
+static void *end_process_at_limit(void *arg)
+{
+	struct fsd_limit *limit = arg;
+	bool stopped;
+
+	pthread_mutex_lock(&limit->background.lock);
+	while (!limit->background.stop && monotonic_ns() < limit->end)
+		sleep_in_background(&limit->background, limit->end);
+	stopped = limit->background.stop;
+	pthread_mutex_unlock(&limit->background.lock);
+	if (stopped)
+		return NULL;
+	limit->explain(limit->arg);
+	_exit(EXIT_FAILURE);
+}
+
+struct fsd_limit *fsd_limit_start(uint64_t ms, void (*explain)(void *arg), void *arg)
+{
+	struct fsd_limit *limit = calloc(1, sizeof(*limit));
+
+	if (!limit)
+		return NULL;
+	limit->explain = explain;
+	limit->arg = arg;
+	limit->end = monotonic_ns() + ms * NS_PER_MS;
+	if (start_background(&limit->background, end_process_at_limit, limit) == 0)
+		return limit;
+	free(limit);
+	return NULL;
+}
+
+void fsd_limit_end(struct fsd_limit *limit)
+{
+	if (!limit)
+		return;
+	stop_background(&limit->background);
+	free(limit);
+}
+
+/* -- memory that was freed -- */
+
+static void trim_memory(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
+bool fsd_trim(struct fsd_trim *trim, size_t used, size_t peak)
+{
+	if (peak > trim->peak && peak > trim->most)
+		trim->most = peak; /* between two looks */
+	trim->peak = peak;
+	if (used > trim->most)
+		trim->most = used;
+	assert(trim->most >= used);
+	if (trim->most - used < TRIM_LEAST)
+		return false;
+	trim_memory();
+	trim->most = used;
+	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The text of ACLs. */
-#include "fileserver/acl/acl.h"
+#include "fileserver/guard/guard.h"
 
 #include <errno.h>
 #include <stdio.h>

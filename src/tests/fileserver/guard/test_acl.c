@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of acl.c: the text of ACLs, names, limits, hostile texts. */
-#include "fileserver/acl/acl.h"
+#include "fileserver/guard/guard.h"
 
 #include <errno.h>
 #include <stdio.h>
