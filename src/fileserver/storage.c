@@ -10,6 +10,7 @@
 #include "afs/volname.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/base/base.h"
+#include "fileserver/service/service.h"
 #include "volume/store/store.h"
 
 _Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit");
@@ -247,45 +248,33 @@ void fsd_storage_note_ids(struct store *store, struct prot *prot)
 			rc);
 }
 
-static void put_store_metric(FILE *f, const char *name, const char *type, const char *help,
-			     unsigned long long value)
-{
-	fprintf(f, "# HELP rxfsd_store_%s %s\n# TYPE rxfsd_store_%s %s\nrxfsd_store_%s %llu\n",
-		name, help, name, type, name, value);
-}
-
 static void put_store(FILE *f, struct store *store)
 {
 	struct store_stats s = {0};
 
 	store_stats(store, &s);
-	put_store_metric(f, "operations_total", "counter", "Operations that changed the store.",
-			 s.operations);
-	put_store_metric(f, "commits_total", "counter",
-			 "Transactions; several operations share one.", s.commits);
-	put_store_metric(f, "flushes_total", "counter", "Flushes to stable storage.", s.flushes);
-	put_store_metric(f, "status_hits_total", "counter", "Objects found in the cache.",
-			 s.status_hits);
-	put_store_metric(f, "status_misses_total", "counter", "Objects read from the database.",
-			 s.status_misses);
-	put_store_metric(f, "written_bytes_total", "counter", "Bytes of files written.",
-			 s.bytes_written);
-	put_store_metric(f, "read_bytes_total", "counter", "Bytes of files read.", s.bytes_read);
-	put_store_metric(f, "damaged_total", "counter", "Records that failed verification.",
-			 s.damaged);
-	put_store_metric(f, "pruning", "gauge", "Old versions that wait to be removed.", s.pruning);
-	put_store_metric(f, "merging", "gauge", "Files whose extents wait to be merged.",
-			 s.merging);
-	put_store_metric(f, "merged_extents_total", "counter",
-			 "Extents that were merged with others.", s.merged_extents);
-	put_store_metric(f, "merged_bytes_total", "counter", "Bytes that merging copied.",
-			 s.merged_bytes);
-	put_store_metric(f, "cache_bytes", "gauge", "Memory of caches.", s.memory);
-}
 
-static void put_store_head(FILE *f, const char *name, const char *help)
-{
-	fprintf(f, "# HELP rxfsd_store_%s %s\n# TYPE rxfsd_store_%s gauge\n", name, help, name);
+	const struct fsd_metric metrics[] = {
+		{"store_operations_total", "Operations that changed the store.",
+		 .value = s.operations},
+		{"store_commits_total", "Transactions; several operations share one.",
+		 .value = s.commits},
+		{"store_flushes_total", "Flushes to stable storage.", .value = s.flushes},
+		{"store_status_hits_total", "Objects found in the cache.", .value = s.status_hits},
+		{"store_status_misses_total", "Objects read from the database.",
+		 .value = s.status_misses},
+		{"store_written_bytes_total", "Bytes of files written.", .value = s.bytes_written},
+		{"store_read_bytes_total", "Bytes of files read.", .value = s.bytes_read},
+		{"store_damaged_total", "Records that failed verification.", .value = s.damaged},
+		{"store_pruning", "Old versions that wait to be removed.", .value = s.pruning},
+		{"store_merging", "Files whose extents wait to be merged.", .value = s.merging},
+		{"store_merged_extents_total", "Extents that were merged with others.",
+		 .value = s.merged_extents},
+		{"store_merged_bytes_total", "Bytes that merging copied.", .value = s.merged_bytes},
+		{"store_cache_bytes", "Memory of caches.", .value = s.memory},
+	};
+
+	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
 }
 
 static void put_disk(FILE *f, struct store *store)
@@ -294,10 +283,15 @@ static void put_disk(FILE *f, struct store *store)
 
 	if (store->ops->space(store, &space))
 		return;
-	put_store_metric(f, "disk_size_bytes", "gauge", "Size of the file system of the store.",
-			 (unsigned long long)space.total_kib * 1024);
-	put_store_metric(f, "disk_free_bytes", "gauge", "Bytes of that file system that are free.",
-			 (unsigned long long)space.available_kib * 1024);
+
+	const struct fsd_metric metrics[] = {
+		{"store_disk_size_bytes", "Size of the file system of the store.",
+		 .value = space.total_kib * 1024},
+		{"store_disk_free_bytes", "Bytes of that file system that are free.",
+		 .value = space.available_kib * 1024},
+	};
+
+	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
 }
 
 /* The read-write volumes, at most `max`; *more: there are others. Names of volumes need no quotes. */
@@ -319,9 +313,38 @@ static size_t collect_volumes(struct store *store, struct store_volume *list, si
 	return count;
 }
 
-/* A series for each volume. A volume without a quota has none of that, so that no ratio to it exists. */
+static uint64_t used_bytes(const struct store_volume *volume)
+{
+	return volume->used_kib * 1024;
+}
+
+static uint64_t quota_bytes(const struct store_volume *volume)
+{
+	return volume->quota_kib * 1024;
+}
+
+static uint64_t count_files(const struct store_volume *volume)
+{
+	return volume->files;
+}
+
+static uint64_t is_volume_online(const struct store_volume *volume)
+{
+	return volume->online;
+}
+
+/* A series for each volume. One without a quota has none of that, so that no ratio to it exists. */
 static void put_volumes(FILE *f, struct store *store)
 {
+	static const struct {
+		const char *name, *help;
+		uint64_t (*value)(const struct store_volume *volume);
+	} figures[] = {
+		{"store_volume_used_bytes", "Bytes in use of a volume.", used_bytes},
+		{"store_volume_quota_bytes", "Quota of a volume that has one.", quota_bytes},
+		{"store_volume_files", "Files, directories and links of a volume.", count_files},
+		{"store_volume_online", "1 if the volume is online, else 0.", is_volume_online},
+	};
 	struct store_volume *list = malloc(VOLUMES_SHOWN * sizeof(*list));
 	size_t count;
 	bool more;
@@ -329,25 +352,23 @@ static void put_volumes(FILE *f, struct store *store)
 	if (!list)
 		return;
 	count = collect_volumes(store, list, VOLUMES_SHOWN, &more);
-	put_store_head(f, "volume_used_bytes", "Bytes in use of a volume.");
-	for (size_t i = 0; i < count; i++)
-		fprintf(f, "rxfsd_store_volume_used_bytes{volume=\"%s\"} %llu\n", list[i].name,
-			(unsigned long long)list[i].used_kib * 1024);
-	put_store_head(f, "volume_quota_bytes", "Quota of a volume that has one.");
-	for (size_t i = 0; i < count; i++)
-		if (list[i].quota_kib)
-			fprintf(f, "rxfsd_store_volume_quota_bytes{volume=\"%s\"} %llu\n",
-				list[i].name, (unsigned long long)list[i].quota_kib * 1024);
-	put_store_head(f, "volume_files", "Files, directories and links of a volume.");
-	for (size_t i = 0; i < count; i++)
-		fprintf(f, "rxfsd_store_volume_files{volume=\"%s\"} %llu\n", list[i].name,
-			(unsigned long long)list[i].files);
-	put_store_head(f, "volume_online", "1 if the volume is online, else 0.");
-	for (size_t i = 0; i < count; i++)
-		fprintf(f, "rxfsd_store_volume_online{volume=\"%s\"} %d\n", list[i].name,
-			list[i].online);
-	put_store_metric(f, "volumes_left_out", "gauge",
-			 "1 if there are more volumes than the figures of volumes show.", more);
+	for (unsigned k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
+		fsd_metrics_head(f, figures[k].name, figures[k].help);
+		for (size_t i = 0; i < count; i++) {
+			const struct fsd_metric metric = {figures[k].name, .label = "volume",
+							  .of = list[i].name,
+							  .value = figures[k].value(&list[i])};
+
+			if (figures[k].value != quota_bytes || metric.value)
+				fsd_metrics_put(f, &metric, 1);
+		}
+	}
+	fsd_metrics_put(f,
+			&(const struct fsd_metric){
+				"store_volumes_left_out",
+				"1 if there are more volumes than the figures of volumes show.",
+				.value = more},
+			1);
 	free(list);
 }
 

@@ -4,59 +4,83 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fileserver/base/base.h"
 
-static unsigned long long read_counter(const _Atomic uint64_t *counter)
+#define LENGTH(metrics) (sizeof(metrics) / sizeof((metrics)[0]))
+
+static uint64_t read_counter(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-static void put_service_head(FILE *f, const char *name, const char *type, const char *help)
+/* By convention the names of counters, and of no others, end so. */
+static const char *type_of(const char *name)
 {
-	fprintf(f, "# HELP rxfsd_%s %s\n# TYPE rxfsd_%s %s\n", name, help, name, type);
+	static const char end[] = "_total";
+	size_t n = strlen(name), of_end = sizeof(end) - 1;
+
+	return n > of_end && strcmp(name + n - of_end, end) == 0 ? "counter" : "gauge";
 }
 
-static void put_service_metric(FILE *f, const char *name, const char *type, const char *help,
-			       unsigned long long value)
+void fsd_metrics_head(FILE *f, const char *name, const char *help)
 {
-	put_service_head(f, name, type, help);
-	fprintf(f, "rxfsd_%s %llu\n", name, value);
+	fprintf(f, "# HELP rxfsd_%s %s\n# TYPE rxfsd_%s %s\n", name, help, name, type_of(name));
+}
+
+void fsd_metrics_put(FILE *f, const struct fsd_metric *metrics, size_t count)
+{
+	for (const struct fsd_metric *m = metrics; m < metrics + count; m++) {
+		if (m->help)
+			fsd_metrics_head(f, m->name, m->help);
+		fprintf(f, "rxfsd_%s", m->name);
+		if (m->label)
+			fprintf(f, "{%s=\"%s\"}", m->label, m->of);
+		if (m->seconds)
+			fprintf(f, " %.6f\n", (double)m->value / 1e9);
+		else
+			fprintf(f, " %llu\n", (unsigned long long)m->value);
+	}
 }
 
 static void put_calls(FILE *f, const struct fsd_counters *c)
 {
-	put_service_metric(f, "calls_total", "counter", "Calls of the file service.",
-			   read_counter(&c->calls));
-	put_service_metric(f, "calls_failed_total", "counter",
-			   "Calls of the file service that failed.", read_counter(&c->failed));
-	put_service_metric(f, "writes_refused_total", "counter",
-			   "Calls that would have modified something.",
-			   read_counter(&c->refused_writes));
-	put_service_metric(f, "location_calls_total", "counter",
-			   "Calls of the volume location service.", read_counter(&c->vl_calls));
-	put_service_metric(f, "statuses_total", "counter",
-			   "Status records of files and directories sent.",
-			   read_counter(&c->statuses));
-	put_service_metric(f, "fetches_total", "counter", "Data fetches.",
-			   read_counter(&c->fetches));
-	put_service_metric(f, "fetched_bytes_total", "counter", "Bytes sent by fetches.",
-			   read_counter(&c->fetched_bytes));
-	put_service_metric(f, "fetches_aborted_total", "counter", "Incomplete fetches.",
-			   read_counter(&c->fetch_aborts));
-	put_service_head(f, "fetch_seconds_total", "counter", "Total duration of fetches.");
-	fprintf(f, "rxfsd_fetch_seconds_total %.6f\n", (double)read_counter(&c->fetch_ns) / 1e9);
+	const struct fsd_metric metrics[] = {
+		{"calls_total", "Calls of the file service.", .value = read_counter(&c->calls)},
+		{"calls_failed_total", "Calls of the file service that failed.",
+		 .value = read_counter(&c->failed)},
+		{"writes_refused_total", "Calls that would have modified something.",
+		 .value = read_counter(&c->refused_writes)},
+		{"location_calls_total", "Calls of the volume location service.",
+		 .value = read_counter(&c->vl_calls)},
+		{"statuses_total", "Status records of files and directories sent.",
+		 .value = read_counter(&c->statuses)},
+		{"fetches_total", "Data fetches.", .value = read_counter(&c->fetches)},
+		{"fetched_bytes_total", "Bytes sent by fetches.",
+		 .value = read_counter(&c->fetched_bytes)},
+		{"fetches_aborted_total", "Incomplete fetches.",
+		 .value = read_counter(&c->fetch_aborts)},
+		{"fetch_seconds_total", "Total duration of fetches.",
+		 .value = read_counter(&c->fetch_ns), .seconds = true},
+	};
+
+	fsd_metrics_put(f, metrics, LENGTH(metrics));
 }
 
 static void put_failures(FILE *f, const struct fsd_failures *failures)
 {
-	put_service_head(
-		f, "failures_total", "counter",
+	static const char help[] =
 		"Calls that failed for a reason on the server's side: no space, a read-only file system, "
-		"input and output errors, too many open files, no memory.");
-	for (unsigned i = 0; i < FSD_FAILURES; i++)
-		fprintf(f, "rxfsd_failures_total{cause=\"%s\"} %llu\n", fsd_failure_name(i),
-			read_counter(&failures->count[i]));
+		"input and output errors, too many open files, no memory.";
+
+	for (unsigned i = 0; i < FSD_FAILURES; i++) {
+		const struct fsd_metric metric = {"failures_total", i ? NULL : help,
+						  .label = "cause", .of = fsd_failure_name(i),
+						  .value = read_counter(&failures->count[i])};
+
+		fsd_metrics_put(f, &metric, 1);
+	}
 }
 
 static void put_changes(FILE *f, const struct fsd_service *service)
@@ -65,39 +89,39 @@ static void put_changes(FILE *f, const struct fsd_service *service)
 	struct fsd_audit_stats audit;
 
 	fsd_audit_stats(service->audit, &audit);
-	put_service_metric(f, "changes_total", "counter", "Calls that changed something.",
-			   read_counter(&c->changes));
-	put_service_metric(f, "stores_total", "counter", "Data stores.", read_counter(&c->stores));
-	put_service_metric(f, "stored_bytes_total", "counter", "Bytes received by stores.",
-			   read_counter(&c->stored_bytes));
-	put_service_metric(f, "stores_aborted_total", "counter", "Incomplete stores.",
-			   read_counter(&c->store_aborts));
-	put_service_metric(f, "stores_given_up_total", "counter",
-			   "Slow stores that were ended because others needed their places.",
-			   read_counter(&c->stores_given_up));
-	put_service_metric(f, "fetches_given_up_total", "counter",
-			   "Slow fetches that were ended because others needed their places.",
-			   read_counter(&c->fetches_given_up));
-	put_service_metric(f, "stores_held_total", "counter",
-			   "Stores that waited until others had given up their places.",
-			   read_counter(&c->stores_held));
-	put_service_metric(f, "fetches_held_total", "counter",
-			   "Fetches that waited until others had given up their places.",
-			   read_counter(&c->fetches_held));
-	put_service_head(f, "store_seconds_total", "counter", "Total duration of stores.");
-	fprintf(f, "rxfsd_store_seconds_total %.6f\n", (double)read_counter(&c->store_ns) / 1e9);
-	put_service_metric(f, "locks", "gauge", "Files with a lock.",
-			   fsd_locks_held(service->locks));
-	put_service_metric(f, "locks_set_total", "counter", "Locks set.", read_counter(&c->locks));
-	put_service_metric(f, "audit_records_total", "counter", "Lines of the audit log.",
-			   audit.written);
-	put_service_metric(f, "audit_lost_total", "counter", "Calls missing in the audit log.",
-			   audit.lost);
-	put_service_metric(f, "audit_waits_total", "counter",
-			   "Calls that waited for the audit log.", audit.waits);
-	put_service_metric(f, "audit_refused_total", "counter",
-			   "Changes refused because they could not be recorded in the audit log.",
-			   audit.refused);
+
+	const struct fsd_metric metrics[] = {
+		{"changes_total", "Calls that changed something.",
+		 .value = read_counter(&c->changes)},
+		{"stores_total", "Data stores.", .value = read_counter(&c->stores)},
+		{"stored_bytes_total", "Bytes received by stores.",
+		 .value = read_counter(&c->stored_bytes)},
+		{"stores_aborted_total", "Incomplete stores.",
+		 .value = read_counter(&c->store_aborts)},
+		{"stores_given_up_total",
+		 "Slow stores that were ended because others needed their places.",
+		 .value = read_counter(&c->stores_given_up)},
+		{"fetches_given_up_total",
+		 "Slow fetches that were ended because others needed their places.",
+		 .value = read_counter(&c->fetches_given_up)},
+		{"stores_held_total", "Stores that waited until others had given up their places.",
+		 .value = read_counter(&c->stores_held)},
+		{"fetches_held_total",
+		 "Fetches that waited until others had given up their places.",
+		 .value = read_counter(&c->fetches_held)},
+		{"store_seconds_total", "Total duration of stores.",
+		 .value = read_counter(&c->store_ns), .seconds = true},
+		{"locks", "Files with a lock.", .value = fsd_locks_held(service->locks)},
+		{"locks_set_total", "Locks set.", .value = read_counter(&c->locks)},
+		{"audit_records_total", "Lines of the audit log.", .value = audit.written},
+		{"audit_lost_total", "Calls missing in the audit log.", .value = audit.lost},
+		{"audit_waits_total", "Calls that waited for the audit log.", .value = audit.waits},
+		{"audit_refused_total",
+		 "Changes refused because they could not be recorded in the audit log.",
+		 .value = audit.refused},
+	};
+
+	fsd_metrics_put(f, metrics, LENGTH(metrics));
 }
 
 static void put_readers(FILE *f, struct fsd_readers *readers)
@@ -105,21 +129,21 @@ static void put_readers(FILE *f, struct fsd_readers *readers)
 	struct fsd_reader_stats s = {0};
 
 	fsd_readers_stats(readers, &s);
-	put_service_head(
-		f, "read_bytes_total", "counter",
-		"Bytes of files read from the page cache, by read-ahead threads, or from the disk "
-		"while the call waited.");
-	fprintf(f, "rxfsd_read_bytes_total{from=\"cache\"} %llu\n",
-		(unsigned long long)s.bytes_cached);
-	fprintf(f, "rxfsd_read_bytes_total{from=\"ahead\"} %llu\n",
-		(unsigned long long)s.bytes_ahead);
-	fprintf(f, "rxfsd_read_bytes_total{from=\"direct\"} %llu\n",
-		(unsigned long long)s.bytes_direct);
-	put_service_metric(f, "reads_ahead_total", "counter", "Reads by read-ahead threads.",
-			   s.reads_ahead);
-	put_service_metric(f, "reader_waits_total", "counter",
-			   "Calls that had to wait for a read-ahead.", s.waits);
-	put_service_metric(f, "reader_threads", "gauge", "Read-ahead threads.", s.threads);
+
+	const struct fsd_metric metrics[] = {
+		{"read_bytes_total",
+		 "Bytes of files read from the page cache, by read-ahead threads, or from the disk while the call waited.",
+		 .label = "from", .of = "cache", .value = s.bytes_cached},
+		{"read_bytes_total", NULL, .label = "from", .of = "ahead", .value = s.bytes_ahead},
+		{"read_bytes_total", NULL, .label = "from", .of = "direct",
+		 .value = s.bytes_direct},
+		{"reads_ahead_total", "Reads by read-ahead threads.", .value = s.reads_ahead},
+		{"reader_waits_total", "Calls that had to wait for a read-ahead.",
+		 .value = s.waits},
+		{"reader_threads", "Read-ahead threads.", .value = s.threads},
+	};
+
+	fsd_metrics_put(f, metrics, LENGTH(metrics));
 }
 
 static void put_clients(FILE *f, struct fsd_clients *clients, uint64_t limit)
@@ -127,56 +151,60 @@ static void put_clients(FILE *f, struct fsd_clients *clients, uint64_t limit)
 	struct fsd_clients_stats s = {0};
 
 	fsd_clients_stats(clients, &s);
-	put_service_metric(f, "hosts", "gauge", "Clients in memory.", s.hosts);
-	put_service_metric(f, "hosts_up", "gauge",
-			   "Clients that answer callbacks and may hold promises.", s.hosts_up);
-	put_service_metric(f, "hosts_reclaimed_total", "counter",
-			   "Clients told to discard their cache to make room for promises.",
-			   s.reclaimed);
-	put_service_metric(f, "promises", "gauge", "Callback promises in force.", s.promises);
-	put_service_metric(f, "promises_limit", "gauge", "Limit of callback promises (--promises).",
-			   limit);
-	put_service_metric(f, "promised_objects", "gauge",
-			   "Files and directories covered by promises.", s.objects);
-	put_service_metric(f, "promises_given_total", "counter", "Callback promises given.",
-			   s.given);
-	put_service_metric(f, "promises_broken_total", "counter",
-			   "Callback promises broken by a change.", s.broken);
-	put_service_metric(f, "promises_refused_total", "counter", "Callback promises refused.",
-			   s.refused);
-	put_service_metric(f, "promises_expired_total", "counter", "Callback promises expired.",
-			   s.expired);
-	put_service_metric(f, "promises_returned_total", "counter",
-			   "Callback promises returned individually by clients.", s.dropped);
-	put_service_metric(f, "callbacks_failed_total", "counter",
-			   "Failed calls to clients that had answered before.", s.failed);
-	put_service_metric(f, "change_waits_total", "counter", "Changes that waited for clients.",
-			   s.waits);
-	put_service_metric(f, "clients_given_up_total", "counter",
-			   "Clients that did not answer in time when a change waited for them.",
-			   s.given_up);
-	put_service_metric(f, "calls_held_total", "counter",
-			   "Calls that waited until their client was told to discard its cache.",
-			   s.held);
-	put_service_metric(
-		f, "calls_turned_away_total", "counter",
-		"Calls not served because their client could not be told to discard its cache.",
-		s.turned_away);
+
+	const struct fsd_metric metrics[] = {
+		{"hosts", "Clients in memory.", .value = s.hosts},
+		{"hosts_up", "Clients that answer callbacks and may hold promises.",
+		 .value = s.hosts_up},
+		{"hosts_reclaimed_total",
+		 "Clients told to discard their cache to make room for promises.",
+		 .value = s.reclaimed},
+		{"promises", "Callback promises in force.", .value = s.promises},
+		{"promises_limit", "Limit of callback promises (--promises).", .value = limit},
+		{"promised_objects", "Files and directories covered by promises.",
+		 .value = s.objects},
+		{"promises_given_total", "Callback promises given.", .value = s.given},
+		{"promises_broken_total", "Callback promises broken by a change.",
+		 .value = s.broken},
+		{"promises_refused_total", "Callback promises refused.", .value = s.refused},
+		{"promises_expired_total", "Callback promises expired.", .value = s.expired},
+		{"promises_returned_total", "Callback promises returned individually by clients.",
+		 .value = s.dropped},
+		{"callbacks_failed_total", "Failed calls to clients that had answered before.",
+		 .value = s.failed},
+		{"change_waits_total", "Changes that waited for clients.", .value = s.waits},
+		{"clients_given_up_total",
+		 "Clients that did not answer in time when a change waited for them.",
+		 .value = s.given_up},
+		{"calls_held_total",
+		 "Calls that waited until their client was told to discard its cache.",
+		 .value = s.held},
+		{"calls_turned_away_total",
+		 "Calls not served because their client could not be told to discard its cache.",
+		 .value = s.turned_away},
+	};
+
+	fsd_metrics_put(f, metrics, LENGTH(metrics));
 }
 
-static void put_keys(FILE *f, const struct fsd_key_loads *keys, const struct fsd_guard *guard)
+/* The directories that are watched, and the keys. */
+static void put_rest(FILE *f, const struct fsd_service *service, const struct fsd_key_loads *keys)
 {
-	put_service_metric(f, "tickets_refused_total", "counter",
-			   "Tickets of rxkad that name a key which is not loaded.",
-			   fsd_guard_tickets_refused(guard));
-	put_service_head(f, "key_loads_total", "counter", "Loads of the service keys.");
-	fprintf(f, "rxfsd_key_loads_total{result=\"success\"} %llu\n", read_counter(&keys->good));
-	fprintf(f, "rxfsd_key_loads_total{result=\"failure\"} %llu\n", read_counter(&keys->bad));
-	put_service_head(
-		f, "keys_loaded_time_seconds", "gauge",
-		"Time of the last successful load of the service keys, in seconds since 1970.");
-	fprintf(f, "rxfsd_keys_loaded_time_seconds %lld\n",
-		(long long)atomic_load_explicit(&keys->time, memory_order_relaxed));
+	const struct fsd_metric metrics[] = {
+		{"watched_directories", "Directories watched with inotify.",
+		 .value = service->exported ? export_count_watches(service->store) : 0},
+		{"tickets_refused_total", "Tickets of rxkad that name a key which is not loaded.",
+		 .value = fsd_guard_tickets_refused(service->guard)},
+		{"key_loads_total", "Loads of the service keys.", .label = "result",
+		 .of = "success", .value = read_counter(&keys->good)},
+		{"key_loads_total", NULL, .label = "result", .of = "failure",
+		 .value = read_counter(&keys->bad)},
+		{"keys_loaded_time_seconds",
+		 "Time of the last successful load of the service keys, in seconds since 1970.",
+		 .value = (uint64_t)atomic_load_explicit(&keys->time, memory_order_relaxed)},
+	};
+
+	fsd_metrics_put(f, metrics, LENGTH(metrics));
 }
 
 char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_key_loads *keys,
@@ -194,9 +222,7 @@ char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_ke
 	put_changes(f, service);
 	put_readers(f, service->readers);
 	put_clients(f, service->clients, promises_limit);
-	put_service_metric(f, "watched_directories", "gauge", "Directories watched with inotify.",
-			   service->exported ? export_count_watches(service->store) : 0);
-	put_keys(f, keys, service->guard);
+	put_rest(f, service, keys);
 	bad = ferror(f);
 	if (fclose(f) == 0 && !bad)
 		return text;
@@ -211,15 +237,21 @@ void fsd_service_log(const struct fsd_service *service)
 	struct fsd_reader_stats readers;
 
 	fsd_log(RXW_LOG_INFO, "calls %llu, failed %llu, writes refused %llu, location calls %llu",
-		read_counter(&c->calls), read_counter(&c->failed), read_counter(&c->refused_writes),
-		read_counter(&c->vl_calls));
+		(unsigned long long)read_counter(&c->calls),
+		(unsigned long long)read_counter(&c->failed),
+		(unsigned long long)read_counter(&c->refused_writes),
+		(unsigned long long)read_counter(&c->vl_calls));
 	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, aborted %llu; statuses %llu",
-		read_counter(&c->fetches), read_counter(&c->fetched_bytes),
-		read_counter(&c->fetch_aborts), read_counter(&c->statuses));
+		(unsigned long long)read_counter(&c->fetches),
+		(unsigned long long)read_counter(&c->fetched_bytes),
+		(unsigned long long)read_counter(&c->fetch_aborts),
+		(unsigned long long)read_counter(&c->statuses));
 	if (!service->exported)
 		fsd_log(RXW_LOG_INFO, "changes %llu; stores %llu, bytes %llu, aborted %llu",
-			read_counter(&c->changes), read_counter(&c->stores),
-			read_counter(&c->stored_bytes), read_counter(&c->store_aborts));
+			(unsigned long long)read_counter(&c->changes),
+			(unsigned long long)read_counter(&c->stores),
+			(unsigned long long)read_counter(&c->stored_bytes),
+			(unsigned long long)read_counter(&c->store_aborts));
 	fsd_readers_stats(service->readers, &readers);
 	fsd_log(RXW_LOG_INFO,
 		"bytes from cache %llu, read ahead %llu in %llu reads by %u threads (%llu waits), "

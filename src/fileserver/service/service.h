@@ -7,7 +7,9 @@
 #define FILESERVER_SERVICE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <rxwire/rpc.h>
 #include <rxwire/rpcstats.h>
 #include <rxwire/types.h>
@@ -101,6 +103,17 @@ void fsd_service_volume_changed(struct fsd_service *service, uint32_t volume);
 void fsd_service_log_running(struct fsd_service *service);
 
 /* -- metrics -- */
+
+/* A figure for Prometheus. Its name, to which "rxfsd_" is added, ends in _total if it is a counter. */
+struct fsd_metric {
+	const char *name, *help; /* help NULL: another one of the name before it */
+	const char *label, *of;	 /* label NULL: there is none */
+	uint64_t value;
+	bool seconds; /* the value is nanoseconds, shown as seconds */
+};
+/* In the text format: what precedes the values of a name, of which there may be none; and figures. */
+void fsd_metrics_head(FILE *f, const char *name, const char *help);
+void fsd_metrics_put(FILE *f, const struct fsd_metric *metrics, size_t count);
 
 /* The numbers of attempts to read the keys of the service. */
 struct fsd_key_loads {

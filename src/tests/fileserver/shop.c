@@ -7,6 +7,7 @@
 
 #include "afs/numbers.h"
 #include "fileserver/callbacks/callbacks.h"
+#include "tests/support/counters.h"
 
 /* -- the store -- */
 
@@ -323,6 +324,21 @@ struct shop_client *shop_client(struct shop *shop, unsigned i)
 AFSFid shop_root(const struct shop *shop)
 {
 	return (AFSFid){shop->volume, 1, 1};
+}
+
+AFSFid shop_open(struct shop *shop, struct shop_client **a, struct shop_client **b)
+{
+	shop_make(shop);
+	shop_serve(shop);
+	*a = shop_client(shop, 0);
+	*b = shop_client(shop, 1);
+	return shop_root(shop);
+}
+
+void shop_await_idle(const struct shop *shop)
+{
+	while (counter_of(shop->server, "workers") != counter_of(shop->server, "workers_idle"))
+		usleep(1000);
 }
 
 AFSFid shop_file(struct shop *shop, const AFSFid *dir, const char *name)

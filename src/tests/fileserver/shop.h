@@ -50,6 +50,8 @@ void shop_make(struct shop *shop);
 /* Before shop_serve(): open the store again on a layer of its folder, which stays the caller's. */
 void shop_open_on(struct shop *shop, struct store_layer *layer);
 void shop_serve(struct shop *shop);
+/* All of that, with clients 0 and 1. Returns the root of the volume. */
+AFSFid shop_open(struct shop *shop, struct shop_client **a, struct shop_client **b);
 /* Stop serving; the store is checked and closed, and the folder removed. */
 void shop_close(struct shop *shop);
 /* Client number i; made on first use, and brought up: it gets promises. */
@@ -60,6 +62,8 @@ rxw_connection *shop_connect(struct shop *shop, unsigned i, uint16_t service);
 void shop_reaches(struct shop *shop, const unsigned *counter, unsigned value);
 /* Number of breaks of an object that a client got. */
 unsigned shop_broken(struct shop_client *client, const AFSFid *fid);
+/* Wait until no thread of the library serves a call. */
+void shop_await_idle(const struct shop *shop);
 /* Let the callbacks of a client wait, or go on. */
 void shop_stick(struct shop_client *client, bool stuck);
 

@@ -11,7 +11,6 @@
 #include "common/clock.h"
 #include "fileserver/service/services.h"
 #include "tests/main.h"
-#include "tests/support/counters.h"
 
 static struct shop shop;
 static struct shop_client *a, *b;
@@ -23,22 +22,12 @@ static const AFSStoreStatus nothing = {0};
 
 static void setup(void)
 {
-	shop_make(&shop);
-	shop_serve(&shop);
-	a = shop_client(&shop, 0);
-	b = shop_client(&shop, 1);
-	root = shop_root(&shop);
+	root = shop_open(&shop, &a, &b);
 }
 
 static void teardown(void)
 {
 	shop_close(&shop);
-}
-
-/* Threads of the library that serve calls. */
-static uint64_t busy_workers(void)
-{
-	return counter_of(shop.server, "workers") - counter_of(shop.server, "workers_idle");
 }
 
 static unsigned storing(void)
@@ -151,8 +140,7 @@ START_TEST(slow_stores)
 		total += share[k];
 		await_storing(total);
 	}
-	while (busy_workers())
-		usleep(1000);
+	shop_await_idle(&shop);
 	for (unsigned i = 0; i < 10; i++)
 		ck_assert_int_eq(shop_put(c, &other, 0, 3, 3, "abc", 3, &st), 0);
 	await_storing(total);
@@ -182,8 +170,7 @@ START_TEST(stores_without_threads)
 			slow_feed(&slow[k][i], "he", 2);
 		}
 	await_storing(3 * PATIENT);
-	while (busy_workers())
-		;
+	shop_await_idle(&shop);
 	for (unsigned i = 0; i < PATIENT; i++)
 		for (unsigned k = 0; k < 3; k++) {
 			slow_feed(&slow[k][i], "llo", 3);
@@ -320,8 +307,7 @@ START_TEST(stores_wait)
 	keep_places(&shop.service->storing);
 	put_begins(&putter, &other);
 	await_stores_held(1);
-	while (busy_workers())
-		usleep(1000);
+	shop_await_idle(&shop);
 	ck_assert(!putter.ended);
 	slow_feed(&slow, "hello", 5);
 	ck_assert_int_eq(slow_end(&slow), 0);
@@ -619,8 +605,7 @@ START_TEST(fetches_wait)
 		keep_places(&shop.service->sending);
 		fetch_begins(&fetcher, &file);
 		await_held(round + 1);
-		while (busy_workers())
-			usleep(1000);
+		shop_await_idle(&shop);
 		memset(large, round ? 'b' : 'a', sizeof(large));
 		if (round)
 			ck_assert_int_eq(shop_put(a, &file, 0, length, length, large, length, &st),

@@ -32,11 +32,7 @@ static const AFSStoreStatus nothing = {0};
 
 static void setup(void)
 {
-	shop_make(&shop);
-	shop_serve(&shop);
-	a = shop_client(&shop, 0);
-	b = shop_client(&shop, 1);
-	root = shop_root(&shop);
+	root = shop_open(&shop, &a, &b);
 }
 
 static void teardown(void)

@@ -12,7 +12,6 @@
 #include "fileserver/audit/audit.h"
 #include "fileserver/service/services.h"
 #include "tests/main.h"
-#include "tests/support/counters.h"
 
 #define UAE(e) rxw_code_from_errno(e)
 
@@ -26,11 +25,7 @@ static const AFSStoreStatus nothing = {0};
 
 static void setup(void)
 {
-	shop_make(&shop);
-	shop_serve(&shop);
-	a = shop_client(&shop, 0);
-	b = shop_client(&shop, 1);
-	root = shop_root(&shop);
+	root = shop_open(&shop, &a, &b);
 }
 
 static void teardown(void)
@@ -385,12 +380,6 @@ static void *blocked_main(void *arg)
 	return NULL;
 }
 
-/* Threads of the library that serve calls. */
-static uint64_t busy_workers(void)
-{
-	return counter_of(shop.server, "workers") - counter_of(shop.server, "workers_idle");
-}
-
 /* Writers that wait for a client which does not answer hold up no other call, and occupy no worker. */
 START_TEST(blocked_writers)
 {
@@ -421,8 +410,7 @@ START_TEST(blocked_writers)
 		ck_assert_int_eq(status_of(c, &other), 0);
 		ck_assert_int_eq(shop_put(c, &other, 0, 3, 3, "abc", 3, &st), 0);
 	}
-	while (busy_workers()) /* those of calls that were answered become idle */
-		;
+	shop_await_idle(&shop); /* those of calls that were answered become idle */
 	fsd_clients_stats(shop.clients, &stats);
 	ck_assert_uint_eq(stats.given_up, 0); /* they still wait */
 	for (int i = 0; i < BLOCKED; i++)
