@@ -9,12 +9,16 @@ fileserver_sources += \
 fileserver_sources += \
 	src/fileserver/guard/acl.c src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \
-	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/changing.c \
-	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
-	src/fileserver/callbacks/ledger.c src/fileserver/callbacks/memory.h src/fileserver/callbacks/work.h \
-	src/fileserver/callbacks/clients.c src/fileserver/callbacks/clients.h src/fileserver/callbacks/tables.h \
-	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
-	src/fileserver/callbacks/remember.c
+	src/fileserver/callbacks/breaks.c \
+	src/fileserver/callbacks/callbacks.c \
+	src/fileserver/callbacks/callbacks.h \
+	src/fileserver/callbacks/clients.c \
+	src/fileserver/callbacks/clients.h \
+	src/fileserver/callbacks/ledger.c \
+	src/fileserver/callbacks/memory.h \
+	src/fileserver/callbacks/promises.c \
+	src/fileserver/callbacks/remember.c \
+	src/fileserver/callbacks/tables.h
 fileserver_sources += \
 	src/fileserver/audit/audit.c src/fileserver/audit/audit.h
 fileserver_sources += \
@@ -48,7 +52,7 @@ fileserver_sources += \
 	src/fileserver/service/vl_service.c \
 	src/fileserver/service/vol_service.c
 fileserver_sources += \
-	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/sandbox.c src/fileserver/sandbox.h \
+	src/fileserver/reload.c src/fileserver/sandbox.c \
 	src/fileserver/holders.c src/fileserver/network.c src/fileserver/parts.h src/fileserver/report.c \
 	src/fileserver/settings.c src/fileserver/volumes.c src/fileserver/server.c src/fileserver/server.h \
 	src/fileserver/state.c src/fileserver/storage.c src/fileserver/storage.h

@@ -12,7 +12,6 @@
 
 #include "common/clock.h"
 #include "fileserver/base/base.h"
-#include "fileserver/reload.h"
 #include "fileserver/server.h"
 #include "program/message.h"
 #include "program/metrics.h"

@@ -103,4 +103,13 @@ int fsd_server_check_settings(struct fsd_server *server, char *message);
 /* Logs the version, the volumes and the effective settings of the ports. */
 void fsd_server_log_beginning(struct fsd_server *server);
 
+/* -- sandbox.c: paths that the unit of a service manager hides from the server, or lets it only read -- */
+
+/*
+ * Look at a path that the server is to use, as the value of an option; `writes`: it has to write there. -1 with one line
+ * in message[FSD_MESSAGE_MAX] that names the line of the unit, if a service manager runs this process and its rules
+ * forbid that; else 0, also if the path cannot be used for another reason.
+ */
+int fsd_sandbox_check(const char *option, const char *path, bool writes, char *message);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxfsd --reload: reading the keys again, with a result. */
-#include "fileserver/reload.h"
+#include "fileserver/server.h"
 
 #include <errno.h>
 #include <stdbool.h>

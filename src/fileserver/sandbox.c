@@ -3,7 +3,7 @@
  * A path that a unit's ProtectSystem=, ProtectHome= or PrivateTmp= takes away fails like a disk that is mounted
  * read-only, a wrong mode or a missing directory, and its administrator would look there.
  */
-#include "fileserver/sandbox.h"
+#include "fileserver/parts.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "afs/volname.h"
-#include "fileserver/sandbox.h"
 #include "fileserver/storage.h"
 #include "program/address.h"
 

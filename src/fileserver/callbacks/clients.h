@@ -12,7 +12,6 @@
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/callbacks/tables.h"
-#include "fileserver/callbacks/work.h"
 
 /* `lock` covers everything. It is a leaf: nothing is called with it held. */
 struct fsd_clients {
@@ -56,7 +55,7 @@ struct fsd_clients {
 #define SETTLING_MAX  32  /* the same, for changes of others */
 #define WAITING_MS    250 /* how long further ones wait */
 
-/* With the lock held: queue.c, promises.c, breaks.c. */
+/* With the lock held: clients.c, promises.c, breaks.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
 /* A call waits for it from now on: before the others. */
 void fsd_host_hurry(struct fsd_clients *clients, struct fsd_host *host);
@@ -120,5 +119,52 @@ bool fsd_promise_take(struct fsd_clients *clients, const struct fsd_break *what,
 /* Make the tables of promises and objects, or of changes. False: no memory. */
 bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2]);
 bool fsd_changing_init(struct fsd_clients *clients, const uint64_t secret[2]);
+
+/* -- the work that callbacks.c does -- */
+
+struct fsd_work {
+	enum fsd_work_kind kind;
+	struct fsd_host *host;
+	struct sockaddr_storage peer, local;
+	bool identified; /* `uuid` is valid */
+	struct rxw_uuid uuid;
+	AFSFid fids[AFSCBMAX];
+	uint32_t count;
+	bool whole; /* `fids` are volumes with ids greater than `after`; there may be more */
+	uint32_t after;
+	uint64_t until; /* BREAK: the number of the last of these promises */
+	uint64_t begun; /* when it was taken, in seconds */
+};
+/* The result of a piece of work; all zeros: success. */
+struct fsd_answer {
+	int32_t code;	      /* of the call */
+	uint32_t caps;	      /* IDENTIFY: the first capability word */
+	struct rxw_uuid uuid; /* IDENTIFY, WHO; all zeros: none */
+};
+/* Take a piece of work; false if there is none. Complete each with fsd_work_done(). */
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work, uint64_t now);
+/* The same, only work that a call waits for. */
+bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work, uint64_t now);
+void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
+		   const struct fsd_answer *answer, uint64_t now);
+/*
+ * Called periodically: queue work for idle clients with promises. After 15 minutes without a call
+ * they are probed; after two hours they are told to forget their promises.
+ */
+void fsd_clients_check(struct fsd_clients *clients, uint64_t now);
+
+/* -- ledger.c: with the lock held; `ledger` may be NULL -- */
+
+struct promise;
+struct fsd_ledger;
+
+#define FSD_NO_SLOT UINT32_MAX
+
+/* Write a promise to the ledger. Returns its slot. */
+uint32_t fsd_ledger_put(struct fsd_ledger *ledger, const struct promise *promise);
+/* It expires at another time. */
+void fsd_ledger_renew(struct fsd_ledger *ledger, uint32_t slot, uint64_t expires);
+void fsd_ledger_free(struct fsd_ledger *ledger, uint32_t slot);
+void fsd_ledger_close(struct fsd_ledger *ledger);
 
 #endif

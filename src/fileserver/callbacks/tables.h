@@ -9,7 +9,6 @@
 #include "afs/afs-common.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
-#include "fileserver/callbacks/work.h"
 
 /* A change that waits for clients. The lock of the clients covers it. */
 struct ticket {
@@ -24,6 +23,16 @@ struct waiter {
 	uint64_t until; /* number of the last promise for which the host must have answered */
 	struct waiter *ticket_next, **ticket_link;
 	struct waiter *host_next;
+};
+
+/* The next call to a client. */
+enum fsd_work_kind {
+	FSD_WORK_IDENTIFY, /* TellMeAboutYourself */
+	FSD_WORK_WHO,	   /* WhoAreYou, for clients without TellMeAboutYourself */
+	FSD_WORK_INIT,	   /* InitCallBackState: forget all promises */
+	FSD_WORK_FORGET,   /* the same, as a break of the volume `fids` */
+	FSD_WORK_PROBE,	   /* ProbeUuid, or Probe for clients without a UUID */
+	FSD_WORK_BREAK	   /* promises on `fids` are void; count 0: no call is needed */
 };
 
 enum host_state {
