@@ -16,7 +16,7 @@ static uint64_t read_counter(const _Atomic uint64_t *counter)
 }
 
 /* By convention the names of counters, and of no others, end so. */
-static const char *type_of(const char *name)
+static const char *metric_type(const char *name)
 {
 	static const char end[] = "_total";
 	size_t n = strlen(name), of_end = sizeof(end) - 1;
@@ -26,7 +26,7 @@ static const char *type_of(const char *name)
 
 void fsd_metrics_head(FILE *f, const char *name, const char *help)
 {
-	fprintf(f, "# HELP rxfsd_%s %s\n# TYPE rxfsd_%s %s\n", name, help, name, type_of(name));
+	fprintf(f, "# HELP rxfsd_%s %s\n# TYPE rxfsd_%s %s\n", name, help, name, metric_type(name));
 }
 
 void fsd_metrics_put(FILE *f, const struct fsd_metric *metrics, size_t count)

@@ -137,8 +137,8 @@ static void fill_viewed_status(const struct export *export, const struct export_
  * Path and record of an object that the viewer may see, without access to the tree. It is watched
  * from now on if there is a promise on it. 0 or a result.
  */
-static int find_shown_object(struct export *export, const struct export_viewer *viewer,
-			     const struct store_fid *fid, struct export_object *object)
+static int find_viewed_path(struct export *export, const struct export_viewer *viewer,
+			    const struct store_fid *fid, struct export_object *object)
 {
 	int rc = export_find_path(export, fid, object->path, &object->record);
 
@@ -168,7 +168,7 @@ static int export_status(struct store *store, const struct store_caller *caller,
 	struct export *export = export_of(store);
 	const struct export_viewer *viewer = viewer_of(caller);
 	struct export_object object;
-	int rc = find_shown_object(export, viewer, fid, &object);
+	int rc = find_viewed_path(export, viewer, fid, &object);
 
 	if (rc)
 		return rc;
@@ -285,7 +285,7 @@ static int open_any(struct export *export, const struct export_viewer *viewer,
 }
 
 /* Whether the file is still the same version: 0, -EIO or -errno. */
-static int check_same_version(const struct store_reader *reader)
+static int check_read_version(const struct store_reader *reader)
 {
 	struct export_stat st;
 	int rc;
@@ -306,7 +306,7 @@ static int export_read_end(struct store_reader *reader)
 		return 0;
 	if (reader->file) {
 		if (atomic_load(&reader->read))
-			rc = check_same_version(reader);
+			rc = check_read_version(reader);
 		reader->file->layer->ops->close(reader->file);
 	}
 	export_release_image(reader->export, reader->image);
@@ -322,7 +322,7 @@ static int export_read_begin(struct store *store, const struct store_caller *cal
 	const struct export_viewer *viewer = viewer_of(caller);
 	struct store_reader *reader;
 	struct export_object object;
-	int rc = find_shown_object(export, viewer, fid, &object);
+	int rc = find_viewed_path(export, viewer, fid, &object);
 	bool link;
 
 	if (rc)
@@ -377,7 +377,7 @@ static ssize_t export_read(struct store_reader *reader, const struct iovec *iov,
 	before = atomic_fetch_add(&reader->read, (uint64_t)n);
 	if (before >> CHECK_EVERY == (before + (uint64_t)n) >> CHECK_EVERY)
 		return n;
-	rc = check_same_version(reader);
+	rc = check_read_version(reader);
 	return rc ? rc : n;
 }
 

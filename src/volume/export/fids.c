@@ -17,19 +17,19 @@
 static uint64_t hash_node(const void *item, const uint64_t key[2])
 {
 	(void)key;
-	return mix_word(0, ((const struct node *)item)->vnode);
+	return mix_hash(0, ((const struct node *)item)->vnode);
 }
 
 static uint64_t ihash_node(const void *item, const uint64_t key[2])
 {
 	(void)key;
-	return mix_word(1, ((const struct node *)item)->inode);
+	return mix_hash(1, ((const struct node *)item)->inode);
 }
 
 /* The key is random, which makes it hard to choose names that collide. */
 static uint64_t hash_text(const uint64_t key[2], uint32_t parent, const char *text)
 {
-	return hash_bytes(text, strlen(text), mix_word(key[0], parent));
+	return hash_bytes(text, strlen(text), mix_hash(key[0], parent));
 }
 
 static uint64_t hash_name(const void *item, const uint64_t key[2])
@@ -54,7 +54,7 @@ static int init_tables(struct fids *fids)
 
 struct node *fids_find_node(struct fids *fids, uint32_t vnode)
 {
-	struct node *node = htable_first(&fids->nodes, mix_word(0, vnode));
+	struct node *node = htable_first(&fids->nodes, mix_hash(0, vnode));
 
 	while (node && node->vnode != vnode)
 		node = node->by_vnode;
@@ -64,7 +64,7 @@ struct node *fids_find_node(struct fids *fids, uint32_t vnode)
 /* The first of the nodes whose hash is that of the inode; the others follow by by_inode. */
 static struct node *first_of_inode(struct fids *fids, uint64_t inode)
 {
-	return htable_first(&fids->inodes, mix_word(1, inode));
+	return htable_first(&fids->inodes, mix_hash(1, inode));
 }
 
 static void set_inode(struct fids *fids, struct node *node, uint64_t inode)
@@ -174,7 +174,7 @@ static void free_node(void *item)
 }
 
 /* Remove a node from the tables, and add it to a list of nodes to be freed. */
-static void unlink_record(struct fids *fids, struct node *node, struct node **removed)
+static void unlink_node(struct fids *fids, struct node *node, struct node **removed)
 {
 	htable_remove(&fids->nodes, node);
 	set_inode(fids, node, 0);
@@ -187,7 +187,7 @@ void fids_drop_node(struct fids *fids, struct node *node, fids_gone_fn gone, voi
 	struct node *removed = NULL;
 
 	assert(!node->names);
-	unlink_record(fids, node, &removed);
+	unlink_node(fids, node, &removed);
 	while ((node = removed)) {
 		removed = node->by_vnode;
 		if (gone)
@@ -198,7 +198,7 @@ void fids_drop_node(struct fids *fids, struct node *node, fids_gone_fn gone, voi
 			assert(node->dir->children->parent == node);
 			fids_unhook_name(fids, node->dir->children);
 			if (!child->names)
-				unlink_record(fids, child, &removed);
+				unlink_node(fids, child, &removed);
 		}
 		free_node(node);
 	}
@@ -237,7 +237,7 @@ static void fill_record(const struct node *node, struct export_record *record)
 	}
 }
 
-static void free_fid_tables(struct fids *fids)
+static void free_all_nodes(struct fids *fids)
 {
 	htable_fini(&fids->names, free);
 	htable_fini(&fids->inodes, NULL);
@@ -314,7 +314,7 @@ void fids_close(struct fids *fids)
 	if (!fids)
 		return;
 	journal_close(fids);
-	free_fid_tables(fids);
+	free_all_nodes(fids);
 	pthread_mutex_destroy(&fids->writing);
 	pthread_rwlock_destroy(&fids->lock);
 	free(fids->path);
@@ -336,7 +336,7 @@ int fids_start_anew(struct fids *fids, const struct fids_meta *meta,
 
 	pthread_mutex_lock(&fids->writing);
 	pthread_rwlock_wrlock(&fids->lock);
-	free_fid_tables(fids);
+	free_all_nodes(fids);
 	rc = init_tables(fids);
 	fids->meta = *meta;
 	fids->has_meta = true;
@@ -527,8 +527,8 @@ static bool refers_to(const struct node *node, const struct fids_name *name)
  * Find the object under another name: another hard link, or its name before a rename. Without the
  * time of creation only the time stamps show that an inode has been reused.
  */
-static struct node *find_named_node(struct fids *fids, const struct node *dir,
-				    const struct fids_name *name)
+static struct node *find_object(struct fids *fids, const struct node *dir,
+				const struct fids_name *name)
 {
 	struct node *node = NULL;
 
@@ -631,7 +631,7 @@ static int assign_object(struct fids *fids, struct node *dir, struct fids_name *
 	if (old && !node)
 		put_aside(fids, old, aside, gone, arg);
 	if (!node) {
-		node = find_named_node(fids, dir, name);
+		node = find_object(fids, dir, name);
 		made = !node;
 		if (made)
 			node = new_object(fids, name, version);

@@ -35,7 +35,7 @@ int export_start_images(struct image_cache *cache)
 		       : -ENOMEM;
 }
 
-static struct image_entry *find_entry(const struct image_cache *cache, uint32_t vnode)
+static struct image_entry *find_image_entry(const struct image_cache *cache, uint32_t vnode)
 {
 	struct image_entry *entry = htable_first(&cache->entries, vnode >> 1);
 
@@ -101,7 +101,7 @@ static struct export_image *cache_add(struct image_cache *cache, const struct ex
 	entry->version = record->version;
 	entry->refs = 2;
 	pthread_mutex_lock(&cache->lock);
-	old = find_entry(cache, record->vnode);
+	old = find_image_entry(cache, record->vnode);
 	if (old)
 		unlink_image(cache, old);
 	htable_add(&cache->entries, entry);
@@ -119,7 +119,7 @@ struct export_image *export_find_image(struct export *export, const struct expor
 	struct image_entry *entry;
 
 	pthread_mutex_lock(&cache->lock);
-	entry = find_entry(cache, record->vnode);
+	entry = find_image_entry(cache, record->vnode);
 	if (entry && (entry->unique != record->unique || entry->version != record->version ||
 		      entry->image.length != record->image_length))
 		entry = NULL;
@@ -219,8 +219,8 @@ static bool has_twins(struct scan *scan)
 }
 
 /* Read the status of a name that is new or may refer to another object than before. */
-static int look_at_name(struct export *export, const struct export_object *dir,
-			struct fids_name *entry)
+static int look_at_listed(struct export *export, const struct export_object *dir,
+			  struct fids_name *entry)
 {
 	char path[EXPORT_PATH_MAX];
 	struct export_stat st;
@@ -260,7 +260,7 @@ static int list_unchanged_directory(struct export *export, const struct export_o
 	rc = fids_match(export->fids, dir->fid.vnode, dir->fid.unique, scan->names, scan->count);
 	for (size_t i = 0; !rc && i < scan->count; i++)
 		if (!scan->names[i].known)
-			rc = look_at_name(export, dir, &scan->names[i]);
+			rc = look_at_listed(export, dir, &scan->names[i]);
 	if (rc)
 		return rc;
 	rc = ops->stat_path(export->layer, dir->path, &after);

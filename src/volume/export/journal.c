@@ -42,7 +42,7 @@ enum entry {
 
 static uint32_t check_sum(uint64_t nonce, uint64_t offset, const uint8_t *entry, size_t length)
 {
-	return (uint32_t)(hash_bytes(entry, length, mix_word(nonce, offset)) >> 32);
+	return (uint32_t)(hash_bytes(entry, length, mix_hash(nonce, offset)) >> 32);
 }
 
 /* Room for one entry and its frame. Nothing else may be added before finish_entry(). */

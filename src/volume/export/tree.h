@@ -84,7 +84,7 @@ int export_layer_posix(const char *root, unsigned flags, struct export_layer **l
 /* -- hashes: fast, not for keys that an attacker chooses -- */
 
 /* Bijective in `word` for any `h`: a change of one word always changes the result. */
-static inline uint64_t mix_word(uint64_t h, uint64_t word)
+static inline uint64_t mix_hash(uint64_t h, uint64_t word)
 {
 	h = (h ^ word) * 0x9e3779b97f4a7c15ull;
 	return h ^ h >> 29;
@@ -93,16 +93,16 @@ static inline uint64_t mix_word(uint64_t h, uint64_t word)
 static inline uint64_t hash_bytes(const void *data, size_t length, uint64_t seed)
 {
 	const uint8_t *at = data;
-	uint64_t h = mix_word(seed, length), word;
+	uint64_t h = mix_hash(seed, length), word;
 
 	for (; length >= 8; length -= 8, at += 8) {
 		memcpy(&word, at, 8);
-		h = mix_word(h, word);
+		h = mix_hash(h, word);
 	}
 	word = 0;
 	memcpy(&word, at, length);
-	h = mix_word(h, word);
-	return mix_word(h, 0xd6e8feb86659fd93ull);
+	h = mix_hash(h, word);
+	return mix_hash(h, 0xd6e8feb86659fd93ull);
 }
 
 /* -- versions -- */
@@ -120,10 +120,10 @@ static inline bool export_stat_same(const struct export_stat *a, const struct ex
 /* A hash of everything that export_stat_same() compares; never 0. */
 static inline uint64_t export_stat_stamp(const struct export_stat *st)
 {
-	uint64_t h = mix_word(mix_word(st->kind, st->inode), st->size);
+	uint64_t h = mix_hash(mix_hash(st->kind, st->inode), st->size);
 
-	h = mix_word(mix_word(h, (uint64_t)st->born_ns), (uint64_t)st->mtime_ns);
-	h = mix_word(mix_word(h, (uint64_t)st->ctime_ns), 0);
+	h = mix_hash(mix_hash(h, (uint64_t)st->born_ns), (uint64_t)st->mtime_ns);
+	h = mix_hash(mix_hash(h, (uint64_t)st->ctime_ns), 0);
 	return h ? h : 1;
 }
 
@@ -134,7 +134,7 @@ static inline uint64_t export_stat_stamp(const struct export_stat *st)
 static inline uint32_t export_stat_birth(const struct export_stat *st)
 {
 	uint64_t what = st->born_ns ? (uint64_t)st->born_ns : st->device;
-	uint32_t h = (uint32_t)(mix_word(mix_word(0, what), 0) >> 32);
+	uint32_t h = (uint32_t)(mix_hash(mix_hash(0, what), 0) >> 32);
 
 	return what == 0 ? 0 : h ? h : 1;
 }

@@ -477,7 +477,7 @@ START_TEST(damage_detected)
 	for (size_t at = 0; at < 64; at++)
 		damaged(bytes, at, "cut", at);
 	for (int i = 0; i < 200; i++) {
-		random = mix_word(random, (uint64_t)i);
+		random = mix_hash(random, (uint64_t)i);
 
 		size_t at = i < 60 ? (size_t)i : (size_t)(random % length);
 		size_t n = i % 4 == 3 ? 4096 : i % 4 == 2 ? 60 : 1;
