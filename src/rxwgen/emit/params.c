@@ -98,36 +98,33 @@ const char *emit_variable(struct emit *e, const struct xg_param *param, const ch
 	return emit_format(e, "%s %s", type, name);
 }
 
-void emit_put_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
+/* `format` is emit_put_call() or emit_get_call(). */
+static void emit_param_coding(struct emit *e, const struct xg_param *param, const char *x,
+			      const char *value,
+			      const char *(*format)(struct emit *e, const struct emit_view *view,
+						    const char *x, const char *value))
 {
 	struct emit_view view = make_param_view(param), element;
 	const char *i = emit_loop(e);
 
-	if (!emit_is_call(&view)) {
-		element = emit_element_view(view.decl);
-		emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl),
-			  i);
-		emit_line(e, "%s;", emit_put_call(e, &element, x, emit_index(e, value, i)));
-		e->depth--;
-	} else {
-		emit_line(e, "%s;", emit_put_call(e, &view, x, value));
+	if (emit_is_call(&view)) {
+		emit_line(e, "%s;", format(e, &view, x, value));
+		return;
 	}
+	element = emit_element_view(view.decl);
+	emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl), i);
+	emit_line(e, "%s;", format(e, &element, x, emit_index(e, value, i)));
+	e->depth--;
+}
+
+void emit_put_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
+{
+	emit_param_coding(e, param, x, value, emit_put_call);
 }
 
 void emit_get_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
 {
-	struct emit_view view = make_param_view(param), element;
-	const char *i = emit_loop(e);
-
-	if (!emit_is_call(&view)) {
-		element = emit_element_view(view.decl);
-		emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl),
-			  i);
-		emit_line(e, "%s;", emit_get_call(e, &element, x, emit_index(e, value, i)));
-		e->depth--;
-	} else {
-		emit_line(e, "%s;", emit_get_call(e, &view, x, value));
-	}
+	emit_param_coding(e, param, x, value, emit_get_call);
 }
 
 const char *emit_get_param_call(struct emit *e, const struct xg_param *param, const char *x,

@@ -4,6 +4,57 @@
 
 #include <assert.h>
 
+/* -- unions, of which encoders and decoders have the same switch --------------------------------- */
+
+static bool has_pointer_step(const struct emit_steps *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		if (!plan->steps[i].run.size && plan->steps[i].view.form == EMIT_POINTER)
+			return true;
+	}
+	return false;
+}
+
+/* Whether an arm needs the pointer `p`, and the number `there`. */
+static void find_arm_variables(struct emit *e, const struct xg_type *type, bool *take, bool *there)
+{
+	assert(type->what == XG_UNION);
+	*take = *there = false;
+	for (size_t i = 0; i < type->arm_count; i++) {
+		struct emit_steps plan;
+
+		if (type->arms[i].decl.kind == XG_VOID)
+			continue;
+		emit_plan(e, &type->arms[i].decl, 1, "*v", &plan);
+		*take |= emit_takes(&plan);
+		*there |= has_pointer_step(&plan);
+		emit_steps_free(&plan);
+	}
+}
+
+/* The head of the switch, and the arms, of which empty ones share their code. Is there a default? */
+static bool emit_arm_cases(struct emit *e, const struct xg_type *type, const char *discriminant,
+			   void (*emit_arm)(struct emit *e, const struct xg_type *type,
+					    const struct xg_arm *arm))
+{
+	bool number = emit_view(&type->discriminant).kind != XG_BOOL, others = false;
+
+	emit_line(e, "switch (%s%s) {", number ? "" : "(int)", discriminant);
+	for (size_t i = 0; i < type->arm_count; i++) {
+		const struct xg_arm *arm = &type->arms[i];
+
+		emit_line(e, "%s:", emit_case(e, type, arm));
+		others = others || !arm->text;
+		if (i + 1 < type->arm_count && arm->decl.kind == XG_VOID &&
+		    arm[1].decl.kind == XG_VOID)
+			continue;
+		e->depth++;
+		emit_arm(e, type, arm);
+		e->depth--;
+	}
+	return others;
+}
+
 /* -- encoders ---------------------------------------------------------------------------------- */
 
 /* A scalar as one word or two. */
@@ -268,37 +319,15 @@ static void emit_put_union(struct emit *e, const struct xg_type *type)
 {
 	const char *d = emit_member(e, "*v", emit_member_name(e, type->discriminant.name));
 	struct emit_view view = emit_view(&type->discriminant);
-	bool others = false, take = false;
+	bool take, there;
 
-	assert(type->what == XG_UNION);
-	for (size_t i = 0; i < type->arm_count; i++) {
-		struct emit_steps plan;
-
-		if (type->arms[i].decl.kind == XG_VOID)
-			continue;
-		emit_plan(e, &type->arms[i].decl, 1, "*v", &plan);
-		take = take || emit_takes(&plan);
-		emit_steps_free(&plan);
-	}
+	find_arm_variables(e, type, &take, &there);
 	if (take) {
 		emit_line(e, "uint8_t *p;");
 		emit_blank(e);
 	}
 	emit_check(e, emit_put_call(e, &view, "x", d), "return false;");
-	emit_line(e, "switch (%s%s) {", view.kind == XG_BOOL ? "(int)" : "", d);
-	for (size_t i = 0; i < type->arm_count; i++) {
-		const struct xg_arm *arm = &type->arms[i];
-
-		emit_line(e, "%s:", emit_case(e, type, arm));
-		others = others || !arm->text;
-		if (i + 1 < type->arm_count && arm->decl.kind == XG_VOID &&
-		    arm[1].decl.kind == XG_VOID)
-			continue;
-		e->depth++;
-		emit_put_arm(e, type, arm);
-		e->depth--;
-	}
-	if (!others) {
+	if (!emit_arm_cases(e, type, d, emit_put_arm)) {
 		emit_line(e, "default:");
 		emit_line(e, "\treturn rxw_xdr_fail(x);");
 	}
@@ -561,15 +590,6 @@ static void emit_get_steps(struct emit *e, const struct xg_type *type,
 	}
 }
 
-static bool has_pointer_step(const struct emit_steps *plan)
-{
-	for (size_t i = 0; i < plan->count; i++) {
-		if (!plan->steps[i].run.size && plan->steps[i].view.form == EMIT_POINTER)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Declare variables for steps; false if none is needed. `first`: initialize `p` for the first step.
  */
@@ -677,53 +697,25 @@ static void emit_get_list(struct emit *e, const struct xg_type *type)
 	emit_steps_free(&plan);
 }
 
-static void emit_get_arms(struct emit *e, const struct xg_type *type)
+static void emit_get_arm(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
 {
-	const char *inside = emit_format(e, "v->%s", emit_arms(e, type));
-	bool others = false;
+	struct emit_steps plan;
 
-	for (size_t i = 0; i < type->arm_count; i++) {
-		const struct xg_arm *arm = &type->arms[i];
-		struct emit_steps plan;
-
-		emit_line(e, "%s:", emit_case(e, type, arm));
-		others = others || !arm->text;
-		if (i + 1 < type->arm_count && arm->decl.kind == XG_VOID &&
-		    arm[1].decl.kind == XG_VOID)
-			continue;
-		e->depth++;
-		if (arm->decl.kind != XG_VOID) {
-			emit_plan(e, &arm->decl, 1, inside, &plan);
-			emit_get_steps(e, type, &plan, false);
-			emit_steps_free(&plan);
-		}
-		emit_line(e, "return true;");
-		e->depth--;
+	if (arm->decl.kind != XG_VOID) {
+		emit_plan(e, &arm->decl, 1, emit_format(e, "v->%s", emit_arms(e, type)), &plan);
+		emit_get_steps(e, type, &plan, false);
+		emit_steps_free(&plan);
 	}
-	if (!others) {
-		emit_line(e, "default:");
-		emit_line(e, "\trxw_xdr_fail(x);");
-		emit_line(e, "\tbreak;");
-	}
+	emit_line(e, "return true;");
 }
 
 static void emit_get_union(struct emit *e, const struct xg_type *type)
 {
-	struct emit_view d = emit_view(&type->discriminant);
-	const char *name = emit_member_name(e, type->discriminant.name);
-	bool take = false, there = false;
+	const char *d = emit_member(e, "*v", emit_member_name(e, type->discriminant.name));
+	struct emit_view view = emit_view(&type->discriminant);
+	bool take, there;
 
-	assert(type->what == XG_UNION);
-	for (size_t i = 0; i < type->arm_count; i++) {
-		struct emit_steps plan;
-
-		if (type->arms[i].decl.kind == XG_VOID)
-			continue;
-		emit_plan(e, &type->arms[i].decl, 1, "*v", &plan);
-		take = take || emit_takes(&plan);
-		there = there || has_pointer_step(&plan);
-		emit_steps_free(&plan);
-	}
+	find_arm_variables(e, type, &take, &there);
 	if (take)
 		emit_line(e, "const uint8_t *p;");
 	if (there)
@@ -731,9 +723,12 @@ static void emit_get_union(struct emit *e, const struct xg_type *type)
 	if (take || there)
 		emit_blank(e);
 	emit_line(e, "*v = (%s){0};", type->name);
-	emit_check(e, emit_get_call(e, &d, "x", emit_format(e, "v->%s", name)), FAIL);
-	emit_line(e, "switch (%sv->%s) {", d.kind == XG_BOOL ? "(int)" : "", name);
-	emit_get_arms(e, type);
+	emit_check(e, emit_get_call(e, &view, "x", d), FAIL);
+	if (!emit_arm_cases(e, type, d, emit_get_arm)) {
+		emit_line(e, "default:");
+		emit_line(e, "\trxw_xdr_fail(x);");
+		emit_line(e, "\tbreak;");
+	}
 	emit_line(e, "}");
 	emit_raw(e, "fail:");
 	emit_line(e, "xdrfree_%s(v);", type->name);
