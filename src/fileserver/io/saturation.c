@@ -406,6 +406,7 @@ void fsd_turn_charge(struct fsd_saturation *all, struct fsd_turn *turn, uint64_t
 	pthread_mutex_lock(&all->lock);
 	paid = turn->paid < bytes ? turn->paid : bytes;
 	turn->paid -= paid;
+	fair_rate_count(&all->rate, &turn->caller->account, bytes);
 	if (bytes > paid)
 		fair_rate_charge(&all->rate, &turn->caller->account, bytes - paid);
 	pthread_mutex_unlock(&all->lock);
