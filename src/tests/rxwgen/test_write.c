@@ -115,4 +115,4 @@ START_TEST(no_memory_for_calls)
 }
 END_TEST
 
-TEST_MAIN("write", no_memory_for_types, no_memory_for_calls)
+TEST_MAIN_WITHIN(120, "write", no_memory_for_types, no_memory_for_calls)
