@@ -230,6 +230,9 @@ START_TEST(threads)
 		/* A change by this process is in the next view. */
 		ck_assert_str_eq(database_cps(&d, 1),
 				 i % 2 ? "-102 -101 1" : "-207 -206 -102 -101 1");
+		/* Each change is looked at, however few processors the threads get. */
+		for (unsigned long seen = atomic_load(&looks); atomic_load(&looks) < seen + 2;)
+			usleep(100);
 	}
 	atomic_store(&done, true);
 	for (int i = 0; i < 4; i++)
