@@ -705,6 +705,8 @@ START_TEST(removal_of_the_service)
 	ck_assert_int_eq(rxw_service_remove(service, 10), -RXW_ETIMEDOUT);
 	ck_assert_uint_ne(next(servers).events & RXW_EVENT_DONE, 0);
 	ck_assert_int_eq(rxw_call_end(served, 0, NULL), RXW_INVALID_OPERATION);
+	for (int i = 0; i < 2; i++) /* the client has received both ABORT packets */
+		ck_assert_uint_ne(next(clients).events & RXW_EVENT_DONE, 0);
 	ck_assert_int_eq(rxw_call_end(taken, 3, NULL), RXW_INVALID_OPERATION);
 	ck_assert_int_eq(rxw_call_end(left, 3, NULL), RXW_INVALID_OPERATION);
 	ck_assert(is_empty(servers));
