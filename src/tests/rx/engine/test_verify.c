@@ -463,7 +463,7 @@ int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsign
 int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 			     const char *name, void *(*run)(void *), void *arg)
 {
-	if (bed.server && arg == &bed.server->verifier) {
+	if (bed.server && arg == bed.server->verifier) {
 		threads.made++;
 		threads.held += any_held(bed.server);
 		if (threads.fail)
