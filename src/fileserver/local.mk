@@ -4,8 +4,7 @@
 # Modules, the lowest first: each may call those before it.
 fileserver_sources =
 fileserver_sources += \
-	src/fileserver/base/base.h src/fileserver/base/pool.c \
-	src/fileserver/base/process.c src/fileserver/base/share.c
+	src/fileserver/base/base.h src/fileserver/base/process.c src/fileserver/base/share.c
 fileserver_sources += \
 	src/fileserver/guard/acl.c src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \
