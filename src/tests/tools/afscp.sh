@@ -102,7 +102,12 @@ fi
 
 # bench, and reports.
 what=bench
-cp_well bench demo:large --clients 4 --seconds 0.5 --range 100000 --json && {
+# Each client has made a call before the time is over, however busy the machine is.
+for seconds in 0.5 5 50; do
+	cp_well bench demo:large --clients 4 --seconds $seconds --range 100000 --json || break
+	awk -v a="$(number out calls)" -v b="$(number out fairness_min_mean)" 'BEGIN { exit !(a > 4 && b > 0) }' && break
+done
+{
 	want_more out bytes 0
 	want_more out calls 4
 	want_more out fairness_min_mean 0
