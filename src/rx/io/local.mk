@@ -7,4 +7,5 @@ rx_sources += src/rx/io/io_control.c
 rx_sources += src/rx/io/io_inject.c src/rx/io/io_inject.h
 rx_sources += src/rx/io/io_recv.c
 rx_sources += src/rx/io/io_send.c
+rx_sources += src/rx/io/io_set.c
 rx_sources += src/rx/io/io_sock.c

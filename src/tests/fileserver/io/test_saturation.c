@@ -84,14 +84,14 @@ struct client {
 
 static struct fsd_readers *readers;
 static struct slow_layer *slow;
-static struct fsd_file *file;
+static struct export_file *file;
 static struct client greedy[GREEDY], modest;
 
 static ssize_t read_file(struct fsd_source *source, const struct iovec *iov, int count,
 			 uint64_t offset, bool cached)
 {
 	(void)source;
-	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
+	return file->layer->ops->preadv(file, iov, count, offset, cached ? STORE_CACHED : 0);
 }
 
 static const struct fsd_source_ops file_ops = {.read = read_file};
@@ -133,7 +133,7 @@ static void acknowledge(struct client *client, size_t bytes)
 
 static void setup(uint64_t cached)
 {
-	struct fsd_stat st;
+	struct export_stat st;
 
 	slow = slow_layer_make(SIZE, 0);
 	slow->cached_below = cached;
