@@ -150,12 +150,9 @@ server_module() {
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	case $module in guard) ok="$ok|volume/interface[.]h" ;; service) ok="$ok|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
-	# A module without tests of its own is tested with those that include it. test_saturation reads counters of the
-	# whole server.
-	more=
-	[ "$module" != io ] || more='|fileserver/service/services[.]h'
+	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
-		"$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/(store/store|export/object)[.]h$more"
+		"$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/(store/store|export/object)[.]h"
 }
 server_module base
 server_module guard base

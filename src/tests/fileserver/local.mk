@@ -89,11 +89,6 @@ src_tests_fileserver_service_test_bounds_SOURCES = \
 	src/tests/fileserver/service/test_bounds.c $(fileserver_shop)
 src_tests_fileserver_service_test_bounds_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/io/test_saturation
-src_tests_fileserver_io_test_saturation_SOURCES = \
-	src/tests/fileserver/io/test_saturation.c $(fileserver_shop)
-src_tests_fileserver_io_test_saturation_LDADD = $(fileserver_test_libs)
-
 check_tests += src/tests/fileserver/service/test_slow_disk
 src_tests_fileserver_service_test_slow_disk_SOURCES = \
 	src/tests/fileserver/service/test_slow_disk.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \
@@ -142,6 +137,11 @@ src_tests_fileserver_io_test_readers_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/io/test_fairrate
 src_tests_fileserver_io_test_fairrate_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/io/test_saturation
+src_tests_fileserver_io_test_saturation_SOURCES = \
+	src/tests/fileserver/io/test_saturation.c $(fileserver_shop)
+src_tests_fileserver_io_test_saturation_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/io/test_task
 src_tests_fileserver_io_test_task_SOURCES = \
