@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # librxwire-observe: traces as pcapng files, statistics as text, by means of the public functions of librxwire.
-# Its header is src/rx/rxwire/observe.h.
+# Its header is src/rx/include/rxwire/observe.h.
 
 observe_sources = \
 	src/observe/files.c \

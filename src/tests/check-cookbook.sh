@@ -52,7 +52,7 @@ case $SANITIZERS in no | '') ;; *) san=-fsanitize=$SANITIZERS ;; esac
 
 compile() {
 	# shellcheck disable=SC2086 # the compiler is words
-	$CC -std=gnu11 -g -O1 -Wall -Wextra -Werror $san -I"$top/src/rx" -I"$dir" -c "$1" -o "$dir/run/$(basename "$1" .c).o" \
+	$CC -std=gnu11 -g -O1 -Wall -Wextra -Werror $san -I"$top/src/rx/include" -I"$dir" -c "$1" -o "$dir/run/$(basename "$1" .c).o" \
 		> "$dir/log" 2>&1 || { fail "${1##*/} does not compile"; cat "$dir/log"; }
 }
 
@@ -68,7 +68,7 @@ for file in "$dir"/recipes/*.c; do
 done
 for file in "$dir"/pieces/*.c; do
 	# shellcheck disable=SC2086
-	$CC -std=gnu11 -Wall -Wextra -Wno-unused -Wno-unused-parameter -Werror -I"$top/src/rx" -I"$dir" -fsyntax-only "$file" ||
+	$CC -std=gnu11 -Wall -Wextra -Wno-unused -Wno-unused-parameter -Werror -I"$top/src/rx/include" -I"$dir" -fsyntax-only "$file" ||
 		fail "a piece of doc/choosing.md does not compile: ${file##*/}"
 done
 for file in "$dir"/kv.xdr.c "$dir"/kv.cs.c "$dir"/kv.ss.c "$top/src/tests/cookbook.c"; do

@@ -42,10 +42,10 @@ list_functions() {
 			}
 		}' "$1"
 }
-for h in "$top"/src/rx/rxwire/*.h; do
+for h in "$top"/src/rx/include/rxwire/*.h; do
 	[ "${h##*/}" = observe.h ] || list_functions "$h"
 done | LC_ALL=C sort -u > "$dir/declared"
-[ -s "$dir/declared" ] || { echo "no declaration found in src/rx/rxwire"; exit 1; }
+[ -s "$dir/declared" ] || { echo "no declaration found in src/rx/include/rxwire"; exit 1; }
 
 # differ A B TEXT: reports each line of A that B lacks.
 differ() {
@@ -79,7 +79,7 @@ if [ -f "$archive" ]; then
 fi
 
 # librxwire-observe is static only. Its functions are those of its header, and a few that its files share.
-list_functions "$top/src/rx/rxwire/observe.h" | LC_ALL=C sort -u > "$dir/observed"
+list_functions "$top/src/rx/include/rxwire/observe.h" | LC_ALL=C sort -u > "$dir/observed"
 archive=$build/src/observe/librxwire-observe.a
 if [ -f "$archive" ]; then
 	$NM -g --defined-only "$archive" 2> /dev/null |

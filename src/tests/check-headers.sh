@@ -12,7 +12,7 @@ status=0
 
 # try COMPILER FLAGS FILE WHAT
 try() {
-	if ! $1 $2 -Wall -Wextra -Wshadow -Werror -I"$top/src/rx" -fsyntax-only "$3" > "$dir/log" 2>&1; then
+	if ! $1 $2 -Wall -Wextra -Wshadow -Werror -I"$top/src/rx/include" -fsyntax-only "$3" > "$dir/log" 2>&1; then
 		echo "FAIL: $4 with $1 $2"
 		cat "$dir/log"
 		status=1
@@ -28,7 +28,7 @@ else
 fi
 
 : > "$dir/all.h"
-for h in "$top"/src/rx/rxwire/*.h; do
+for h in "$top"/src/rx/include/rxwire/*.h; do
 	name=rxwire/${h##*/}
 	printf '#include <%s>\n#include <%s>\nextern int rxw_unused;\n' "$name" "$name" > "$dir/one.c"
 	cp "$dir/one.c" "$dir/one.cc"
@@ -45,7 +45,7 @@ done
 # A compiler warns of a lost result, and of nothing else; in C++17 a cast to void says that it is on purpose.
 ignored() {
 	printf '#include <rxwire/rxwire.h>\nvoid f(rxw_call *c)\n{\n\t%s;\n}\n' "$4" > "$dir/$3"
-	if $1 $2 -Wall -Werror -I"$top/src/rx" -c -o "$dir/lost.o" "$dir/$3" > "$dir/log" 2>&1; then
+	if $1 $2 -Wall -Werror -I"$top/src/rx/include" -c -o "$dir/lost.o" "$dir/$3" > "$dir/log" 2>&1; then
 		[ "$5" = warned ] && echo "FAIL: $1 $2 does not warn: $4" && status=1
 	else
 		[ "$5" = warned ] && grep -qi 'unused-result' "$dir/log" && return

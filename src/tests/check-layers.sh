@@ -83,7 +83,7 @@ may_include src/rx/io     "$config|$common|(base|io)/.*|$values"
 may_include src/rx/engine "$config|$common|(base|proto|io|engine)/.*|$values|rxwire/.*"
 may_include src/rx/rpc    "$config|$common|rpc/.*|engine/stream/observer[.]h|rxwire/.*"
 may_include src/rx/rpcstats "$config|$common|base/hash[.]h|rpcstats/.*|rxwire/.*"
-may_include src/rx/rxwire 'rxwire/.*'
+may_include src/rx/include/rxwire 'rxwire/.*'
 
 # Security classes use the interface that applications have for their own classes. They may read the clock.
 may_include src/rx/keys   "$config|$common|(base|keys)/.*|rxwire/.*"

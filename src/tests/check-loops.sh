@@ -33,7 +33,7 @@ make_program() {
 	shift 3
 	for source; do
 		# shellcheck disable=SC2086 # flags are words
-		$CC -std=gnu11 -g -O2 -Wall -Wextra -Werror $san -I"$top/src/rx" $cflags -c "$from/$source" \
+		$CC -std=gnu11 -g -O2 -Wall -Wextra -Werror $san -I"$top/src/rx/include" $cflags -c "$from/$source" \
 			-o "$dir/$name-$source.o" > "$dir/build.log" 2>&1 || return 1
 		objects="$objects $dir/$name-$source.o"
 	done

@@ -21,7 +21,7 @@ for page in "$top"/doc/man/rxw*.3; do
 	names "$page"
 done | sort -u > "$dir/named"
 functions=$(sed -n 's/^[[:space:]]*\(rxw_[a-z0-9_]*\);.*/\1/p' "$top/src/rx/librxwire.map"
-	sed -n 's/^\(RXW_MUST_USE int\|void\) \(rxw_[a-z0-9_]*\)(.*/\2/p' "$top/src/rx/rxwire/observe.h")
+	sed -n 's/^\(RXW_MUST_USE int\|void\) \(rxw_[a-z0-9_]*\)(.*/\2/p' "$top/src/rx/include/rxwire/observe.h")
 for f in $functions; do
 	if ! grep -qx "$f" "$dir/named"; then
 		echo "FAIL: no man page in doc/man names $f"
@@ -45,7 +45,7 @@ done
 
 # Constants of the public headers: enumerations and macros, without include guards and counts of entries.
 cat "$top"/doc/man/* | sed 's/\\-/-/g' | tr -c 'A-Z0-9_' '\n' | sort -u > "$dir/words"
-constants=$(cat "$top"/src/rx/rxwire/*.h | awk '
+constants=$(cat "$top"/src/rx/include/rxwire/*.h | awk '
 	/^#define RXWIRE_|^#define [A-Z0-9_]*\(/ { next }
 	/^#define RXW_/ { print $2; next }
 	/^enum .*\{/ { on = 1 }
@@ -100,7 +100,7 @@ done
 	done
 } > "$dir/synopsis.c"
 n=$(grep -c '(.*[,;]$' "$dir/synopsis.c")
-if ! $CC -std=gnu17 -Wall -Werror -I"$top/src/rx" -fsyntax-only "$dir/synopsis.c" > "$dir/log" 2>&1; then
+if ! $CC -std=gnu17 -Wall -Werror -I"$top/src/rx/include" -fsyntax-only "$dir/synopsis.c" > "$dir/log" 2>&1; then
 	echo "FAIL: the synopses of doc/man differ from the headers"
 	cat "$dir/log"
 	status=1
@@ -132,7 +132,7 @@ members() {
 }
 
 # A man page shows each public structure as its header declares it. The members of rxw_xdr are private.
-members "$top"/src/rx/rxwire/*.h > "$dir/declared"
+members "$top"/src/rx/include/rxwire/*.h > "$dir/declared"
 for page in "$top"/doc/man/rxw*.3; do
 	sed 's/\\-/-/g; s/\\e/\\/g' "$page" > "$dir/${page##*/}"
 	members "$dir/${page##*/}"

@@ -55,7 +55,7 @@ def check_links(top, path, where, prose):
 
 def check_files(top, where, prose):
     """`doc/NAME.md`, `engine/NAME.c`: in the top folder, or in one of those whose name may be omitted."""
-    folders = ["", "src", "src/rx", "src/tests", "src/tests/rx", "src/tests/system", "src/fileserver", "doc"]
+    folders = ["", "src", "src/rx", "src/rx/include", "src/tests", "src/tests/rx", "src/tests/system", "src/fileserver", "doc"]
     for name in re.findall(r"(?<![\w/.<*-])((?:[\w-]+/)+[\w.-]+\.(?:md|c|h|sh|py|xg|mk|json|conf|map|symbols))\b", prose):
         if not name.startswith(("build/", "etc/")):
             made_of = re.sub(r"\.h$", ".xg", name)  # by rxwgen, in the build folder

@@ -85,26 +85,26 @@ rx_sources += \
 	src/rx/engine/public/stats.c
 
 rx_public_headers += \
-	src/rx/rxwire/call.h \
-	src/rx/rxwire/config.h \
-	src/rx/rxwire/connection.h \
-	src/rx/rxwire/endpoint.h \
-	src/rx/rxwire/engine.h \
-	src/rx/rxwire/error.h \
-	src/rx/rxwire/file.h \
-	src/rx/rxwire/observe.h \
-	src/rx/rxwire/connpool.h \
-	src/rx/rxwire/queue.h \
-	src/rx/rxwire/afs.h \
-	src/rx/rxwire/coder.h \
-	src/rx/rxwire/rpc.h \
-	src/rx/rxwire/stub.h \
-	src/rx/rxwire/rxwire.h \
-	src/rx/rxwire/security.h \
-	src/rx/rxwire/service.h \
-	src/rx/rxwire/stats.h \
-	src/rx/rxwire/trace.h \
-	src/rx/rxwire/types.h \
-	src/rx/rxwire/xdr.h
+	src/rx/include/rxwire/call.h \
+	src/rx/include/rxwire/config.h \
+	src/rx/include/rxwire/connection.h \
+	src/rx/include/rxwire/endpoint.h \
+	src/rx/include/rxwire/engine.h \
+	src/rx/include/rxwire/error.h \
+	src/rx/include/rxwire/file.h \
+	src/rx/include/rxwire/observe.h \
+	src/rx/include/rxwire/connpool.h \
+	src/rx/include/rxwire/queue.h \
+	src/rx/include/rxwire/afs.h \
+	src/rx/include/rxwire/coder.h \
+	src/rx/include/rxwire/rpc.h \
+	src/rx/include/rxwire/stub.h \
+	src/rx/include/rxwire/rxwire.h \
+	src/rx/include/rxwire/security.h \
+	src/rx/include/rxwire/service.h \
+	src/rx/include/rxwire/stats.h \
+	src/rx/include/rxwire/trace.h \
+	src/rx/include/rxwire/types.h \
+	src/rx/include/rxwire/xdr.h
 
 dist_man_MANS += doc/man/rxw_trace.3

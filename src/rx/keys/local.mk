@@ -8,4 +8,4 @@ rx_sources += \
 	src/rx/keys/load.c
 
 rx_public_headers += \
-	src/rx/rxwire/keys.h
+	src/rx/include/rxwire/keys.h

@@ -6,4 +6,4 @@ rx_sources += \
 	src/rx/rpcstats/stats_service.c
 
 rx_public_headers += \
-	src/rx/rxwire/rpcstats.h
+	src/rx/include/rxwire/rpcstats.h

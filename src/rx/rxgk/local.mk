@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Security class 4: tokens, RFC 3961 ciphers, the negotiation service. Each source with its private header.
 
-rx_public_headers += src/rx/rxwire/rxgk.h
+rx_public_headers += src/rx/include/rxwire/rxgk.h
 rx_sources += src/rx/rxgk/client.h src/rx/rxgk/rxgk_class.c src/rx/rxgk/rxgk_conn.h
 rx_sources += src/rx/rxgk/common.c
 rx_sources += src/rx/rxgk/crypto.c src/rx/rxgk/crypto.h

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Security class 2: Kerberos tickets and fcrypt. Each source with its private header.
 
-rx_public_headers += src/rx/rxwire/rxkad.h
+rx_public_headers += src/rx/include/rxwire/rxkad.h
 
 rx_sources += \
 	src/rx/rxkad/rxkad_class.c src/rx/rxkad/rxkad_conn.h \

@@ -6,4 +6,4 @@ rx_sources += \
 	src/rx/token/token.c
 
 rx_public_headers += \
-	src/rx/rxwire/token.h
+	src/rx/include/rxwire/token.h

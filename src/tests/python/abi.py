@@ -49,7 +49,7 @@ def run(top, compiler):
         source, binary = os.path.join(folder, "abi.c"), os.path.join(folder, "abi")
         with open(source, "w", encoding="ascii") as file:
             file.write(program())
-        subprocess.run([*compiler, "-I", os.path.join(top, "src/rx"), "-o", binary, source], check=True)
+        subprocess.run([*compiler, "-I", os.path.join(top, "src/rx/include"), "-o", binary, source], check=True)
         output = subprocess.run([binary], check=True, capture_output=True, text=True).stdout
     return {what: int(value) for what, value in (line.rsplit(" ", 1) for line in output.splitlines())}
 
@@ -92,7 +92,7 @@ def of_ctypes(kind):
 
 def prototypes(top):
     found = {}
-    for path in glob.glob(os.path.join(top, "src/rx/rxwire/*.h")):
+    for path in glob.glob(os.path.join(top, "src/rx/include/rxwire/*.h")):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
         text = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.M | re.S)

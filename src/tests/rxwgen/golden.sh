@@ -59,7 +59,7 @@ compare() {
 quiet() {
 	file=$1
 	shift
-	"$@" -I"$top/src/rx" -I"$dir" -fsyntax-only "$file" > "$dir/log" 2>&1 && [ ! -s "$dir/log" ] && return
+	"$@" -I"$top/src/rx/include" -I"$dir" -fsyntax-only "$file" > "$dir/log" 2>&1 && [ ! -s "$dir/log" ] && return
 	fail "$*: ${file##*/}"
 	cat "$dir/log"
 }

@@ -39,7 +39,7 @@ while [ "$seed" -lt $((first + runs)) ]; do
 	else
 		for made in x.xdr.c x.cs.c x.ss.c; do
 			$CC -std=gnu17 -Wall -Wextra -Wconversion -Wshadow -Werror -O1 -S -o /dev/null \
-				-I"$top/src/rx" $made > log 2>&1 && continue
+				-I"$top/src/rx/include" $made > log 2>&1 && continue
 			echo "FAIL: seed $seed, rxwgen $options: $made does not compile"
 			grep -E 'error|warning' log | head -n 5
 			status=1

@@ -33,7 +33,7 @@ compile() {
 		"$build"/src/afs/*.xdr.c "$build"/src/afs/*.cs.c "$build"/src/afs/*.ss.c \
 		"$build"/src/tests/xg/short/all-types.*.c
 }
-flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-sanitize-recover=all -I$top/src/rx
+flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-sanitize-recover=all -I$top/src/rx/include -I$top/src/rx
 	-I$top/src -I$top/src/tests/xg -I$build/src -I$build/src/tests/xg -I$build"
 wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 

@@ -118,7 +118,7 @@ endif
 
 xg_shared = $(AM_V_CCLD)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) -std=gnu17 -O1 -g \
 	-fPIC -shared $(xg_wrap) -o $@ $(srcdir)/src/tests/xg/heap.c $(srcdir)/src/rx/base/xdr.c
-xg_shared_from = src/tests/xg/heap.c src/tests/xg/heap.h src/rx/base/xdr.c src/rx/rxwire/xdr.h
+xg_shared_from = src/tests/xg/heap.c src/tests/xg/heap.h src/rx/base/xdr.c src/rx/include/rxwire/xdr.h
 src/tests/xg/interfaces.so: $(xg_coders) $(xg_headers) $(xg_shared_from)
 	$(xg_shared) $(xg_coders)
 src/tests/xg/short.so: $(xg_short) $(xg_shared_from)

@@ -19,7 +19,7 @@ choose() {
 	case $1 in
 	librxwire)
 		library=$build/src/rx/.libs/librxwire.so
-		headers=$top/src/rx/rxwire
+		headers=$top/src/rx/include/rxwire
 		;;
 	librxwire-classic)
 		library=$build/src/classic/.libs/librxwire-classic.so

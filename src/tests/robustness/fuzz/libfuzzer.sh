@@ -32,7 +32,7 @@ if [ $# -eq 0 ]; then
 fi
 
 flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-strict-aliasing -fno-sanitize-recover=all
-	-I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\""
+	-I$top/src/rx/include -I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\""
 wrap=-Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
 crypto=$(pkg-config --libs libcrypto krb5 krb5-gssapi 2> /dev/null || echo -lcrypto -lkrb5 -lgssapi_krb5)
 inih=$(pkg-config --libs inih 2> /dev/null || echo -linih)
