@@ -10,7 +10,7 @@ src_rxperf_librxperf_la_SOURCES = \
 	src/rxperf/openloop.c \
 	src/rxperf/perf.h \
 	src/rxperf/report.c \
-	src/rxperf/runner.c src/rxperf/runner.h \
+	src/rxperf/results.c src/rxperf/runner.c src/rxperf/runner.h \
 	src/rxperf/serve.c src/rxperf/serve.h \
 	src/rxperf/server.c \
 	src/rxperf/settings.c \
