@@ -34,7 +34,7 @@ fileserver_sources += \
 	src/fileserver/service/fs_fetch.c \
 	src/fileserver/service/fs_handlers.h \
 	src/fileserver/service/fs_later.c \
-	src/fileserver/service/fs_locks.c \
+	src/fileserver/service/fs_locks.c src/fileserver/service/locks.c \
 	src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c \
 	src/fileserver/service/fs_status.c \
