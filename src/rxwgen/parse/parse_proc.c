@@ -314,15 +314,19 @@ static void claim_proc_names(struct parser *p, const struct proc *proc, struct l
 	symbol_claim(p, arena_printf(p->arena, "%sFN_%s", constant, proc->ast.name), proc->loc);
 	if (!proc->ast.split)
 		symbol_claim(p, arena_printf(p->arena, "%s_opt", name), proc->loc);
-	if (!proc->ast.split && p->options->pools)
+	if (!proc->ast.split && p->options->pools) {
 		symbol_claim(p, arena_printf(p->arena, "%s_pool", name), proc->loc);
+		symbol_claim(p, arena_printf(p->arena, "run_%s", name), proc->loc);
+	}
 	if (!proc->ast.own_stub)
 		symbol_claim(p, arena_printf(p->arena, "%s_reply", name), proc->loc);
 	if (proc->ast.multi) {
 		symbol_claim(p, arena_printf(p->arena, "multi_%s", name), proc->loc);
 		symbol_claim(p, arena_printf(p->arena, "multi_%s_opt", name), proc->loc);
-		if (p->options->pools)
+		if (p->options->pools) {
 			symbol_claim(p, arena_printf(p->arena, "multi_%s_pool", name), proc->loc);
+			symbol_claim(p, arena_printf(p->arena, "collect_%s", name), proc->loc);
+		}
 		symbol_claim(p, arena_printf(p->arena, "%s_reply_fn", name), proc->loc);
 	}
 	if (proc->ast.own_stub)

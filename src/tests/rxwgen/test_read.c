@@ -834,6 +834,22 @@ START_TEST(customs_of_old_files)
 END_TEST
 
 /* The tables are searched by bisection. */
+/* Static functions of stubs for pools have names, too. */
+START_TEST(names_of_stubs_for_pools)
+{
+	static const char clashes[] =
+		"package K\nstruct run_KGet { long a; };\n"
+		"struct collect_KGet { long a; };\nGet(IN long a) multi = 1;\n";
+
+	read_text(clashes);
+	options.pools = true;
+	ck_assert(!try_for(XG_CLIENT, clashes));
+	ck_assert_ptr_nonnull(
+		strstr(messages, "'run_KGet' would be the C name of two definitions"));
+	ck_assert_ptr_nonnull(strstr(messages, "'collect_KGet' would be the C name of two"));
+}
+END_TEST
+
 START_TEST(reserved_names_are_found)
 {
 	size_t count = 0;
@@ -877,6 +893,7 @@ static Suite *suite(void)
 	tcase_add_test(t, directions);
 	tcase_add_test(t, enums_and_unions);
 	tcase_add_test(t, customs_of_old_files);
+	tcase_add_test(t, names_of_stubs_for_pools);
 	tcase_add_test(t, reserved_names_are_found);
 	suite_add_tcase(s, t);
 	return s;
