@@ -462,6 +462,7 @@ class _Channels(_EngineObject):
         self.endpoint = endpoint
         self._freed = threading.Condition()  # a call has ended; only notified while threads wait
         self._waiting = 0
+        self._aborts = 0  # calls of abort(); _freed
         _abi.number(C.c_uint16, service_id, "a service id")
         packed, made = pack_address(address, endpoint._family), C.c_void_p()
         chosen = security.security if security else None
@@ -502,6 +503,9 @@ class _Channels(_EngineObject):
     def abort(self, code=_abi.RXW_USER_ABORT):
         """Abort all calls. The connection, or pool, remains usable."""
         check(self._function("abort")(self.handle, _abi.code(code)))
+        with self._freed:  # the main thread may wait for a channel
+            self._aborts += 1
+            self._freed.notify_all()
 
     def close(self):
         handle, self._handle = self._handle, None
@@ -565,7 +569,7 @@ class Pool(_Channels):
 
     def abort(self, code=_abi.RXW_USER_ABORT):
         """Abort all calls, and waits for a channel. The pool remains usable."""
-        self._code = _abi.code(code)
+        self._code = _abi.code(code) or _abi.RXW_USER_ABORT
         super().abort(code)
 
     def close(self):
@@ -744,6 +748,7 @@ class Call(_Streams):
     def _begin_in_slices(self, deadline):
         """The main thread handles signals while it waits: for a channel here, for the peer in _wait()."""
         end = None if deadline is None else time.monotonic() + deadline
+        connection, aborts = self.connection, self.connection._aborts
         while True:
             left = None if end is None else end - time.monotonic()
             try:
@@ -755,7 +760,9 @@ class Call(_Streams):
             if left is not None and left <= 0:
                 raise RxAbort(_abi.RXW_CALL_TIMEOUT, _abi.RXW_ORIGIN_LOCAL)
             slice = SLICE / 1000
-            self.connection._wait_end(slice if left is None else min(left, slice))
+            connection._wait_end(slice if left is None else min(left, slice))
+            if connection._aborts != aborts:
+                raise connection.error() or RxAbort(_abi.RXW_USER_ABORT, _abi.RXW_ORIGIN_LOCAL)
         made = C.c_void_p()
         try:
             check(lib.rxw_queue_create(self.connection.endpoint.engine.handle, None, C.byref(made)), "call")

@@ -356,6 +356,27 @@ class PythonTest(unittest.TestCase):
         threads[4].join()  # it may have begun its call after all
         self.assertEqual(codes[:8], [77] * 8)
 
+    def test_pool_that_is_aborted_while_the_main_thread_waits(self):
+        """abort() ends the wait of the main thread, too, which handles signals meanwhile. Code 0 is USER_ABORT."""
+        self.server.add_service(AT, Service())
+        with self.endpoint.pool(self.server.address, AT, connections=1) as pool:
+            for code, seen in (77, 77), (0, rxwire.RXW_USER_ABORT):
+                calls = [pool.begin() for _ in range(4)]  # an aborted call has its channel until it is ended
+
+                def abort():
+                    while not pool._waiting:
+                        time.sleep(0.001)
+                    pool.abort(code)
+
+                thread = threading.Thread(target=abort)
+                thread.start()
+                with self.assertRaises(rxwire.RxAbort) as caught:
+                    pool.begin(deadline=30)
+                self.assertEqual(caught.exception.code, seen)
+                thread.join()
+                for call in calls:
+                    self.assertEqual(call.end(rxwire.RXW_USER_ABORT), seen)
+
     def test_removed(self):
         """A service that was removed is unknown; another one may take its place. Tunables can change."""
         service = self.server.add_service(AT, Service())
