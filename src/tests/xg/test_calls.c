@@ -964,6 +964,28 @@ START_TEST(abort_of_a_pool)
 }
 END_TEST
 
+/* Code 0 is RXW_USER_ABORT, also for a stub that waits for a channel. */
+START_TEST(abort_of_a_pool_without_code)
+{
+	rxw_call *begun[4];
+	struct caller waiter;
+	rxw_connpool *pool;
+
+	pool = pool_to(AT_SERVICE, 1);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_connpool_begin(pool, NULL, &begun[i]), 0);
+	start_callers(&waiter, pool, 0, 1);
+	/* Its wait may begin later. The calls hold their channels until they are ended. */
+	do
+		ck_assert_int_eq(rxw_connpool_abort(pool, 0), 0);
+	while (pthread_tryjoin_np(waiter.thread, NULL) == EBUSY && !usleep(1000));
+	ck_assert_int_eq(waiter.code, RXW_USER_ABORT);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_call_end(begun[i], 0, NULL), RXW_USER_ABORT);
+	rxw_connpool_release(pool);
+}
+END_TEST
+
 /* Twelve calls on two pools, of which one is given nine times and has one connection. */
 START_TEST(multi_on_pools)
 {
@@ -1066,6 +1088,7 @@ int main(void)
 	tcase_add_test(t, dispatcher_at_a_queue);
 	tcase_add_test(t, many_calls_on_a_pool);
 	tcase_add_test(t, abort_of_a_pool);
+	tcase_add_test(t, abort_of_a_pool_without_code);
 	tcase_add_test(t, multi_on_pools);
 	tcase_add_test(t, multi_and_busy_pools);
 	tcase_add_test(t, pools_that_refuse);

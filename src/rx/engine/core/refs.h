@@ -51,6 +51,7 @@ struct rxw_ep_usage {
 	/* out of queues and not reported yet, or with a transfer whose end is not reported yet */
 	_Atomic(uint32_t) calls_taken;
 	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
+	_Atomic(uint32_t) pools; /* not released */
 	uint32_t room_packets;	 /* packets that fit into the sockets' receive buffers; fixed */
 };
 

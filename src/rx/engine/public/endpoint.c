@@ -650,6 +650,7 @@ struct open_objects {
 	unsigned calls;	      /* of a client, not ended */
 	unsigned deferred;    /* calls of a server, not ended */
 	unsigned handles;     /* references to connections of a server */
+	unsigned pools;	      /* of client connections, not released */
 };
 
 /* Table's lock held. */
@@ -665,7 +666,8 @@ static void count_open(struct rxw_pconn *p, struct open_objects *open)
 
 static void find_open(struct rxw_endpoint *ep, struct open_objects *open)
 {
-	*open = (struct open_objects){.deferred = atomic_load(&ep->usage.deferred)};
+	*open = (struct open_objects){.deferred = atomic_load(&ep->usage.deferred),
+				      .pools = atomic_load(&ep->usage.pools)};
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
@@ -680,7 +682,7 @@ static void find_open(struct rxw_endpoint *ep, struct open_objects *open)
 
 static bool is_open(const struct open_objects *open)
 {
-	return open->connections || open->calls || open->deferred || open->handles;
+	return open->connections || open->calls || open->deferred || open->handles || open->pools;
 }
 
 /* " of service 5, 7": those that have calls without a worker. */
@@ -706,9 +708,9 @@ static void log_open(struct rxw_endpoint *ep, const struct open_objects *open)
 	rxw_log(ep->engine, RXW_LOG_INFO,
 		"an endpoint is still in use: %u connections are not released, %u calls are not "
 		"ended, %u deferred calls%s are not ended, %u references of connections are not "
-		"released",
+		"released, %u pools are not released",
 		open->connections, open->calls, open->deferred, open->deferred ? services : "",
-		open->handles);
+		open->handles, open->pools);
 }
 
 int rxw_endpoint_destroy(rxw_endpoint *endpoint)

@@ -572,6 +572,7 @@ struct rxw_verify_job *rxw_verify_take_own(struct rxw_shard *s)
 
 void rxw_verify_forget(struct rxw_call *call)
 {
-	assert(!call->sched.link && !atomic_load(&call->sched.reserved));
+	assert(!atomic_load(&call->refs) && !call->sched.link &&
+	       !atomic_load(&call->sched.reserved));
 	rxw_verify_drop(call->jobs.first);
 }

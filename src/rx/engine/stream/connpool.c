@@ -61,6 +61,7 @@ int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, soc
 	p->service = service_id;
 	p->security = rxw_security_ref(security);
 	p->most = most;
+	atomic_fetch_add(&endpoint->usage.pools, 1);
 	*pool = p;
 	return 0;
 }
@@ -86,6 +87,7 @@ void rxw_connpool_release(rxw_connpool *pool)
 	for (unsigned i = 0; i < pool->most; i++)
 		if (pool->slot[i])
 			let_go(pool->slot[i]);
+	rxw_count_down(&pool->endpoint->usage.pools); /* which may be destroyed now */
 	rxw_security_unref(pool->security);
 	pthread_mutex_destroy(&pool->making);
 	rxw_channel_group_release(&pool->group);
@@ -390,7 +392,7 @@ int rxw_connpool_abort(rxw_connpool *pool, rxw_code code)
 		return -RXW_ESTATE;
 	pthread_mutex_lock(&pool->group.lock);
 	pool->aborts++;
-	pool->abort_code = code;
+	pool->abort_code = code ? code : RXW_USER_ABORT;
 	pthread_cond_broadcast(&pool->group.cond);
 	pthread_mutex_unlock(&pool->group.lock);
 	return for_each_connection(pool, abort_one);

@@ -189,6 +189,25 @@ START_TEST(timeouts_and_arguments)
 }
 END_TEST
 
+/* A pool is released before its endpoint, also if it has no connection. */
+START_TEST(a_pool_keeps_its_endpoint)
+{
+	struct rxw_endpoint_options options = {.size = sizeof(options)};
+	rxw_endpoint *endpoint;
+	rxw_connpool *unused;
+
+	h_open(&bed, NULL);
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &options, &endpoint), 0);
+	ck_assert_int_eq(rxw_connpool_create(endpoint, (struct sockaddr *)&bed.address,
+					     bed.address_len, H_SERVICE, bed.security, 1, &unused),
+			 0);
+	ck_assert_int_eq(rxw_endpoint_destroy(endpoint), -RXW_ESTATE);
+	rxw_connpool_release(unused);
+	ck_assert_int_eq(rxw_endpoint_destroy(endpoint), 0);
+	h_close(&bed);
+}
+END_TEST
+
 /* An endpoint for both families reaches peers of both, by a pool as by a connection. */
 START_TEST(a_peer_of_the_other_family)
 {
@@ -250,4 +269,4 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "connpool", a_blocking_call_waits_for_any_channel,
 		 a_queue_is_told_of_a_channel, abort_ends_calls_and_waits, timeouts_and_arguments,
-		 a_peer_of_the_other_family, more_threads_than_channels)
+		 a_pool_keeps_its_endpoint, a_peer_of_the_other_family, more_threads_than_channels)
