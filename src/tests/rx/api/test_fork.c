@@ -98,7 +98,7 @@ struct objects {
 	rxw_connpool *pool;
 	rxw_queue *queue;
 	rxw_service *service;
-	struct rxw_rpc_multi *multi;
+	struct rxw_rpc_multi *multi, *pooled;
 };
 
 static int32_t never(rxw_call *call, void *context)
@@ -124,12 +124,15 @@ static void make_objects(struct objects *o)
 	ck_assert_int_ge(rxw_queue_fd(o->queue), 0);
 	ck_assert_int_eq(rxw_service_add(bed.client, &service, &o->service), 0);
 	o->multi = rxw_rpc_multi_create(&o->connection, 1, NULL);
+	o->pooled = rxw_rpc_multi_create_pool(&o->pool, 1, NULL);
 	ck_assert_ptr_nonnull(o->multi);
+	ck_assert_ptr_nonnull(o->pooled);
 }
 
 static void end_objects(struct objects *o)
 {
 	rxw_rpc_multi_destroy(o->multi);
+	rxw_rpc_multi_destroy(o->pooled);
 	rxw_connpool_release(o->pool);
 	rxw_connection_release(o->connection);
 	ck_assert_int_eq(rxw_queue_destroy(o->queue), 0);
@@ -163,6 +166,7 @@ static void refuse_calls(const struct objects *o)
 	REQUIRE(rxw_call_begin(o->connection, NULL, &none) == -RXW_ESTATE);
 	REQUIRE(rxw_connpool_begin(o->pool, NULL, &none) == -RXW_ESTATE);
 	REQUIRE(rxw_rpc_begin(o->connection, NULL, &none) != 0);
+	REQUIRE(rxw_rpc_begin_pool(o->pool, NULL, &none) != 0);
 	REQUIRE(rxw_call_write(call, "x", 1) == -RXW_ESTATE);
 	REQUIRE(rxw_call_reserve(call, 1, iov, &one) == -RXW_ESTATE);
 	REQUIRE(rxw_call_commit(call, 0) == -RXW_ESTATE);
@@ -191,6 +195,9 @@ static void refuse_calls(const struct objects *o)
 	REQUIRE(code != 0);
 	REQUIRE(rxw_rpc_multi_next(o->multi, &one, &none, &code) == RXW_RPC_DONE);
 	rxw_rpc_multi_destroy(o->multi);
+	REQUIRE(rxw_rpc_multi_next(o->pooled, &one, &none, &code) == RXW_RPC_FAILED);
+	REQUIRE(code != 0);
+	rxw_rpc_multi_destroy(o->pooled);
 	rxw_call_set_status(call, 1);
 	rxw_call_abort(call, 4);
 	REQUIRE(rxw_call_end(call, 4, NULL) == RXW_INVALID_OPERATION);
