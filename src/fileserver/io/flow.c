@@ -451,13 +451,14 @@ static ssize_t await_turn(struct fsd_flow *flow)
 	struct fsd_stream *stream = flow->stream;
 	struct iovec iov;
 	unsigned count = 1;
-	ssize_t room = stream->ops->reserve(stream, (size_t)flow->left, &iov, &count);
+	ssize_t room;
 
+	drop_spare(flow); /* whether it waits for its turn or for room */
+	room = stream->ops->reserve(stream, (size_t)flow->left, &iov, &count);
 	if (room <= 0)
 		return room == -EAGAIN ? -EAGAIN : FSD_LOST;
 	if (stream->ops->commit(stream, 0) < 0)
 		return FSD_LOST;
-	drop_spare(flow);
 	return fsd_turn_wait(&flow->base.readers->saturation, &flow->turn) ? -EAGAIN : 1;
 }
 

@@ -111,7 +111,7 @@ static void restore_account(struct fsd_saturation *all, const struct fsd_share_k
 	if (!kept)
 		return;
 	*account = kept->account;
-	kept->account.period = 0;
+	*kept = (struct fsd_kept_account){0};
 }
 
 /* -- flows that wait: with the lock held -- */
@@ -176,10 +176,9 @@ struct admitted {
 /* It has paid for the part that it sends next, before others look at the account. */
 static void admit_turn(struct fsd_saturation *all, struct fsd_turn *turn, struct admitted *admitted)
 {
-	assert(!turn->admitted && admitted->count < ADMITTED);
+	assert(!turn->paid && admitted->count < ADMITTED);
 	fair_rate_charge(&all->rate, &turn->caller->account, PART);
 	remove_turn(all, turn);
-	turn->admitted = true;
 	turn->paid = PART;
 	/* Otherwise the thread that runs it sees the visit, and the flow may be gone before long. */
 	if (atomic_fetch_add(turn->visits, 1) == 0)
@@ -372,9 +371,8 @@ bool fsd_turn_has(struct fsd_saturation *all, struct fsd_turn *turn)
 	if (!atomic_load_explicit(&all->on, memory_order_relaxed))
 		return true;
 	pthread_mutex_lock(&all->lock);
-	has = turn->admitted || fair_rate_permits(&all->rate, &turn->caller->account) ||
+	has = turn->paid || fair_rate_permits(&all->rate, &turn->caller->account) ||
 	      !atomic_load(&all->on);
-	turn->admitted = false;
 	if (has && turn->link)
 		remove_turn(all, turn);
 	pthread_mutex_unlock(&all->lock);
@@ -386,11 +384,10 @@ bool fsd_turn_wait(struct fsd_saturation *all, struct fsd_turn *turn)
 	bool waits, first;
 
 	pthread_mutex_lock(&all->lock);
-	waits = atomic_load(&all->on) && !turn->admitted;
+	waits = atomic_load(&all->on) && !turn->paid;
 	first = waits && !all->first;
 	if (waits && !turn->link)
 		append_turn(all, turn);
-	turn->admitted = false;
 	pthread_mutex_unlock(&all->lock);
 	if (first)
 		pthread_cond_signal(&all->changed);

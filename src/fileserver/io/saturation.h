@@ -24,8 +24,7 @@ struct fsd_turn {
 	/* The thread that raises it from 0 runs the flow. Since that thread last began. */
 	_Atomic unsigned *visits;
 	struct fsd_turn *next, **link; /* waits with others of its caller; NULL: it does not */
-	bool admitted;		       /* after a wait: once */
-	uint64_t paid;		       /* bytes of the next ones that were charged already */
+	uint64_t paid; /* bytes of the next ones that were charged already: they do not wait */
 };
 
 /* An address that has flows. The lock covers it. */

@@ -130,7 +130,7 @@ static void acknowledge(struct client *client, size_t bytes)
 	pthread_mutex_unlock(&client->callback);
 }
 
-static void setup(uint64_t cached)
+static void make_readers(uint64_t cached)
 {
 	struct export_stat st;
 
@@ -141,6 +141,11 @@ static void setup(uint64_t cached)
 	file = slow_layer_open(slow, &st);
 	saturate(readers);
 	keep_saturated(readers);
+}
+
+static void setup(uint64_t cached)
+{
+	make_readers(cached);
 	for (unsigned i = 0; i < GREEDY; i++)
 		begin_client(&greedy[i], 1, SIZE);
 	begin_client(&modest, 2, SIZE);
@@ -254,6 +259,82 @@ START_TEST(accounts_are_kept)
 }
 END_TEST
 
+/* Its address waits, as if another one had sent as much as its part. */
+static void expect_another(void)
+{
+	struct fsd_saturation *all = &readers->saturation;
+
+	pthread_mutex_lock(&all->lock);
+	all->rate.began_ns = monotonic_ns();
+	all->rate.mean = 1;
+	all->rate.senders = 2;
+	all->rate.sent = 2 * MIB;
+	pthread_mutex_unlock(&all->lock);
+}
+
+static bool is_pool_busy(void)
+{
+	bool rests;
+
+	fsd_pool_threads(readers->pool, &rests);
+	return !rests;
+}
+
+/* The room ends with a buffer that was read ahead, and so does the part of the address. */
+START_TEST(no_room_when_a_wait_begins)
+{
+	make_readers(0);
+	begin_client(&modest, 2, SIZE);
+	expect_another();
+	acknowledge(&modest, MIB);
+	while (is_pool_busy())
+		usleep(100);
+	ck_assert_uint_eq(modest.m.reply_length, MIB);
+	end_saturation(readers);
+	lose(&modest);
+	teardown();
+}
+END_TEST
+
+static _Atomic bool told;
+
+static void note_turn(struct fsd_turn *turn)
+{
+	(void)turn;
+	atomic_store(&told, true);
+}
+
+/* A flow that went on has less room than its address has paid for: it sends the rest without a further wait. */
+START_TEST(what_is_paid_is_sent)
+{
+	static const struct fsd_share_key key = {{3}};
+	struct fsd_crowd_caller caller = {0};
+	_Atomic unsigned visits = 0;
+	struct fsd_turn turn = {.caller = &caller, .resume = note_turn, .visits = &visits};
+	struct fsd_saturation *all;
+
+	make_readers(0);
+	all = &readers->saturation;
+	fsd_turn_begin(all, &turn, &key);
+	expect_another();
+	fsd_turn_charge(all, &turn, 4 * MIB);
+	ck_assert(!fsd_turn_has(all, &turn));
+	ck_assert(fsd_turn_wait(all, &turn));
+	while (!atomic_load(&told))
+		usleep(100);
+	ck_assert(fsd_turn_has(all, &turn));
+	for (unsigned sent = 0; sent < 40; sent++) {
+		fsd_turn_charge(all, &turn, 1000);
+		ck_assert(fsd_turn_has(all, &turn));
+	}
+	fsd_turn_end(all, &turn, &key);
+	end_saturation(readers);
+	slow->base.ops->close(file);
+	fsd_readers_stop(readers);
+	slow->base.ops->destroy(&slow->base);
+}
+END_TEST
+
 /* -- over loopback -- */
 
 #define FETCHERS 12
@@ -346,4 +427,4 @@ START_TEST(fetches_take_turns)
 END_TEST
 
 TEST_MAIN("saturation", a_flow_waits_for_its_turn, all_go_on_at_the_end, accounts_are_kept,
-	  fetches_take_turns)
+	  no_room_when_a_wait_begins, what_is_paid_is_sent, fetches_take_turns)
