@@ -20,7 +20,7 @@ esac
 command -v pkg-config > /dev/null 2>&1 || { echo "SKIP: pkg-config was not found"; exit 77; }
 
 # The package of this build instead of an installed one.
-sed -e "s|^libdir=.*|libdir=$build/src/rx/.libs|" -e "s|^includedir=.*|includedir=$top/src/rx|" \
+sed -e "s|^libdir=.*|libdir=$build/src/rx/.libs|" -e "s|^includedir=.*|includedir=$top/src/rx/include|" \
 	-e "s|^rxwgen=.*|rxwgen=$build/src/rxwgen/rxwgen|" "$build/rxwire.pc" > "$dir/rxwire.pc"
 export PKG_CONFIG_PATH="$dir" CC
 cp -R "$top/examples/notes" "$dir/notes" && chmod -R u+w "$dir/notes" || exit 99

@@ -20,6 +20,7 @@
 #define CALLERS	  64	   /* that get their turn at a look, */
 #define ADMITTED  256	   /* with so many flows together */
 #define PART	  ((uint64_t)64 << 10) /* about what a flow sends in a turn */
+#define FEW_FLOWS 16		       /* an address with no more than these never waits */
 #define KEPT_SETS 512u
 #define KEPT_WAYS 4u
 
@@ -185,6 +186,12 @@ static void admit_turn(struct fsd_saturation *all, struct fsd_turn *turn, struct
 		admitted->turn[admitted->count++] = turn;
 }
 
+static bool may_send(struct fsd_saturation *all, struct fsd_crowd_caller *caller)
+{
+	assert(mutex_is_held(&all->lock));
+	return caller->flows <= FEW_FLOWS || fair_rate_permits(&all->rate, &caller->account);
+}
+
 /* So many flows of the first caller as may send. It is the last one then, if it has more. */
 static void admit_caller(struct fsd_saturation *all, struct admitted *admitted)
 {
@@ -192,8 +199,7 @@ static void admit_caller(struct fsd_saturation *all, struct admitted *admitted)
 
 	unlist_caller(all, caller);
 	list_caller(all, caller);
-	while (caller->link && admitted->count < ADMITTED &&
-	       fair_rate_permits(&all->rate, &caller->account))
+	while (caller->link && admitted->count < ADMITTED && may_send(all, caller))
 		admit_turn(all, caller->first, admitted);
 }
 
@@ -371,8 +377,7 @@ bool fsd_turn_has(struct fsd_saturation *all, struct fsd_turn *turn)
 	if (!atomic_load_explicit(&all->on, memory_order_relaxed))
 		return true;
 	pthread_mutex_lock(&all->lock);
-	has = turn->paid || fair_rate_permits(&all->rate, &turn->caller->account) ||
-	      !atomic_load(&all->on);
+	has = turn->paid || may_send(all, turn->caller) || !atomic_load(&all->on);
 	if (has && turn->link)
 		remove_turn(all, turn);
 	pthread_mutex_unlock(&all->lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * While the threads that send have no time left, addresses get equal rates, whatever the number of their flows: a flow
- * whose address has had its part waits, although there is room in its stream.
+ * While the threads that send have no time left, an address with many flows gets no more than about an equal rate: a flow
+ * whose address has had its part waits, although there is room in its stream. Addresses with few flows never wait: they
+ * cannot take much from others, and a rate that is estimated too low would cost them.
  */
 #ifndef FILESERVER_IO_SATURATION_H
 #define FILESERVER_IO_SATURATION_H

@@ -68,7 +68,8 @@ static uint64_t turns_of(struct fsd_readers *readers)
 
 /* -- in memory -- */
 
-#define GREEDY 16
+#define GREEDY 24
+#define MANY   100 /* flows, so that their address may have to wait */
 #define SIZE   (16 * MIB)
 #define STEP   8192
 
@@ -269,6 +270,9 @@ static void expect_another(void)
 	all->rate.mean = 1;
 	all->rate.senders = 2;
 	all->rate.sent = 2 * MIB;
+	/* not a time in which nobody waits */
+	all->rate.open = false;
+	all->rate.open_ns = monotonic_ns() + 3600 * (uint64_t)NS_PER_S;
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -283,7 +287,12 @@ static bool is_pool_busy(void)
 /* The room ends with a buffer that was read ahead, and so does the part of the address. */
 START_TEST(no_room_when_a_wait_begins)
 {
+	struct caller *caller;
+
 	make_readers(0);
+	caller = (struct caller *)fsd_pool_enter(readers->pool, &(struct fsd_share_key){{2}});
+	ck_assert_ptr_nonnull(caller);
+	caller->crowd.flows = MANY;
 	begin_client(&modest, 2, SIZE);
 	expect_another();
 	acknowledge(&modest, MIB);
@@ -292,6 +301,7 @@ START_TEST(no_room_when_a_wait_begins)
 	ck_assert_uint_eq(modest.m.reply_length, MIB);
 	end_saturation(readers);
 	lose(&modest);
+	fsd_pool_leave(readers->pool, &caller->base);
 	teardown();
 }
 END_TEST
@@ -308,7 +318,7 @@ static void note_turn(struct fsd_turn *turn)
 START_TEST(what_is_paid_is_sent)
 {
 	static const struct fsd_share_key key = {{3}};
-	struct fsd_crowd_caller caller = {0};
+	struct fsd_crowd_caller caller = {.flows = MANY};
 	_Atomic unsigned visits = 0;
 	struct fsd_turn turn = {.caller = &caller, .resume = note_turn, .visits = &visits};
 	struct fsd_saturation *all;
@@ -337,7 +347,7 @@ END_TEST
 
 /* -- over loopback -- */
 
-#define FETCHERS 12
+#define FETCHERS 24
 #define LARGE	 (4 * MIB)
 
 static struct shop shop;
@@ -426,5 +436,6 @@ START_TEST(fetches_take_turns)
 }
 END_TEST
 
-TEST_MAIN("saturation", a_flow_waits_for_its_turn, all_go_on_at_the_end, accounts_are_kept,
-	  no_room_when_a_wait_begins, what_is_paid_is_sent, fetches_take_turns)
+TEST_MAIN_WITHIN(120, "saturation", a_flow_waits_for_its_turn, all_go_on_at_the_end,
+		 accounts_are_kept, no_room_when_a_wait_begins, what_is_paid_is_sent,
+		 fetches_take_turns)

@@ -752,7 +752,8 @@ int main(void)
 	do {
 		run_round(seed + (uint64_t)n++, &calls, &good);
 		clock_gettime(CLOCK_MONOTONIC, &t);
-	} while (n < rounds && t.tv_sec - begin_at.tv_sec < seconds);
+		/* On a busy machine a round takes so long that all of its calls time out. */
+	} while (n < rounds && (t.tv_sec - begin_at.tv_sec < seconds || (!good && n < 20)));
 	printf("seeds %llu to %llu: %u calls, %u of them successful\n", (unsigned long long)seed,
 	       (unsigned long long)seed + (unsigned long long)n - 1, calls, good);
 	if (!good) {

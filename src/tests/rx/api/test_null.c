@@ -414,6 +414,7 @@ START_TEST(rpc)
 	open_bed();
 	FAILS(rxw_rpc_begin(NULL, NULL, &made));
 	FAILS(rxw_rpc_begin(conn, NULL, NULL));
+	FAILS(rxw_rpc_begin_pool(NULL, NULL, &made));
 	FAILS(rxw_rpc_end(NULL, 0, &interface, 0));
 	ck_assert_int_eq(rxw_rpc_begin(conn, NULL, &made), 0);
 	ck_assert_int_eq(rxw_rpc_end(made, 7, NULL, 0), 7);
@@ -428,6 +429,7 @@ START_TEST(rpc)
 	rxw_rpc_reader(&stream, NULL, RXW_RPC_WHOLE, 0);
 	IS_FALSE(rxw_xdr_skip(&stream.xdr, 4));
 	IS_NULL(rxw_rpc_multi_create(NULL, 1, NULL));
+	IS_NULL(rxw_rpc_multi_create_pool(NULL, 1, NULL));
 	multi = rxw_rpc_multi_create(&conn, 1, NULL);
 	ck_assert_ptr_nonnull(multi);
 	ck_assert_int_eq(rxw_rpc_multi_next(NULL, &index, &made, &code), RXW_RPC_DONE);
