@@ -10,7 +10,7 @@
 #define BURST_MS     4			   /* or what the clock counts in that time */
 #define BURSTS	     4 /* most debt: what was sent while there was time left is forgotten soon */
 #define FORGOTTEN    ((uint64_t)1 << 40)
-#define OPEN	     (10 * (uint64_t)NS_PER_MS) /* nobody waits for so long, */
+#define OPEN	     (10 * (uint64_t)NS_PER_MS) /* no flow waits for so long, */
 #define OPEN_EACH    (5 * (uint64_t)NS_PER_S)	/* so often */
 #define PERIOD	     (200 * (uint64_t)NS_PER_MS)
 /* Of the clock's rate, in 1/256 of the mean: a fluctuation of an address that gets the mean does not make it wait. */
@@ -34,7 +34,7 @@ void fair_rate_begin(struct fair_rate *rate, uint64_t now)
 				   .period = rate->period + 1};
 }
 
-/* What the clock counts in a ms. */
+/* Bytes that the clock counts in a millisecond. */
 static uint64_t count_of_ms(const struct fair_rate *rate)
 {
 	return rate->mean * rate->times / 256;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an address has sent. Zeroed at first. */
+/* The bytes of one address. Zeroed at first. */
 struct fair_account {
 	uint64_t debt;	 /* bytes that are ahead of the clock, at `seen` */
 	uint64_t seen;	 /* on the clock */
@@ -19,8 +19,8 @@ struct fair_account {
 /*
  * The clock counts bytes: an address that sends without a pause may have sent as many since the beginning. It runs at
  * the mean rate of the addresses that send, and faster while flows wait although the server has time left, or sends less
- * than it can. Hence addresses that need less than the mean leave the rest to the others in equal parts. What it can send
- * is measured in 10 ms of 5 s, in which nobody waits. Zeroed at first.
+ * than it can. Hence addresses that need less than the mean leave the rest to the others in equal parts. The rate that
+ * the server can reach is measured in 10 ms of every 5 s, in which no flow waits. Zeroed at first.
  */
 struct fair_rate {
 	uint64_t clock;
@@ -28,7 +28,7 @@ struct fair_rate {
 	unsigned times; /* rate of the clock in 1/256 of the mean */
 	unsigned idle;	/* share of the latest looks at which the server had time left, 1/65536 */
 	uint64_t now;	/* of the latest look, ns */
-	uint64_t capacity; /* bytes in a ms that the server sends while nobody waits */
+	uint64_t capacity; /* bytes in a ms that the server sends while no flow waits */
 	uint64_t recent;   /* bytes in a ms, of the latest looks */
 	uint64_t all, looked,
 		opened;	  /* bytes ever, at the latest look, and when the open time began */
