@@ -27,6 +27,7 @@
 #define KERNEL_AHEAD ((uint64_t)2 << 20)
 #define SLOTS_IOV    64
 #define TURN	     ((uint64_t)4 << 20) /* bytes that a thread sends in a row */
+#define VISITS	     16			 /* that one thread leaves to others in a row */
 
 /*
  * Used only by the thread that runs it: the one that raised the visits of `base` from 0. The reads are
@@ -599,14 +600,14 @@ static void visit_flow(void *arg)
 		run_flow(flow, true);
 }
 
-/* Its turn has come. This thread runs it, and leaves it to one that receives. */
+/* Its turn has come. This thread runs it, and leaves it to one that receives, or to the pool. */
 static void resume_flow(struct fsd_turn *turn)
 {
 	struct fsd_flow *flow =
 		(struct fsd_flow *)(void *)((char *)turn - offsetof(struct fsd_flow, turn));
 	unsigned seen = 1, visits;
 
-	while (flow->stream->ops->again(flow->stream) >= 0) {
+	for (unsigned i = 0; i < VISITS && flow->stream->ops->again(flow->stream) >= 0; i++) {
 		visits = atomic_fetch_sub(&flow->base.visits, seen);
 		assert(visits >= seen);
 		if (visits == seen)
