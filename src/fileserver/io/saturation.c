@@ -69,23 +69,6 @@ static struct fsd_kept_account *kept_set(const struct fsd_saturation *all,
 	return &all->kept[siphash(key, sizeof(*key), all->secret) % KEPT_SETS * KEPT_WAYS];
 }
 
-static void keep_account(struct fsd_saturation *all, const struct fsd_share_key *key,
-			 const struct fair_account *account)
-{
-	struct fsd_kept_account *set, *place;
-
-	assert(mutex_is_held(&all->lock));
-	if (!all->kept)
-		all->kept = calloc((size_t)KEPT_SETS * KEPT_WAYS, sizeof(*all->kept));
-	if (!all->kept || !account->period)
-		return;
-	set = place = kept_set(all, key);
-	for (unsigned i = 0; i < KEPT_WAYS; i++)
-		if (!set[i].account.period || set[i].account.seen < place->account.seen)
-			place = &set[i];
-	*place = (struct fsd_kept_account){*key, *account};
-}
-
 /* NULL: none. */
 static struct fsd_kept_account *find_kept(const struct fsd_saturation *all,
 					  const struct fsd_share_key *key)
@@ -96,6 +79,27 @@ static struct fsd_kept_account *find_kept(const struct fsd_saturation *all,
 		if (set[i].account.period && fsd_same_share(&set[i].key, key))
 			return &set[i];
 	return NULL;
+}
+
+/* The place of an account that is kept already, else the one that was used least recently. */
+static void keep_account(struct fsd_saturation *all, const struct fsd_share_key *key,
+			 const struct fair_account *account)
+{
+	struct fsd_kept_account *set, *place;
+
+	assert(mutex_is_held(&all->lock));
+	if (!all->kept)
+		all->kept = calloc((size_t)KEPT_SETS * KEPT_WAYS, sizeof(*all->kept));
+	if (!all->kept || !account->period)
+		return;
+	place = find_kept(all, key);
+	if (!place) {
+		set = place = kept_set(all, key);
+		for (unsigned i = 1; i < KEPT_WAYS; i++)
+			if (!set[i].account.period || set[i].account.seen < place->account.seen)
+				place = &set[i];
+	}
+	*place = (struct fsd_kept_account){*key, *account};
 }
 
 bool fsd_saturation_keeps(const struct fsd_saturation *all, const struct fsd_share_key *key)

@@ -260,6 +260,42 @@ START_TEST(accounts_are_kept)
 }
 END_TEST
 
+static void end_charged_turn(struct fsd_saturation *all, struct fsd_turn *turn, uint64_t bytes)
+{
+	fsd_turn_charge(all, turn, bytes);
+	fsd_turn_end(all, turn, &(struct fsd_share_key){{4}});
+}
+
+/* A flow began before the saturation, so that the account that is kept was not taken up again. */
+START_TEST(an_account_has_one_place)
+{
+	static const struct fsd_share_key key = {{4}};
+	struct fsd_crowd_caller first = {0}, second = {0};
+	struct fsd_turn turn = {.caller = &first};
+	struct fsd_saturation *all;
+
+	make_readers(0);
+	all = &readers->saturation;
+	fsd_turn_begin(all, &turn, &key);
+	end_charged_turn(all, &turn, MIB);
+	ck_assert(is_kept(4));
+	end_saturation(readers);
+	turn = (struct fsd_turn){.caller = &second};
+	fsd_turn_begin(all, &turn, &key);
+	saturate(readers);
+	keep_saturated(readers);
+	end_charged_turn(all, &turn, MIB);
+	ck_assert(is_kept(4));
+	fsd_turn_begin(all, &turn, &key);
+	ck_assert(!is_kept(4));
+	fsd_turn_end(all, &turn, &key);
+	end_saturation(readers);
+	slow->base.ops->close(file);
+	fsd_readers_stop(readers);
+	slow->base.ops->destroy(&slow->base);
+}
+END_TEST
+
 /* Its address waits, as if another one had sent as much as its part. */
 static void expect_another(void)
 {
@@ -437,5 +473,5 @@ START_TEST(fetches_take_turns)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "saturation", a_flow_waits_for_its_turn, all_go_on_at_the_end,
-		 accounts_are_kept, no_room_when_a_wait_begins, what_is_paid_is_sent,
-		 fetches_take_turns)
+		 accounts_are_kept, an_account_has_one_place, no_room_when_a_wait_begins,
+		 what_is_paid_is_sent, fetches_take_turns)
