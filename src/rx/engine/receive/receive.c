@@ -436,12 +436,15 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 /*
  * Before a caller that receives bulk sleeps: delay, so that packets coalesce. Otherwise the first
  * datagrams of each burst wake it, which costs the sender more than sending the burst, and each
- * burst causes an ACK of its own. Not beyond `until`, when a timer is due.
+ * burst causes an ACK of its own. Over a long path a small part of the round trip is no delay.
+ * Not beyond `until`, when a timer is due.
  */
 static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
 	unsigned us = s->ep->settings.constants.coalesce_us;
 
+	if (us && s->rx.bulk && s->rx.pause_us > us)
+		us = s->rx.pause_us;
 	if (!us || (s->rx.last_bytes <= SPIN_BYTES && !s->rx.bulk) || rxw_on_library_thread(NULL) ||
 	    until < now + us * 1000ull)
 		return false;

@@ -92,7 +92,8 @@ struct rxw_shard_rx {
 	uint64_t listen_until;	 /* ns: waits can be interrupted until then */
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */
-	bool bulk;	     /* the caller that receives is in the middle of a long stream */
+	bool bulk;	     /* the caller that receives is in the middle of a long stream, */
+	unsigned pause_us;   /* whose packets may wait for so long: rxw_recvq_pause() */
 	bool refusing;	     /* most packets of the latest batches were calls that were refused */
 	bool refusing_more;  /* the same, and the socket has more */
 };

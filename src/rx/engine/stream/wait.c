@@ -154,6 +154,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			continue;
 		call->sleep.receiving = s;
 		s->rx.bulk = call->p.count.packets_received > BULK;
+		s->rx.pause_us = (unsigned)(rxw_recvq_pause(&call->p.rx) / 1000);
 		rxw_conn_unlock(c);
 		role = receive_once(s, c->ep, server, NULL);
 		rxw_conn_lock(c);

@@ -17,6 +17,9 @@
 #define CROWDED_PACKETS	    2u
 #define SPARE_PART	    8 /* granted memory that is not needed, as a part of it, is kept */
 #define PEER_PART	    8 /* a peer that has more queued than this part of its memory: copies */
+#define PAUSE_PART	    64		 /* of a round trip, */
+#define PAUSE_MOST	    (RXW_MS / 2) /* and at most so long, in which no more than */
+#define PAUSE_PACKETS	    45u		 /* arrive: one full burst */
 
 /* --- packets behind a gap: a peer decides in which order they arrive --- */
 
@@ -500,6 +503,17 @@ bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 		rxw_max32(q->window, fund_window(p, (uint32_t)rxw_min64(arrived, params->window)));
 	rxw_peer_learn_window(p->conn->peer, p->conn->client, q->window, now);
 	return true;
+}
+
+uint64_t rxw_recvq_pause(const struct rxw_recvq *q)
+{
+	const struct rxw_tuning *t = &q->tuning;
+	uint64_t pause = rxw_min64(t->least / PAUSE_PART, PAUSE_MOST);
+
+	if (t->flight == 0)
+		return 0;
+	assert(t->least > 0);
+	return rxw_min64(pause, t->least / t->flight * PAUSE_PACKETS);
 }
 
 uint32_t rxw_recvq_edge(const struct rxw_recvq *q)

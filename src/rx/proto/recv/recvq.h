@@ -90,6 +90,11 @@ struct rxw_recvq {
 /* `now`: ns. */
 void rxw_recvq_init(struct rxw_pcall *p, uint64_t now);
 void rxw_recvq_fini(struct rxw_pcall *p);
+/*
+ * How long the receiver of a long stream may leave packets in the socket, ns: a small part of the round trip, in which
+ * few packets arrive. 0: the path is short, or nothing is known of it.
+ */
+uint64_t rxw_recvq_pause(const struct rxw_recvq *q);
 /* Stop: nothing is delivered any more. rxw_recvq_release() releases the entries. */
 void rxw_recvq_clear(struct rxw_pcall *p);
 /* The application has finished with the stream, whatever it did not read. Stops, too. */

@@ -405,6 +405,25 @@ START_TEST(window_of_the_call_before)
 }
 END_TEST
 
+/* For at most a 64th of the round trip, half a millisecond, and 45 packets. */
+START_TEST(packets_may_wait)
+{
+	struct rxw_recvq q = {0};
+
+	ck_assert_uint_eq(rxw_recvq_pause(&q), 0);
+	q.tuning.least = 100 * RXW_MS;
+	ck_assert_uint_eq(rxw_recvq_pause(&q), 0); /* the path is short by then, or not measured */
+	q.tuning.flight = 400;
+	ck_assert_uint_eq(rxw_recvq_pause(&q), RXW_MS / 2);
+	q.tuning.least = 6400000;
+	ck_assert_uint_eq(rxw_recvq_pause(&q), 100000);
+	q.tuning.flight = 6400; /* a packet in a microsecond */
+	ck_assert_uint_eq(rxw_recvq_pause(&q), 45000);
+	q.tuning.flight = UINT32_MAX;
+	ck_assert_uint_eq(rxw_recvq_pause(&q), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("recvq");
@@ -424,5 +443,6 @@ int main(void)
 	tcase_add_test(tcase, wide_tables);
 	tcase_add_test(tcase, end_of_stream);
 	tcase_add_test(tcase, window_of_the_call_before);
+	tcase_add_test(tcase, packets_may_wait);
 	return bench_main(suite);
 }
