@@ -5,6 +5,7 @@ sbin_PROGRAMS += src/rxvol/rxvol
 src_rxvol_rxvol_SOURCES = \
 	src/rxvol/main.c \
 	src/rxvol/request.c \
+	src/rxvol/rescue.c \
 	src/rxvol/session.c \
 	src/rxvol/show.c \
 	src/rxvol/volumes.h

@@ -34,6 +34,10 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("message", 0, TOOLS_STRING, message, "TEXT", "offline: the reason, for users"),
 	TOOLS_OPTION("fast", 0, TOOLS_FLAG, fast, NULL,
 		     "check: only the records of volumes and the structure of the database"),
+	TOOLS_OPTION(
+		"copy", 0, TOOLS_STRING, copy, "DIR",
+		"the directory with the copy of the metadata, as rxfsd has it; default: that of the "
+		"store"),
 	TOOLS_OPTION("quiet", 'q', TOOLS_FLAG, quiet, NULL, "show no progress"),
 	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL, "show the result as one JSON object"),
 };
@@ -55,7 +59,9 @@ static const struct tools_program program = {
 		 "       rxvol -S DIR acl VOLUME[:PATH] [[-n] NAME RIGHTS...]\n"
 		 "       rxvol -S DIR online VOLUME\n"
 		 "       rxvol -S DIR offline VOLUME [--message TEXT]\n"
-		 "       rxvol -S DIR check [--fast]\n",
+		 "       rxvol -S DIR check [--fast]\n"
+		 "       rxvol -S DIR convert\n"
+		 "       rxvol rescue SOURCE TARGET [--copy DIR]\n",
 	.summary = "Manage the volumes of rxfsd, also while it runs.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
@@ -79,6 +85,7 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 		{v->negative, "--negative", {"acl"}},
 		{v->message, "--message", {"offline"}},
 		{v->fast, "--fast", {"check"}},
+		{v->copy, "--copy", {"rescue"}},
 	};
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
@@ -103,6 +110,8 @@ static int run_volume_command(void *target, char **words, size_t count)
 		return status;
 	if (refuse_misplaced_volume_option(rxvol))
 		return TOOLS_EXIT_USAGE;
+	if (!strcmp(rxvol->command, "rescue"))
+		return rxvol_rescue(rxvol);
 	if (!rxvol->store)
 		rxvol->store = getenv("RXVOL_STORE");
 	if (!rxvol->store || !*rxvol->store) {
@@ -111,6 +120,8 @@ static int run_volume_command(void *target, char **words, size_t count)
 	}
 	if (!strcmp(rxvol->command, "init"))
 		return rxvol_init(rxvol);
+	if (!strcmp(rxvol->command, "convert"))
+		return rxvol_convert(rxvol);
 	return rxvol_session(rxvol);
 }
 

@@ -202,6 +202,15 @@ static bool request_copy(struct rxvol *rxvol, char **arguments, size_t count)
 	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
 }
 
+/* rescue; no store is open. */
+static bool request_rescue(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	rxvol->store = arguments[0];
+	rxvol->target = arguments[1];
+	return true;
+}
+
 static const struct command {
 	struct tools_command base;
 	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
@@ -221,6 +230,8 @@ static const struct command {
 	{{"online", 1, 1, "VOLUME"}, request_volume},
 	{{"offline", 1, 1, "VOLUME [--message TEXT]"}, request_volume},
 	{{"check", 0, 0, "[--fast]"}, request_without_arguments},
+	{{"convert", 0, 0, ""}, request_without_arguments},
+	{{"rescue", 2, 2, "SOURCE TARGET [--copy DIR]"}, request_rescue},
 };
 
 int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,

@@ -233,6 +233,13 @@ static int find_store_owner(const struct rxvol *rxvol, struct stat *st)
 	return rc;
 }
 
+int rxvol_become_owner(const struct rxvol *rxvol)
+{
+	struct stat st = {0};
+
+	return find_store_owner(rxvol, &st) ? -1 : become_owner(rxvol, &st);
+}
+
 /* Open the directory of import or export, which export makes. 0, or -1 after a message. */
 static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 {

@@ -19,7 +19,9 @@ struct rxvol {
 	struct tools_list acl;
 	const char *quota, *owner, *message;
 	uint64_t id;
-	const char *local; /* the directory of import and export */
+	const char *local;  /* the directory of import and export */
+	const char *target; /* of rescue */
+	const char *copy;   /* the directory of the copy of the metadata */
 	bool backup, rw, set_id, negative, fast, json, quiet;
 
 	const char *command;
@@ -46,8 +48,14 @@ int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char
 
 /* session.c: execute the request here, or let the server of the store do it: the exit status. */
 int rxvol_session(struct rxvol *rxvol);
+/* Become the owner of the store, if root runs this. 0, or -1 after a message. */
+int rxvol_become_owner(const struct rxvol *rxvol);
 /* Make a store. */
 int rxvol_init(struct rxvol *rxvol);
+/* rescue.c: a new store of what is left of one. */
+int rxvol_rescue(struct rxvol *rxvol);
+/* The same file: a store of the format before becomes one of the present. */
+int rxvol_convert(struct rxvol *rxvol);
 /* show.c: the result on stdout; the exit status. */
 int rxvol_show(struct rxvol *rxvol);
 

@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "volume/store/data/data_lost.h"
+#include "volume/store/format.h"
+#include "volume/store/make.h"
 #include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
 #include "volume/store/txn/core.h"
@@ -101,84 +102,6 @@ static int lock_store(const struct store_options *options, struct store_layer *l
 	return 0;
 }
 
-/* -- the file FORMAT, which says that a directory is a store, and which one -- */
-
-#define FORMAT_VERSION 2
-#define FORMAT_MAX     128
-#define FORMAT_NEW     "FORMAT.new"
-#define FORMAT_NAME    "FORMAT"
-
-static int make_random_uuid(uint8_t uuid[16])
-{
-	if (getrandom(uuid, 16, 0) != 16)
-		return -EIO;
-	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
-	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
-	return 0;
-}
-
-/* Durably, with a new UUID. 0 or -errno. */
-static int write_format_file(struct store_layer *layer)
-{
-	char text[FORMAT_MAX];
-	uint8_t uuid[16];
-	struct store_file *file;
-	struct iovec iov = {.iov_base = text};
-	int result = make_random_uuid(uuid);
-	int at = snprintf(text, sizeof(text), "rxwire store %d\n", FORMAT_VERSION);
-	ssize_t done;
-
-	if (result)
-		return result;
-	for (int i = 0; i < 16; i++)
-		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", uuid[i]);
-	text[at++] = '\n';
-	assert(at < FORMAT_MAX);
-	iov.iov_len = (size_t)at;
-	result = layer->ops->open(layer, FORMAT_NEW, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
-	if (result)
-		return result;
-	done = layer->ops->pwritev(file, &iov, 1, 0);
-	result = done < 0 ? (int)done : layer->ops->sync(file);
-	layer->ops->close(file);
-	if (!result)
-		result = layer->ops->rename(layer, FORMAT_NEW, FORMAT_NAME);
-	return result ? result : layer->ops->sync_dir(layer, ".");
-}
-
-static int parse_format_text(const char *text, uint8_t uuid[16])
-{
-	unsigned version, byte;
-	int at = 0;
-
-	if (sscanf(text, "rxwire store %9u\n%n", &version, &at) != 1 || !at)
-		return -EBADMSG;
-	if (version != FORMAT_VERSION)
-		return version > FORMAT_VERSION ? -EPROTO : -ENOTSUP;
-	for (int i = 0; i < 16; i++, at += 2) {
-		if (sscanf(text + at, "%2x", &byte) != 1)
-			return -EBADMSG;
-		uuid[i] = (uint8_t)byte;
-	}
-	return 0;
-}
-
-/* -ENOENT, -EPROTO (a newer version), -ENOTSUP (an older one), -EBADMSG, -errno. */
-static int read_format_file(struct store_layer *layer, uint8_t uuid[16])
-{
-	char text[FORMAT_MAX] = "";
-	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
-	struct store_file *file;
-	int result = layer->ops->open(layer, FORMAT_NAME, 0, &file);
-	ssize_t done;
-
-	if (result)
-		return result;
-	done = layer->ops->preadv(file, &iov, 1, 0, false);
-	layer->ops->close(file);
-	return done < 0 ? (int)done : parse_format_text(text, uuid);
-}
-
 /* -- making -- */
 
 static int refuse_foreign_name(void *arg, const char *name, bool directory)
@@ -188,56 +111,6 @@ static int refuse_foreign_name(void *arg, const char *name, bool directory)
 		return strcmp(name, "lost+found") ? -ENOTEMPTY : 0;
 	/* The users and groups may be there before the volumes. */
 	return strncmp(name, "protection.db", strlen("protection.db")) ? -ENOTEMPTY : 0;
-}
-
-static int make_store_database(struct store_layer *layer, struct report *report)
-{
-	struct store_vfs *vfs = NULL;
-	struct db_options options = {.path = "meta/db",
-				     .create = true,
-				     .full = true,
-				     .cache_kib = 1024,
-				     .vfs_errno = store_vfs_errno,
-				     .report = report};
-	enum store_past past;
-	struct db *db = NULL;
-	int result = store_vfs_create(layer, NULL, NULL, &vfs);
-
-	if (!result) {
-		options.vfs = store_vfs_name(vfs);
-		result = store_vfs_recover(vfs, &past);
-	}
-	if (!result)
-		result = store_vfs_begin(vfs, true);
-	if (!result)
-		result = db_open(&options, &db);
-	if (!result)
-		result = db_make(db);
-	if (!result)
-		result = db_checkpoint_all(db);
-	db_close(db);
-	if (!result)
-		result = store_vfs_end(vfs);
-	store_vfs_destroy(vfs);
-	return result;
-}
-
-static int make_store_files(struct store_layer *layer, struct report *report)
-{
-	static const char *const folder[] = {"meta", "files", "files/new"};
-	int result = 0;
-
-	for (size_t i = 0; i < sizeof(folder) / sizeof(folder[0]) && !result; i++)
-		result = layer->ops->mkdir(layer, folder[i]);
-	if (!result)
-		result = layer->ops->sync_dir(layer, "files");
-	if (!result)
-		result = make_store_database(layer, report);
-	if (!result)
-		result = layer->ops->sync_dir(layer, "meta");
-	if (!result)
-		result = write_format_file(layer);
-	return result > 0 ? -ENOSPC : result;
 }
 
 int store_make(const struct store_options *options, char *message)
@@ -262,7 +135,7 @@ int store_make(const struct store_options *options, char *message)
 	else if (!result)
 		result = lock_store(options, layer, message);
 	if (!result)
-		result = make_store_files(layer, &report);
+		result = make_store_files(layer, &(struct store_filling){.report = &report});
 	if (result && !message[0])
 		format_failure(message, result, "%s: the store cannot be made: %s",
 			       get_store_name(options), strerror(-result));
@@ -276,7 +149,7 @@ int store_make(const struct store_options *options, char *message)
 
 static int check_store_format(const struct store_options *options, struct core *core, char *message)
 {
-	int result = read_format_file(core->layer, core->uuid);
+	int result = format_read(core->layer, FORMAT_NAME, core->uuid);
 
 	switch (result) {
 	case 0:
@@ -291,9 +164,8 @@ static int check_store_format(const struct store_options *options, struct core *
 	case -ENOTSUP:
 		return format_failure(
 			message, result,
-			"%s: has format 1, which this version no longer reads; list it once with rxvol of a "
-			"version that reads both formats, which changes it to format 2",
-			get_store_name(options));
+			"%s: has an older format; convert it once, while no server runs: rxvol -S %s convert",
+			get_store_name(options), get_store_name(options));
 	case -EBADMSG:
 		return format_failure(
 			message, result,
@@ -400,6 +272,7 @@ static int open_store_database(struct core *core)
 
 	if (result)
 		return result;
+	store_vfs_report(core->vfs, &core->report);
 	options.vfs = store_vfs_name(core->vfs);
 	result = store_vfs_recover(core->vfs, &past);
 	if (!result && past == STORE_PAST_KILLED) {

@@ -54,6 +54,35 @@ void store_uuid(struct store *store, uint8_t uuid[16]);
 int store_note_ids(struct store *store, int32_t user, int32_t group);
 int store_noted_ids(struct store *store, int32_t *user, int32_t *group);
 
+/* Convert a store of the format before, which store_open() refuses. 0, or -errno with a message as above; it may be repeated. */
+int store_convert(const struct store_options *options, char *message);
+
+/*
+ * Make a new store of whatever can be read of a damaged one and of the copy of its metadata, without changing them. Volumes,
+ * clones, FIDs, rights and names stay. Names of lost objects go, and objects whose names are lost get one in the directory
+ * "lost+found" of their volume.
+ */
+struct store_rescue {
+	const char *source, *target;
+	const char
+		*copy; /* the directory with the copy of the metadata; NULL: it is in the store */
+	struct store_layer *
+		layers[3]; /* in place of source, target and copy; for tests; owned by the caller */
+	/* A line for each thing that is lost or was moved. May be NULL. */
+	void (*line)(void *arg, const char *line);
+	void *arg;
+
+	/* What was found. */
+	uint64_t pages, damaged_pages; /* of the database and its copy */
+	uint64_t volumes, files;       /* files, directories and links of read-write volumes */
+	uint64_t found;		       /* of them, those in "lost+found" */
+	uint64_t lost;		       /* records and names */
+	uint64_t unread; /* objects with contents that are missing, or that cannot be read */
+	uint64_t bytes;	 /* of contents, copied */
+};
+/* 0: done, whatever is lost; or -errno, with a message as above. */
+int store_rescue(struct store_rescue *rescue, char *message);
+
 /* -- volumes -- */
 
 struct store_new_volume {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/asserts.h"
+#include "volume/store/disk/vfs.h"
 
 struct store *store;
 uint32_t volume;
@@ -164,19 +165,26 @@ static int first_number(void *arg, int columns, char **value, char **name)
 	return 0;
 }
 
+/* As an open store would, so that pages get their checksums. */
 static int run_sql(const char *sql)
 {
-	char file[300];
+	struct store_layer *layer;
+	struct store_vfs *vfs;
 	char *error = NULL;
 	sqlite3 *db;
 	int number = -1;
 
 	fixture_close();
-	snprintf(file, sizeof(file), "%s/meta/db", path);
-	ck_assert_int_eq(sqlite3_open(file, &db), SQLITE_OK);
+	ck_assert_int_eq(store_layer_posix(path, &layer), 0);
+	ck_assert_int_eq(store_vfs_create(layer, NULL, NULL, &vfs), 0);
+	ck_assert_int_eq(
+		sqlite3_open_v2("meta/db", &db, SQLITE_OPEN_READWRITE, store_vfs_name(vfs)),
+		SQLITE_OK);
 	ck_assert_msg(sqlite3_exec(db, sql, first_number, &number, &error) == SQLITE_OK, "%s: %s",
 		      sql, error);
 	ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+	store_vfs_destroy(vfs);
+	layer->ops->destroy(layer);
 	fixture_open_again();
 	return number;
 }

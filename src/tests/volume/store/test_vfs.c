@@ -78,11 +78,14 @@ static int number(struct run *run, const char *sql)
 /* Connect; true, or false if the disk stopped meanwhile. */
 static bool start_on(struct run *run, enum store_past *past)
 {
+	int spare = STORE_DB_SPARE;
+
 	run->db = NULL;
 	ck_assert_int_eq(store_vfs_create(run->layer, sync_files, run, &run->vfs), 0);
 	if (store_vfs_recover(run->vfs, past) ||
 	    sqlite3_open_v2("meta/db", &run->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 			    store_vfs_name(run->vfs)) ||
+	    sqlite3_file_control(run->db, "main", SQLITE_FCNTL_RESERVE_BYTES, &spare) ||
 	    execute(run, run->strict ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL") ||
 	    execute(run, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; "
 			 "PRAGMA cache_size=-16; PRAGMA temp_store=MEMORY"))

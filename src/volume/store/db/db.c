@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bytes.h"
+#include "volume/store/disk/vfs.h"
+
 /* Stores that were made before it was needed lack it. */
 #define DOOMED                                                                    \
 	"CREATE TABLE IF NOT EXISTS doomed(id INTEGER PRIMARY KEY AUTOINCREMENT," \
@@ -216,9 +219,26 @@ int db_complete(struct db *db)
 	return run_sql_text(db, DOOMED);
 }
 
+static void reserve_page_ends(struct db *db)
+{
+	int spare = STORE_DB_SPARE;
+
+	sqlite3_file_control(db->sql, "main", SQLITE_FCNTL_RESERVE_BYTES, &spare);
+}
+
 int db_make(struct db *db)
 {
+	reserve_page_ends(db);
 	return run_sql_text(db, schema);
+}
+
+int db_copy_to(struct db *db, const char *path)
+{
+	char sql[128];
+
+	reserve_page_ends(db);
+	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", path);
+	return run_sql_text(db, sql);
 }
 
 sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result)
@@ -399,6 +419,30 @@ int db_numbers(struct db *db, const char *prefix,
 			break;
 	}
 	db_done(statement);
+	return result;
+}
+
+static const char *const identity[2] = {"identity-first", "identity-last"};
+
+int db_identity_put(struct db *db, const uint8_t uuid[16])
+{
+	int result = 0;
+
+	for (int i = 0; i < 2 && !result; i++)
+		result = db_number_put(db, identity[i], get64(uuid + 8 * i));
+	return result;
+}
+
+int db_identity_get(struct db *db, uint8_t uuid[16])
+{
+	uint64_t half = 0;
+	int result = 0;
+
+	for (int i = 0; i < 2 && !result; i++) {
+		result = db_number_get(db, identity[i], &half);
+		put32(uuid + 8 * i, (uint32_t)(half >> 32));
+		put32(uuid + 8 * i + 4, (uint32_t)half);
+	}
 	return result;
 }
 

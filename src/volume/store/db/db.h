@@ -29,6 +29,9 @@ int db_make(struct db *db);
 /* Make those that an older store lacks. In a transaction. */
 int db_complete(struct db *db);
 
+/* Write the whole database to a new file, with room for the checksums of pages. */
+int db_copy_to(struct db *db, const char *path);
+
 /*
  * -- transactions. SQLite undoes one by itself after some errors: then all functions fail until
  * db_rollback(), so that nothing is committed on its own. --
@@ -54,6 +57,10 @@ int db_number_delete(struct db *db, const char *name);
 /* Call `each` for the numbers whose names begin with a prefix. Nonzero stops. */
 int db_numbers(struct db *db, const char *prefix,
 	       int (*each)(void *arg, const char *name, uint64_t value), void *arg);
+
+/* The store that the database belongs to. */
+int db_identity_put(struct db *db, const uint8_t uuid[16]);
+int db_identity_get(struct db *db, uint8_t uuid[16]); /* -ENOENT */
 
 /* -- volumes -- */
 
@@ -95,6 +102,8 @@ int db_changes(struct db *db, uint32_t group, const struct db_change *after, uin
  * greatest epoch up to that asked for --
  */
 
+/* -EIO: it is missing or damaged. */
+int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8_t out[STORE_PAGE]);
 /* The first `count` pages. -EIO: one is missing or damaged. */
 int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 		 uint8_t (*page)[STORE_PAGE]);

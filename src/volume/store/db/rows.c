@@ -359,30 +359,39 @@ static int read_page_row(struct db *db, sqlite3_stmt *statement, const struct vn
 	return 0;
 }
 
-int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
-		 uint8_t (*page)[STORE_PAGE])
+int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8_t out[STORE_PAGE])
 {
 	int result;
 	sqlite3_stmt *statement = db_statement(db, PAGE_GET, &result);
 
-	assert(count > 0);
-	for (unsigned i = 0; i < count && !result; i++) {
-		sqlite3_bind_int64(statement, 1, key->group);
-		sqlite3_bind_int64(statement, 2, key->vnode);
-		sqlite3_bind_int64(statement, 3, i);
-		sqlite3_bind_int64(statement, 4, key->epoch);
-		result = db_step(db, statement);
-		if (result == DB_ROW) {
-			result = read_page_row(db, statement, key, i, page[i]);
-		} else if (!result) {
-			report_damage(db->options.report,
-				      "%s: page %u of %s %u of volume %u is missing: restore it",
-				      db->options.path, i, describe_page_owner(key), key->vnode,
-				      key->group);
-			result = -EIO;
-		}
-		db_done(statement);
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, key->group);
+	sqlite3_bind_int64(statement, 2, key->vnode);
+	sqlite3_bind_int64(statement, 3, page);
+	sqlite3_bind_int64(statement, 4, key->epoch);
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		result = read_page_row(db, statement, key, page, out);
+	} else if (!result) {
+		report_damage(db->options.report,
+			      "%s: page %u of %s %u of volume %u is missing: restore it",
+			      db->options.path, page, describe_page_owner(key), key->vnode,
+			      key->group);
+		result = -EIO;
 	}
+	db_done(statement);
+	return result;
+}
+
+int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
+		 uint8_t (*page)[STORE_PAGE])
+{
+	int result = 0;
+
+	assert(count > 0);
+	for (unsigned i = 0; i < count && !result; i++)
+		result = db_page_get(db, key, i, page[i]);
 	return result;
 }
 

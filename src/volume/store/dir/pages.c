@@ -901,3 +901,29 @@ int store_pages_load(uint8_t (*page)[STORE_PAGE], unsigned count, struct store_p
 	*pages = copy;
 	return 0;
 }
+
+/* Slot 13 of page 0 is the first entry; a page without its tag has none. */
+bool store_page_next(const uint8_t page[STORE_PAGE], unsigned number, unsigned *slot,
+		     const char **name, uint32_t *vnode, uint32_t *unique)
+{
+	uint64_t used = read_used_map(page);
+	unsigned at = *slot ? *slot : count_reserved_slots(number);
+
+	if (get16(page + 2) != TAG)
+		return false;
+	for (unsigned count; at < SLOTS; at += count) {
+		const uint8_t *entry = page + at * SLOT;
+
+		count = used >> at & 1 ? measure_sound_entry(page, at) : 0;
+		if (!count) {
+			count = 1;
+			continue;
+		}
+		*slot = at + count;
+		*name = (const char *)entry + NAME;
+		*vnode = get32(entry + VNODE);
+		*unique = get32(entry + UNIQUE);
+		return true;
+	}
+	return false;
+}

@@ -49,5 +49,11 @@ int store_pages_set(struct store_pages *pages, const char *name, uint32_t vnode,
 /* Entries in the order of their slots. *cursor starts at 0. Returns 1, or 0 at the end. */
 int store_pages_next(const struct store_pages *pages, uint32_t *cursor, const char **name,
 		     uint32_t *vnode, uint32_t *unique);
+/*
+ * Entries of one page of a damaged directory, without its other pages. `number`: of the page; *slot starts at 0. False at
+ * the end.
+ */
+bool store_page_next(const uint8_t page[STORE_PAGE], unsigned number, unsigned *slot,
+		     const char **name, uint32_t *vnode, uint32_t *unique);
 
 #endif

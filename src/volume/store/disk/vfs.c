@@ -12,11 +12,22 @@
 #include <time.h>
 #include <sqlite3.h>
 
+#include "common/bytes.h"
+#include "volume/store/disk/crc.h"
 #include "volume/store/disk/wal.h"
 
 #define DATABASE "meta/db"
 #define LOG	 "meta/db-wal"
 #define REGION	 32768 /* bytes of a part of the index, as SQLite asks for it */
+
+/* Bytes of the header of a database, as its format defines them. */
+#define HEADER	     100
+#define HEADER_SIZE  16 /* big-endian, 2 bytes: the size of a page */
+#define HEADER_MODE  18 /* two bytes: how the database is written and read */
+#define MODE_LOG     2	/* with a write-ahead log */
+#define HEADER_SPARE 20 /* one byte: how many bytes at the end of each page are not SQLite's */
+
+#define REMEDY	     "stop the server and start it again, which repairs the page from the copy"
 
 /* Covered by the lock of the VFS. */
 struct locks {
@@ -41,6 +52,8 @@ struct store_vfs {
 	struct locks locks;
 	struct index index;
 	struct store_wal *wal; /* has locks of its own */
+	struct report *report; /* of damaged pages; or NULL */
+	bool plain;	       /* pages have no checksums */
 };
 
 /* An open file of one connection: SQLite uses it in one thread at a time. */
@@ -50,6 +63,8 @@ struct file {
 	struct store_file *file;
 	const char *path; /* constant; owned by SQLite */
 	bool log;
+	bool sums;    /* its pages have checksums */
+	bool alone;   /* another database, which one connection makes: no locks */
 	bool created; /* its name may not be on stable storage */
 	int level;    /* SQLITE_LOCK_... */
 	unsigned shared, exclusive; /* slots of the index that it has locked */
@@ -73,6 +88,72 @@ static int translate_layer_error(int rc, int code)
 	if (rc == -ENOSPC || rc == -EDQUOT)
 		return SQLITE_FULL;
 	return rc == -ENOMEM ? SQLITE_IOERR_NOMEM : code;
+}
+
+/* -- checksums of pages: the last bytes of each page of the database, which SQLite does not use -- */
+
+uint32_t store_page_sum(uint32_t number, const void *page)
+{
+	uint8_t bytes[4];
+
+	put32(bytes, number);
+	return store_crc(store_crc(0, bytes, sizeof(bytes)), page, STORE_DB_PAGE - STORE_DB_SPARE);
+}
+
+bool store_page_is_sound(uint32_t number, const void *page)
+{
+	const uint8_t *sum = (const uint8_t *)page + STORE_DB_PAGE - STORE_DB_SPARE;
+
+	return get32(sum) == store_page_sum(number, page);
+}
+
+static bool is_whole_page(int size, sqlite3_int64 offset)
+{
+	return size == STORE_DB_PAGE && offset % STORE_DB_PAGE == 0;
+}
+
+/* The number of a page, as SQLite counts. */
+static uint32_t get_page_number(sqlite3_int64 offset)
+{
+	return (uint32_t)(offset / STORE_DB_PAGE) + 1;
+}
+
+/*
+ * A page of the database was read. The header alone is read before the log is looked at, which may have a newer first
+ * page. So what all databases have in common there is not taken from the disk.
+ */
+static int check_page(struct file *f, uint8_t *data, int size, sqlite3_int64 offset)
+{
+	uint32_t number = get_page_number(offset);
+
+	if (offset == 0 && size == HEADER) {
+		data[HEADER_SIZE] = STORE_DB_PAGE >> 8;
+		data[HEADER_SIZE + 1] = STORE_DB_PAGE & 0xff;
+		data[HEADER_SPARE] = STORE_DB_SPARE;
+		return SQLITE_OK;
+	}
+	if (!is_whole_page(size, offset) || store_page_is_sound(number, data))
+		return SQLITE_OK;
+	last_errno = EIO;
+	if (f->vfs->report)
+		report_damage(f->vfs->report,
+			      "%s: page %u is damaged, and what it holds cannot be read; " REMEDY,
+			      f->path, (unsigned)number);
+	return SQLITE_IOERR_DATA;
+}
+
+/* Nothing of `data` is changed, since the log has the page as it is. */
+static ssize_t write_page(struct file *f, const uint8_t *data, sqlite3_int64 offset)
+{
+	uint8_t sum[STORE_DB_SPARE];
+	const struct iovec iov[] = {{(void *)(uintptr_t)data, STORE_DB_PAGE - STORE_DB_SPARE},
+				    {sum, STORE_DB_SPARE}};
+
+	/* Without room for it, the checksum would destroy the page. */
+	if (offset == 0 && data[HEADER_SPARE] != STORE_DB_SPARE)
+		return -EINVAL;
+	put32(sum, store_page_sum(get_page_number(offset), data));
+	return f->vfs->layer->ops->pwritev(f->file, iov, 2, (uint64_t)offset);
 }
 
 /* -- contents -- */
@@ -100,10 +181,10 @@ static int file_read(sqlite3_file *base, void *data, int size, sqlite3_int64 off
 
 	if (n < 0)
 		return translate_layer_error((int)n, SQLITE_IOERR_READ);
-	if (n == size)
-		return SQLITE_OK;
 	memset((char *)data + n, 0, (size_t)(size - n));
-	return SQLITE_IOERR_SHORT_READ;
+	if (f->sums && n)
+		return check_page(f, data, size, offset);
+	return n == size ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
 }
 
 static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_int64 offset)
@@ -118,7 +199,10 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 
 		return rc ? translate_layer_error(rc, SQLITE_IOERR_WRITE) : SQLITE_OK;
 	}
-	n = f->vfs->layer->ops->pwritev(f->file, &iov, 1, (uint64_t)offset);
+	if (f->sums && !is_whole_page(size, offset))
+		return translate_layer_error(-EINVAL, SQLITE_IOERR_WRITE);
+	n = f->sums ? write_page(f, data, offset)
+		    : f->vfs->layer->ops->pwritev(f->file, &iov, 1, (uint64_t)offset);
 	return n == size ? SQLITE_OK
 			 : translate_layer_error(n < 0 ? (int)n : -EIO, SQLITE_IOERR_WRITE);
 }
@@ -201,7 +285,9 @@ static int file_lock(sqlite3_file *base, int level)
 	int rc = SQLITE_OK;
 
 	pthread_mutex_lock(&f->vfs->lock);
-	if (f->level < level)
+	if (f->alone)
+		f->level = level;
+	else if (f->level < level)
 		rc = take_database_lock(&f->vfs->locks, f, level);
 	pthread_mutex_unlock(&f->vfs->lock);
 	return rc;
@@ -213,7 +299,9 @@ static int file_unlock(sqlite3_file *base, int level)
 	struct locks *locks = &f->vfs->locks;
 
 	pthread_mutex_lock(&f->vfs->lock);
-	if (f->level > level) {
+	if (f->alone) {
+		f->level = level;
+	} else if (f->level > level) {
 		if (locks->reserved == f)
 			locks->reserved = NULL;
 		if (locks->pending == f)
@@ -420,6 +508,8 @@ static int vfs_open(sqlite3_vfs *base, const char *path, sqlite3_file *out, int 
 	f->vfs = vfs;
 	f->path = path;
 	f->log = (flags & SQLITE_OPEN_WAL) != 0;
+	f->alone = (flags & SQLITE_OPEN_MAIN_DB) && strcmp(path, DATABASE) != 0;
+	f->sums = (flags & SQLITE_OPEN_MAIN_DB) && !vfs->plain;
 	rc = vfs->layer->ops->open(vfs->layer, path, open, &f->file);
 	if (rc == -ENOENT && (flags & SQLITE_OPEN_CREATE)) {
 		f->created = true;
@@ -563,6 +653,49 @@ void store_vfs_destroy(struct store_vfs *vfs)
 	store_wal_destroy(vfs->wal);
 	pthread_mutex_destroy(&vfs->lock);
 	free(vfs);
+}
+
+void store_vfs_report(struct store_vfs *vfs, struct report *report)
+{
+	vfs->report = report;
+}
+
+void store_vfs_plain(struct store_vfs *vfs)
+{
+	vfs->plain = true;
+}
+
+static int seal_page(struct store_file *file, uint32_t number)
+{
+	uint8_t page[STORE_DB_PAGE];
+	const struct iovec iov = {page, sizeof(page)};
+	uint64_t offset = (uint64_t)(number - 1) * STORE_DB_PAGE;
+	ssize_t n = file->layer->ops->preadv(file, &iov, 1, offset, false);
+
+	if (n != STORE_DB_PAGE || (number == 1 && page[HEADER_SPARE] != STORE_DB_SPARE))
+		return n < 0 ? (int)n : -EBADMSG;
+	if (number == 1)
+		page[HEADER_MODE] = page[HEADER_MODE + 1] = MODE_LOG;
+	put32(page + STORE_DB_PAGE - STORE_DB_SPARE, store_page_sum(number, page));
+	n = file->layer->ops->pwritev(file, &iov, 1, offset);
+	return n < 0 ? (int)n : 0;
+}
+
+int store_vfs_seal(struct store_layer *layer, const char *path)
+{
+	struct store_file *file;
+	uint64_t length;
+	int rc = layer->ops->open(layer, path, STORE_OPEN_WRITE, &file);
+
+	if (rc)
+		return rc;
+	rc = layer->ops->size(file, &length);
+	for (uint32_t number = 1; !rc && number <= length / STORE_DB_PAGE; number++)
+		rc = seal_page(file, number);
+	if (!rc)
+		rc = layer->ops->sync(file);
+	layer->ops->close(file);
+	return rc;
 }
 
 const char *store_vfs_name(const struct store_vfs *vfs)

@@ -6,8 +6,21 @@
 #include <stdbool.h>
 
 #include "volume/store/disk/layer.h"
+#include "volume/store/disk/report.h"
 
 struct store_vfs;
+
+/*
+ * Pages of the database, which all have this size. The last bytes of each are its checksum: a database is to be made with
+ * so many spare bytes (SQLITE_FCNTL_RESERVE_BYTES). A page with a wrong one is not given to SQLite: the statement that
+ * needs it fails, and others go on.
+ */
+#define STORE_DB_PAGE  4096
+#define STORE_DB_SPARE 4
+
+/* `number`: from 1 on. */
+uint32_t store_page_sum(uint32_t number, const void *page);
+bool store_page_is_sound(uint32_t number, const void *page);
 
 /*
  * Register a VFS under a name of its own, for the database "meta/db". Locks and the index of the log
@@ -20,6 +33,14 @@ int store_vfs_create(struct store_layer *layer, int (*before_log_sync)(void *arg
 		     struct store_vfs **vfs);
 /* All connections are closed. NULL is allowed. */
 void store_vfs_destroy(struct store_vfs *vfs);
+/*
+ * For the conversion of an older store, whose pages have no checksums: they are not looked at. The second function gives
+ * checksums to a database that SQLite has made in this way, and that nobody has open; durably. 0 or -errno.
+ */
+void store_vfs_plain(struct store_vfs *vfs);
+int store_vfs_seal(struct store_layer *layer, const char *path);
+/* Damaged pages are reported there. Before the first connection. */
+void store_vfs_report(struct store_vfs *vfs, struct report *report);
 /* For sqlite3_open_v2(). */
 const char *store_vfs_name(const struct store_vfs *vfs);
 /* The errno, positive, of the layer's last failure in this thread; 0: none since the last call. */

@@ -572,12 +572,14 @@ static void note_known_log(struct store_wal *wal)
 	wal->record.end = wal->known_end = wal->end;
 }
 
-int store_wal_recover(struct store_wal *wal, enum store_past *past)
+/* What happened before, and how much of the log counts. *cut: the rest is to be cut off. */
+static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *keep, bool *cut)
 {
 	char boot[64] = "";
 	bool found, restarted;
 	int rc = wal->layer->ops->boot(wal->layer, boot);
 
+	*cut = false;
 	if (!rc)
 		rc = read_mark_record(wal, &found);
 	if (!rc)
@@ -585,6 +587,7 @@ int store_wal_recover(struct store_wal *wal, enum store_past *past)
 	if (rc)
 		return rc;
 	*past = STORE_PAST_CLOSED;
+	*keep = wal->end;
 	if (!found || wal->record.state == STATE_CLOSED) {
 		/*
 		 * Without a mark there was no commit yet: it is made before the first one.
@@ -604,11 +607,50 @@ int store_wal_recover(struct store_wal *wal, enum store_past *past)
 	*past = restarted ? STORE_PAST_CRASHED : STORE_PAST_KILLED;
 	if (!restarted || wal->record.state == STATE_STRICT)
 		return 0;
+	*cut = true;
 	if (wal->salt != wal->record.salt || wal->record.end == 0)
 		/* All of the marked generation went to the database before this one began. */
-		return cut_log(wal, 0);
+		*keep = 0;
+	else if (wal->record.end < wal->end)
+		*keep = wal->record.end;
+	return 0;
+}
+
+int store_wal_recover(struct store_wal *wal, enum store_past *past)
+{
+	uint64_t keep;
+	bool cut;
+	int rc = judge_log(wal, past, &keep, &cut);
+
 	/* Also a log that was cut before: that flush may have failed. */
-	return cut_log(wal, wal->end > wal->record.end ? wal->record.end : wal->end);
+	return rc || !cut ? rc : cut_log(wal, keep);
+}
+
+int store_wal_frames(struct store_wal *wal, int (*each)(void *arg, const struct store_frame *frame),
+		     void *arg)
+{
+	struct scan scan = {0};
+	enum store_past past;
+	uint64_t keep;
+	bool cut;
+	int rc = judge_log(wal, &past, &keep, &cut);
+
+	if (rc || keep <= LOG_HEADER)
+		return rc;
+	rc = wal->layer->ops->open(wal->layer, wal->log, 0, &scan.file);
+	if (rc)
+		return rc;
+	for (uint64_t at = LOG_HEADER; !rc && at < keep; at += wal->frame) {
+		uint8_t header[FRAME_HEADER];
+
+		rc = read_exactly(&scan, header, sizeof(header), at);
+		if (!rc)
+			rc = each(arg, &(struct store_frame){.page = get32(header),
+							     .pages = get32(header + 4),
+							     .offset = at + FRAME_HEADER});
+	}
+	wal->layer->ops->close(scan.file);
+	return rc;
 }
 
 int store_wal_begin(struct store_wal *wal, bool strict)

@@ -43,6 +43,18 @@ void store_wal_removed(struct store_wal *wal);
  */
 int store_wal_flush(struct store_wal *wal, struct store_file *log);
 
+/*
+ * Call `each` for the frames that count, of a log that nobody has open, without changing anything. Nonzero stops. 0, -errno,
+ * or what `each` returned.
+ */
+struct store_frame {
+	uint32_t page;	 /* its number */
+	uint32_t pages;	 /* of the database, after the transaction that ends here; 0: it goes on */
+	uint64_t offset; /* of its bytes in the file of the log */
+};
+int store_wal_frames(struct store_wal *wal, int (*each)(void *arg, const struct store_frame *frame),
+		     void *arg);
+
 /* As the functions of vfs.h with similar names. */
 int store_wal_recover(struct store_wal *wal, enum store_past *past);
 int store_wal_begin(struct store_wal *wal, bool strict);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Commands for stores that a server cannot open: rescue and convert. */
+#include <stdio.h>
+
+#include "program/message.h"
+#include "program/number.h"
+#include "rxvol/volumes.h"
+#include "volume/store/store.h"
+
+#define EXIT_LOSSES 3 /* the new store lacks something */
+
+static void take_rescue_line(void *arg, const char *line)
+{
+	struct rxvol *rxvol = arg;
+
+	if (rxvol->json)
+		json_array_append_new(rxvol->faults, json_string(line));
+	else
+		printf("%s\n", line);
+}
+
+static unsigned long long whole(uint64_t number)
+{
+	return (unsigned long long)number;
+}
+
+static void show_rescue(const struct store_rescue *rescue)
+{
+	char bytes[32];
+
+	printf("%llu of %llu pages of the metadata and its copy are damaged\n",
+	       whole(rescue->damaged_pages), whole(rescue->pages));
+	printf("%s has %llu volumes with %llu files, directories and links, %s\n", rescue->target,
+	       whole(rescue->volumes), whole(rescue->files),
+	       tools_format_size(bytes, sizeof(bytes), rescue->bytes));
+	if (rescue->found)
+		printf("%llu of them have lost their names, and are in lost+found of their volume\n",
+		       whole(rescue->found));
+	if (rescue->lost)
+		printf("%llu are lost\n", whole(rescue->lost));
+	if (rescue->unread)
+		printf("%llu faults of contents remain\n", whole(rescue->unread));
+	if (!rescue->lost && !rescue->unread && !rescue->found)
+		printf("nothing is lost\n");
+}
+
+static int show_rescue_json(struct rxvol *rxvol, const struct store_rescue *rescue)
+{
+	json_t *result = json_pack(
+		"{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:O}", "pages", (json_int_t)rescue->pages,
+		"damaged_pages", (json_int_t)rescue->damaged_pages, "volumes",
+		(json_int_t)rescue->volumes, "files", (json_int_t)rescue->files, "found",
+		(json_int_t)rescue->found, "lost", (json_int_t)rescue->lost, "unread",
+		(json_int_t)rescue->unread, "bytes", (json_int_t)rescue->bytes, "lines",
+		rxvol->faults);
+
+	return tools_json_print(result);
+}
+
+int rxvol_rescue(struct rxvol *rxvol)
+{
+	struct store_rescue rescue = {.source = rxvol->store,
+				      .target = rxvol->target,
+				      .copy = rxvol->copy,
+				      .line = take_rescue_line,
+				      .arg = rxvol};
+	char message[STORE_MESSAGE_MAX];
+
+	if (rxvol_become_owner(rxvol))
+		return TOOLS_EXIT_FAILURE;
+	if (rxvol->json)
+		rxvol->faults = json_array();
+	if (store_rescue(&rescue, message)) {
+		tools_error("%s", message);
+		return TOOLS_EXIT_FAILURE;
+	}
+	if (!rxvol->json)
+		show_rescue(&rescue);
+	else if (show_rescue_json(rxvol, &rescue))
+		return TOOLS_EXIT_FAILURE;
+	return rescue.lost || rescue.unread || rescue.found ? EXIT_LOSSES : 0;
+}
+
+int rxvol_convert(struct rxvol *rxvol)
+{
+	const struct store_options options = {.path = rxvol->store};
+	char message[STORE_MESSAGE_MAX];
+
+	if (rxvol_become_owner(rxvol))
+		return TOOLS_EXIT_FAILURE;
+	if (store_convert(&options, message)) {
+		tools_error("%s", message);
+		return TOOLS_EXIT_FAILURE;
+	}
+	if (*message)
+		printf("%s\n", message);
+	else
+		printf("converted the store %s\n", rxvol->store);
+	return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pages of a database and its log, read without SQLite. */
+#include "volume/store/disk/pageset.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "volume/store/disk/wal.h"
+
+#define PATH_ROOM 64
+
+struct store_pageset {
+	struct store_layer *layer;
+	char database[PATH_ROOM], log[PATH_ROOM], mark[PATH_ROOM];
+	struct store_file *file, *log_file; /* or NULL */
+	uint32_t pages;
+	uint64_t *logged; /* by page: where its bytes are in the log; 0: nowhere */
+	uint32_t room;	  /* of `logged` */
+};
+
+static int reserve_logged(struct store_pageset *set, uint32_t number)
+{
+	uint32_t room = set->room ? set->room : 1024;
+	uint64_t *more;
+
+	while (room <= number && room < UINT32_MAX / 2)
+		room *= 2;
+	if (room <= number)
+		return -EBADMSG;
+	more = realloc(set->logged, (size_t)room * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memset(more + set->room, 0, (size_t)(room - set->room) * sizeof(*more));
+	set->logged = more;
+	set->room = room;
+	return 0;
+}
+
+static int note_frame(void *arg, const struct store_frame *frame)
+{
+	struct store_pageset *set = arg;
+	int rc = frame->page < set->room ? 0 : reserve_logged(set, frame->page);
+
+	if (rc)
+		return rc;
+	set->logged[frame->page] = frame->offset;
+	if (frame->pages)
+		set->pages = frame->pages;
+	return 0;
+}
+
+/* A log that cannot be read counts as an empty one: what it would have is not known. */
+static int read_log(struct store_pageset *set)
+{
+	struct store_wal *wal;
+	int rc = store_wal_create(set->layer, set->mark, set->log, NULL, NULL, &wal);
+
+	if (rc)
+		return rc;
+	rc = store_wal_frames(wal, note_frame, set);
+	store_wal_destroy(wal);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int open_pageset_files(struct store_pageset *set)
+{
+	const struct store_layer_ops *ops = set->layer->ops;
+	uint64_t length = 0;
+	int rc = ops->open(set->layer, set->database, 0, &set->file);
+
+	if (rc && rc != -ENOENT)
+		return rc;
+	if (set->file && ops->size(set->file, &length) == 0)
+		set->pages = (uint32_t)((length + STORE_DB_PAGE - 1) / STORE_DB_PAGE);
+	rc = ops->open(set->layer, set->log, 0, &set->log_file);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int store_pageset_open(struct store_layer *layer, const char *folder, struct store_pageset **out)
+{
+	struct store_pageset *set = calloc(1, sizeof(*set));
+	int rc;
+
+	*out = NULL;
+	if (!set)
+		return -ENOMEM;
+	set->layer = layer;
+	assert(strlen(folder) + 8 < PATH_ROOM);
+	snprintf(set->database, PATH_ROOM, "%s/db", folder);
+	snprintf(set->log, PATH_ROOM, "%s/db-wal", folder);
+	snprintf(set->mark, PATH_ROOM, "%s/mark", folder);
+	rc = open_pageset_files(set);
+	if (!rc && set->log_file)
+		rc = read_log(set);
+	if (rc) {
+		store_pageset_close(set);
+		return rc;
+	}
+	*out = set;
+	return 0;
+}
+
+void store_pageset_close(struct store_pageset *set)
+{
+	if (!set)
+		return;
+	if (set->file)
+		set->layer->ops->close(set->file);
+	if (set->log_file)
+		set->layer->ops->close(set->log_file);
+	free(set->logged);
+	free(set);
+}
+
+uint32_t store_pageset_pages(const struct store_pageset *set)
+{
+	return set->pages;
+}
+
+bool store_pageset_logs(const struct store_pageset *set, uint32_t number)
+{
+	return number < set->room && set->logged[number];
+}
+
+int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[STORE_DB_PAGE])
+{
+	const struct iovec iov = {page, STORE_DB_PAGE};
+	bool logged = store_pageset_logs(set, number);
+	struct store_file *file = logged ? set->log_file : set->file;
+	uint64_t offset = logged ? set->logged[number] : (uint64_t)(number - 1) * STORE_DB_PAGE;
+	ssize_t n;
+
+	assert(number > 0);
+	n = file ? set->layer->ops->preadv(file, &iov, 1, offset, false) : 0;
+	if (n != STORE_DB_PAGE)
+		return -EBADMSG;
+	/* The checksums of the log were looked at when it was opened. */
+	return logged || store_page_is_sound(number, page) ? 0 : -EBADMSG;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pages of a database that nobody has open, each with a verdict on it: for copies, repairs and rescue. */
+#ifndef STORE_PAGESET_H
+#define STORE_PAGESET_H
+
+#include "volume/store/disk/vfs.h"
+
+/* One thread at a time. */
+struct store_pageset;
+
+/*
+ * The files "db", "db-wal" and "mark" of a folder. What the log has counts, as after store_vfs_recover(), but nothing is
+ * changed. Files may be missing or damaged: then there are fewer pages. 0 or -errno.
+ */
+int store_pageset_open(struct store_layer *layer, const char *folder, struct store_pageset **set);
+void store_pageset_close(struct store_pageset *set); /* NULL is allowed */
+/* Pages of the database; 0: there is none. They have the numbers from 1 on. */
+uint32_t store_pageset_pages(const struct store_pageset *set);
+/* Read one. 0; -EBADMSG: it is damaged or cannot be read. */
+int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[STORE_DB_PAGE]);
+/* Whether the log has a page, so that the one of the database does not count. */
+bool store_pageset_logs(const struct store_pageset *set, uint32_t number);
+
+#endif
