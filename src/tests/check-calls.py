@@ -50,7 +50,7 @@ LAYERS = [
     ["src/volume/store/txn"],
     ["src/volume/store/maint"],
     ["src/volume/store/op"],
-    ["src/volume/store"],
+    ["src/volume/dump", "src/volume/store"],
     ["src/admin"],
     ["src/rxwgen/text"],
     ["src/rxwgen/pp"],

@@ -128,11 +128,12 @@ store_module data disk
 store_module db dir disk data
 store_module txn dir disk data db store[.]h
 store_module maint dir disk data db txn store[.]h
-store_module op dir disk data db txn maint store[.]h
+store_module op dir disk data db txn maint store[.]h transfer[.]h
+may_include src/volume/dump "$config|$common|afs/dir[.]h|volume/dump/.*|volume/store/transfer[.]h"
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
 may_include src/protection "$config|common/(clock|held|sql)[.]h|protection/(protection|private)[.]h"
-may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
+may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"
 may_include src/program "$config|$common|$programs|program/.*|rxwire/.*"

@@ -16,6 +16,7 @@
 #include "volume/store/make.h"
 #include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
+#include "volume/store/op/whole.h"
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/lookup.h"
 #include "volume/store/txn/space.h"
@@ -344,7 +345,9 @@ static int open_store_parts(struct core *core, const struct store_options *optio
 	result = txn_create(&txn, &core->txn);
 	if (!result)
 		result = keeper_start(core->keeper);
-	return result ? result : merge_start(core->merger);
+	if (!result)
+		result = merge_start(core->merger);
+	return result ? result : whole_recover(core);
 }
 
 /* Everything but the layer and the lock of a caller's. */

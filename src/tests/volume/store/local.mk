@@ -66,6 +66,10 @@ check_tests += src/tests/volume/store/test_crash
 src_tests_volume_store_test_crash_SOURCES = src/tests/volume/store/test_crash.c $(store_test_disk)
 src_tests_volume_store_test_crash_LDADD = $(store_test_libs)
 
+check_tests += src/tests/volume/store/test_transfer
+src_tests_volume_store_test_transfer_SOURCES = src/tests/volume/store/test_transfer.c $(store_test_disk)
+src_tests_volume_store_test_transfer_LDADD = $(store_test_libs)
+
 check_tests += src/tests/volume/store/test_crash_random
 src_tests_volume_store_test_crash_random_SOURCES = src/tests/volume/store/test_crash_random.c \
 	src/tests/volume/store/model.c src/tests/volume/store/model.h $(store_test_disk)

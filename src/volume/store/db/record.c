@@ -15,6 +15,7 @@
 #define VNODE_FORMAT_PARTS    2 /* the list of extents has rows of its own */
 #define VOLUME_FORMAT	      1
 #define VOLUME_FORMAT_MINIMUM 2	 /* has the minimum, which is 0 in others */
+#define VOLUME_FORMAT_SNAPSHOT 3  /* has the minimum and a snapshot */
 #define PARTS_SPARE	      16 /* parts that may be there beyond what the list needs */
 
 /* -- lists of extents: which parts a change concerns -- */
@@ -715,7 +716,11 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 {
 	uint8_t *at = record + 4, *crc = record;
 
-	put_little(&at, volume->minimum ? VOLUME_FORMAT_MINIMUM : VOLUME_FORMAT, 1);
+	put_little(&at,
+		   volume->snapshot  ? VOLUME_FORMAT_SNAPSHOT
+		   : volume->minimum ? VOLUME_FORMAT_MINIMUM
+				     : VOLUME_FORMAT,
+		   1);
 	put_little(&at, volume->group, 4);
 	put_little(&at, volume->type, 1);
 	put_little(&at, volume->offline, 1);
@@ -736,8 +741,10 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 	put_little(&at, (uint32_t)volume->owner, 4);
 	put_little(&at, volume->next_unique, 4);
 	put_little(&at, volume->incarnation, 4);
-	if (volume->minimum)
+	if (volume->minimum || volume->snapshot)
 		put_little(&at, (uint32_t)volume->minimum, 4);
+	if (volume->snapshot)
+		put_little(&at, volume->snapshot, 4);
 	encode_text(&at, volume->name);
 	encode_text(&at, volume->message);
 	assert((size_t)(at - record) <= VOLREC_MAX);
@@ -778,12 +785,14 @@ int volrec_decode(const uint8_t *record, size_t length, uint32_t id, struct volr
 	if (length < 5 || get_little(&from, 4) != compute_volume_crc(id, record + 4, length - 4))
 		return -EBADMSG;
 	format = (uint8_t)get_little(&from, 1);
-	if (format != VOLUME_FORMAT && format != VOLUME_FORMAT_MINIMUM)
+	if (format < VOLUME_FORMAT || format > VOLUME_FORMAT_SNAPSHOT)
 		return -EBADMSG;
 	volume->id = id;
 	decode_volume_numbers(&from, volume);
-	if (format == VOLUME_FORMAT_MINIMUM)
+	if (format != VOLUME_FORMAT)
 		volume->minimum = (int32_t)get_little(&from, 4);
+	if (format == VOLUME_FORMAT_SNAPSHOT)
+		volume->snapshot = (uint32_t)get_little(&from, 4);
 	decode_text(&from, volume->name, sizeof(volume->name));
 	decode_text(&from, volume->message, sizeof(volume->message));
 	if (from.bad || from.left || volume->type > STORE_BACKUP || !volume->group)

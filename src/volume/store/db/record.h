@@ -137,13 +137,19 @@ int version_add_parts(struct version *version, uint8_t (*row)[STORE_PAGE]); /* t
  * a row for each epoch in which they changed. A clone shows the rows with the greatest epoch up to
  * its own; the read-write volume shows the newest rows and has the epoch of the next change.
  */
+#define VOLUME_OFFLINE 1u /* by an administrator */
+#define VOLUME_BUSY    2u /* its contents are being replaced */
+#define VOLUME_HIDDEN  4u /* it is being restored: no list shows it */
+
 struct volrec {
 	uint32_t id, group;
-	uint8_t type; /* enum store_type */
-	uint8_t offline;
+	uint8_t type;	 /* enum store_type */
+	uint8_t offline; /* VOLUME_... */
 	uint32_t epoch;
 	/* Read-write volumes: the ids that are kept for clones, and their epochs; 0: there is none. */
 	uint32_t clone_id[2], clone_epoch[2]; /* [0]: read-only, [1]: backup */
+	/* Read-write volumes: rows up to this epoch stay, while it is dumped or its contents are replaced; 0: none do. */
+	uint32_t snapshot;
 	uint64_t quota_kib, used_kib, files;
 	int32_t minimum;
 	uint32_t created, copied, updated, cloned;
@@ -161,11 +167,15 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record);
 /* 0 or -EBADMSG. */
 int volrec_decode(const uint8_t *bytes, size_t length, uint32_t id, struct volrec *volume);
 
-/* The newest clone's epoch: rows up to it are shared, others belong to the read-write volume. */
+/* The epoch of the newest clone or snapshot: rows up to it are shared, others belong to the read-write volume. */
 static inline uint32_t volrec_shared(const struct volrec *record)
 {
-	return record->clone_epoch[0] > record->clone_epoch[1] ? record->clone_epoch[0]
-							       : record->clone_epoch[1];
+	uint32_t shared = record->snapshot;
+
+	for (int i = 0; i < 2; i++)
+		if (record->clone_epoch[i] > shared)
+			shared = record->clone_epoch[i];
+	return shared;
 }
 
 #endif

@@ -357,6 +357,12 @@ const uint8_t *store_pages_page(const struct store_pages *pages, unsigned page)
 	return page < pages->count ? pages->block[page / BLOCK]->page[page % BLOCK]->data : NULL;
 }
 
+void store_pages_mark(struct store_pages *pages)
+{
+	for (unsigned page = 0; page < pages->count; page++)
+		pages->changed[page / 64] |= 1ull << page % 64;
+}
+
 bool store_pages_changed(const struct store_pages *pages, unsigned page)
 {
 	return page < pages->count && pages->changed[page / 64] >> page % 64 & 1;

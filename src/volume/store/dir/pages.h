@@ -21,6 +21,8 @@ struct store_pages *store_pages_new(uint32_t vnode, uint32_t unique, uint32_t pa
 				    uint32_t parent_unique);
 /* From `count` pages of storage, which are checked completely: -EBADMSG if they are damaged. */
 int store_pages_load(uint8_t (*page)[STORE_PAGE], unsigned count, struct store_pages **pages);
+/* All pages count as changed: for pages that are not in the database yet. Before others see the version. */
+void store_pages_mark(struct store_pages *pages);
 /* A version to edit, which shares all pages with `pages`. NULL: no memory. */
 struct store_pages *store_pages_fork(const struct store_pages *pages);
 struct store_pages *store_pages_ref(struct store_pages *pages);

@@ -37,8 +37,8 @@ static int find_clones_around(struct work *work, const struct db_prune *prune,
 	*around = (struct around){.newer = UINT32_MAX};
 	if (result)
 		return result;
-	for (int i = 0; i < 2; i++) {
-		uint32_t epoch = volume->rec.clone_epoch[i];
+	for (int i = 0; i < 3; i++) {
+		uint32_t epoch = i < 2 ? volume->rec.clone_epoch[i] : volume->rec.snapshot;
 
 		if (epoch && epoch < prune->epoch && epoch > around->older)
 			around->older = epoch;

@@ -53,6 +53,8 @@ int admin_volume(struct store *store, uint32_t id, struct store_volume *volume)
 	struct volrec rec;
 	int result = volumes_get(&core_of(store)->volumes, id, &rec);
 
+	if (!result && rec.offline & VOLUME_HIDDEN)
+		return STORE_VNOVOL;
 	if (!result)
 		fill_volume_info(core_of(store), &rec, false, volume);
 	return result;
@@ -63,6 +65,8 @@ int admin_by_name(struct store *store, const char *name, struct store_volume *vo
 	struct volrec rec;
 	int result = volumes_by_name(&core_of(store)->volumes, name, &rec);
 
+	if (!result && rec.offline & VOLUME_HIDDEN)
+		return STORE_VNOVOL;
 	if (!result)
 		fill_volume_info(core_of(store), &rec, false, volume);
 	return result;
@@ -168,7 +172,7 @@ static int apply_offline(struct txn_op *txn, struct work *work)
 
 	if (result)
 		return result;
-	volume->rec.offline = true;
+	volume->rec.offline |= VOLUME_OFFLINE;
 	snprintf(volume->rec.message, sizeof(volume->rec.message), "%s", op->name);
 	volume->changed = true;
 	return 0;
@@ -205,7 +209,7 @@ static int apply_online(struct txn_op *txn, struct work *work)
 		result = check_root_acl(op, work, volume);
 	if (result)
 		return result;
-	volume->rec.offline = false;
+	volume->rec.offline &= (uint8_t)~VOLUME_OFFLINE;
 	volume->rec.message[0] = '\0';
 	volume->changed = true;
 	return 0;
@@ -240,20 +244,20 @@ static int allocate_volume_ids(struct core *core, struct db *db, unsigned count,
 	return result ? result : db_number_put(db, "volume", next);
 }
 
-static int choose_volume_ids(const struct admin_op *op, struct db *db, struct volrec *rec)
+/* Those of rec->id, or of a free one if that is 0. */
+static int choose_volume_ids(struct core *core, struct db *db, struct volrec *rec)
 {
 	uint32_t first;
 	int result;
 
-	rec->id = op->new->id;
-	if (rec->id && volumes_keeps(&op->core->volumes, rec->id))
+	if (rec->id && volumes_keeps(&core->volumes, rec->id))
 		return STORE_VVOLEXISTS;
-	result = allocate_volume_ids(op->core, db, rec->id ? 2 : 3, &first);
+	result = allocate_volume_ids(core, db, rec->id ? 2 : 3, &first);
 	if (result)
 		return result;
 	/* The counter may have arrived at the id that was asked for. */
 	if (rec->id && (first == rec->id || first + 1 == rec->id))
-		result = allocate_volume_ids(op->core, db, 2, &first);
+		result = allocate_volume_ids(core, db, 2, &first);
 	if (!rec->id)
 		rec->id = first++;
 	rec->clone_id[0] = first;
@@ -358,42 +362,55 @@ static int make_root_directory(const struct admin_op *op, struct work *work, str
 	return 0;
 }
 
+int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
+		     uint64_t *root_version)
+{
+	struct past past = {0};
+	struct db *db;
+	int result = work_db(work, &db);
+
+	if (!result && volumes_has_name(&core->volumes, rec->name))
+		result = -EEXIST;
+	if (!result)
+		result = choose_volume_ids(core, db, rec);
+	if (!result)
+		result = check_group_unused(db, rec->group);
+	if (!result)
+		result = read_past_numbers(db, rec->id, &past);
+	rec->type = STORE_RW;
+	rec->epoch = 1;
+	rec->incarnation = work->base.incarnation;
+	rec->next_unique = (uint32_t)past.unique;
+	*root_version = past.version;
+	if (past.unique > FIRST_UNIQUE)
+		cache_drop(core->cache, rec->group);
+	if (!result)
+		result = work_volume_add(work, rec);
+	work->broken |= result != 0;
+	return result;
+}
+
 static int apply_volume_creation(struct txn_op *txn, struct work *work)
 {
 	struct admin_op *op = (struct admin_op *)txn;
-	struct volrec rec = {.type = STORE_RW,
-			     .epoch = 1,
+	struct volrec rec = {.id = op->new->id,
 			     .quota_kib = op->new->quota_kib,
 			     .used_kib = 2,
 			     .files = 1,
 			     .created = work->now,
 			     .copied = work->now,
 			     .updated = work->now,
-			     .owner = op->new->owner,
-			     .incarnation = work->base.incarnation};
-	struct past past = {0};
+			     .owner = op->new->owner};
 	struct workvol *volume;
-	struct db *db;
-	int result = work_db(work, &db);
+	uint64_t version;
+	int result;
 
 	snprintf(rec.name, sizeof(rec.name), "%s", op->new->name);
-	if (!result && volumes_has_name(&op->core->volumes, rec.name))
-		result = -EEXIST;
-	if (!result)
-		result = choose_volume_ids(op, db, &rec);
-	if (!result)
-		result = check_group_unused(db, rec.group);
-	if (!result)
-		result = read_past_numbers(db, rec.id, &past);
-	rec.next_unique = (uint32_t)past.unique;
-	if (past.unique > FIRST_UNIQUE)
-		cache_drop(op->core->cache, rec.group);
-	if (!result)
-		result = work_volume_add(work, &rec);
+	result = admin_add_volume(work, op->core, &rec, &version);
 	if (!result)
 		result = work_any_volume(work, rec.id, &volume);
 	if (!result)
-		result = make_root_directory(op, work, volume, past.version);
+		result = make_root_directory(op, work, volume, version);
 	if (result)
 		work->broken = true;
 	op->id = rec.id;
@@ -447,6 +464,9 @@ static int apply_volume_removal(struct txn_op *txn, struct work *work)
 		return result;
 	if (volume->rec.type != STORE_RW)
 		return remove_clone(work, db, volume);
+	/* One that is being restored is removed by whoever restores it. */
+	if (volume->rec.snapshot || (volume->rec.offline & VOLUME_HIDDEN && !op->mask))
+		return STORE_VBUSY;
 	if (volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1])
 		return -ENOTEMPTY;
 	result = save_past_numbers(work, db, volume);
@@ -459,9 +479,9 @@ static int apply_volume_removal(struct txn_op *txn, struct work *work)
 	return result;
 }
 
-int store_volume_remove(struct store *store, uint32_t id)
+static int remove_volume(struct store *store, uint32_t id, bool hidden)
 {
-	struct admin_op op = {.id = id};
+	struct admin_op op = {.id = id, .mask = hidden};
 	int result = run_admin_op(store, &op, apply_volume_removal);
 
 	if (!result)
@@ -469,14 +489,26 @@ int store_volume_remove(struct store *store, uint32_t id)
 	return result;
 }
 
+int store_volume_remove(struct store *store, uint32_t id)
+{
+	return remove_volume(store, id, false);
+}
+
+int admin_remove_hidden(struct store *store, uint32_t id)
+{
+	return remove_volume(store, id, true);
+}
+
 /* -- clones -- */
 
-/* A read-write volume; else -EINVAL. */
-static int find_read_write_volume(struct work *work, uint32_t id, struct workvol **volume)
+int admin_find_rw(struct work *work, uint32_t id, struct workvol **volume)
 {
 	int result = work_any_volume(work, id, volume);
 
-	return !result && (*volume)->rec.type != STORE_RW ? -EINVAL : result;
+	if (!result && (*volume)->rec.type != STORE_RW)
+		return -EINVAL;
+	return !result && (*volume)->rec.offline & (VOLUME_BUSY | VOLUME_HIDDEN) ? STORE_VBUSY
+										 : result;
 }
 
 static const char *choose_name_suffix(enum store_type type)
@@ -544,7 +576,7 @@ static int apply_clone(struct txn_op *txn, struct work *work)
 	int which = op->type == STORE_BACKUP;
 	struct workvol *rw;
 	struct db *db;
-	int result = find_read_write_volume(work, op->id, &rw);
+	int result = admin_find_rw(work, op->id, &rw);
 
 	if (!result)
 		result = work_db(work, &db);
@@ -583,7 +615,7 @@ static int apply_volume_rename(struct txn_op *txn, struct work *work)
 	const struct admin_op *op = (const struct admin_op *)txn;
 	char name[STORE_VOLNAME_MAX + 16];
 	struct workvol *rw, *clone;
-	int result = find_read_write_volume(work, op->id, &rw);
+	int result = admin_find_rw(work, op->id, &rw);
 
 	if (!result)
 		result = work_volume_rename(work, rw, op->name);

@@ -16,6 +16,21 @@ int admin_set(struct store *store, const struct store_caller *caller, uint32_t i
 	      const struct store_volume *volume);
 int admin_space(struct store *store, struct store_space *space);
 
+struct core;
+struct volrec;
+struct work;
+struct workvol;
+/* In a transaction: a read-write volume whose contents are not being replaced. -EINVAL, STORE_VBUSY. */
+int admin_find_rw(struct work *work, uint32_t id, struct workvol **volume);
+/*
+ * In a transaction of its own: add a volume with the id of the record, or a free one if that is 0. The ids for clones and
+ * what counts are set; clients have not seen a root directory of it with this version or a higher one.
+ */
+int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
+		     uint64_t *root_version);
+/* Remove a volume that is being restored. */
+int admin_remove_hidden(struct store *store, uint32_t id);
+
 /* -- statuses and access lists -- */
 
 int status_get(struct store *store, const struct store_caller *caller, const struct store_fid *fid,

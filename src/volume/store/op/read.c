@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "volume/store/maint/maint.h"
+#include "volume/store/op/whole.h"
 #include "volume/store/txn/lookup.h"
 
 #define TRIES 1000
@@ -120,6 +121,28 @@ int read_begin(struct store *store, const struct store_caller *caller, const str
 	}
 	read_end(reader);
 	return result == -EAGAIN ? report_missing_contents(core, fid) : result;
+}
+
+int read_open_found(struct core *core, const struct found *found, struct store_reader **out)
+{
+	struct store_reader *reader = calloc(1, sizeof(*reader));
+	int result;
+
+	if (!reader)
+		return -ENOMEM;
+	reader->core = core;
+	reader->length = found->version->v.length;
+	result = open_version_contents(core, found, reader);
+	if (result == -EAGAIN && reader->pinned)
+		result = open_version_contents(core, found, reader);
+	if (!result) {
+		if (reader->pinned)
+			limit_reader_pin(core, reader);
+		*out = reader;
+		return 0;
+	}
+	read_end(reader);
+	return result == -EAGAIN ? report_missing_contents(core, &found->fid) : result;
 }
 
 /* Copy to the buffers from `offset` of `length` bytes on. */

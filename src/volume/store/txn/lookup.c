@@ -57,7 +57,8 @@ static bool is_view_current(struct core *core, const struct view *view)
 	if (view->epoch == CACHE_HEAD)
 		return true;
 	result = volumes_view(&core->volumes, view->volume, &now);
-	return (!result || result == STORE_VOFFLINE) && now.epoch == view->epoch;
+	return (!result || result == STORE_VOFFLINE || result == STORE_VBUSY) &&
+	       now.epoch == view->epoch;
 }
 
 int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
@@ -94,7 +95,9 @@ int lookup_view(struct core *core, const struct store_caller *caller, uint32_t v
 {
 	int result = volumes_view(&core->volumes, volume, view);
 
-	return result == STORE_VOFFLINE && caller && caller->unrestricted ? 0 : result;
+	return (result == STORE_VOFFLINE || result == STORE_VBUSY) && caller && caller->unrestricted
+		       ? 0
+		       : result;
 }
 
 /* A file and its directory are two look-ups: it may be moved or removed between them. */

@@ -143,20 +143,17 @@ static void keep_clone_ids(struct volumes *volumes, const struct volrec *record,
 	}
 }
 
-/* Add a volume to the sums over all volumes, or subtract it. */
-static void account_volume(struct volumes *volumes, const struct volume *volume, bool on)
+static bool is_hidden(const struct volrec *record)
 {
-	assert(rwlock_is_held(&volumes->lock));
-	keep_clone_ids(volumes, &volume->record, on);
-	if (!volume->damaged && volume->record.type < STORE_TYPES)
-		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
+	return record->offline & VOLUME_HIDDEN;
 }
 
-/* Whether the sums stay the same with another record, as after most changes. */
+/* Whether the order and the sums stay the same with another record, as after most changes. */
 static bool is_accounted_alike(const struct volume *volume, const struct volrec *record,
 			       bool damaged)
 {
 	return volume->damaged == damaged && volume->record.type == record->type &&
+	       is_hidden(&volume->record) == is_hidden(record) &&
 	       !memcmp(volume->record.clone_id, record->clone_id, sizeof(record->clone_id));
 }
 
@@ -201,6 +198,21 @@ static void remove_from_order(struct volumes *volumes, const struct volume *volu
 		(--volumes->count - at) * sizeof(volumes->order[0]));
 }
 
+/* Add a volume to the order and the sums over all volumes, or take it away. */
+static void account_volume(struct volumes *volumes, struct volume *volume, bool on)
+{
+	assert(rwlock_is_held(&volumes->lock));
+	keep_clone_ids(volumes, &volume->record, on);
+	if (!volume->damaged && is_hidden(&volume->record))
+		return;
+	if (!volume->damaged && volume->record.type < STORE_TYPES)
+		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
+	if (on)
+		insert_in_order(volumes, volume);
+	else
+		remove_from_order(volumes, volume);
+}
+
 static int copy_volume_record(const struct volume *from, struct volrec *volume)
 {
 	if (!from)
@@ -233,8 +245,8 @@ int volumes_view(struct volumes *volumes, uint32_t id, struct view *view)
 	else if (volume->damaged)
 		result = STORE_VSALVAGE;
 	else if (volume->record.offline)
-		result = STORE_VOFFLINE;
-	if (!result || result == STORE_VOFFLINE)
+		result = volume->record.offline & VOLUME_BUSY ? STORE_VBUSY : STORE_VOFFLINE;
+	if (!result || result == STORE_VOFFLINE || result == STORE_VBUSY)
 		*view = (struct view){.volume = id,
 				      .group = volume->record.group,
 				      .epoch = volume->record.type == STORE_RW
@@ -337,7 +349,7 @@ static struct volume *add_new_volume(struct volumes *volumes, const struct volre
 {
 	struct volume *volume;
 
-	if (!make_volume_room(volumes, volumes->count + 1) ||
+	if (!make_volume_room(volumes, volumes->by_id.count + 1) ||
 	    (!volumes->spares && !add_spare_volume(volumes)))
 		return NULL;
 	assert(volumes->spare && rwlock_is_held(&volumes->lock));
@@ -348,7 +360,6 @@ static struct volume *add_new_volume(struct volumes *volumes, const struct volre
 	volume->serial = ++volumes->serial;
 	htable_add(&volumes->by_id, volume);
 	htable_add(&volumes->by_name, volume);
-	insert_in_order(volumes, volume);
 	volume->damaged = damaged;
 	account_volume(volumes, volume, true);
 	return volume;
@@ -359,7 +370,7 @@ int volumes_reserve(struct volumes *volumes, unsigned count)
 	bool enough;
 
 	pthread_rwlock_wrlock(&volumes->lock);
-	enough = make_volume_room(volumes, volumes->count + count);
+	enough = make_volume_room(volumes, volumes->by_id.count + count);
 	while (enough && volumes->spares < count)
 		enough = add_spare_volume(volumes);
 	pthread_rwlock_unlock(&volumes->lock);
@@ -402,7 +413,6 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 	if (volume) {
 		htable_remove(&volumes->by_id, volume);
 		htable_remove(&volumes->by_name, volume);
-		remove_from_order(volumes, volume);
 		account_volume(volumes, volume, false);
 		free(volume);
 	}

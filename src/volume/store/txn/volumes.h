@@ -16,7 +16,7 @@ struct volume;
 struct volumes {
 	pthread_rwlock_t lock;
 	struct htable by_id, by_name;
-	struct volume **order; /* by id; `count` of them */
+	struct volume **order; /* by id; `count` of them, without hidden ones */
 	uint32_t *
 		kept; /* ids of their clones, also of those that do not exist, ascending; `kept_count` */
 	size_t count, kept_count;
@@ -40,11 +40,11 @@ void volumes_fini(struct volumes *volumes);
 
 /* 0; STORE_VNOVOL, STORE_VSALVAGE. Off-line volumes as well. */
 int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume);
-/* As above. STORE_VOFFLINE: *view is filled nevertheless. */
+/* As above. STORE_VOFFLINE, or STORE_VBUSY while the contents are replaced: *view is filled nevertheless. */
 int volumes_view(struct volumes *volumes, uint32_t id, struct view *view);
 /* Find a volume by its name, with the suffix of a clone. */
 int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume);
-/* The volume with the smallest id above `id`; that which has `at` volumes before it. */
+/* The volume with the smallest id above `id`; that which has `at` volumes before it. Not hidden ones. */
 int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume);
 int volumes_at(struct volumes *volumes, uint32_t at, struct volrec *volume);
 void volumes_totals(struct volumes *volumes, struct store_totals *totals);

@@ -85,7 +85,7 @@ int work_volume(struct work *work, uint32_t id, struct workvol **volume)
 	int result = work_any_volume(work, id, volume);
 
 	if (!result && (*volume)->rec.offline)
-		result = STORE_VOFFLINE;
+		result = (*volume)->rec.offline & VOLUME_BUSY ? STORE_VBUSY : STORE_VOFFLINE;
 	return result;
 }
 

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whole volumes: dumps, restores and the way back to a clone. A dump that is restored has the same vnodes. Damaged dumps are refused,
+ * and leave nothing. A process or machine that stops at any call leaves the state before or after.
+ *
+ * $STORE_DUMPS: how many damaged dumps are tried; 400 if it is not set.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/main.h"
+#include "tests/volume/store/diskstore.h"
+#include "tests/volume/store/state.h"
+#include "volume/dump/dump.h"
+#include "volume/store/transfer.h"
+
+/* -- dumps in memory -- */
+
+struct memory {
+	uint8_t *bytes;
+	size_t length, room, at;
+};
+
+static struct memory dumps[3]; /* complete, incremental, complete with the later state */
+
+static int write_memory(void *arg, const void *bytes, size_t length)
+{
+	struct memory *memory = arg;
+
+	while (memory->room < memory->length + length) {
+		memory->room = memory->room ? 2 * memory->room : 65536;
+		memory->bytes = realloc(memory->bytes, memory->room);
+		ck_assert_ptr_nonnull(memory->bytes);
+	}
+	memcpy(memory->bytes + memory->length, bytes, length);
+	memory->length += length;
+	return 0;
+}
+
+/* In pieces of changing length. */
+static ssize_t read_memory(void *arg, void *bytes, size_t length)
+{
+	struct memory *memory = arg;
+	size_t part = memory->length - memory->at, most = 1 + memory->at * 7 % 5000;
+
+	part = part < length ? part : length;
+	part = part < most ? part : most;
+	memcpy(bytes, memory->bytes + memory->at, part);
+	memory->at += part;
+	return (ssize_t)part;
+}
+
+static int dump_volume(struct store *store, uint32_t id, uint32_t since, struct memory *to)
+{
+	const struct dump_output output = {.write = write_memory, .arg = to};
+	struct dump_base base = {0};
+	struct store_snapshot *snapshot;
+	struct dump_counts counts;
+	struct store_volume clone;
+	bool local;
+	int rc = store_snapshot_take(store, id, since, &snapshot), end;
+
+	if (rc)
+		return rc;
+	if (since) {
+		ck_assert_int_eq(store->ops->volume(store, since, &clone), 0);
+		base = (struct dump_base){clone.cloned, clone.updated};
+	}
+	rc = dump_write(store, snapshot, &base, &output, &counts, &local);
+	end = store_snapshot_end(snapshot);
+	return rc ? rc : end;
+}
+
+static char message[STORE_MESSAGE_MAX];
+static uint64_t nameless;
+
+/* `name`: of a new volume; NULL: onto `id`. */
+static int restore_memory(struct store *store, struct memory *from, const char *name, uint32_t id)
+{
+	const struct dump_input input = {.read = read_memory, .arg = from};
+	struct store_restore *restore;
+	struct dump_reader *reader;
+	struct dump_counts counts;
+	struct dump_info info;
+	int rc, end;
+
+	from->at = 0;
+	rc = dump_read_begin(store, &input, &reader, &info, message);
+	if (rc)
+		return rc;
+	rc = name ? store_restore_begin(store, name, id, &restore)
+		  : store_restore_onto(store, id, &restore);
+	if (!rc) {
+		rc = dump_read_vnodes(reader, restore, &info, &counts);
+		if (!rc)
+			rc = store_restore_finish(restore, &info.header, &nameless, message);
+		end = store_restore_end(restore);
+		rc = rc ? rc : end;
+	}
+	dump_read_end(reader);
+	return rc;
+}
+
+static void free_dumps(void)
+{
+	for (size_t i = 0; i < sizeof(dumps) / sizeof(dumps[0]); i++)
+		free(dumps[i].bytes);
+	memset(dumps, 0, sizeof(dumps));
+}
+
+/* -- the disk that the tests begin with: "v" with its clones, "w" with what "v" had when the read-only one was made -- */
+
+static uint32_t v, w, readonly, backup;
+#define LARGE 20000
+
+static void fill_volume(struct store *store)
+{
+	struct store_fid fid;
+
+	ck_assert_int_eq(state_create(store, v, "a", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_write(store, v, "a", 0, LARGE, LARGE, 1), 0);
+	ck_assert_int_eq(state_create(store, v, "small", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_write(store, v, "small", 0, 50, 50, 2), 0);
+	ck_assert_int_eq(state_create(store, v, "empty", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_create(store, v, "d", STORE_DIR, NULL), 0);
+	ck_assert_int_eq(state_create(store, v, "d/e", STORE_DIR, NULL), 0);
+	ck_assert_int_eq(state_create(store, v, "d/e/f", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_link(store, v, "l", "a"), 0);
+	ck_assert_int_eq(state_create(store, v, "s", STORE_SYMLINK, "some/where"), 0);
+	ck_assert_int_eq(state_create(store, v, "k", STORE_DIR, NULL), 0);
+	ck_assert_int_eq(state_acl(store, v, "k", STORE_ANYUSER, STORE_READ), 0);
+	ck_assert_int_eq(state_chmod(store, v, "a", 0640), 0);
+	ck_assert_int_eq(state_walk(store, v, "d/e/f", &fid), 0);
+}
+
+static void change_volume(struct store *store)
+{
+	ck_assert_int_eq(state_write(store, v, "a", 5000, 3000, LARGE, 3), 0);
+	ck_assert_int_eq(state_remove(store, v, "empty", STORE_FILE), 0);
+	ck_assert_int_eq(state_rename(store, v, "d/e/f", "f"), 0);
+	ck_assert_int_eq(state_remove(store, v, "d/e", STORE_DIR), 0);
+	ck_assert_int_eq(state_create(store, v, "g", STORE_DIR, NULL), 0);
+	ck_assert_int_eq(state_create(store, v, "g/new", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_write(store, v, "g/new", 0, 70000, 70000, 4), 0);
+	ck_assert_int_eq(state_write(store, v, "small", 10, 10, 50, 5), 0);
+	ck_assert_int_eq(state_acl(store, v, "k", STORE_AUTHUSER, STORE_READ), 0);
+	ck_assert_int_eq(state_link(store, v, "m", "f"), 0);
+}
+
+static struct crashdisk *make_disk(void)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_layer *layer;
+	struct store *store = diskstore_make(disk, &layer, &v);
+
+	fill_volume(store);
+	ck_assert_int_eq(store_volume_clone(store, v, STORE_RO, &readonly), 0);
+	ck_assert_int_eq(dump_volume(store, readonly, 0, &dumps[0]), 0);
+	ck_assert_int_eq(restore_memory(store, &dumps[0], "w", 0), 0);
+	change_volume(store);
+	ck_assert_int_eq(store_volume_clone(store, v, STORE_BACKUP, &backup), 0);
+	ck_assert_int_eq(state_write(store, v, "g/new", 0, 10, 10, 6), 0);
+	ck_assert_int_eq(dump_volume(store, v, readonly, &dumps[1]), 0);
+	ck_assert_int_eq(dump_volume(store, v, 0, &dumps[2]), 0);
+	struct store_volume volume;
+
+	ck_assert_int_eq(store->ops->volume_by_name(store, "w", &volume), 0);
+	w = volume.id;
+	diskstore_close(store, layer);
+	return disk;
+}
+
+/* Where the vnodes begin: the root is the first. */
+static size_t find_vnodes(const struct memory *dump)
+{
+	static const uint8_t root[] = {3, 0, 0, 0, 1, 0, 0, 0, 1};
+
+	for (size_t at = 0; at + sizeof(root) <= dump->length; at++)
+		if (!memcmp(dump->bytes + at, root, sizeof(root)))
+			return at;
+	return dump->length;
+}
+
+static void expect_same_vnodes(const struct memory *a, const struct memory *b)
+{
+	size_t from = find_vnodes(a), other = find_vnodes(b);
+
+	ck_assert_uint_lt(from, a->length);
+	ck_assert_uint_eq(a->length - from, b->length - other);
+	ck_assert_mem_eq(a->bytes + from, b->bytes + other, a->length - from);
+}
+
+static struct store *open_disk(struct crashdisk *disk, struct store_layer **layer)
+{
+	struct store *store = diskstore_open(disk, STORE_LAZY, layer);
+
+	ck_assert_msg(store != NULL, "%s", diskstore_message);
+	return store;
+}
+
+/* -- restores have all that dumps have -- */
+
+START_TEST(same_vnodes)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct memory again = {0};
+
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&dumps[0], &again);
+	again.length = 0;
+	ck_assert_int_eq(restore_memory(store, &dumps[1], NULL, w), 0);
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&dumps[2], &again);
+	again.length = 0;
+	/* A complete dump in place of other contents. */
+	ck_assert_int_eq(restore_memory(store, &dumps[0], NULL, w), 0);
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&dumps[0], &again);
+	ck_assert_int_eq(diskstore_faults(store, "restored"), 0);
+	free(again.bytes);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* Nobody sees a volume before it is whole; its number and name are taken. */
+START_TEST(hidden_and_busy)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	const struct store_new_volume other = {.name = "x"};
+	struct store_restore *restore, *second;
+	struct store_snapshot *snapshot;
+	struct store_volume volume;
+	struct store_totals before, after;
+	struct store_fid fid = {.volume = w, .vnode = 1, .unique = 1};
+	struct store_caller caller = state_admin;
+	struct store_status status;
+	uint32_t id;
+
+	store->ops->totals(store, &before);
+	ck_assert_int_eq(store_restore_begin(store, "x", 0, &restore), 0);
+	id = store_restore_id(restore);
+	store->ops->totals(store, &after);
+	ck_assert_mem_eq(&before, &after, sizeof(before));
+	ck_assert_int_eq(store->ops->volume_by_name(store, "x", &volume), STORE_VNOVOL);
+	ck_assert_int_eq(store->ops->volume(store, id, &volume), STORE_VNOVOL);
+	ck_assert_int_eq(store->ops->volume_next(store, id - 1, &volume), STORE_VNOVOL);
+	ck_assert_int_eq(store_volume_create(store, &other, &id), -EEXIST);
+	ck_assert_int_eq(store_volume_remove(store, store_restore_id(restore)), STORE_VBUSY);
+	ck_assert_int_eq(store_restore_end(restore), 0);
+	ck_assert_int_eq(store_volume_create(store, &other, &id), 0);
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+
+	caller.unrestricted = false;
+	ck_assert_int_eq(store->ops->status(store, &caller, &fid, &status), 0);
+	ck_assert_int_eq(store_restore_onto(store, w, &restore), 0);
+	ck_assert_int_eq(store->ops->status(store, &caller, &fid, &status), STORE_VBUSY);
+	ck_assert_int_eq(store_restore_onto(store, w, &second), STORE_VBUSY);
+	ck_assert_int_eq(store_snapshot_take(store, w, 0, &snapshot), STORE_VBUSY);
+	ck_assert_int_eq(store_volume_clone(store, w, STORE_RO, &id), STORE_VBUSY);
+	ck_assert_int_eq(store_volume_remove(store, w), STORE_VBUSY);
+	ck_assert_int_eq(store_restore_end(restore), 0);
+	ck_assert_int_eq(store->ops->status(store, &caller, &fid, &status), 0);
+	ck_assert_int_eq(diskstore_faults(store, "given up"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* A dump shows one moment, whatever changes meanwhile, and the rows that it kept go. */
+START_TEST(one_moment)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct store_snapshot *snapshot;
+	const struct dump_output output = {.write = write_memory, .arg = &dumps[1]};
+	const struct dump_base base = {0};
+	struct dump_counts counts;
+	bool local;
+
+	ck_assert_int_eq(store_snapshot_take(store, v, 0, &snapshot), 0);
+	ck_assert_int_eq(state_write(store, v, "a", 0, 100, 100, 8), 0);
+	ck_assert_int_eq(state_write(store, v, "small", 0, 60, 60, 8), 0);
+	ck_assert_int_eq(state_remove(store, v, "g/new", STORE_FILE), 0);
+	ck_assert_int_eq(state_remove(store, v, "g", STORE_DIR), 0);
+	ck_assert_int_eq(state_create(store, v, "h", STORE_DIR, NULL), 0);
+	ck_assert_int_eq(state_create(store, v, "h/i", STORE_FILE, NULL), 0);
+	dumps[1].length = 0;
+	ck_assert_int_eq(dump_write(store, snapshot, &base, &output, &counts, &local), 0);
+	ck_assert_int_eq(store_snapshot_end(snapshot), 0);
+	expect_same_vnodes(&dumps[2], &dumps[1]);
+	ck_assert_int_eq(diskstore_faults(store, "after the dump"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* All objects that differ have new data versions. */
+START_TEST(new_versions)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct store_fid fid;
+	struct store_status before, after;
+	struct memory again = {0};
+
+	ck_assert_int_eq(state_walk(store, v, "a", &fid), 0);
+	ck_assert_int_eq(store->ops->status(store, &state_admin, &fid, &before), 0);
+	ck_assert_int_eq(store_volume_revert(store, readonly), 0);
+	ck_assert_int_eq(store->ops->status(store, &state_admin, &fid, &after), 0);
+	ck_assert_uint_gt(after.version, before.version);
+	ck_assert_int_eq(state_walk(store, v, "empty", &fid), 0);
+	ck_assert_int_eq(store->ops->status(store, &state_admin, &fid, &after), 0);
+	ck_assert_uint_gt(after.version, 1000);
+	ck_assert_int_eq(state_walk(store, v, "g/new", &fid), -ENOENT);
+	ck_assert_int_eq(diskstore_faults(store, "reverted"), 0);
+	/* The clone that came later, too. */
+	ck_assert_int_eq(store_volume_revert(store, backup), 0);
+	ck_assert_int_eq(state_walk(store, v, "g/new", &fid), 0);
+	ck_assert_int_eq(diskstore_faults(store, "reverted again"), 0);
+	ck_assert_int_eq(store_volume_revert(store, v), -EINVAL);
+	free(again.bytes);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* -- damaged dumps -- */
+
+static unsigned count_damaged(void)
+{
+	const char *text = getenv("STORE_DUMPS");
+
+	return text ? (unsigned)strtoul(text, NULL, 10) : 400;
+}
+
+static void try_damaged(struct store *store, struct memory *dump, const char *before)
+{
+	struct store_volume volume;
+	char *after;
+	int rc = restore_memory(store, dump, "x", 0);
+
+	if (!rc) {
+		ck_assert_int_eq(store->ops->volume_by_name(store, "x", &volume), 0);
+		ck_assert_int_eq(diskstore_faults(store, "a damaged dump that can be restored"), 0);
+		ck_assert_int_eq(store_volume_remove(store, volume.id), 0);
+		return;
+	}
+	ck_assert_msg(rc != -EBADMSG || message[0], "no message");
+	ck_assert_msg(rc == -EBADMSG, "result %d", rc);
+	after = diskstore_dump(store, "after a damaged dump");
+	ck_assert_str_eq(before, after);
+	free(after);
+}
+
+START_TEST(damaged)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	char *before = diskstore_dump(store, "at first");
+	unsigned most = count_damaged();
+	uint64_t random = 1;
+
+	for (unsigned i = 0; i < most; i++) {
+		struct memory copy = {0};
+		/* Most of the bytes are contents, which any value fits. */
+		size_t limit = i % 4 ? 9000 : dumps[0].length, at;
+
+		write_memory(&copy, dumps[0].bytes, dumps[0].length);
+		at = crashdisk_random(&random) % limit;
+		if (i % 3 == 0)
+			copy.length = at;
+		else if (i % 3 == 1)
+			copy.bytes[at] ^= (uint8_t)(1u << crashdisk_random(&random) % 8);
+		else
+			copy.bytes[at] = (uint8_t)crashdisk_random(&random);
+		try_damaged(store, &copy, before);
+		free(copy.bytes);
+	}
+	ck_assert_int_eq(diskstore_faults(store, "after all"), 0);
+	free(before);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* Where bytes begin, at an offset or behind it. */
+static size_t find_bytes(const struct memory *dump, size_t at, const void *bytes, size_t length)
+{
+	while (at + length <= dump->length && memcmp(dump->bytes + at, bytes, length))
+		at++;
+	ck_assert_uint_le(at + length, dump->length);
+	return at;
+}
+
+/* The mark, number and uniquifier of a vnode. */
+static size_t find_vnode(const struct memory *dump, uint8_t vnode)
+{
+	const uint8_t key[] = {3, 0, 0, 0, vnode, 0};
+
+	return find_bytes(dump, find_vnodes(dump), key, sizeof(key));
+}
+
+static void put_word(struct memory *dump, size_t at, uint32_t value)
+{
+	for (size_t i = 0; i < 4; i++)
+		dump->bytes[at + i] = (uint8_t)(value >> 8 * (3 - i));
+}
+
+START_TEST(hostile)
+{
+	/* Vnodes of the dump: directories 1, 3 ("d"), 5 ("d/e") and 7; files 2 ("a"), 4, 6, 8; link 10. */
+	static const struct {
+		uint8_t vnode;
+		size_t offset; /* from its mark: 1, the number; 5, the uniquifier */
+		uint32_t value;
+		const char *message;
+	} tries[] = {
+		{5, 1, 3, "vnode 3 comes a second time"},
+		{5, 1, 9, "is in directory 5, which did not come"},
+		{4, 1, 2, "vnode 2 comes a second time"},
+		{4, 1, 7, "needs an even number"},
+		{4, 1, 0, "must be 1 to"},
+		{4, 1, 0x7ffffffe, "must be 1 to"},
+		{4, 5, 0, "has the uniquifier 0"},
+		{4, 5, 77, "which has the uniquifier 77"},
+		{1, 5, 2, "the root directory has the uniquifier 2"},
+		{1, 1, 9, "is in directory 1, which did not come"},
+	};
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		struct memory copy = {0};
+
+		write_memory(&copy, dumps[0].bytes, dumps[0].length);
+		put_word(&copy, find_vnode(&copy, tries[i].vnode) + tries[i].offset,
+			 tries[i].value);
+		ck_assert_int_eq(restore_memory(store, &copy, "x", 0), -EBADMSG);
+		ck_assert_msg(strstr(message, tries[i].message) != NULL, "%zu: %s", i, message);
+		free(copy.bytes);
+	}
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* A directory that is below itself. */
+START_TEST(loop)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	size_t at = find_bytes(&dumps[0], find_vnode(&dumps[0], 3), "p\0\0\0\1", 5);
+
+	put_word(&dumps[0], at + 1, 5);
+	ck_assert_int_eq(restore_memory(store, &dumps[0], "x", 0), -EBADMSG);
+	ck_assert_msg(strstr(message, "leads to vnode 3, which is in directory 5") != NULL, "%s",
+		      message);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* -- stops at each call -- */
+
+static int op_dump(struct store *store)
+{
+	struct memory memory = {0};
+	int rc = dump_volume(store, v, 0, &memory);
+
+	free(memory.bytes);
+	return rc;
+}
+
+static int op_restore(struct store *store)
+{
+	return restore_memory(store, &dumps[0], "x", 0);
+}
+
+static int op_onto(struct store *store)
+{
+	return restore_memory(store, &dumps[1], NULL, w);
+}
+
+/* What has begun is taken back. */
+static int op_cut_off(struct store *store)
+{
+	struct memory part = dumps[1];
+
+	part.length -= 5;
+	return restore_memory(store, &part, NULL, w) == -EBADMSG ? 0 : -EPROTO;
+}
+
+static int op_revert(struct store *store)
+{
+	return store_volume_revert(store, readonly);
+}
+
+static int (*const ops[])(struct store *) = {op_dump, op_restore, op_onto, op_cut_off, op_revert};
+
+/* Data versions after the way back depend on how often it was begun. */
+static void drop_versions(char *text)
+{
+	for (char *at = text; (at = strstr(at, " version "));) {
+		char *end = at + strlen(" version ");
+
+		while (*end >= '0' && *end <= '9')
+			end++;
+		memmove(at, end, strlen(end) + 1);
+	}
+}
+
+static char *dump_state(struct store *store, int op, const char *what)
+{
+	char *text = diskstore_dump(store, what);
+
+	if (ops[op] == op_revert)
+		drop_versions(text);
+	return text;
+}
+
+struct states {
+	int op;
+	char *before, *after;
+	uint64_t points;
+};
+
+static void rehearse(const struct crashdisk *base, struct states *states)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+
+	states->before = dump_state(store, states->op, "before");
+	ck_assert_int_eq(ops[states->op](store), 0);
+	states->after = dump_state(store, states->op, "after");
+	ck_assert_int_eq(diskstore_faults(store, "after"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+}
+
+static void verify(struct states *states, struct crashdisk *disk, bool done, const char *what)
+{
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	char *now = dump_state(store, states->op, what);
+
+	ck_assert_msg(!strcmp(now, states->after) || (!done && !strcmp(now, states->before)),
+		      "%s: \n%s\nneither\n%s\nnor\n%s", what, now, states->before, states->after);
+	ck_assert_msg(diskstore_faults(store, what) == 0, "%s", what);
+	ck_assert_int_eq(state_create(store, v, "afterwards", STORE_FILE, NULL), 0);
+	free(now);
+	diskstore_close(store, layer);
+	states->points++;
+}
+
+/* False: the operation has fewer calls. */
+static bool stop(const struct crashdisk *base, struct states *states, uint64_t call, bool machine,
+		 uint64_t *random)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = diskstore_open(disk, machine ? STORE_STRICT : STORE_LAZY, &layer);
+	bool done, stopped;
+	char what[100];
+
+	ck_assert_ptr_nonnull(store);
+	crashdisk_stop_at(disk, crashdisk_calls(disk) + call, crashdisk_random(random));
+	done = ops[states->op](store) == 0;
+	stopped = crashdisk_stopped(disk);
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(store, layer);
+	if (machine)
+		crashdisk_crashed(disk, crashdisk_random_keep(random), *random & 1,
+				  crashdisk_random(random));
+	else
+		crashdisk_killed(disk);
+	snprintf(what, sizeof(what), "operation %d, %s at call %llu", states->op,
+		 machine ? "crash" : "kill", (unsigned long long)call);
+	verify(states, disk, done, what);
+	crashdisk_free(disk);
+	return stopped;
+}
+
+static void stop_everywhere(bool machine)
+{
+	struct crashdisk *base = make_disk();
+	uint64_t random = 1, points = 0;
+
+	for (int op = 0; op < (int)(sizeof(ops) / sizeof(ops[0])); op++) {
+		struct states states = {.op = op};
+
+		rehearse(base, &states);
+		for (uint64_t call = 0; stop(base, &states, call, machine, &random); call++)
+			ck_assert_uint_lt(call, 2000);
+		free(states.before);
+		free(states.after);
+		points += states.points;
+	}
+	printf("%llu stops\n", (unsigned long long)points);
+	crashdisk_free(base);
+	free_dumps();
+}
+
+START_TEST(killed)
+{
+	stop_everywhere(false);
+}
+END_TEST
+
+START_TEST(crashed)
+{
+	stop_everywhere(true);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions, damaged,
+		 hostile, loop, killed, crashed)

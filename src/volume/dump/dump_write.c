@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A volume as a dump. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "volume/dump/dump.h"
+#include "volume/dump/dump_format.h"
+
+#define BUFFER ((size_t)256 << 10)
+
+struct dump_writer {
+	struct store *store;
+	struct store_snapshot *snapshot;
+	const struct dump_output *output;
+	struct dump_counts *counts;
+	uint8_t *buffer;
+	size_t used;
+	int failed; /* the result of the output; nothing is written any more */
+};
+
+/* -- bytes -- */
+
+static void flush_dump(struct dump_writer *writer)
+{
+	if (writer->used && !writer->failed)
+		writer->failed =
+			writer->output->write(writer->output->arg, writer->buffer, writer->used);
+	writer->counts->bytes += writer->used;
+	writer->used = 0;
+}
+
+static void put_dump_bytes(struct dump_writer *writer, const void *bytes, size_t length)
+{
+	while (length) {
+		size_t part = BUFFER - writer->used < length ? BUFFER - writer->used : length;
+
+		memcpy(writer->buffer + writer->used, bytes, part);
+		writer->used += part;
+		bytes = (const uint8_t *)bytes + part;
+		length -= part;
+		if (writer->used == BUFFER)
+			flush_dump(writer);
+	}
+}
+
+/* A tag and a number of `size` bytes. */
+static void put_dump_number(struct dump_writer *writer, int tag, uint32_t value, unsigned size)
+{
+	uint8_t bytes[5] = {(uint8_t)tag};
+
+	for (unsigned i = 0; i < size; i++)
+		bytes[1 + i] = (uint8_t)(value >> 8 * (size - 1 - i));
+	put_dump_bytes(writer, bytes, 1 + size);
+}
+
+static void put_dump_word(struct dump_writer *writer, uint32_t value)
+{
+	const uint8_t bytes[4] = {(uint8_t)(value >> 24), (uint8_t)(value >> 16),
+				  (uint8_t)(value >> 8), (uint8_t)value};
+
+	put_dump_bytes(writer, bytes, sizeof(bytes));
+}
+
+static void put_dump_text(struct dump_writer *writer, int tag, const char *text)
+{
+	put_dump_number(writer, tag, 0, 0);
+	put_dump_bytes(writer, text, strlen(text) + 1);
+}
+
+/* Numbers are signed where they are read. */
+static uint32_t clamp_count(uint64_t value)
+{
+	return value > INT32_MAX ? INT32_MAX : (uint32_t)value;
+}
+
+/* -- headers -- */
+
+static uint32_t choose_dump_date(const struct store_volume *volume)
+{
+	return volume->type == STORE_RW ? volume->updated : volume->created;
+}
+
+static void put_dump_header(struct dump_writer *writer, const struct store_volume *volume,
+			    const struct dump_base *base)
+{
+	put_dump_number(writer, DUMP_HEADER, DUMP_BEGIN_MAGIC, 4);
+	put_dump_word(writer, DUMP_VERSION);
+	put_dump_number(writer, 'v', volume->id, 4);
+	put_dump_text(writer, 'n', volume->name);
+	put_dump_number(writer, 't', 2, 2);
+	put_dump_word(writer, base->date);
+	put_dump_word(writer, choose_dump_date(volume));
+	if (base->date)
+		put_dump_number(writer, DUMP_BASE, base->updated, 4);
+}
+
+static void put_volume_header(struct dump_writer *writer, const struct store_header *header)
+{
+	const struct store_volume *volume = &header->volume;
+
+	put_dump_number(writer, DUMP_VOLUME, 0, 0);
+	put_dump_number(writer, 'i', volume->id, 4);
+	put_dump_number(writer, 'v', 1, 4);
+	put_dump_text(writer, 'n', volume->name);
+	put_dump_number(writer, 's', 1, 1);
+	put_dump_number(writer, 'b', 1, 1);
+	put_dump_number(writer, 'u', header->next_unique, 4);
+	put_dump_number(writer, 't',
+			volume->type == STORE_RW   ? DUMP_RW
+			: volume->type == STORE_RO ? DUMP_RO
+						   : DUMP_BACKUP,
+			1);
+	put_dump_number(writer, 'p', volume->rw, 4);
+	put_dump_number(writer, 'c', volume->ro, 4);
+	put_dump_number(writer, 'q', clamp_count(volume->quota_kib), 4);
+	put_dump_number(writer, 'm', (uint32_t)volume->minimum, 4);
+	put_dump_number(writer, 'd', clamp_count(volume->used_kib), 4);
+	put_dump_number(writer, 'f', clamp_count(volume->files), 4);
+	put_dump_number(writer, 'a', 0, 4);
+	put_dump_number(writer, 'o', (uint32_t)header->owner, 4);
+	put_dump_number(writer, 'C', volume->created, 4);
+	put_dump_number(writer, 'A', volume->updated, 4);
+	put_dump_number(writer, 'U', volume->updated, 4);
+	put_dump_number(writer, 'E', 0, 4);
+	put_dump_number(writer, 'B', volume->cloned, 4);
+	put_dump_text(writer, 'O', "");
+	put_dump_text(writer, 'M', "");
+	put_dump_number(writer, 'W', 7, 2);
+	for (int day = 0; day < 7; day++)
+		put_dump_word(writer, 0);
+	put_dump_number(writer, 'D', 0, 4);
+	put_dump_number(writer, 'Z', 0, 4);
+}
+
+/* -- vnodes -- */
+
+/* Positive entries in ascending order, then negative ones in descending order. */
+static void put_acl(struct dump_writer *writer, const struct store_acl *acl)
+{
+	unsigned count = acl->positive + acl->negative;
+	static const uint8_t zeros[DUMP_ACL];
+
+	put_dump_number(writer, 'A', 20 + 8 * count, 4);
+	put_dump_word(writer, 1);
+	put_dump_word(writer, count);
+	put_dump_word(writer, acl->positive);
+	put_dump_word(writer, acl->negative);
+	for (unsigned i = 0; i < count; i++) {
+		unsigned at = i < acl->positive ? i : count - 1 - (i - acl->positive);
+
+		put_dump_word(writer, (uint32_t)acl->entry[at].id);
+		put_dump_word(writer, acl->entry[at].rights);
+	}
+	put_dump_bytes(writer, zeros, DUMP_ACL - 20 - 8 * (size_t)count);
+}
+
+static void put_vnode_members(struct dump_writer *writer, const struct store_vnode *vnode)
+{
+	put_dump_number(writer, 't', vnode->kind, 1);
+	put_dump_number(writer, 'l', vnode->links > UINT16_MAX ? UINT16_MAX : vnode->links, 2);
+	put_dump_number(writer, 'v', (uint32_t)vnode->version, 4);
+	put_dump_number(writer, 'm', vnode->client_mtime, 4);
+	put_dump_number(writer, 'a', (uint32_t)vnode->author, 4);
+	put_dump_number(writer, 'o', (uint32_t)vnode->owner, 4);
+	if (vnode->group)
+		put_dump_number(writer, 'g', vnode->group, 4);
+	put_dump_number(writer, 'b', vnode->mode, 2);
+	put_dump_number(writer, 'p', vnode->vnode == STORE_ROOT_VNODE ? 0 : vnode->parent, 4);
+	put_dump_number(writer, 's', vnode->server_mtime, 4);
+	if (vnode->kind == STORE_DIR)
+		put_acl(writer, &vnode->acl);
+	if (vnode->length <= UINT32_MAX) {
+		put_dump_number(writer, 'f', (uint32_t)vnode->length, 4);
+	} else {
+		put_dump_number(writer, 'h', (uint32_t)(vnode->length >> 32), 4);
+		put_dump_word(writer, (uint32_t)vnode->length);
+	}
+}
+
+static int report_dump_progress(struct dump_writer *writer)
+{
+	const struct dump_output *output = writer->output;
+
+	return output->progress && output->progress(output->arg, writer->counts->bytes,
+						    writer->counts->objects)
+		       ? -EINTR
+		       : writer->failed;
+}
+
+/* The snapshot keeps what has this length. */
+static int put_contents(struct dump_writer *writer, uint64_t length)
+{
+	const struct store_ops *ops = writer->store->ops;
+	struct store_reader *reader;
+	int result = length ? store_snapshot_open(writer->snapshot, &reader) : 0;
+	uint64_t at = 0;
+
+	if (result || !length)
+		return result;
+	while (!result && at < length) {
+		size_t room = BUFFER - writer->used;
+		struct iovec iov = {writer->buffer + writer->used,
+				    room < length - at ? room : (size_t)(length - at)};
+		ssize_t n = ops->read(reader, &iov, 1, at, 0);
+
+		if (n <= 0) {
+			result = n < 0 ? (int)n : -EIO;
+			break;
+		}
+		writer->used += (size_t)n;
+		at += (uint64_t)n;
+		if (writer->used == BUFFER)
+			flush_dump(writer);
+		result = report_dump_progress(writer);
+	}
+	ops->read_end(reader);
+	return result;
+}
+
+static int put_vnode(struct dump_writer *writer, const struct store_vnode *vnode, bool full)
+{
+	put_dump_number(writer, DUMP_VNODE, vnode->vnode, 4);
+	put_dump_word(writer, vnode->unique);
+	if (!full) {
+		writer->counts->unchanged++;
+		return report_dump_progress(writer);
+	}
+	put_vnode_members(writer, vnode);
+	writer->counts->objects++;
+	return put_contents(writer, vnode->length);
+}
+
+static int put_vnodes(struct dump_writer *writer, bool directories, bool all)
+{
+	struct store_vnode vnode = {0};
+	int result = 0;
+
+	while (!result &&
+	       !(result = store_snapshot_next(writer->snapshot, directories, vnode.vnode, &vnode)))
+		result = put_vnode(writer, &vnode, all || vnode.changed);
+	return result == -ENOENT ? 0 : result;
+}
+
+static int put_dump(struct dump_writer *writer, const struct dump_base *base)
+{
+	struct store_header header;
+	int result;
+
+	store_snapshot_header(writer->snapshot, &header);
+	put_dump_header(writer, &header.volume, base);
+	put_volume_header(writer, &header);
+	result = put_vnodes(writer, true, !base->date);
+	if (!result)
+		result = put_vnodes(writer, false, !base->date);
+	if (result)
+		return result;
+	put_dump_number(writer, DUMP_END, DUMP_END_MAGIC, 4);
+	flush_dump(writer);
+	return writer->failed;
+}
+
+int dump_write(struct store *store, struct store_snapshot *snapshot, const struct dump_base *base,
+	       const struct dump_output *output, struct dump_counts *counts, bool *local)
+{
+	struct dump_writer writer = {.store = store,
+				     .snapshot = snapshot,
+				     .output = output,
+				     .counts = counts,
+				     .buffer = malloc(BUFFER)};
+	int result;
+
+	*counts = (struct dump_counts){0};
+	*local = false;
+	if (!writer.buffer)
+		return -ENOMEM;
+	result = put_dump(&writer, base);
+	*local = writer.failed != 0;
+	free(writer.buffer);
+	return writer.failed ? writer.failed : result;
+}

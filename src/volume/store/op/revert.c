@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A volume gets the contents that it had at an epoch: the vnodes that changed since get the version of that epoch, in steps while
+ * the volume is busy. The database notes what is under way, so that it goes on after a crash. Files share the bytes with that version.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "volume/store/maint/maint.h"
+#include "volume/store/op/op.h"
+#include "volume/store/op/whole.h"
+#include "volume/store/txn/space.h"
+
+#define STEP	   100		  /* rows of a transaction */
+#define STEP_PAGES 512		  /* of directories in it, after which no further row is begun */
+#define NUMBER	   "revert of %u" /* in the database, with the group: the epoch */
+
+/* Of changes after `epoch`, those up to `until` are looked at; the step begins behind `after`. */
+struct revert_op {
+	struct txn_op txn;
+	uint32_t id, epoch, until;
+	bool snapshot;
+	struct db_change after, reached; /* reached: by the step, which may be tried again */
+	unsigned pages;
+	bool done;
+};
+
+static int find_volume(const struct revert_op *op, struct work *work, struct workvol **volume,
+		       struct db **db)
+{
+	int result = work_any_volume(work, op->id, volume);
+
+	return result ? result : work_db(work, db);
+}
+
+static void name_number(char name[40], const struct volrec *rec)
+{
+	snprintf(name, 40, NUMBER, rec->group);
+}
+
+/* -- the begin -- */
+
+static int apply_revert_begin(struct txn_op *txn, struct work *work)
+{
+	struct revert_op *op = (struct revert_op *)txn;
+	struct workvol *volume;
+	struct db *db;
+	char name[40];
+	int result = find_volume(op, work, &volume, &db);
+
+	if (!result && volume->rec.epoch >= UINT32_MAX - 1)
+		result = -EFBIG;
+	if (result)
+		return result;
+	name_number(name, &volume->rec);
+	result = op->snapshot ? 0 : db_number_put(db, name, op->epoch);
+	if (result)
+		return result;
+	volume->rec.offline |= VOLUME_BUSY;
+	/* New rows have an epoch of their own, which is not looked at. */
+	op->until = volume->rec.epoch++;
+	volume->changed = true;
+	return 0;
+}
+
+/* -- a vnode -- */
+
+/* What only the old version has: contents in the database, and pages, which are written again. */
+static int take_old_parts(struct revert_op *op, struct work *work, struct db *db,
+			  const struct vnode_key *key, struct version *version)
+{
+	unsigned count = (unsigned)(version->v.length / STORE_PAGE);
+	struct db_small small = {version->v.small, key->group, key->vnode};
+	uint8_t(*page)[STORE_PAGE];
+	struct store_pages *pages;
+	struct blob *blob;
+	int result;
+
+	if (version->v.small) {
+		result = db_small_get(db, &small, &blob);
+		if (!result)
+			atomic_store(&version->blob, blob);
+		version->v.small = work_number(work);
+		return result == -ENOENT ? -EIO : result;
+	}
+	if (version->v.kind != STORE_DIR)
+		return 0;
+	if (!count || count > STORE_PAGES_MAX)
+		return -EIO;
+	page = malloc((size_t)count * STORE_PAGE);
+	result = page ? db_pages_get(db, key, count, page) : -ENOMEM;
+	if (!result)
+		result = store_pages_load(page, count, &pages);
+	free(page);
+	if (result)
+		return result == -EBADMSG ? -EIO : result;
+	store_pages_mark(pages);
+	atomic_store(&version->pages, pages);
+	op->pages += count;
+	return 0;
+}
+
+/* The version of the epoch, to be changed; NULL: there was none. */
+static int copy_old_version(struct revert_op *op, struct work *work, struct db *db,
+			    const struct vnode_key *key, struct version **copy)
+{
+	struct version *old;
+	int result = db_vnode_get(db, key, &old);
+
+	*copy = NULL;
+	if (result)
+		return result == -ENOENT ? 0 : result;
+	if (old->v.kind) {
+		*copy = version_copy(old);
+		result = *copy ? take_old_parts(op, work, db, key, *copy) : -ENOMEM;
+	}
+	version_unref(old);
+	if (result) {
+		version_unref(*copy);
+		*copy = NULL;
+	}
+	return result;
+}
+
+/* Clients may have seen any later version. */
+static void choose_version(const struct revert_op *op, struct work *work, const struct node *node,
+			   struct version *version)
+{
+	if (op->snapshot)
+		return;
+	if (node->now && node->now->v.unique == version->v.unique) {
+		if (version->v.version < node->now->v.version)
+			version->v.version = node->now->v.version;
+		version->v.incarnation = node->now->v.incarnation;
+	} else {
+		version->v.incarnation = work->base.incarnation - 1;
+	}
+	work_new_version(work, version);
+}
+
+static void count_blocks(struct volrec *rec, const struct version *version, bool on)
+{
+	uint64_t blocks = space_blocks(&version->v);
+
+	rec->files += on ? 1 : (uint64_t)-1;
+	rec->used_kib += on ? blocks : -blocks;
+}
+
+static int revert_vnode(struct revert_op *op, struct work *work, struct db *db,
+			struct workvol *volume, const struct db_change *change)
+{
+	struct vnode_key key = {volume->rec.group, change->vnode, op->epoch};
+	struct version *version;
+	struct node *node;
+	int result = work_node(work, volume, change->vnode, &node);
+
+	/* Each vnode once: at its newest row. */
+	if (result || !node->base || node->base->epoch != change->epoch)
+		return result;
+	result = copy_old_version(op, work, db, &key, &version);
+	if (result)
+		return result;
+	if (version)
+		choose_version(op, work, node, version);
+	if (node->now) {
+		count_blocks(&volume->rec, node->now, false);
+		work_remove(work, node);
+	}
+	if (!version)
+		return 0;
+	/* Nothing is added to objects of dropped versions. */
+	version->content.tail_object = version->content.tail = 0;
+	work->refers |= version->content.count > 0;
+	work_create(work, node, version);
+	count_blocks(&volume->rec, version, true);
+	return 0;
+}
+
+static int apply_revert_step(struct txn_op *txn, struct work *work)
+{
+	struct revert_op *op = (struct revert_op *)txn;
+	struct db_change change[STEP];
+	struct workvol *volume;
+	struct db *db;
+	unsigned count, done = 0;
+	int result = find_volume(op, work, &volume, &db);
+
+	op->pages = 0;
+	if (!result)
+		result = db_changes(db, volume->rec.group, &op->after, op->until, change, STEP,
+				    &count);
+	while (!result && done < count && op->pages < STEP_PAGES)
+		result = revert_vnode(op, work, db, volume, &change[done++]);
+	if (result) {
+		work->broken = true;
+		return result;
+	}
+	volume->changed = true;
+	op->reached = done ? change[done - 1] : op->after;
+	op->done = done == count && count < STEP;
+	return 0;
+}
+
+/* -- the end -- */
+
+static int apply_revert_end(struct txn_op *txn, struct work *work)
+{
+	const struct revert_op *op = (const struct revert_op *)txn;
+	struct workvol *volume;
+	struct volrec *rec;
+	struct db *db;
+	char name[40];
+	int result = find_volume(op, work, &volume, &db);
+
+	if (result)
+		return result;
+	rec = &volume->rec;
+	name_number(name, rec);
+	if (op->snapshot) {
+		struct db_prune prune = {.group = rec->group, .epoch = op->epoch};
+
+		result = db_prune_put(db, &prune);
+		rec->snapshot = 0;
+	} else {
+		result = db_number_delete(db, name);
+		work_volume_changed(work, volume);
+		/* Clients take another date for another content. */
+		rec->created = rec->created >= work->now ? rec->created + 1 : work->now;
+	}
+	work->broken |= result != 0;
+	rec->offline &= (uint8_t)~VOLUME_BUSY;
+	volume->changed = true;
+	volume->moves++;
+	return result;
+}
+
+static int run_revert_op(struct core *core, struct revert_op *op,
+			 int (*apply)(struct txn_op *txn, struct work *work))
+{
+	op->txn = (struct txn_op){.apply = apply, .alone = true};
+	return txn_run(core->txn, &op->txn);
+}
+
+int revert_volume(struct core *core, uint32_t id, uint32_t epoch, bool snapshot)
+{
+	struct revert_op op = {
+		.id = id,
+		.epoch = epoch,
+		.snapshot = snapshot,
+		.after = {.epoch = epoch, .vnode = UINT32_MAX},
+	};
+	int result = run_revert_op(core, &op, apply_revert_begin);
+
+	while (!result && !op.done) {
+		result = run_revert_op(core, &op, apply_revert_step);
+		op.after = op.reached;
+	}
+	if (!result)
+		result = run_revert_op(core, &op, apply_revert_end);
+	if (snapshot)
+		keeper_wake(core->keeper);
+	return result;
+}
+
+int store_volume_revert(struct store *store, uint32_t clone)
+{
+	struct core *core = core_of(store);
+	struct volrec rec, rw;
+	int result = volumes_get(&core->volumes, clone, &rec);
+
+	if (!result && rec.type == STORE_RW)
+		result = -EINVAL;
+	if (!result)
+		result = volumes_get(&core->volumes, rec.group, &rw);
+	if (!result && (rw.snapshot || rw.offline & (VOLUME_BUSY | VOLUME_HIDDEN)))
+		result = STORE_VBUSY;
+	return result ? result : revert_volume(core, rw.id, rec.epoch, false);
+}
+
+/* -- what an earlier process has begun -- */
+
+static int recover_volume(struct core *core, const struct volrec *rec)
+{
+	uint64_t epoch = 0;
+	struct volrec kept = *rec;
+	char name[40];
+	struct db *db;
+	int result;
+
+	if (rec->offline & VOLUME_HIDDEN)
+		return admin_remove_hidden(&core->store, rec->id);
+	kept.epoch = rec->snapshot;
+	if (!(rec->offline & VOLUME_BUSY))
+		return rec->snapshot ? whole_snapshot_end(core, &kept) : 0;
+	if (rec->snapshot)
+		return revert_volume(core, rec->id, rec->snapshot, true);
+	result = readers_get(core->readers, &db);
+	if (result)
+		return result;
+	name_number(name, rec);
+	result = db_number_get(db, name, &epoch);
+	readers_put(core->readers, db);
+	return result ? result : revert_volume(core, rec->id, (uint32_t)epoch, false);
+}
+
+/* Hidden volumes are in no list, so the database is asked. */
+struct recovery {
+	struct volrec *rec;
+	size_t count;
+};
+
+static int note_unfinished(void *arg, const struct volrec *volume, bool damaged)
+{
+	struct recovery *recovery = arg;
+	struct volrec *more;
+
+	if (damaged || !(volume->snapshot || volume->offline & (VOLUME_BUSY | VOLUME_HIDDEN)))
+		return 0;
+	more = realloc(recovery->rec, (recovery->count + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	recovery->rec = more;
+	more[recovery->count++] = *volume;
+	return 0;
+}
+
+int whole_recover(struct core *core)
+{
+	struct recovery recovery = {0};
+	struct db *db;
+	int result = readers_get(core->readers, &db);
+
+	if (result)
+		return result;
+	result = db_volumes(db, note_unfinished, &recovery);
+	readers_put(core->readers, db);
+	for (size_t i = 0; i < recovery.count && !result; i++)
+		result = recover_volume(core, &recovery.rec[i]);
+	free(recovery.rec);
+	return result;
+}
