@@ -64,7 +64,7 @@ struct admin_output {
 	void *arg;
 	/*
 	 * Descriptor of the directory that import reads and export writes; or -1. For import also a socket (SOCK_SEQPACKET)
-	 * with admin_lend() at its other end.
+	 * with admin_lend() at its other end. For dump and restore a file, pipe or stream socket.
 	 */
 	int directory;
 };
@@ -83,7 +83,7 @@ int admin_execute(const struct admin_options *options, const json_t *request,
  */
 void admin_lend(int socket, int directory);
 
-/* Whether the command wants output->directory. */
+/* Whether the command wants output->directory. Its kind is checked. */
 bool admin_wants_directory(const char *command);
 /* Whether the command can change a store: for logs. */
 bool admin_changes(const char *command);

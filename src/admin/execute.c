@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "admin/private.h"
 
@@ -56,28 +57,51 @@ static const struct admin_member export_members[] = {
 	{"progress", ADMIN_FLAG, false},
 };
 
+static const struct admin_member dump_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"since", ADMIN_TEXT, false},
+	{"progress", ADMIN_FLAG, false},
+};
+static const struct admin_member restore_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"id", ADMIN_NUMBER, false},
+	{"replace", ADMIN_FLAG, false},
+	{"progress", ADMIN_FLAG, false},
+};
+
+/* What a command needs a descriptor of. */
+enum wanted {
+	WANTS_NOTHING,
+	WANTS_DIRECTORY,
+	WANTS_STREAM
+};
+
 #define MEMBERS(array) array, sizeof(array) / sizeof((array)[0])
 static const struct command {
 	const char *name;
 	int (*execute)(struct admin_run *run);
 	const struct admin_member *members;
 	size_t count;
-	bool changes, directory;
+	bool changes;
+	enum wanted wants;
 } commands[] = {
-	{"create", admin_create, MEMBERS(create_members), true, false},
-	{"list", admin_list, no_members, 0, false, false},
-	{"examine", admin_examine, MEMBERS(volume_only), false, false},
-	{"remove", admin_remove, MEMBERS(volume_only), true, false},
-	{"rename", admin_rename, MEMBERS(rename_members), true, false},
-	{"clone", admin_clone, MEMBERS(clone_members), true, false},
-	{"quota", admin_quota, MEMBERS(quota_members), true, false},
-	{"online", admin_online, MEMBERS(volume_only), true, false},
-	{"offline", admin_offline, MEMBERS(offline_members), true, false},
-	{"check", admin_check, MEMBERS(check_members), false, false},
-	{"acl", admin_acl, MEMBERS(acl_members), true, false},
-	{"mount", admin_mount, MEMBERS(mount_members), true, false},
-	{"import", admin_import, MEMBERS(import_members), true, true},
-	{"export", admin_export, MEMBERS(export_members), false, true},
+	{"create", admin_create, MEMBERS(create_members), true, WANTS_NOTHING},
+	{"list", admin_list, no_members, 0, false, WANTS_NOTHING},
+	{"examine", admin_examine, MEMBERS(volume_only), false, WANTS_NOTHING},
+	{"remove", admin_remove, MEMBERS(volume_only), true, WANTS_NOTHING},
+	{"rename", admin_rename, MEMBERS(rename_members), true, WANTS_NOTHING},
+	{"clone", admin_clone, MEMBERS(clone_members), true, WANTS_NOTHING},
+	{"quota", admin_quota, MEMBERS(quota_members), true, WANTS_NOTHING},
+	{"online", admin_online, MEMBERS(volume_only), true, WANTS_NOTHING},
+	{"offline", admin_offline, MEMBERS(offline_members), true, WANTS_NOTHING},
+	{"check", admin_check, MEMBERS(check_members), false, WANTS_NOTHING},
+	{"acl", admin_acl, MEMBERS(acl_members), true, WANTS_NOTHING},
+	{"mount", admin_mount, MEMBERS(mount_members), true, WANTS_NOTHING},
+	{"import", admin_import, MEMBERS(import_members), true, WANTS_DIRECTORY},
+	{"export", admin_export, MEMBERS(export_members), false, WANTS_DIRECTORY},
+	{"dump", admin_dump, MEMBERS(dump_members), false, WANTS_STREAM},
+	{"restore", admin_restore, MEMBERS(restore_members), true, WANTS_STREAM},
+	{"restore-from", admin_restore_from, MEMBERS(volume_only), true, WANTS_NOTHING},
 };
 
 static const struct command *find_request_command(const char *name)
@@ -92,7 +116,7 @@ bool admin_wants_directory(const char *command)
 {
 	const struct command *found = find_request_command(command);
 
-	return found && found->directory;
+	return found && found->wants != WANTS_NOTHING;
 }
 
 bool admin_changes(const char *command)
@@ -100,6 +124,20 @@ bool admin_changes(const char *command)
 	const struct command *found = find_request_command(command);
 
 	return found && found->changes;
+}
+
+static bool has_wanted(const struct admin_run *run, enum wanted wants)
+{
+	struct stat st;
+
+	if (wants == WANTS_NOTHING)
+		return true;
+	if (run->output->directory < 0 || fstat(run->output->directory, &st))
+		return false;
+	/* import has a socket in place of its directory. */
+	return S_ISSOCK(st.st_mode) ||
+	       (wants == WANTS_STREAM ? S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)
+				      : S_ISDIR(st.st_mode));
 }
 
 /* The request without its command, checked. 0, or 2 after an error. */
@@ -125,9 +163,10 @@ static int check_request(struct admin_run *run, const struct command **command)
 	json_decref(rest);
 	if (rc)
 		return admin_fail(run, 2, "%s", message);
-	if ((*command)->directory && run->output->directory < 0)
-		return admin_fail(run, 2, "request: %s needs the descriptor of a directory",
-				  (*command)->name);
+	if (!has_wanted(run, (*command)->wants))
+		return admin_fail(
+			run, 2, "request: %s needs the descriptor of a %s", (*command)->name,
+			(*command)->wants == WANTS_STREAM ? "file, pipe or socket" : "directory");
 	return 0;
 }
 

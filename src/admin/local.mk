@@ -3,7 +3,7 @@
 
 noinst_LTLIBRARIES += src/admin/libadmin.la
 src_admin_libadmin_la_SOURCES = \
-	src/admin/admin.h src/admin/execute.c src/admin/export.c src/admin/import.c src/admin/names.c \
+	src/admin/admin.h src/admin/dumps.c src/admin/execute.c src/admin/export.c src/admin/import.c src/admin/names.c \
 	src/admin/private.h src/admin/request.c src/admin/source.c src/admin/volumes.c src/admin/walk.c
 src_admin_libadmin_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_admin_libadmin_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

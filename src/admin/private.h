@@ -73,6 +73,11 @@ json_t *admin_show(const char *bytes);
 
 /* The volume of member "volume", a name or a number. 0, or 1 after an error. */
 int admin_find_volume(struct admin_run *run, struct store_volume *volume);
+/* The volume of a name or number: 0 or 1 after an error; and without an error, a result of the store. */
+int admin_find_named(struct admin_run *run, const char *name, struct store_volume *volume);
+int admin_seek_volume(struct admin_run *run, const char *name, struct store_volume *volume);
+/* Whether a new volume may have this name. 0, or 2 after an error. */
+int admin_check_name(struct admin_run *run, const char *name);
 /* An object that a path of a volume leads to. */
 struct admin_place {
 	struct store_volume volume;
@@ -152,5 +157,8 @@ int admin_acl(struct admin_run *run);
 int admin_mount(struct admin_run *run);
 int admin_import(struct admin_run *run);
 int admin_export(struct admin_run *run);
+int admin_dump(struct admin_run *run);
+int admin_restore(struct admin_run *run);
+int admin_restore_from(struct admin_run *run);
 
 #endif

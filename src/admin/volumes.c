@@ -50,7 +50,7 @@ static int get_quota(struct admin_run *run, uint64_t *kib)
 	return 0;
 }
 
-static int check_name(struct admin_run *run, const char *name)
+int admin_check_name(struct admin_run *run, const char *name)
 {
 	if (afs_volume_name_has_room(name))
 		return 0;
@@ -72,7 +72,7 @@ int admin_create(struct admin_run *run)
 	struct store_new_volume volume = {.name = admin_get_text(run, "name"), .acl = &acl};
 	uint64_t id = admin_get_number(run, "id", 0);
 	uint32_t made;
-	int rc = check_name(run, volume.name);
+	int rc = admin_check_name(run, volume.name);
 
 	if (rc)
 		return rc;
@@ -157,7 +157,7 @@ int admin_rename(struct admin_run *run)
 
 	if (admin_find_volume(run, &volume))
 		return 1;
-	rc = check_name(run, name);
+	rc = admin_check_name(run, name);
 	if (rc)
 		return rc;
 	if (volume.type != STORE_RW)

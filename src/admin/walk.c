@@ -30,15 +30,25 @@ static bool read_volume_number(const char *text, uint32_t *number)
 	return n <= UINT32_MAX;
 }
 
-int admin_find_volume(struct admin_run *run, struct store_volume *volume)
+int admin_seek_volume(struct admin_run *run, const char *name, struct store_volume *volume)
 {
-	const char *name = admin_get_text(run, "volume");
 	uint32_t id;
-	int rc = read_volume_number(name, &id)
-			 ? run->store->ops->volume(run->store, id, volume)
-			 : run->store->ops->volume_by_name(run->store, name, volume);
+
+	return read_volume_number(name, &id)
+		       ? run->store->ops->volume(run->store, id, volume)
+		       : run->store->ops->volume_by_name(run->store, name, volume);
+}
+
+int admin_find_named(struct admin_run *run, const char *name, struct store_volume *volume)
+{
+	int rc = admin_seek_volume(run, name, volume);
 
 	return rc ? admin_fail_code(run, rc, "%.200s", name) : 0;
+}
+
+int admin_find_volume(struct admin_run *run, struct store_volume *volume)
+{
+	return admin_find_named(run, admin_get_text(run, "volume"), volume);
 }
 
 /* All bytes from a reader, which give up to `length`. 0 or a result. */

@@ -18,8 +18,8 @@ static const struct tools_option options[] = {
 		"quota", 0, TOOLS_STRING, quota, "SIZE",
 		"create: the most that the volume may hold, such as 500M or 10G; default: no limit"),
 	TOOLS_OPTION("id", 0, TOOLS_UINT, id, "N",
-		     "create: the number of the volume; default: the next free one", .min = 1,
-		     .max = INT32_MAX),
+		     "create, restore: the number of the volume; default: the next free one",
+		     .min = 1, .max = INT32_MAX),
 	TOOLS_OPTION("owner", 0, TOOLS_STRING, owner, "NAME|N",
 		     "create, import: the user who owns the root directory or what is imported; "
 		     "default: 0, and import removes set-id bits"),
@@ -31,6 +31,15 @@ static const struct tools_option options[] = {
 		"export: keep set-user-id and set-group-id bits of files whose owner has the number of this user"),
 	TOOLS_OPTION("negative", 'n', TOOLS_FLAG, negative, NULL,
 		     "acl: change entries that take rights away"),
+	TOOLS_OPTION("since", 0, TOOLS_STRING, since, "CLONE",
+		     "dump: only what has changed since this clone of the volume was made"),
+	TOOLS_OPTION(
+		"file", 'f', TOOLS_STRING, file, "FILE",
+		"dump: the new file to write, instead of the standard output; restore: the file to read, "
+		"instead of the standard input"),
+	TOOLS_OPTION(
+		"replace", 0, TOOLS_FLAG, replace, NULL,
+		"restore: a volume with this name gets the contents of the dump, and loses its own"),
 	TOOLS_OPTION("message", 0, TOOLS_STRING, message, "TEXT", "offline: the reason, for users"),
 	TOOLS_OPTION("fast", 0, TOOLS_FLAG, fast, NULL,
 		     "check: only the records of volumes and the structure of the database"),
@@ -55,6 +64,9 @@ static const struct tools_program program = {
 		 "       rxvol -S DIR mount VOLUME:PATH TARGET [--rw]\n"
 		 "       rxvol -S DIR import VOLUME[:PATH] DIRECTORY [--owner NAME|N]\n"
 		 "       rxvol -S DIR export VOLUME[:PATH] DIRECTORY [--set-id]\n"
+		 "       rxvol -S DIR dump VOLUME [--since CLONE] [--file FILE]\n"
+		 "       rxvol -S DIR restore VOLUME [--id N] [--replace] [--file FILE]\n"
+		 "       rxvol -S DIR restore-from CLONE\n"
 		 "       rxvol -S DIR quota VOLUME [SIZE|none]\n"
 		 "       rxvol -S DIR acl VOLUME[:PATH] [[-n] NAME RIGHTS...]\n"
 		 "       rxvol -S DIR online VOLUME\n"
@@ -77,12 +89,15 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 	} uses[] = {
 		{v->acl.count > 0, "--acl", {"create"}},
 		{v->quota, "--quota", {"create"}},
-		{v->id, "--id", {"create"}},
+		{v->id, "--id", {"create", "restore"}},
 		{v->owner, "--owner", {"create", "import"}},
 		{v->backup, "--backup", {"clone"}},
 		{v->rw, "--rw", {"mount"}},
 		{v->set_id, "--set-id", {"export"}},
 		{v->negative, "--negative", {"acl"}},
+		{v->since, "--since", {"dump"}},
+		{v->file, "--file", {"dump", "restore"}},
+		{v->replace, "--replace", {"restore"}},
 		{v->message, "--message", {"offline"}},
 		{v->fast, "--fast", {"check"}},
 		{v->copy, "--copy", {"rescue"}},

@@ -211,6 +211,17 @@ static bool request_rescue(struct rxvol *rxvol, char **arguments, size_t count)
 	return true;
 }
 
+/* dump and restore; rxvol_session() opens the stream. */
+static bool request_stream(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	rxvol->stream = true;
+	return set_volume_path(rxvol, arguments[0], false) &&
+	       (!rxvol->since || set_request_text(rxvol, "since", rxvol->since)) &&
+	       (!rxvol->replace || set_request_member(rxvol, "replace", json_true())) &&
+	       (!rxvol->id || set_request_member(rxvol, "id", json_integer((json_int_t)rxvol->id)));
+}
+
 static const struct command {
 	struct tools_command base;
 	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
@@ -225,6 +236,9 @@ static const struct command {
 	{{"mount", 2, 2, "VOLUME:PATH TARGET [--rw]"}, request_mount},
 	{{"import", 2, 2, "VOLUME[:PATH] DIRECTORY"}, request_copy},
 	{{"export", 2, 2, "VOLUME[:PATH] DIRECTORY [--set-id]"}, request_copy},
+	{{"dump", 1, 1, "VOLUME [--since CLONE] [--file FILE]"}, request_stream},
+	{{"restore", 1, 1, "VOLUME [--id N] [--replace] [--file FILE]"}, request_stream},
+	{{"restore-from", 1, 1, "CLONE"}, request_volume},
 	{{"quota", 1, 2, "VOLUME [SIZE|none]"}, request_quota},
 	{{"acl", 1, SIZE_MAX, "VOLUME[:PATH] [[-n] NAME RIGHTS...]"}, request_acl},
 	{{"online", 1, 1, "VOLUME"}, request_volume},

@@ -270,6 +270,38 @@ static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 	return 0;
 }
 
+/* The stream of dump or restore. 0, or -1 after a message. */
+static int open_stream(struct rxvol *rxvol)
+{
+	bool dump = !strcmp(rxvol->command, "dump");
+	int standard = dump ? STDOUT_FILENO : STDIN_FILENO;
+
+	if (!rxvol->file && isatty(standard)) {
+		tools_error("a dump is no text: give --file FILE, or %s it by a pipe",
+			    dump ? "take" : "give");
+		return -1;
+	}
+	/* No dump takes the place of an older one before it is complete. */
+	rxvol->directory = !rxvol->file ? fcntl(standard, F_DUPFD_CLOEXEC, 3)
+			   : dump ? open(rxvol->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+				  : open(rxvol->file, O_RDONLY | O_CLOEXEC);
+	if (rxvol->directory >= 0)
+		return 0;
+	tools_error("%s: %s%s", rxvol->file ? rxvol->file : "the stream", strerror(errno),
+		    errno == EEXIST ? "; give another name, or remove it" : "");
+	return -1;
+}
+
+/* A part of a dump is of no use. */
+static void end_stream(struct rxvol *rxvol)
+{
+	if (rxvol->result || !rxvol->file || rxvol->directory < 0 || strcmp(rxvol->command, "dump"))
+		return;
+	/* The user of the store may not be able to remove what root has made. */
+	if (unlink(rxvol->file) && ftruncate(rxvol->directory, 0))
+		tools_error("%s: is incomplete; remove it", rxvol->file);
+}
+
 /*
  * The user of the store may not be able to read what root imports, such as closed home directories. So
  * a second process stays root. It opens files below the directory and passes their descriptors through
@@ -320,17 +352,18 @@ static int prepare_session(struct rxvol *rxvol)
 {
 	struct stat st = {0};
 
-	if (find_store_owner(rxvol, &st) || (rxvol->local && open_local_directory(rxvol, &st)))
+	if (find_store_owner(rxvol, &st) || (rxvol->local && open_local_directory(rxvol, &st)) ||
+	    (rxvol->stream && open_stream(rxvol)))
 		return -1;
 	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && leave_reader(rxvol))
 		return -1;
 	if (become_owner(rxvol, &st) || check_export_directory(rxvol))
 		return -1;
-	if ((rxvol->local || !strcmp(rxvol->command, "check")) && !rxvol->quiet && !rxvol->json &&
-	    isatty(STDERR_FILENO)) {
+	if ((rxvol->local || rxvol->stream || !strcmp(rxvol->command, "check")) && !rxvol->quiet &&
+	    !rxvol->json && isatty(STDERR_FILENO)) {
 		json_object_set_new(rxvol->request, "progress", json_true());
-		rxvol->counts = !rxvol->local;
-		if (rxvol->local)
+		rxvol->counts = !rxvol->local && !rxvol->stream;
+		if (!rxvol->counts)
 			progress_start(&rxvol->progress, true, true);
 	}
 	if (rxvol->json)
@@ -418,7 +451,8 @@ static int attempt_request(struct rxvol *rxvol)
 	return 0;
 }
 
-int rxvol_session(struct rxvol *rxvol)
+/* 0 after an answer, else an exit status after a message. */
+static int run_session(struct rxvol *rxvol)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
 	uint64_t start = monotonic_ns();
@@ -444,6 +478,16 @@ int rxvol_session(struct rxvol *rxvol)
 			rxvol->store);
 		return TOOLS_EXIT_FAILURE;
 	}
+	return 0;
+}
+
+int rxvol_session(struct rxvol *rxvol)
+{
+	int status = run_session(rxvol);
+
+	end_stream(rxvol);
+	if (status)
+		return status;
 	/* A failed export leaves its directory empty. */
 	if (rxvol->failed && rxvol->made_directory)
 		rmdir(rxvol->local);

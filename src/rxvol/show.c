@@ -160,6 +160,43 @@ static void show_copy(const struct rxvol *rxvol)
 	printf("\n");
 }
 
+/* The standard output may be the dump. */
+static void show_dump(const struct rxvol *rxvol)
+{
+	char bytes[32];
+
+	if (!rxvol->file)
+		return;
+	printf("%s: %llu files, directories and links, %s", rxvol->command,
+	       tools_count_of(rxvol->result, "objects"),
+	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
+	if (tools_count_of(rxvol->result, "unchanged"))
+		printf("; %llu unchanged", tools_count_of(rxvol->result, "unchanged"));
+	printf("\n");
+}
+
+static void show_restore(const struct rxvol *rxvol)
+{
+	char bytes[32];
+
+	printf("volume %s has the id %llu: %llu files, directories and links, %s",
+	       tools_text_of(rxvol->result, "name"), tools_count_of(rxvol->result, "id"),
+	       tools_count_of(rxvol->result, "objects"),
+	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
+	if (tools_count_of(rxvol->result, "unchanged"))
+		printf("; %llu unchanged", tools_count_of(rxvol->result, "unchanged"));
+	if (tools_count_of(rxvol->result, "nameless"))
+		printf("; %llu files without a name left out",
+		       tools_count_of(rxvol->result, "nameless"));
+	printf("\n");
+}
+
+static void show_restore_from(const struct rxvol *rxvol)
+{
+	printf("volume %s has the contents of %s again\n", tools_text_of(rxvol->result, "name"),
+	       tools_text_of(rxvol->result, "clone"));
+}
+
 static void show_check(const struct rxvol *rxvol)
 {
 	unsigned long long faults = tools_count_of(rxvol->result, "faults");
@@ -176,9 +213,17 @@ static void show_text(const struct rxvol *rxvol)
 		const char *command;
 		void (*show)(const struct rxvol *rxvol);
 	} commands[] = {
-		{"create", show_create}, {"list", show_list},	{"examine", show_examine},
-		{"clone", show_clone},	 {"acl", show_acl},	{"import", show_copy},
-		{"export", show_copy},	 {"check", show_check},
+		{"dump", show_dump},
+		{"restore", show_restore},
+		{"restore-from", show_restore_from},
+		{"create", show_create},
+		{"list", show_list},
+		{"examine", show_examine},
+		{"clone", show_clone},
+		{"acl", show_acl},
+		{"import", show_copy},
+		{"export", show_copy},
+		{"check", show_check},
 	};
 	void (*show)(const struct rxvol *rxvol) = show_nothing;
 
@@ -192,6 +237,9 @@ static void show_text(const struct rxvol *rxvol)
 
 int rxvol_show(struct rxvol *rxvol)
 {
+	/* The standard output is the dump. */
+	if (rxvol->json && rxvol->stream && !rxvol->file && !strcmp(rxvol->command, "dump"))
+		return rxvol->status;
 	if (!rxvol->json) {
 		show_text(rxvol);
 		return rxvol->status;

@@ -22,11 +22,13 @@ struct rxvol {
 	const char *local;  /* the directory of import and export */
 	const char *target; /* of rescue */
 	const char *copy;   /* the directory of the copy of the metadata */
-	bool backup, rw, set_id, negative, fast, json, quiet;
+	const char *since, *file;
+	bool backup, rw, set_id, negative, fast, replace, json, quiet;
 
 	const char *command;
 	json_t *request;     /* owned */
-	int directory;	     /* of import and export; -1 */
+	int directory;	     /* of import and export, or the stream of dump and restore; -1 */
+	bool stream;	     /* the command is dump or restore */
 	bool made;	     /* the store was made on the way */
 	bool made_directory; /* for export */
 

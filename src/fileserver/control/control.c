@@ -130,11 +130,7 @@ static void execute_request(struct control_connection *connection, const json_t 
 		.arg = connection,
 		.directory = connection->directory,
 	};
-	struct stat st;
 
-	if (output.directory >= 0 &&
-	    (fstat(output.directory, &st) || !(S_ISDIR(st.st_mode) || S_ISSOCK(st.st_mode))))
-		output.directory = -1;
 	log_request(connection, request);
 	admin_execute(&connection->control->admin, request, &output);
 }
