@@ -85,6 +85,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/checks.bash \
 	src/tests/system/interop/classic.bash \
 	src/tests/system/interop/conformance.bash \
+	src/tests/system/interop/dumps.bash \
 	src/tests/system/interop/groups.bash \
 	src/tests/system/interop/inside \
 	src/tests/system/interop/kernel \
@@ -97,6 +98,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/kernel_writes \
 	src/tests/system/interop/kernel_writes.bash \
 	src/tests/system/interop/library.bash \
+	src/tests/system/interop/list_dump.py \
 	src/tests/system/interop/localauth_cell.bash \
 	src/tests/system/interop/localauth_server.bash \
 	src/tests/system/interop/lossy_relay.c \

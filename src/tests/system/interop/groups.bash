@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -106,6 +106,12 @@ tests_of_store() {
 }
 programs_of_store() { echo rxfsd rxpt rxvol afscp cell_ours; }
 
+tests_of_dumps() {
+	echo dumps-ours-restored dumps-ours-read dumps-ours-incremental dumps-theirs-restored dumps-theirs-incremental \
+		dumps-restorevol
+}
+programs_of_dumps() { echo rxvol afscp cell_ours; }
+
 tests_of_offer() {
 	echo offer-server-recv offer-server-send offer-server-rpc offer-server-lost-recv offer-server-lost-send \
 		offer-client-recv offer-client-send offer-client-rpc offer-client-lost-recv offer-client-lost-send
@@ -137,7 +143,7 @@ tests_of_bench() { echo bench-script; }
 programs_of_bench() { echo afscp cell_ours rxfsd; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == bench ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == bench ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
