@@ -646,6 +646,37 @@ int tools_config_read(const struct tools_program *program, void *target, struct 
 	return r.failed ? -1 : 0;
 }
 
+/* One value of the file of another program. */
+struct sought_value {
+	const char *section, *name;
+	char *value; /* NULL: not found */
+};
+
+static int take_sought_value(void *arg, const char *section, const char *name, const char *value)
+{
+	struct sought_value *sought = arg;
+
+	if (strcmp(section, sought->section) != 0 || strcmp(name, sought->name) != 0)
+		return 1;
+	free(sought->value);
+	sought->value = strdup(value);
+	return sought->value != NULL;
+}
+
+char *tools_config_value(const char *path, const char *section, const char *name)
+{
+	struct sought_value sought = {section, name, NULL};
+	char ignored[384];
+	struct reading r = {.path = path, .message = ignored, .size = sizeof(ignored)};
+
+	r.file = fopen(path, "re");
+	if (!r.file)
+		return NULL;
+	ini_parse_stream(read_config_line, &r, take_sought_value, &sought);
+	fclose(r.file);
+	return sought.value;
+}
+
 /* ---- help ---- */
 
 #define HELP_WIDTH  100 /* columns */
@@ -1054,6 +1085,25 @@ int tools_options_suit(const struct tools_program *program, const char *command)
 }
 
 /* ---- programs with commands ---- */
+
+const char *tools_store_directory(const char *given, const char *key)
+{
+	const char *environment = getenv(TOOLS_STORE_VARIABLE);
+
+	if (given && *given)
+		return given;
+	if (environment)
+		return *environment ? environment : NULL;
+	return tools_config_value(TOOLS_SERVER_CONFIG, "rxfsd", key);
+}
+
+void tools_report_missing_store(const char *what)
+{
+	tools_error("-S DIR, $" TOOLS_STORE_VARIABLE
+		    " or a line \"store = DIR\" in section [rxfsd] of " TOOLS_SERVER_CONFIG
+		    " is required: the directory of %s",
+		    what);
+}
 
 const void *tools_find_command(const struct tools_program *program, const void *table, size_t count,
 			       size_t size, char **words, size_t word_count)

@@ -138,7 +138,23 @@ int tools_place_line(const char *name, const char *section);
  */
 void tools_place_message(char *message, size_t size);
 
+/*
+ * The value that a line of a configuration file gives, without a look at the rest of the file; to be freed. NULL: there is
+ * none, or the file cannot be read.
+ */
+char *tools_config_value(const char *path, const char *section, const char *name);
+
 /* ---- programs with commands that work on the directory of a store, which -S names ---- */
+
+#define TOOLS_STORE_VARIABLE "RXWIRE_STORE"
+
+/*
+ * The directory: what -S has given; else the value of $RXWIRE_STORE, which may be empty: then there is none; else that of `key` in the configuration file of the
+ * server, TOOLS_SERVER_CONFIG. NULL: none of these. Lives as long as the process.
+ */
+const char *tools_store_directory(const char *given, const char *key);
+/* The message about NULL; `what` is in the directory. */
+void tools_report_missing_store(const char *what);
 
 /* The beginning of each element of a program's table of commands. */
 struct tools_command {

@@ -9,8 +9,10 @@
 
 #define SETTING(member) offsetof(struct pt, member)
 static const struct tools_option options[] = {
-	TOOLS_OPTION("store", 'S', TOOLS_STRING, store, "DIR|FILE",
-		     "the directory of protection.db, or the file; required"),
+	TOOLS_OPTION(
+		"store", 'S', TOOLS_STRING, store, "DIR|FILE",
+		"the directory of protection.db, or the file; default: $RXWIRE_STORE, or that of "
+		"rxfsd.conf"),
 	TOOLS_OPTION("id", 0, TOOLS_STRING, id, "N",
 		     "adduser, addgroup: this id instead of the next one"),
 	TOOLS_OPTION("owner", 0, TOOLS_STRING, owner, "NAME",
@@ -84,16 +86,20 @@ static int run_pt_command(void *target, char **words, size_t count)
 	const struct command *command =
 		tools_find_command(&program, commands, sizeof(commands) / sizeof(commands[0]),
 				   sizeof(commands[0]), words, count);
-	struct prot_options open = {.path = pt->store, .warn = print_database_warning};
+	struct prot_options open = {.warn = print_database_warning};
 	char message[PROT_MESSAGE_MAX];
 	int status;
 
 	if (!command || refuse_misplaced_option(pt, command))
 		return TOOLS_EXIT_USAGE;
+	pt->store = tools_store_directory(pt->store, "protection");
+	if (!pt->store)
+		pt->store = tools_store_directory(NULL, "store");
 	if (!pt->store) {
-		tools_error("-S DIR is required: the directory of the users and groups");
+		tools_report_missing_store("the users and groups");
 		return TOOLS_EXIT_USAGE;
 	}
+	open.path = pt->store;
 	open.create = command->creates;
 	if (prot_open(&open, &pt->prot, message)) {
 		tools_error("%s", message);

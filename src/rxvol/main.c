@@ -10,7 +10,7 @@
 #define SETTING(member) offsetof(struct rxvol, member)
 static const struct tools_option options[] = {
 	TOOLS_OPTION("store", 'S', TOOLS_STRING, store, "DIR",
-		     "the directory of the store ($RXVOL_STORE)"),
+		     "the directory of the store; default: $RXWIRE_STORE, or that of rxfsd.conf"),
 	TOOLS_OPTION("acl", 0, TOOLS_LIST, acl, "'NAME RIGHTS...'",
 		     "create: rights in the root directory, beside those of system:administrators; "
 		     "may be repeated"),
@@ -127,10 +127,9 @@ static int run_volume_command(void *target, char **words, size_t count)
 		return TOOLS_EXIT_USAGE;
 	if (!strcmp(rxvol->command, "rescue"))
 		return rxvol_rescue(rxvol);
-	if (!rxvol->store)
-		rxvol->store = getenv("RXVOL_STORE");
-	if (!rxvol->store || !*rxvol->store) {
-		tools_error("-S DIR or $RXVOL_STORE is required: the directory of the store");
+	rxvol->store = tools_store_directory(rxvol->store, "store");
+	if (!rxvol->store) {
+		tools_report_missing_store("the store");
 		return TOOLS_EXIT_USAGE;
 	}
 	if (!strcmp(rxvol->command, "init"))

@@ -434,5 +434,34 @@ START_TEST(bad_files)
 }
 END_TEST
 
+/* What -S, the environment and the file of the server name, in this order. */
+START_TEST(directory_of_a_store)
+{
+	char *folder = test_folder(), *value;
+
+	write_file(folder, "store = /wrong\n[rxvol]\nstore = /wrong\n[rxfsd]\n"
+			   "; store = /wrong\n  store = /srv/a b ; a comment\nexport = /x\n"
+			   "[rxpt]\nstore = /wrong\n");
+	value = tools_config_value(path, "rxfsd", "store");
+	ck_assert_pstr_eq(value, "/srv/a b");
+	free(value);
+	ck_assert_ptr_null(tools_config_value(path, "rxfsd", "protection"));
+	ck_assert_ptr_null(tools_config_value(folder, "rxfsd", "store"));
+	ck_assert_ptr_null(tools_config_value("/nowhere/file", "rxfsd", "store"));
+
+	setenv(TOOLS_STORE_VARIABLE, "/of/the/environment", 1);
+	ck_assert_str_eq(tools_store_directory("given", "store"), "given");
+	ck_assert_str_eq(tools_store_directory(NULL, "store"), "/of/the/environment");
+	setenv(TOOLS_STORE_VARIABLE, "", 1);
+	ck_assert_str_eq(tools_store_directory("given", "store"), "given");
+	ck_assert_ptr_null(tools_store_directory(NULL, "store"));
+	unsetenv(TOOLS_STORE_VARIABLE);
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+	forget();
+}
+END_TEST
+
 TEST_MAIN("options", all_kinds, order_and_arguments, tunables, mistakes, help_and_version, file,
-	  one_file_for_all, line_of_a_setting, bad_files)
+	  one_file_for_all, line_of_a_setting, bad_files, directory_of_a_store)

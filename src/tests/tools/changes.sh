@@ -402,8 +402,8 @@ refused 1 'off-line.*: "back at noon"' cp_ --retry 0 put old small:/f
 AFSCP_SERVER=$where "$afscp" ls small: > out 2>&1 || fail "AFSCP_SERVER: $(cat out)"
 AFSCP_SERVER=127.0.0.1:x refused 2 'AFSCP_SERVER: invalid' "$afscp" ls small:
 AFSCP_SERVER=127.0.0.1:1:1 cp_well ls small:
-RXVOL_STORE=store "$rxvol" list > out 2>&1 || fail "RXVOL_STORE: $(cat out)"
-grep -q small out || fail "RXVOL_STORE: $(cat out)"
+RXWIRE_STORE=store "$rxvol" list > out 2>&1 || fail "RXWIRE_STORE: $(cat out)"
+grep -q small out || fail "RXWIRE_STORE: $(cat out)"
 
 # Patterns: get, ls and rm.
 cp_well mkdir -p home:/glob/d1 home:/glob/d2

@@ -147,7 +147,9 @@ no 2 'not an id' adduser x --id 0
 no 2 '--id is an option of' list --id 5
 no 2 '--owner is an option of' adduser x --owner alice
 no 2 'options of list' examine alice --users
-refused 2 '-S DIR is required' "$rxpt" list
+export RXWIRE_STORE=
+refused 2 '-S DIR, .RXWIRE_STORE or a line "store = DIR" in section .rxfsd. of .* is required' "$rxpt" list
+RXWIRE_STORE=$work/missing refused 1 "$work/missing" "$rxpt" list
 refused 1 'No such file\|directory that exists' "$rxpt" -S "$work/missing/dir" adduser x
 echo 'not a database, and long enough for a header: 0123456789012345678901234567890123456789 0123456789 0123456789' \
 	> "$work/other"

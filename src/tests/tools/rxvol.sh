@@ -285,7 +285,9 @@ bad_input() {
 }
 
 how=offline
-refused 2 '-S DIR or .RXVOL_STORE is required' "$rxvol" list
+# The directory of -S may come from the environment or the server's configuration. An empty variable: from neither.
+export RXWIRE_STORE=
+refused 2 '-S DIR, .RXWIRE_STORE or a line "store = DIR" in section .rxfsd. of .*/rxfsd.conf is required' "$rxvol" list
 refused 2 'no command' "$rxvol" -S "$store"
 no 1 'store' list
 [ ! -e "$store" ] || fail 'list has made a store'
