@@ -54,6 +54,7 @@ struct admin_output {
 	 *   {"progress": {"path", "bytes", "total", "files"}}  about five a second; total 0: unknown
 	 *   {"skipped": PATH, "reason": TEXT}
 	 *   {"fault": TEXT}
+	 *   {"mount": {"path", "volume", "text", "cell", "target", "target_id", "rw", "state"}}
 	 * and at the end one of
 	 *   {"result": {...}, "status": 0 or 1}
 	 *   {"error": TEXT, "status": 1 or 2}

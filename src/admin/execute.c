@@ -44,6 +44,17 @@ static const struct admin_member mount_members[] = {
 	{"target", ADMIN_TEXT, true},
 	{"rw", ADMIN_FLAG, false},
 };
+static const struct admin_member mounts_members[] = {{"volume", ADMIN_TEXT, false}};
+static const struct admin_member unmount_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"path", ADMIN_ANY_TEXT, false},
+};
+static const struct admin_member which_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"path", ADMIN_ANY_TEXT, false},
+	{"vnode", ADMIN_NUMBER, false},
+	{"unique", ADMIN_NUMBER, false},
+};
 static const struct admin_member import_members[] = {
 	{"volume", ADMIN_TEXT, true},
 	{"path", ADMIN_ANY_TEXT, false},
@@ -97,6 +108,9 @@ static const struct command {
 	{"check", admin_check, MEMBERS(check_members), false, WANTS_NOTHING},
 	{"acl", admin_acl, MEMBERS(acl_members), true, WANTS_NOTHING},
 	{"mount", admin_mount, MEMBERS(mount_members), true, WANTS_NOTHING},
+	{"mounts", admin_mounts, MEMBERS(mounts_members), false, false},
+	{"unmount", admin_unmount, MEMBERS(unmount_members), true, false},
+	{"which", admin_which, MEMBERS(which_members), false, false},
 	{"import", admin_import, MEMBERS(import_members), true, WANTS_DIRECTORY},
 	{"export", admin_export, MEMBERS(export_members), false, WANTS_DIRECTORY},
 	{"dump", admin_dump, MEMBERS(dump_members), false, WANTS_STREAM},

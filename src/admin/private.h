@@ -57,6 +57,8 @@ const char *admin_code_text(int code);
 int admin_done(struct admin_run *run, json_t *result, bool changed, int status);
 void admin_skipped(struct admin_run *run, const char *path, const char *reason);
 void admin_fault(struct admin_run *run, const char *line);
+/* One of many parts of a result; takes the reference. */
+void admin_part(struct admin_run *run, const char *name, json_t *part);
 /* About five times a second. */
 void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uint64_t total,
 		    uint64_t files);
@@ -155,6 +157,9 @@ int admin_offline(struct admin_run *run);
 int admin_check(struct admin_run *run);
 int admin_acl(struct admin_run *run);
 int admin_mount(struct admin_run *run);
+int admin_mounts(struct admin_run *run);
+int admin_unmount(struct admin_run *run);
+int admin_which(struct admin_run *run);
 int admin_import(struct admin_run *run);
 int admin_export(struct admin_run *run);
 int admin_dump(struct admin_run *run);

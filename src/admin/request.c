@@ -270,6 +270,11 @@ void admin_fault(struct admin_run *run, const char *line)
 	give_answer(run, json_pack("{s:o}", "fault", admin_show(line)));
 }
 
+void admin_part(struct admin_run *run, const char *name, json_t *part)
+{
+	give_answer(run, json_pack("{s:o}", name, part));
+}
+
 static bool wants_progress(struct admin_run *run)
 {
 	uint64_t now = monotonic_ns();

@@ -222,6 +222,47 @@ static bool request_stream(struct rxvol *rxvol, char **arguments, size_t count)
 	       (!rxvol->id || set_request_member(rxvol, "id", json_integer((json_int_t)rxvol->id)));
 }
 
+static bool request_path(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	return set_volume_path(rxvol, arguments[0], true);
+}
+
+static bool request_mounts(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	return !count || set_volume_path(rxvol, arguments[0], false);
+}
+
+/* VOLUME:PATH; a FID as logs have it, 536870912.2.5, maybe without its last number; VOLUME VNODE [UNIQUE]. */
+static bool request_which(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	uint64_t numbers[3] = {0};
+	const char *volume = arguments[0];
+	char id[24];
+
+	if (count == 1 && strchr(volume, ':'))
+		return set_volume_path(rxvol, volume, true);
+	if (count == 1 && !rxvol_parse_fid(volume, numbers)) {
+		tools_error("%s: give VOLUME:PATH, a FID such as 536870912.2.5, or VOLUME VNODE",
+			    volume);
+		return false;
+	}
+	for (size_t i = 1; i < count; i++)
+		if (tools_parse_uint(arguments[i], &numbers[i]) || !numbers[i]) {
+			tools_error("%s: give the number of a vnode, and maybe its unique number",
+				    arguments[i]);
+			return false;
+		}
+	if (count == 1) {
+		snprintf(id, sizeof(id), "%llu", (unsigned long long)numbers[0]);
+		volume = id;
+	}
+	return set_volume_path(rxvol, volume, false) &&
+	       set_request_member(rxvol, "vnode", json_integer((json_int_t)numbers[1])) &&
+	       (!numbers[2] ||
+		set_request_member(rxvol, "unique", json_integer((json_int_t)numbers[2])));
+}
+
 static const struct command {
 	struct tools_command base;
 	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
@@ -234,6 +275,9 @@ static const struct command {
 	{{"rename", 2, 2, "VOLUME NEWNAME"}, request_rename},
 	{{"clone", 1, 1, "VOLUME [--backup]"}, request_volume},
 	{{"mount", 2, 2, "VOLUME:PATH TARGET [--rw]"}, request_mount},
+	{{"mounts", 0, 1, "[VOLUME]"}, request_mounts},
+	{{"unmount", 1, 1, "VOLUME:PATH"}, request_path},
+	{{"which", 1, 3, "VOLUME:PATH | FID | VOLUME VNODE [UNIQUE]"}, request_which},
 	{{"import", 2, 2, "VOLUME[:PATH] DIRECTORY"}, request_copy},
 	{{"export", 2, 2, "VOLUME[:PATH] DIRECTORY [--set-id]"}, request_copy},
 	{{"dump", 1, 1, "VOLUME [--since CLONE] [--file FILE]"}, request_stream},

@@ -65,6 +65,7 @@ static void take_answer(void *arg, json_t *object)
 	struct rxvol *rxvol = arg;
 	const json_t *progress = json_object_get(object, "progress");
 	json_t *fault = json_object_get(object, "fault");
+	json_t *mount = json_object_get(object, "mount");
 
 	if (progress && rxvol->counts) {
 		show_check_progress(rxvol, tools_count_of(progress, "done"),
@@ -78,8 +79,10 @@ static void take_answer(void *arg, json_t *object)
 		rxvol->skipped++;
 		tools_error("%s: skipped: %s", tools_text_of(object, "skipped"),
 			    tools_text_of(object, "reason"));
-	} else if (fault && rxvol->json) {
-		json_array_append(rxvol->faults, fault);
+	} else if ((fault || mount) && rxvol->json) {
+		json_array_append(rxvol->faults, fault ? fault : mount);
+	} else if (mount) {
+		rxvol_show_mount(mount);
 	} else if (fault) {
 		if (rxvol->counts)
 			tools_progress(NULL);

@@ -223,7 +223,7 @@ static void show_text(const struct rxvol *rxvol)
 		{"acl", show_acl},
 		{"import", show_copy},
 		{"export", show_copy},
-		{"check", show_check},
+		{"check", show_check}, {"which", rxvol_show_which},
 	};
 	void (*show)(const struct rxvol *rxvol) = show_nothing;
 
@@ -248,6 +248,8 @@ int rxvol_show(struct rxvol *rxvol)
 		json_object_set_new(rxvol->result, "made_store", json_boolean(rxvol->made));
 	if (!strcmp(rxvol->command, "check"))
 		json_object_set(rxvol->result, "lines", rxvol->faults);
+	if (!strcmp(rxvol->command, "mounts"))
+		json_object_set(rxvol->result, "mounts", rxvol->faults);
 	if (tools_json_print(json_incref(rxvol->result)))
 		return TOOLS_EXIT_FAILURE;
 	return rxvol->status;

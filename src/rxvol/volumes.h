@@ -36,7 +36,7 @@ struct rxvol {
 	struct progress progress;
 	bool counts; /* the progress of a check, on a terminal */
 	uint64_t skipped;
-	json_t *faults; /* texts, with --json; owned */
+	json_t *faults; /* texts, or mount points, with --json; owned */
 	json_t *result; /* owned; NULL: an error was printed */
 	bool failed;	/* an error was printed */
 	int status;
@@ -60,5 +60,9 @@ int rxvol_rescue(struct rxvol *rxvol);
 int rxvol_convert(struct rxvol *rxvol);
 /* show.c: the result on stdout; the exit status. */
 int rxvol_show(struct rxvol *rxvol);
+/* places.c: objects and mount points. A FID is VOLUME.VNODE[.UNIQUE], three numbers. */
+bool rxvol_parse_fid(const char *text, uint64_t numbers[3]);
+void rxvol_show_which(const struct rxvol *rxvol);
+void rxvol_show_mount(const json_t *mount);
 
 #endif

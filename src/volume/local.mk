@@ -65,6 +65,7 @@ volume_sources += src/volume/store/maint/salvage.c
 volume_sources += src/volume/store/maint/salvage.h
 volume_sources += src/volume/store/op/admin.c
 volume_sources += src/volume/store/op/names.c
+volume_sources += src/volume/store/op/objects.c
 volume_sources += src/volume/store/op/op.h
 volume_sources += src/volume/store/op/read.c
 volume_sources += src/volume/store/op/restore.c

@@ -105,6 +105,7 @@ static void answer(void *arg, json_t *object)
 	free(line);
 	f->progress += json_object_get(object, "progress") != NULL;
 	f->faults += json_object_get(object, "fault") != NULL;
+	f->mounts += json_object_get(object, "mount") != NULL;
 	if (reason) {
 		f->skipped++;
 		snprintf(f->reason, sizeof(f->reason), "%s", reason);
@@ -144,7 +145,7 @@ int fixture_ask_json(struct fixture *f, const json_t *request)
 	snprintf(path, sizeof(path), "%s/store", f->folder);
 	json_decref(f->last);
 	f->last = NULL;
-	f->ends = f->skipped = f->progress = f->faults = f->asked = 0;
+	f->ends = f->skipped = f->progress = f->faults = f->mounts = f->asked = 0;
 	status = admin_execute(&options, request, &output);
 	ck_assert_uint_eq(f->ends, 1);
 	ck_assert_int_eq(json_integer_value(json_object_get(f->last, "status")), status);

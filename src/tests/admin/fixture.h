@@ -27,7 +27,7 @@ struct fixture {
 
 	/* of the last request */
 	json_t *last; /* the answer that ended it */
-	unsigned ends, skipped, progress, faults;
+	unsigned ends, skipped, progress, faults, mounts;
 	char reason[128]; /* of the last skip */
 };
 

@@ -7,14 +7,14 @@
 
 #include "tests/admin/fixture.h"
 
-static const char *const commands[] = {"create", "list",  "examine", "remove",	"rename",
-				       "clone",	 "quota", "online",  "offline", "check",
-				       "acl",	 "mount", "import",  "export"};
+static const char *const commands[] = {"create", "list",   "examine", "remove",	 "rename", "clone",
+				       "quota",	 "online", "offline", "check",	 "acl",	   "mount",
+				       "import", "export", "mounts",  "unmount", "which"};
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static const char *const members[] = {"volume", "name",	 "path",     "target",	"quota",
-				      "id",	"owner", "acl",	     "backup",	"message",
-				      "fast",	"rw",	 "progress", "command2"};
+static const char *const members[] = {"volume",	  "name",     "path",	"target",  "quota", "id",
+				      "owner",	  "acl",      "backup", "message", "fast",  "rw",
+				      "progress", "command2", "vnode",	"unique"};
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
 
 START_TEST(not_requests)

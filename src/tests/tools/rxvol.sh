@@ -122,6 +122,52 @@ mknod "$odd/device" c 1 3 2> "$work/mknod.log" && device=yes
 
 # -- every command --
 
+# mount_points VOLUME: has the directories "dir" and "empty", and the mount points "mnt" and "dir/rw".
+mount_points() {
+	v=$1
+	vol create "$v.gone"
+	vol mount "$v:empty/gone" "$v.gone" --rw
+	vol mount "$v:empty/back" "$v"
+	vol mounts "$v.gone" && shows "^$v:/empty/gone  *$v.gone  (always read-write)\$"
+	vol remove "$v.gone"
+	vol mounts "$v.gone" && shows "^$v:/empty/gone  *$v.gone  (always read-write)  DANGLING: no such volume\$"
+	vol mounts "$v" && [ "$(wc -l < "$work/out")" -eq 4 ] || fail "$how: mounts: $(cat "$work/out")"
+	shows "^$v:/mnt  *root.cell  DANGLING: no such volume\$"
+	shows "^$v:/dir/rw  *example.org:root.cell.readonly  (always read-write)\$"
+	shows "^$v:/empty/back  *$v\$"
+	vol mounts --json && want "$work/out" count 4 && want "$work/out" dangling 2 && shows '"state": "cell"'
+	no 1 'nowhere: no such volume' mounts nowhere
+	no 1 'hello: is a file, not a mount point' unmount "$v:hello"
+	no 1 'link: is a symbolic link, not a mount point' unmount "$v:link"
+	no 1 'dir: is a directory, not a mount point' unmount "$v:dir"
+	no 1 "none: does not exist; \"rxvol mounts $v\" shows" unmount "$v:none"
+	no 2 'is the root directory of a volume; give the path of a mount point' unmount "$v:/"
+	vol unmount "$v:empty//gone" && says ''
+	vol unmount "$v:empty/back" --json && shows "\"text\": \"#$v.\""
+	vol mounts "$v" && [ "$(wc -l < "$work/out")" -eq 2 ] || fail "$how: mounts after unmount: $(cat "$work/out")"
+
+	vol which "$v:/dir/deep/file" && shows "^$id\.[0-9]*\.[0-9]*  file  $v:/dir/deep/file\$"
+	fid=$(sed 's/  .*//' "$work/out")
+	vol which "$fid" && says "$fid  file  $v:/dir/deep/file"
+	vnode=${fid#*.}
+	unique=${vnode#*.}
+	vnode=${vnode%.*}
+	vol which "$id.$vnode" && says "$fid  file  $v:/dir/deep/file"
+	vol which "$v" "$vnode" && says "$fid  file  $v:/dir/deep/file"
+	vol which "$v" "$vnode" "$unique" --json && want "$work/out" vnode "$vnode" && shows "\"$v:/dir/deep/file\""
+	no 1 "this object was removed; the number belongs to $v:/dir/deep/file now, as $fid" which "$id.$vnode.9$unique"
+	no 1 'vnode 4000000000 of volume .*: no object has this number' which "$v" 4000000000
+	no 2 'vnode: give VOLUME:PATH, a FID such as' which vnode
+	no 2 'give VOLUME:PATH, a FID such as' which "$id"
+	no 2 '0: give the number of a vnode' which "$v" 0
+	vol which "$v:/hello" && fid=$(sed 's/  .*//' "$work/out")
+	vol which "$fid" && says "$fid  file  $v:/hello
+$fid  file  $v:/hello-again
+$fid  file  $v:/hello-too"
+	vol which "$v:" && says "$id.1.1  directory  $v:/"
+	vol which "$id.1" && says "$id.1.1  directory  $v:/"
+}
+
 # everything PREFIX: on volumes whose names begin with PREFIX.
 everything() {
 	v=$1
@@ -202,6 +248,7 @@ everything() {
 	vol export "$v:/dir" "$work/mounts"
 	[ "$(readlink "$work/mounts/rw")" = '%example.org:root.cell.readonly.' ] || fail "$how: a mount point was not exported"
 
+	mount_points "$v"
 	vol clone "$v" && shows "^volume $v.readonly has the id [0-9]*\$"
 	ro=$(sed -n 's/.* id //p' "$work/out")
 	vol clone "$v" --backup && shows "^volume $v.backup has the id [0-9]*\$"

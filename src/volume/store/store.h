@@ -119,6 +119,31 @@ int store_volume_clone(struct store *store, uint32_t id, enum store_type type, u
 int store_volume_changes(struct store *store, uint32_t clone,
 			 int (*each)(void *arg, uint32_t vnode, bool gone), void *arg);
 
+/* -- objects by number, for administrators: also of volumes that are off-line -- */
+
+struct store_object {
+	struct store_fid fid;
+	enum store_kind kind;
+	uint32_t mode;
+	struct store_fid parent; /* the directory above; the root: itself */
+	const char *text;	 /* of a symbolic link, as long as it is told of; else NULL */
+};
+/* What has the number, without its text: 0; STORE_VNOVNODE; -EIO: its record is damaged; or another result. */
+int store_object(struct store *store, uint32_t volume, uint32_t vnode, struct store_object *object);
+
+struct store_object_scan {
+	unsigned kinds; /* 1 << kind: which objects are wanted */
+	/* Nonzero stops. It may use the store. */
+	int (*each)(void *arg, const struct store_object *object);
+	bool (*stopped)(void *arg); /* asked now and then: true ends with -EINTR; may be NULL */
+	void *arg;
+};
+/*
+ * Each object of a volume, but for damaged ones, in the order of numbers. One that changes meanwhile may be told of as it
+ * was. 0, what `each` returned, or a result. STORE_VBUSY: a clone was replaced meanwhile.
+ */
+int store_objects(struct store *store, uint32_t volume, const struct store_object_scan *scan);
+
 /* -- maintenance -- */
 
 /* Everything acknowledged is on stable storage afterwards. */
