@@ -4,7 +4,8 @@
 # Modules, the lowest first: each may call those before it.
 fileserver_sources =
 fileserver_sources += \
-	src/fileserver/base/base.h src/fileserver/base/process.c src/fileserver/base/share.c
+	src/fileserver/base/base.h src/fileserver/base/process.c src/fileserver/base/share.c \
+	src/fileserver/base/volcounts.c
 fileserver_sources += \
 	src/fileserver/guard/acl.c src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \
@@ -51,7 +52,7 @@ fileserver_sources += \
 	src/fileserver/service/vl_service.c \
 	src/fileserver/service/vol_service.c
 fileserver_sources += \
-	src/fileserver/reload.c src/fileserver/sandbox.c \
+	src/fileserver/figures.c src/fileserver/reload.c src/fileserver/sandbox.c \
 	src/fileserver/holders.c src/fileserver/network.c src/fileserver/parts.h src/fileserver/report.c \
 	src/fileserver/settings.c src/fileserver/volumes.c src/fileserver/server.c src/fileserver/server.h \
 	src/fileserver/state.c src/fileserver/storage.c src/fileserver/storage.h

@@ -49,6 +49,7 @@ struct fsd_settings {
 	bool rpc_stats;			      /* offer statistics of procedure calls on all ports */
 	bool rpc_stats_open;		      /* to other machines, too */
 	struct tools_metrics_options metrics; /* figures for Prometheus; none by default */
+	uint64_t metrics_volumes; /* the most volumes of a store with figures of their own */
 	struct tools_trace_options trace; /* packet traces; none by default; `say` is filled in */
 	struct export_layer
 		*layer; /* tests: serve this in place of `export`, which then is only a name */

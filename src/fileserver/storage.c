@@ -4,19 +4,14 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "afs/volname.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/service.h"
 #include "volume/store/store.h"
 
 _Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit");
-
-#define VOLUMES_SHOWN 1000 /* read-write volumes with figures of their own */
-#define VOLUME_STEPS  5000 /* volumes of all types that are looked at for that */
 
 void fsd_storage_log(void *arg, int level, const char *line)
 {
@@ -246,151 +241,4 @@ void fsd_storage_note_ids(struct store *store, struct prot *prot)
 	if (rc)
 		fsd_log(RXW_LOG_WARNING, "the store cannot keep the last ids of users: result %d",
 			rc);
-}
-
-static void put_store(FILE *f, struct store *store)
-{
-	struct store_stats s = {0};
-
-	store_stats(store, &s);
-
-	const struct fsd_metric metrics[] = {
-		{"store_operations_total", "Operations that changed the store.",
-		 .value = s.operations},
-		{"store_commits_total", "Transactions; several operations share one.",
-		 .value = s.commits},
-		{"store_flushes_total", "Flushes to stable storage.", .value = s.flushes},
-		{"store_status_hits_total", "Objects found in the cache.", .value = s.status_hits},
-		{"store_status_misses_total", "Objects read from the database.",
-		 .value = s.status_misses},
-		{"store_written_bytes_total", "Bytes of files written.", .value = s.bytes_written},
-		{"store_read_bytes_total", "Bytes of files read.", .value = s.bytes_read},
-		{"store_damaged_total", "Records that failed verification.", .value = s.damaged},
-		{"store_pruning", "Old versions that wait to be removed.", .value = s.pruning},
-		{"store_merging", "Files whose extents wait to be merged.", .value = s.merging},
-		{"store_merged_extents_total", "Extents that were merged with others.",
-		 .value = s.merged_extents},
-		{"store_merged_bytes_total", "Bytes that merging copied.", .value = s.merged_bytes},
-		{"store_cache_bytes", "Memory of caches.", .value = s.memory},
-	};
-
-	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
-}
-
-static void put_disk(FILE *f, struct store *store)
-{
-	struct store_space space = {0};
-
-	if (store->ops->space(store, &space))
-		return;
-
-	const struct fsd_metric metrics[] = {
-		{"store_disk_size_bytes", "Size of the file system of the store.",
-		 .value = space.total_kib * 1024},
-		{"store_disk_free_bytes", "Bytes of that file system that are free.",
-		 .value = space.available_kib * 1024},
-	};
-
-	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
-}
-
-/* The read-write volumes, at most `max`; *more: there are others. Names of volumes need no quotes. */
-static size_t collect_volumes(struct store *store, struct store_volume *list, size_t max,
-			      bool *more)
-{
-	struct store_volume volume = {0};
-	size_t count = 0;
-
-	*more = false;
-	for (unsigned steps = 0; store->ops->volume_next(store, volume.id, &volume) == 0; steps++) {
-		if (count == max || steps == VOLUME_STEPS) {
-			*more = true;
-			break;
-		}
-		if (volume.type == STORE_RW && afs_volume_name_valid(volume.name))
-			list[count++] = volume;
-	}
-	return count;
-}
-
-static uint64_t used_bytes(const struct store_volume *volume)
-{
-	return volume->used_kib * 1024;
-}
-
-static uint64_t quota_bytes(const struct store_volume *volume)
-{
-	return volume->quota_kib * 1024;
-}
-
-static uint64_t count_files(const struct store_volume *volume)
-{
-	return volume->files;
-}
-
-static uint64_t is_volume_online(const struct store_volume *volume)
-{
-	return volume->online;
-}
-
-/* A series for each volume. One without a quota has none of that, so that no ratio to it exists. */
-static void put_volumes(FILE *f, struct store *store)
-{
-	static const struct {
-		const char *name, *help;
-		uint64_t (*value)(const struct store_volume *volume);
-	} figures[] = {
-		{"store_volume_used_bytes", "Bytes in use of a volume.", used_bytes},
-		{"store_volume_quota_bytes", "Quota of a volume that has one.", quota_bytes},
-		{"store_volume_files", "Files, directories and links of a volume.", count_files},
-		{"store_volume_online", "1 if the volume is online, else 0.", is_volume_online},
-	};
-	struct store_volume *list = malloc(VOLUMES_SHOWN * sizeof(*list));
-	size_t count;
-	bool more;
-
-	if (!list)
-		return;
-	count = collect_volumes(store, list, VOLUMES_SHOWN, &more);
-	for (unsigned k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
-		fsd_metrics_head(f, figures[k].name, figures[k].help);
-		for (size_t i = 0; i < count; i++) {
-			const struct fsd_metric metric = {figures[k].name, .label = "volume",
-							  .of = list[i].name,
-							  .value = figures[k].value(&list[i])};
-
-			if (figures[k].value != quota_bytes || metric.value)
-				fsd_metrics_put(f, &metric, 1);
-		}
-	}
-	fsd_metrics_put(f,
-			&(const struct fsd_metric){
-				"store_volumes_left_out",
-				"1 if there are more volumes than the figures of volumes show.",
-				.value = more},
-			1);
-	free(list);
-}
-
-char *fsd_storage_metrics(struct store *store, char *text)
-{
-	char *all = NULL;
-	size_t size;
-	FILE *f = text ? open_memstream(&all, &size) : NULL;
-	int bad;
-
-	if (!f) {
-		free(text);
-		return NULL;
-	}
-	fputs(text, f);
-	free(text);
-	put_store(f, store);
-	put_disk(f, store);
-	put_volumes(f, store);
-	bad = ferror(f);
-	if (fclose(f) == 0 && !bad)
-		return all;
-	free(all);
-	return NULL;
 }

@@ -83,9 +83,11 @@ int fsd_storage_compare_ids(struct store *store, struct prot *prot, char *messag
 void fsd_storage_note_ids(struct store *store, struct prot *prot);
 
 /*
- * Figures of the store in the text format of Prometheus, added to `text`, which is freed; both may be
- * NULL: no memory. To be freed.
+ * figures.c: figures of the store in the text format of Prometheus, added to `text`, which is freed; both may be NULL: no
+ * memory. To be freed. `volumes`: the most read-write volumes with figures of their own.
  */
-char *fsd_storage_metrics(struct store *store, char *text);
+struct fsd_service;
+char *fsd_storage_metrics(const struct fsd_service *service, struct store *store, size_t volumes,
+			  char *text);
 
 #endif

@@ -167,4 +167,28 @@ void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job);
 bool fsd_pool_borrow(struct fsd_pool *pool);
 void fsd_pool_return(struct fsd_pool *pool);
 
+/* -- counters of each volume. Any thread, without a lock -- */
+
+enum fsd_volume_counter {
+	FSD_VOLUME_FETCHES,
+	FSD_VOLUME_FETCHED_BYTES,
+	FSD_VOLUME_CHANGES,
+	FSD_VOLUME_STORED_BYTES,
+	FSD_VOLUME_COUNTERS
+};
+
+struct fsd_volume_counts;
+
+struct fsd_volume_counts *fsd_volume_counts_create(void);	  /* NULL: no memory */
+void fsd_volume_counts_destroy(struct fsd_volume_counts *counts); /* NULL is allowed */
+
+/*
+ * Volumes that were ever counted have a place until the server ends. About 60,000 have one; those that come later are
+ * not counted. `counts` may be NULL.
+ */
+void fsd_volume_count(struct fsd_volume_counts *counts, uint32_t id,
+		      enum fsd_volume_counter counter, uint64_t n);
+uint64_t fsd_volume_counted(const struct fsd_volume_counts *counts, uint32_t id,
+			    enum fsd_volume_counter counter);
+
 #endif

@@ -315,6 +315,8 @@ static unsigned note_changes(struct fs_call *call, const struct store_changes *c
 			     struct fsd_break breaks[BREAKS_MAX])
 {
 	fsd_count(&call->service->counters.changes, 1);
+	fsd_volume_count(call->service->volume_counts, call->place.fid.volume, FSD_VOLUME_CHANGES,
+			 1);
 	for (unsigned i = 0; i < changes->count; i++)
 		if (changes->change[i].gone)
 			fsd_lock_forget(call->service->locks, &changes->change[i].fid);

@@ -180,13 +180,18 @@ static void log_failed_fetch(const struct fetch *fetch, int rc)
 static int end_reading(struct fetch *fetch, uint64_t length, int rc)
 {
 	struct fsd_counters *counters = &fetch->call->service->counters;
+	struct fsd_volume_counts *of_volume = fetch->call->service->volume_counts;
+	uint32_t volume = fetch->place.fid.volume;
 	int end;
 
 	end = fetch->place.store->ops->read_end(fetch->reader);
 	if (!rc)
 		rc = end;
-	if (!rc)
+	if (!rc) {
 		fsd_count(&counters->fetched_bytes, length);
+		fsd_volume_count(of_volume, volume, FSD_VOLUME_FETCHED_BYTES, length);
+	}
+	fsd_volume_count(of_volume, volume, FSD_VOLUME_FETCHES, 1);
 	log_failed_fetch(fetch, rc);
 	fsd_count(&counters->fetches, 1);
 	fsd_count(&counters->fetch_ns, monotonic_ns() - fetch->begin);

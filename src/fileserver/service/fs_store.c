@@ -213,8 +213,11 @@ static void count_store(struct fs_call *call, int result)
 
 	fsd_count(&counters->stores, 1);
 	fsd_count(&counters->store_ns, monotonic_ns() - call->change.begin);
-	if (!result)
-		fsd_count(&counters->stored_bytes, call->change.length);
+	if (result)
+		return;
+	fsd_count(&counters->stored_bytes, call->change.length);
+	fsd_volume_count(call->service->volume_counts, call->change.place.fid.volume,
+			 FSD_VOLUME_STORED_BYTES, call->change.length);
 }
 
 static void fill_stored_reply(struct fs_call *call, AFSFetchStatus *st, AFSVolSync *sync)

@@ -230,6 +230,17 @@ char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_ke
 	return NULL;
 }
 
+void fsd_service_add_volume_calls(const struct fsd_service *service, uint32_t id,
+				  struct fsd_volume_calls *calls)
+{
+	const struct fsd_volume_counts *counts = service->volume_counts;
+
+	calls->fetches += fsd_volume_counted(counts, id, FSD_VOLUME_FETCHES);
+	calls->fetched_bytes += fsd_volume_counted(counts, id, FSD_VOLUME_FETCHED_BYTES);
+	calls->changes += fsd_volume_counted(counts, id, FSD_VOLUME_CHANGES);
+	calls->stored_bytes += fsd_volume_counted(counts, id, FSD_VOLUME_STORED_BYTES);
+}
+
 void fsd_service_log(const struct fsd_service *service)
 {
 	const struct fsd_counters *c = &service->counters;

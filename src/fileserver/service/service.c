@@ -58,7 +58,10 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->storers =
 		fsd_pool_create(FSD_STORERS_MAX, cpus_allowed(), sizeof(struct fsd_pool_caller));
 	service->later = fsd_later_create();
-	if (!service->later || !service->locks || !service->storers ||
+	if (!service->exported)
+		service->volume_counts = fsd_volume_counts_create();
+	if ((!service->volume_counts && !service->exported) || !service->later || !service->locks ||
+	    !service->storers ||
 	    !fsd_places_init(&service->storing, limit_places(FSD_STORES_MAX, 4)) ||
 	    !fsd_places_init(&service->sending, limit_places(FSD_FLOWS_MAX, 2))) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
@@ -84,6 +87,7 @@ void fsd_service_destroy(struct fsd_service *service)
 		return;
 	fsd_waiting_fini(&service->waiting);
 	fsd_later_destroy(service->later);
+	fsd_volume_counts_destroy(service->volume_counts);
 	fsd_pool_destroy(service->storers);
 	fsd_rootafs_destroy(service->rootafs);
 	fsd_locks_destroy(service->locks);

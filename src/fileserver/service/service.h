@@ -128,7 +128,15 @@ struct fsd_key_loads {
 char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_key_loads *keys,
 			  uint64_t promises_limit);
 
-/* The same as log lines. */
+/* Calls to a volume since the service was created. */
+struct fsd_volume_calls {
+	uint64_t fetches, fetched_bytes, changes, stored_bytes;
+};
+/* Add those of one volume; id 0 has none. Any thread. */
+void fsd_service_add_volume_calls(const struct fsd_service *service, uint32_t id,
+				  struct fsd_volume_calls *calls);
+
+/* The counters of the server as log lines. */
 void fsd_service_log(const struct fsd_service *service);
 
 #endif

@@ -148,6 +148,7 @@ struct fsd_service {
 	uint32_t advertise[FSD_ADDRS_MAX];
 	unsigned advertise_count;
 	struct fsd_counters counters;
+	struct fsd_volume_counts *volume_counts; /* NULL: of an exported directory */
 	struct fsd_failures failures;
 	struct fsd_xstats xstats;
 	struct fsd_running running;

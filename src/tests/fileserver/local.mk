@@ -106,6 +106,10 @@ src_tests_fileserver_guard_test_guard_LDADD = $(fileserver_test_libs)
 check_tests += src/tests/fileserver/base/test_trim
 src_tests_fileserver_base_test_trim_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/base/test_volcounts
+src_tests_fileserver_base_test_volcounts_SOURCES = src/tests/fileserver/base/test_volcounts.c
+src_tests_fileserver_base_test_volcounts_LDADD = src/fileserver/libfileserver.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+
 check_tests += src/tests/fileserver/base/test_log
 src_tests_fileserver_base_test_log_SOURCES = \
 	src/tests/fileserver/base/test_log.c $(fileserver_test_fixture)

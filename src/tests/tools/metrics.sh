@@ -33,21 +33,39 @@ grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "no metrics of the pr
 
 # A server of a store has some of its own.
 "$top_builddir/src/rxvol/rxvol" -S "$work/store" create w --quota 100M > "$work/rxvol.out" 2>&1 || fail "rxvol: $(cat "$work/rxvol.out")"
-"$rxfsd" --store "$work/store" --listen 127.0.0.1 --port 0 --vl-port 0 --vol-port 0 --pt-port 0 \
-	--metrics-file "$work/store.prom" > "$work/store.out" 2> "$work/store.err" &
+# Two more volumes than are shown: the one that is offline and the largest one are.
+{
+	"$top_builddir/src/rxvol/rxvol" -S "$work/store" create empty
+	"$top_builddir/src/rxvol/rxvol" -S "$work/store" create closed
+	"$top_builddir/src/rxvol/rxvol" -S "$work/store" offline closed
+	"$top_builddir/src/rxvol/rxvol" -S "$work/store" acl w system:anyuser write
+	"$top_builddir/src/rxvol/rxvol" -S "$work/store" import w "$work/export"
+	"$top_builddir/src/rxvol/rxvol" -S "$work/store" clone w
+} > "$work/rxvol.out" 2>&1 || fail "rxvol: $(cat "$work/rxvol.out")"
+"$rxfsd" --store "$work/store" --listen 127.0.0.1 --port 0 --vl-port 0 --vol-port 0 --pt-port 0 --allow-anonymous-writes \
+	--metrics-file "$work/store.prom" --metrics-interval 0.1 --metrics-volumes 2 > "$work/store.out" 2> "$work/store.err" &
 store_pid=$!
 servers="$servers $store_pid"
 wait_for "$work/store.out" '^listening' "$store_pid" || { cat "$work/store.err"; echo "rxfsd --store did not start"; exit 1; }
-wait_for "$work/store.prom" '^rxfsd_store_' "$store_pid" || fail "no metrics of the store"
+store_ports=$(sed -n 's/^listening fs \([^ ]*\) vl [^ ]*:\([0-9]*\) .*/\2 \1/p' "$work/store.out")
+store_ports=127.0.0.1:${store_ports%% *}:${store_ports##*:}
+"$afscp" -s "$store_ports" get w.readonly:file "$work/got2" > "$work/afscp.out" 2>&1 &&
+	"$afscp" -s "$store_ports" put "$work/got2" w:new >> "$work/afscp.out" 2>&1 || fail "afscp: $(cat "$work/afscp.out")"
+wait_for "$work/store.prom" '^rxfsd_store_volume_stored_bytes_total{volume="w"} 6$' "$store_pid" ||
+	fail "the stores are not counted for the volume: $(grep volume "$work/store.prom")"
 grep '\(^\| \)rxfsd_store_' "$work/store.prom" > "$work/store.metrics"
-for line in 'volume_used_bytes{volume="w"} 2048' 'volume_quota_bytes{volume="w"} 104857600' 'volume_files{volume="w"} 1' \
-	'volume_online{volume="w"} 1' 'disk_size_bytes [1-9]' 'disk_free_bytes [1-9]' 'volumes_left_out 0'; do
+for line in 'volume_used_bytes{volume="w"} 4096' 'volume_quota_bytes{volume="w"} 104857600' 'volume_files{volume="w"} 3' \
+	'volume_online{volume="w"} 1' 'volume_online{volume="closed"} 0' 'disk_size_bytes [1-9]' 'disk_free_bytes [1-9]' \
+	'volumes_left_out 1' 'volumes{type="rw"} 3' 'volumes{type="ro"} 1' 'volumes{type="backup"} 0' 'volumes_offline 1' \
+	'volume_fetches_total{volume="w"} [1-9]' 'volume_fetched_bytes_total{volume="w"} [1-9]' 'volume_stored_bytes_total{volume="w"} 6' \
+	'volume_changes_total{volume="w"} [23]' 'volume_changes_total{volume="closed"} 0' "oldest_clone_time_seconds 1[0-9]*\$"; do
 	grep -q "^rxfsd_store_$line" "$work/store.metrics" || fail "no $line: $(grep volume "$work/store.metrics")"
 done
 if command -v promtool > /dev/null 2>&1; then
 	promtool check metrics < "$work/store.prom" > "$work/promtool" 2>&1 && [ ! -s "$work/promtool" ] ||
 		fail "promtool, store: $(head -n 5 "$work/promtool")"
 fi
+! grep -q 'volume="empty"' "$work/store.metrics" || fail "a volume too many: $(grep empty "$work/store.metrics")"
 stop_server "$store_pid" TERM || fail "rxfsd --store ended with $?"
 
 # Every name in the dashboard is exported.

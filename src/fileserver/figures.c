@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Figures of the store, its disk and its volumes, for Prometheus. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/volname.h"
+#include "fileserver/service/service.h"
+#include "fileserver/storage.h"
+#include "volume/store/store.h"
+
+static void put_store(FILE *f, struct store *store)
+{
+	struct store_stats s = {0};
+
+	store_stats(store, &s);
+
+	const struct fsd_metric metrics[] = {
+		{"store_operations_total", "Operations that changed the store.",
+		 .value = s.operations},
+		{"store_commits_total", "Transactions; several operations share one.",
+		 .value = s.commits},
+		{"store_flushes_total", "Flushes to stable storage.", .value = s.flushes},
+		{"store_status_hits_total", "Objects found in the cache.", .value = s.status_hits},
+		{"store_status_misses_total", "Objects read from the database.",
+		 .value = s.status_misses},
+		{"store_written_bytes_total", "Bytes of files written.", .value = s.bytes_written},
+		{"store_read_bytes_total", "Bytes of files read.", .value = s.bytes_read},
+		{"store_damaged_total", "Records that failed verification.", .value = s.damaged},
+		{"store_pruning", "Old versions that wait to be removed.", .value = s.pruning},
+		{"store_merging", "Files whose extents wait to be merged.", .value = s.merging},
+		{"store_merged_extents_total", "Extents that were merged with others.",
+		 .value = s.merged_extents},
+		{"store_merged_bytes_total", "Bytes that merging copied.", .value = s.merged_bytes},
+		{"store_cache_bytes", "Memory of caches.", .value = s.memory},
+	};
+
+	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
+
+static void put_disk(FILE *f, struct store *store)
+{
+	struct store_space space = {0};
+
+	if (store->ops->space(store, &space))
+		return;
+
+	const struct fsd_metric metrics[] = {
+		{"store_disk_size_bytes", "Size of the file system of the store.",
+		 .value = space.total_kib * 1024},
+		{"store_disk_free_bytes", "Bytes of that file system that are free.",
+		 .value = space.available_kib * 1024},
+	};
+
+	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
+
+/* ---- volumes: of very many, those that an administrator has to look at first have figures of their own ---- */
+
+#define VOLUMES_MOST 131072 /* that are looked at */
+#define NEARLY_FULL  80	    /* per cent of the quota */
+
+/* A read-write volume. The highest rank comes first. */
+struct ranked_volume {
+	uint32_t id;
+	uint64_t rank;
+};
+
+/* What all volumes have together. */
+struct volume_sums {
+	uint64_t offline, of_type[STORE_TYPES];
+	uint32_t oldest_clone; /* when it was made; 0: there is none */
+};
+
+/* Off-line volumes come first, then nearly full ones, each from the largest on. */
+static uint64_t rank_volume(const struct store_volume *volume)
+{
+	uint64_t used = volume->used_kib < 1ull << 50 ? volume->used_kib : 1ull << 50;
+
+	if (!volume->online)
+		return 1ull << 62 | used;
+	if (volume->quota_kib && used * 100 >= volume->quota_kib * NEARLY_FULL)
+		return 1ull << 61 | used;
+	return used;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct ranked_volume *x = a, *y = b;
+
+	return x->rank != y->rank ? (x->rank < y->rank ? 1 : -1)
+	       : x->id < y->id	  ? -1
+				  : x->id > y->id;
+}
+
+static int compare_volume_ids(const void *a, const void *b)
+{
+	const struct ranked_volume *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void add_to_sums(struct volume_sums *sums, const struct store_volume *volume)
+{
+	sums->of_type[volume->type]++;
+	sums->offline += !volume->online;
+	if (volume->type != STORE_RW && volume->created &&
+	    (!sums->oldest_clone || volume->created < sums->oldest_clone))
+		sums->oldest_clone = volume->created;
+}
+
+/* All read-write volumes, ranked; to be freed. NULL: no memory. */
+static struct ranked_volume *rank_volumes(struct store *store, struct volume_sums *sums,
+					  size_t *count)
+{
+	struct ranked_volume *list = NULL;
+	struct store_volume volume = {0};
+	size_t room = 0;
+
+	*sums = (struct volume_sums){0};
+	*count = 0;
+	for (unsigned i = 0; store->ops->volume_next(store, volume.id, &volume) == 0; i++) {
+		if (i == VOLUMES_MOST)
+			break;
+		if (*count == room) {
+			struct ranked_volume *more =
+				realloc(list, (room = room ? 2 * room : 256) * sizeof(*more));
+
+			if (!more) {
+				free(list);
+				*count = 0;
+				return NULL;
+			}
+			list = more;
+		}
+		add_to_sums(sums, &volume);
+		if (volume.type == STORE_RW)
+			list[(*count)++] = (struct ranked_volume){volume.id, rank_volume(&volume)};
+	}
+	return list;
+}
+
+static void put_sums(FILE *f, const struct volume_sums *sums)
+{
+	const struct fsd_metric metrics[] = {
+		{"store_volumes", "Volumes of the store.", .label = "type", .of = "rw",
+		 .value = sums->of_type[STORE_RW]},
+		{"store_volumes", NULL, .label = "type", .of = "ro",
+		 .value = sums->of_type[STORE_RO]},
+		{"store_volumes", NULL, .label = "type", .of = "backup",
+		 .value = sums->of_type[STORE_BACKUP]},
+		{"store_volumes_offline", "Volumes of all types that are offline.",
+		 .value = sums->offline},
+		{"store_oldest_clone_time_seconds",
+		 "Time when the oldest clone was made, in seconds since 1970.",
+		 .value = sums->oldest_clone},
+	};
+
+	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]) - !sums->oldest_clone);
+}
+
+/* -- figures of one volume; calls to its clones count for it -- */
+
+struct shown_volume {
+	struct store_volume volume;
+	struct fsd_volume_calls calls;
+};
+
+static uint64_t used_bytes(const struct shown_volume *shown)
+{
+	return shown->volume.used_kib * 1024;
+}
+
+static uint64_t quota_bytes(const struct shown_volume *shown)
+{
+	return shown->volume.quota_kib * 1024;
+}
+
+static uint64_t count_files(const struct shown_volume *shown)
+{
+	return shown->volume.files;
+}
+
+static uint64_t is_volume_online(const struct shown_volume *shown)
+{
+	return shown->volume.online;
+}
+
+static uint64_t count_volume_fetches(const struct shown_volume *shown)
+{
+	return shown->calls.fetches;
+}
+
+static uint64_t fetched_volume_bytes(const struct shown_volume *shown)
+{
+	return shown->calls.fetched_bytes;
+}
+
+static uint64_t count_volume_changes(const struct shown_volume *shown)
+{
+	return shown->calls.changes;
+}
+
+static uint64_t stored_volume_bytes(const struct shown_volume *shown)
+{
+	return shown->calls.stored_bytes;
+}
+
+/* A series for each. A volume without a quota has none of that, so that no ratio to it exists. */
+static void put_series(FILE *f, const struct shown_volume *list, size_t count)
+{
+	static const struct {
+		const char *name, *help;
+		uint64_t (*value)(const struct shown_volume *shown);
+	} figures[] = {
+		{"store_volume_used_bytes", "Bytes in use of a volume.", used_bytes},
+		{"store_volume_quota_bytes", "Quota of a volume that has one.", quota_bytes},
+		{"store_volume_files", "Files, directories and links of a volume.", count_files},
+		{"store_volume_online", "1 if the volume is online, else 0.", is_volume_online},
+		{"store_volume_fetches_total", "Data fetches from a volume and its clones.",
+		 count_volume_fetches},
+		{"store_volume_fetched_bytes_total", "Bytes sent by them.", fetched_volume_bytes},
+		{"store_volume_changes_total", "Calls that changed something in a volume.",
+		 count_volume_changes},
+		{"store_volume_stored_bytes_total", "Bytes received by stores to a volume.",
+		 stored_volume_bytes},
+	};
+
+	for (unsigned k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
+		fsd_metrics_head(f, figures[k].name, figures[k].help);
+		for (size_t i = 0; i < count; i++) {
+			const struct fsd_metric metric = {figures[k].name, .label = "volume",
+							  .of = list[i].volume.name,
+							  .value = figures[k].value(&list[i])};
+
+			if (figures[k].value != quota_bytes || metric.value)
+				fsd_metrics_put(f, &metric, 1);
+		}
+	}
+}
+
+/* The first of the ranked ones, in the order of ids. Names of volumes need no quotes. */
+static void put_first_volumes(FILE *f, const struct fsd_service *service, struct store *store,
+			      struct ranked_volume *ranked, size_t count)
+{
+	struct shown_volume *list = calloc(count + 1, sizeof(*list));
+	size_t shown = 0;
+
+	if (!list)
+		return;
+	qsort(ranked, count, sizeof(*ranked), compare_volume_ids);
+	for (size_t i = 0; i < count; i++) {
+		struct shown_volume *next = &list[shown];
+
+		if (store->ops->volume(store, ranked[i].id, &next->volume) ||
+		    !afs_volume_name_valid(next->volume.name))
+			continue;
+		fsd_service_add_volume_calls(service, next->volume.id, &next->calls);
+		fsd_service_add_volume_calls(service, next->volume.ro, &next->calls);
+		fsd_service_add_volume_calls(service, next->volume.backup, &next->calls);
+		shown++;
+	}
+	put_series(f, list, shown);
+	free(list);
+}
+
+static void put_volumes(FILE *f, const struct fsd_service *service, struct store *store,
+			size_t most)
+{
+	struct volume_sums sums;
+	size_t count, shown;
+	struct ranked_volume *ranked = rank_volumes(store, &sums, &count);
+
+	if (count)
+		qsort(ranked, count, sizeof(*ranked), compare_ranks);
+	shown = count < most ? count : most;
+	put_sums(f, &sums);
+	put_first_volumes(f, service, store, ranked, shown);
+	fsd_metrics_put(
+		f,
+		&(const struct fsd_metric){"store_volumes_left_out",
+					   "Read-write volumes that have no figures of their own.",
+					   .value = count - shown},
+		1);
+	free(ranked);
+}
+
+char *fsd_storage_metrics(const struct fsd_service *service, struct store *store, size_t volumes,
+			  char *text)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *f = text ? open_memstream(&all, &size) : NULL;
+	int bad;
+
+	if (!f) {
+		free(text);
+		return NULL;
+	}
+	fputs(text, f);
+	free(text);
+	put_store(f, store);
+	put_disk(f, store);
+	put_volumes(f, service, store, volumes);
+	bad = ferror(f);
+	if (fclose(f) == 0 && !bad)
+		return all;
+	free(all);
+	return NULL;
+}
