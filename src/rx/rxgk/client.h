@@ -93,18 +93,6 @@ RXW_MUST_USE
 int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *options,
 		       struct rxw_rxgk_token *token, char *error, size_t room);
 
-/*
- * Combine the token of a user with that of a cache manager, at a level that is not below either;
- * using the result requires both keys. `server_uuid` (16 bytes) is the file server that the token
- * is for (AFSCombineTokens); NULL: that of the connection (CombineTokens). Set token->size before.
- * Free the token with rxw_rxgk_token_free(). -RXW_EINVAL, -RXW_ENOMEM, -RXW_EDECODE, or -RXW_ECALL
- * with the code of the server in *code, which may be NULL.
- */
-RXW_MUST_USE
-int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
-		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
-		     struct rxw_rxgk_token *token, rxw_code *code);
-
 /* --- errors of Kerberos --- */
 
 /*

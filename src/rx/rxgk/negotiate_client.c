@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* GSSNegotiate and CombineTokens, client side (rx-protocol 7.4.7); remedies for errors of Kerberos. */
+/* GSSNegotiate, client side (rx-protocol 7.4.7); remedies for errors of Kerberos. */
 #include <gssapi/gssapi_ext.h>
 #include <gssapi/gssapi_krb5.h>
 #include <krb5.h>
@@ -69,11 +69,9 @@ static int say_code(const struct why *why, int32_t code, int result)
 	return result;
 }
 
-/*
- * Make a call: `request` includes its opcode; the reply is of rxw_secret_alloc(). Returns the code.
- */
-static int32_t call_server(rxw_connection *connection, unsigned function, const uint8_t *request,
-			   size_t length, uint8_t **reply, size_t *size)
+/* Call GSSNegotiate: `request` begins with its opcode; the reply is of rxw_secret_alloc(). Returns the code. */
+static int32_t call_server(rxw_connection *connection, const uint8_t *request, size_t length,
+			   uint8_t **reply, size_t *size)
 {
 	rxw_call *call;
 	int32_t code = rxw_rpc_begin(connection, NULL, &call);
@@ -88,7 +86,7 @@ static int32_t call_server(rxw_connection *connection, unsigned function, const 
 		if (!*reply)
 			code = RXW_RPC_CC_UNMARSHAL;
 	}
-	code = rxw_rpc_end(call, code, &rxw_gk_interface, function);
+	code = rxw_rpc_end(call, code, &rxw_gk_interface, 0);
 	if (code) {
 		rxw_secret_free(*reply);
 		*reply = NULL;
@@ -241,7 +239,7 @@ static int one_round(rxw_connection *connection, const struct rxw_gk_start *star
 	rxw_gk_put_start(&x, start);
 	rxw_gk_put_opaque(&x, message->value, message->length);
 	rxw_gk_put_opaque(&x, NULL, 0);
-	code = call_server(connection, 0, request, rxw_xdr_used(&x), reply, &size);
+	code = call_server(connection, request, rxw_xdr_used(&x), reply, &size);
 	free(request);
 	if (code)
 		return say_code(why, code, -RXW_ECALL);
@@ -329,115 +327,6 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 	if (!r)
 		sized_write(token, &made, sizeof(made));
 	explicit_bzero(&made, sizeof(made));
-	return r;
-}
-
-/* Encode the request of either procedure; its length, 0 if it does not fit. */
-static size_t write_combine(const struct rxw_rxgk_token *user, const struct rxw_rxgk_token *cm,
-			    uint32_t level, const uint8_t *uuid, uint8_t *out, size_t room)
-{
-	struct rxw_gk_list types = {0}, levels = {.count = 1, .item = {level}};
-	struct rxw_xdr x;
-
-	for (const int32_t *e = rxw_gk_enctypes; *e; e++)
-		types.item[types.count++] = (uint32_t)*e;
-	rxw_xdr_writer(&x, out, room);
-	rxw_xdr_put_u32(&x, uuid ? RXW_GK_AFS_COMBINE : RXW_GK_COMBINE);
-	rxw_gk_put_opaque(&x, user->token, user->token_length);
-	rxw_gk_put_opaque(&x, cm->token, cm->token_length);
-	rxw_gk_put_list(&x, &types);
-	rxw_gk_put_list(&x, &levels);
-	if (uuid) {
-		rxw_xdr_put_u32(&x, rxw_xdr_load32(uuid));
-		rxw_xdr_put_u32(&x, (uint32_t)uuid[4] << 8 | uuid[5]);
-		rxw_xdr_put_u32(&x, (uint32_t)uuid[6] << 8 | uuid[7]);
-		for (int i = 8; i < 16; i++) /* sign-extended characters */
-			rxw_xdr_put_u32(&x, (uint32_t)(int32_t)(int8_t)uuid[i]);
-	}
-	return rxw_xdr_ok(&x) ? rxw_xdr_used(&x) : 0;
-}
-
-static int read_combined(const uint8_t *reply, size_t size, const struct rxw_rxgk_token *user,
-			 const struct rxw_rxgk_token *cm, uint32_t level,
-			 struct rxw_rxgk_token *token)
-{
-	const struct rxw_gk_enctype *e;
-	struct rxw_gk_bytes blob = {0};
-	struct rxw_xdr x;
-	int r;
-
-	memset(token, 0, sizeof(*token));
-	rxw_xdr_reader(&x, reply, size);
-	rxw_gk_get_bytes(&x, &blob, RXW_GK_TOKEN_MAX);
-	rxw_xdr_get_i32(&x, &token->enctype);
-	rxw_xdr_get_u32(&x, &token->level);
-	rxw_xdr_get_u32(&x, &token->lifetime);
-	rxw_xdr_get_u32(&x, &token->bytelife);
-	rxw_xdr_get_i64(&x, &token->expires);
-	e = rxw_gk_enctype(token->enctype);
-	if (!rxw_xdr_ok(&x) || !e || token->level != level || !blob.length)
-		return -RXW_EDECODE;
-	r = rxw_gk_combine_keys(rxw_gk_enctype(user->enctype), user->key,
-				rxw_gk_enctype(cm->enctype), cm->key, e, token->key);
-	if (r)
-		return r;
-	token->token = rxw_secret_alloc(blob.length);
-	if (!token->token)
-		return -RXW_ENOMEM;
-	memcpy(token->token, blob.data, blob.length);
-	token->token_length = blob.length;
-	token->size = sizeof(*token);
-	return 0;
-}
-
-static int combine_tokens(rxw_connection *connection, const struct rxw_rxgk_token *user,
-			  const struct rxw_rxgk_token *cm, uint32_t level,
-			  const uint8_t *server_uuid, struct rxw_rxgk_token *token, int32_t *code)
-{
-	size_t room, length, size = 0;
-	uint8_t *request, *reply;
-	int32_t c;
-	int r;
-
-	if (level > RXW_LEVEL_CRYPT || !rxw_gk_enctype(user->enctype) ||
-	    !rxw_gk_enctype(cm->enctype))
-		return -RXW_EINVAL;
-	room = user->token_length + cm->token_length + 256;
-	request = malloc(room);
-	if (!request)
-		return -RXW_ENOMEM;
-	length = write_combine(user, cm, level, server_uuid, request, room);
-	c = call_server(connection, server_uuid ? 2 : 1, request, length, &reply, &size);
-	free(request);
-	if (c) {
-		if (code)
-			*code = c;
-		return -RXW_ECALL;
-	}
-	r = read_combined(reply, size, user, cm, level, token);
-	rxw_secret_free(reply);
-	return r;
-}
-
-__attribute__((cold))
-int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
-		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
-		     struct rxw_rxgk_token *token, int32_t *code)
-{
-	struct rxw_rxgk_token known[3] = {{0}}; /* user, cm, and the result */
-	int r = -RXW_EINVAL;
-	NOT_CANCELLED;
-
-	if (code)
-		*code = 0;
-	if (connection && user && cm && sized_valid(token) &&
-	    sized_read(&known[0], sizeof(known[0]), user) &&
-	    sized_read(&known[1], sizeof(known[1]), cm))
-		r = combine_tokens(connection, &known[0], &known[1], level, server_uuid, &known[2],
-				   code);
-	if (!r)
-		sized_write(token, &known[2], sizeof(known[2]));
-	explicit_bzero(known, sizeof(known));
 	return r;
 }
 

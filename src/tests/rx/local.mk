@@ -93,6 +93,7 @@ if HAVE_CHECK
 check_PROGRAMS += src/tests/rx/rxgk/negotiate_live
 endif
 src_tests_rx_rxgk_negotiate_live_SOURCES = src/tests/rx/rxgk/negotiate_live.c \
+	src/tests/rx/rxgk/combine.c src/tests/rx/rxgk/combine.h \
 	src/tests/rx/rxgk/live.c src/tests/rx/rxgk/live.h $(rxgk_rig)
 
 # -- keys
