@@ -21,7 +21,8 @@ support_internals = src/tests/support/internals.c src/tests/support/internals.h 
 support_counters = src/tests/support/counters.h
 support_host = src/tests/support/host.c src/tests/support/host.h $(support_test_class)
 support_challenger = src/tests/support/challenger.c src/tests/support/challenger.h
-support_constants = src/tests/support/constants.c src/tests/support/constants.h
+support_faults = src/tests/support/faults.c src/tests/support/faults.h
+support_constants = src/tests/support/constants.c src/tests/support/constants.h $(support_faults)
 support_asked = src/tests/support/asked.c src/tests/support/asked.h
 support_asked_flags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=aligned_alloc,--wrap=posix_memalign
 

@@ -71,6 +71,8 @@ struct rxw_io_stats {
 struct rxw_io_sock;
 #define RXW_IO_STEER_CPU 3
 
+struct rxw_io_faults; /* io/faults.h */
+
 /* Options of the sockets of one port. */
 struct rxw_io_options {
 	struct rxw_addr bind;       /* port 0 = ephemeral */
@@ -86,18 +88,11 @@ struct rxw_io_options {
 	int steer;
 	const uint16_t *cpu;	    /* the processor that reads socket i; NULL = unknown */
 	size_t rcvbuf, sndbuf;      /* requested; 0 = the default (4 MiB) */
-	const char *inject;         /* fault injection (tests), NULL = none, see below */
+	const struct rxw_io_faults *faults; /* for tests; NULL = none */
 	void (*log)(void *arg, int level, const char *line); /* syslog level; may be NULL */
 	void *log_arg;
 	_Atomic(unsigned) *warned;  /* so far, of all groups that report to one log; or NULL */
 };
-
-/*
- * Fault injection: "gso:EIO@N" fails a socket's Nth attempt to send a segmented message,
- * "gso:EIO@N+" that and all later ones; "send:ENOBUFS@N", "send:EMSGSIZE@N" the same for single
- * sends; rules are joined by ",". N counts from 1; N = 0 fails the set-up: "gso:ENOPROTOOPT@0",
- * "gro:...@0", "steer:...@0", "reuseport:...@0".
- */
 
 /* The sockets of one port: opened and closed together. */
 struct rxw_io_group {

@@ -130,12 +130,8 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 	s->log = o->log;
 	s->log_arg = o->log_arg;
 	s->fd = s->wake_fd = -1;
-	rc = rxw_io_inject_parse(s, o->inject);
-	if (rc < 0) {
-		rxw_io_warn(s, RXW_IO_WARN_INJECT, "fault injection: invalid rule \"%s\"",
-			    o->inject);
-		goto fail;
-	}
+	if (o->faults)
+		s->faults = *o->faults;
 	rc = rxw_io_sock_open(s, o, join, given);
 	if (rc < 0)
 		goto fail;

@@ -223,7 +223,22 @@ static enum rxw_io_fault_kind fault_kind_of(const struct rxw_io_piece *p)
 	return p->segmented ? RXW_IO_FAULT_GSO : RXW_IO_FAULT_SEND;
 }
 
-/* Send the messages before the one that fault injection fails, or all. */
+/* The errno to inject into the operation of this kind that follows `ahead` others, or 0. */
+static int find_send_fault(const struct rxw_io_sock *s, enum rxw_io_fault_kind kind, uint64_t ahead)
+{
+	uint64_t number =
+		atomic_load_explicit(&s->fault_seen[kind], memory_order_relaxed) + ahead + 1;
+
+	for (unsigned i = 0; i < s->faults.count; i++) {
+		const struct rxw_io_fault *f = &s->faults.fault[i];
+
+		if (f->kind == kind && f->at && (number == f->at || (f->onward && number > f->at)))
+			return f->error;
+	}
+	return 0;
+}
+
+/* Send the messages before the one that fails by injection, or all. */
 static int submit_injected(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
 {
 	uint64_t ahead[RXW_IO_FAULT_KINDS] = { 0 };
@@ -233,17 +248,17 @@ static int submit_injected(struct rxw_io_sock *s, struct rxw_io_out *out, int fl
 	for (n = 0; n < out->n; n++) {
 		enum rxw_io_fault_kind k = fault_kind_of(&out->piece[n]);
 
-		error = rxw_io_inject_peek(s, k, ahead[k]++);
+		error = find_send_fault(s, k, ahead[k]++);
 		if (error)
 			break;
 	}
 	if (n == 0 && error) {
-		rxw_io_inject_count(s, fault_kind_of(&out->piece[0]));
+		rxw_io_count(&s->fault_seen[fault_kind_of(&out->piece[0])], 1);
 		return -error;
 	}
 	r = s->backend->send(s, out, n, flags);
 	for (int i = 0; i < (r < 0 ? 1 : r); i++)
-		rxw_io_inject_count(s, fault_kind_of(&out->piece[i]));
+		rxw_io_count(&s->fault_seen[fault_kind_of(&out->piece[i])], 1);
 	return r;
 }
 
@@ -259,7 +274,7 @@ static int submit_fragment(struct rxw_io_sock *s, struct rxw_io_out *out, int fl
 	rxw_io_lock(s);
 	atomic_fetch_add(&s->switched, 1);
 	(void)rxw_io_sock_fragment(s, true);
-	r = s->fault_count ? submit_injected(s, out, flags) : s->backend->send(s, out, 1, flags);
+	r = s->faults.count ? submit_injected(s, out, flags) : s->backend->send(s, out, 1, flags);
 	(void)rxw_io_sock_fragment(s, false);
 	atomic_fetch_add(&s->switched, 1);
 	rxw_io_unlock(s);
@@ -270,7 +285,7 @@ static int submit_batch(struct rxw_io_sock *s, struct rxw_io_out *out, int flags
 {
 	if (out->piece[0].fragment)
 		return submit_fragment(s, out, flags);
-	if (s->fault_count)
+	if (s->faults.count)
 		return submit_injected(s, out, flags);
 	return s->backend->send(s, out, out->n, flags);
 }

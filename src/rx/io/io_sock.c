@@ -21,6 +21,15 @@
 #define LOOPBACK     1	/* index of the interface, in each network namespace */
 #define STEERED_MOST 64 /* sockets */
 
+/* The errno to inject into this step of the set-up, or 0. */
+static int find_setup_fault(const struct rxw_io_sock *s, enum rxw_io_fault_kind kind)
+{
+	for (unsigned i = 0; i < s->faults.count; i++)
+		if (s->faults.fault[i].kind == kind && s->faults.fault[i].at == 0)
+			return s->faults.fault[i].error;
+	return 0;
+}
+
 /*
  * What processor cpu[i] takes from a card reaches socket i. The queues of a card spread peers over processors, and a
  * peer's packets stay on one. A packet from this host has its sender's processor, which changes.
@@ -66,7 +75,7 @@ __attribute__((cold)) int rxw_io_sock_steer(struct rxw_io_sock *s, unsigned sock
 	};
 	struct sock_filter code[3 + 2 * STEERED_MOST + 5];
 	struct sock_fprog program = {.filter = code};
-	int error = rxw_io_inject_setup(s, RXW_IO_FAULT_STEER);
+	int error = find_setup_fault(s, RXW_IO_FAULT_STEER);
 
 	if (error)
 		return -error;
@@ -222,7 +231,7 @@ static void probe_batches(struct rxw_io_sock *s)
 static int set_udp_option(struct rxw_io_sock *s, enum rxw_io_fault_kind fault, int option,
 			  int value)
 {
-	int error = rxw_io_inject_setup(s, fault);
+	int error = find_setup_fault(s, fault);
 
 	return error ? -error : set_int(s->fd, SOL_UDP, option, value);
 }
@@ -293,7 +302,7 @@ static int bind_joining(struct rxw_io_sock *s, const struct rxw_addr *a)
 
 int rxw_io_sock_share(struct rxw_io_sock *s)
 {
-	int error = rxw_io_inject_setup(s, RXW_IO_FAULT_REUSEPORT);
+	int error = find_setup_fault(s, RXW_IO_FAULT_REUSEPORT);
 
 	if (error)
 		return -error;

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "io/faults.h"
 #include "io/io.h"
-#include "io/io_inject.h"
 
 #define RXW_IO_BATCH        64u    /* maximum messages per system call */
 #define RXW_IO_SEGMENTS     64u    /* maximum datagrams per message (UDP_MAX_SEGMENTS) */
@@ -115,8 +115,7 @@ struct rxw_io_sock {
 	_Atomic(unsigned) refused_count;
 	struct rxw_io_refusal refused[RXW_IO_REFUSED];
 
-	unsigned fault_count;
-	struct rxw_io_fault fault[RXW_IO_FAULTS];
+	struct rxw_io_faults faults;
 	_Atomic(uint64_t) fault_seen[RXW_IO_FAULT_KINDS];
 
 	struct rxw_io_stats stats;
@@ -125,7 +124,8 @@ struct rxw_io_sock {
 enum rxw_io_warning {
 	RXW_IO_WARN_GSO = 1, RXW_IO_WARN_GRO = 2, RXW_IO_NOTE_BUFFERS = 4,
 	RXW_IO_WARN_STEER = 16, RXW_IO_WARN_REUSEPORT = 32, RXW_IO_WARN_GSO_PEER = 64,
-	RXW_IO_WARN_OPTION = 128, RXW_IO_WARN_INJECT = 256, RXW_IO_WARN_MMSG = 512
+	RXW_IO_WARN_OPTION = 128,
+	RXW_IO_WARN_MMSG = 256
 };
 
 static inline void rxw_io_count(_Atomic(uint64_t) *counter, uint64_t n)
@@ -186,12 +186,6 @@ void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_
 /* io_send.c: whether GSO is disabled for a destination; disable it. */
 bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer);
 void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error);
-
-static inline void rxw_io_inject_count(struct rxw_io_sock *s, enum rxw_io_fault_kind kind)
-{
-	if (s->fault_count)
-		rxw_io_count(&s->fault_seen[kind], 1);
-}
 
 /* Discard all pending reports. */
 void rxw_io_errors_drop(struct rxw_io_sock *s);

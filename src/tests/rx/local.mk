@@ -12,14 +12,19 @@ include src/tests/rx/api/local.mk
 # The back-ends are two rows of one table: test_io_send and test_io_recv run with both.
 
 check_tests += src/tests/rx/io/test_io_common
+src_tests_rx_io_test_io_common_SOURCES = src/tests/rx/io/test_io_common.c $(support_faults)
 check_tests += src/tests/rx/io/test_io_control
 check_tests += src/tests/rx/io/test_io_errq
-check_tests += src/tests/rx/io/test_io_inject
+check_tests += src/tests/rx/io/test_io_faults
+src_tests_rx_io_test_io_faults_SOURCES = src/tests/rx/io/test_io_faults.c $(support_faults)
 check_tests += src/tests/rx/io/test_io_recv
 check_tests += src/tests/rx/io/test_io_refused
 check_tests += src/tests/rx/io/test_io_send
+src_tests_rx_io_test_io_send_SOURCES = src/tests/rx/io/test_io_send.c $(support_faults)
 check_tests += src/tests/rx/io/test_io_sock
+src_tests_rx_io_test_io_sock_SOURCES = src/tests/rx/io/test_io_sock.c $(support_faults)
 check_tests += src/tests/rx/io/test_io_steer
+src_tests_rx_io_test_io_steer_SOURCES = src/tests/rx/io/test_io_steer.c $(support_faults)
 EXTRA_DIST += src/tests/rx/io/io_test.h
 
 # -- rpc

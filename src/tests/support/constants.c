@@ -39,17 +39,6 @@ static bool same(const char *a, const char *b)
 	return !*a && !*b;
 }
 
-static bool set_faults(struct test_constants *constants, const char *value)
-{
-	size_t length = strlen(value);
-
-	if (length >= sizeof(constants->faults))
-		return false;
-	memcpy(constants->faults, value, length + 1);
-	constants->set.inject = constants->faults;
-	return true;
-}
-
 static bool set_steer(struct rxw_constants *c, const char *value)
 {
 	static const char *const words[] = {"cid", "hash", "wrong"};
@@ -66,8 +55,10 @@ bool test_constants_set(struct test_constants *constants, const char *name, cons
 	char *end;
 	unsigned long number = strtoul(value, &end, 10);
 
-	if (same(name, "inject"))
-		return set_faults(constants, value);
+	if (same(name, "inject")) {
+		c->faults = &constants->faults;
+		return test_faults_parse(&constants->faults, value);
+	}
 	if (same(name, "steer"))
 		return set_steer(c, value);
 	if (end == value || *end)

@@ -6,10 +6,11 @@
 #include <stdbool.h>
 
 #include "engine/core/constants.h"
+#include "tests/support/faults.h"
 
 struct test_constants {
-	struct rxw_constants set; /* `inject` points to `faults` once it has been set */
-	char faults[64];
+	struct rxw_constants set; /* its `faults` points to this one once it has been set */
+	struct rxw_io_faults faults;
 };
 
 /* The values that applications get. */

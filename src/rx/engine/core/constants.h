@@ -37,15 +37,15 @@ struct rxw_constants {
 	unsigned waiters_max;	 /* blocked workers that workers_max does not count; 0 = none */
 	unsigned inline_us;	 /* run time of an inline handler; 0 = no limit */
 
-	/* tests: faults in socket operations, such as "gso:EIO@100" (io/io.h); NULL = none */
-	const char *inject;
+	/* tests: faults in socket operations (io/faults.h); NULL = none */
+	const struct rxw_io_faults *faults;
 	/* tests: 0 steers by connection id, 1 by address, 2 never to the connection's socket */
 	int steer;
 };
 
 extern const struct rxw_constants rxw_constants;
 
-/* As rxw_endpoint_create(), with other constants, which are copied except for `inject`. */
+/* As rxw_endpoint_create(), with other constants, which are copied except for `faults`. */
 int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			     const struct rxw_constants *constants, rxw_endpoint **endpoint);
 

@@ -152,7 +152,7 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 				   .steer = ep->settings.constants.steer,
 				   .rcvbuf = c->rcvbuf ? c->rcvbuf : AUTO_RCVBUF,
 				   .sndbuf = c->sndbuf ? c->sndbuf : AUTO_SNDBUF,
-				   .inject = ep->settings.constants.inject,
+				   .faults = ep->settings.constants.faults,
 				   .log = log_io,
 				   .log_arg = ep->engine,
 				   .warned = &ep->engine->io_warned};

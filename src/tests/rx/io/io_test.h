@@ -18,8 +18,18 @@
 #include "io/io_sock.h"
 #include "tests/asserts.h"
 #include "tests/kernel.h"
+#include "tests/support/faults.h"
 
 #define LOST_US 20000000u /* loopback never takes that long: the datagram is lost */
+
+/* Options with these faults, one at a time. */
+static inline void set_faults(struct rxw_io_options *o, const char *text)
+{
+	static struct rxw_io_faults faults;
+
+	ck_assert(test_faults_parse(&faults, text));
+	o->faults = &faults;
+}
 
 /* Collected log lines: warnings, and notes for a server's log. */
 struct lines {

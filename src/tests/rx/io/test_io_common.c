@@ -74,7 +74,7 @@ START_TEST(without_reuseport_one_socket_serves)
 	struct rxw_io_group g;
 
 	o.sockets = 4;
-	o.inject = "reuseport:EPERM@0";
+	set_faults(&o, "reuseport:EPERM@0");
 	open_group(&g, &o);
 	ck_assert_uint_eq(g.count, 1);
 	ck_assert(!g.steered);

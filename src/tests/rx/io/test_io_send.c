@@ -30,7 +30,7 @@ static void run(struct run *r)
 	o.gso = r->gso;
 	o.gro = r->gro;
 	open_group(&to, &o);
-	o.inject = r->inject;
+	set_faults(&o, r->inject);
 	open_group(&from, &o);
 	sink_init(&sink);
 	seen_init(&seen, BURSTS * 64);
@@ -260,7 +260,7 @@ START_TEST(a_full_socket_does_not_block)
 	struct burst t[4];
 	struct rxw_io_tx tx[4];
 
-	o.inject = "send:EAGAIN@3+";
+	set_faults(&o, "send:EAGAIN@3+");
 	open_group(&g, &o);
 	for (unsigned i = 0; i < 4; i++)
 		tx[i] = burst_make(&t[i], &g.bound, i, 1, 100, 100, 1);
@@ -370,7 +370,7 @@ START_TEST(two_threads_on_one_socket)
 	struct sink sink;
 	struct seen seen;
 
-	o.inject = "gso:EIO@50";
+	set_faults(&o, "gso:EIO@50");
 	open_group(&g, &o);
 	sink_init(&sink);
 	seen_init(&seen, 1600);

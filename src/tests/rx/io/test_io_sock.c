@@ -85,7 +85,7 @@ START_TEST(a_kernel_without_bursts_warns_once_each)
 		return;
 	o.warned = &warned;
 	o.sockets = 3;
-	o.inject = "gso:ENOPROTOOPT@0,gro:ENOPROTOOPT@0";
+	set_faults(&o, "gso:ENOPROTOOPT@0,gro:ENOPROTOOPT@0");
 	open_group(&g, &o);
 	ck_assert(!rxw_io_gso(g.sock[0]) && !rxw_io_gro(g.sock[0]));
 	if (RXW_ENABLE_MMSG) {

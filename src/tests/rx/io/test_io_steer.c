@@ -121,7 +121,7 @@ START_TEST(refused_by_the_kernel)
 	if (kernel_lacks(KERNEL_SHARE | KERNEL_BURSTS))
 		return;
 	o.sockets = 2;
-	o.inject = "steer:EPERM@0";
+	set_faults(&o, "steer:EPERM@0");
 	open_group(&g, &o);
 	ck_assert_uint_eq(g.count, 2);
 	ck_assert(!g.steered);
