@@ -229,8 +229,6 @@ static void remove_connections(struct rxw_endpoint *ep)
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
-		if (s->ep)
-			rxw_unvalidated_forget_all(s);
 		/* No connection is added any more, so empty slots stay empty. */
 		for (unsigned k = 0;;) {
 			struct rxw_connection *c = NULL;

@@ -20,14 +20,6 @@ struct rxw_effects;
 struct rxw_endpoint;
 struct rxw_shard;
 
-#define RXW_UNVALIDATED_SLOTS \
-	32 /* seconds; more than the lifetime of such a connection when idle */
-
-/* Connections in the order in which they were added; the shard's lock. */
-struct rxw_unvalidated_list {
-	struct rxw_connection *head, *tail; /* tail: of a list that is not empty */
-};
-
 /* Of an endpoint. `lock` covers all fields but the atomics. */
 struct rxw_ep_admit {
 	_Atomic(uint32_t) validated;   /* connections of validated addresses, of connections_max */
@@ -43,18 +35,10 @@ struct rxw_ep_admit {
 struct rxw_conn_admit {
 	bool unvalidated;	     /* counted in ep->admit.unvalidated; connection's lock */
 	bool validated;		     /* counted in ep->admit.validated; connection's lock */
-	struct rxw_connection *next; /* lock of the shard that made it */
 };
 
 /* Of a shard; receive role, unless stated. */
 struct rxw_shard_admit {
-	/*
-	 * Connections of unvalidated addresses that this shard created, one reference each, by the
-	 * second in which they are checked; the shard's lock.
-	 */
-	struct rxw_unvalidated_list slot[RXW_UNVALIDATED_SLOTS], due;
-	_Atomic(unsigned) count;	/* in these lists */
-	uint64_t second;		/* the latest second that was checked */
 	uint64_t idle_at;		/* ns: no search for idle connections before that */
 	unsigned idle_slot, idle_table; /* where that search continues */
 	unsigned in_vain;		/* searches since the latest success */
@@ -96,8 +80,6 @@ static inline bool rxw_path_is_local(const struct rxw_path *path)
 bool rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path, bool *crowded);
 /* Undo rxw_unvalidated_admit(): the connection is validated, or gone. */
 void rxw_unvalidated_dismiss(struct rxw_endpoint *ep);
-/* Add a new connection of an unvalidated address to the list of those to check. */
-void rxw_unvalidated_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
 /* Connection's lock held: if its address was validated meanwhile, count it as such. */
 void rxw_unvalidated_recheck(struct rxw_connection *c, uint64_t now);
 /*
@@ -110,15 +92,7 @@ bool rxw_unvalidated_needs_cookie(struct rxw_connection *c, const struct rxw_rxr
 /* Send the cookie, without the lock; at most one in 4 s to a host. It is charged to the address. */
 void rxw_unvalidated_send_cookie(struct rxw_shard *s, struct rxw_connection *c,
 				 const struct rxw_rxrun *run, struct rxw_effects *a);
-/*
- * Once a second: remove connections that were silent for 15 s. False: call again after the next
- * batch.
- */
-bool rxw_unvalidated_reap(struct rxw_shard *s, uint64_t now);
-/* At shutdown: drop all references. */
-void rxw_unvalidated_forget_all(struct rxw_shard *s);
-
-/* address_cookie.c: validation of an address without state for it. */
+/* Validation of an address without state for it. */
 
 /* Is the address validated? */
 bool rxw_address_validated(struct rxw_endpoint *ep, const struct rxw_addr *peer, uint64_t now);

@@ -70,7 +70,7 @@ bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct
 		     int32_t *code, struct rxw_effects *a);
 /*
  * lookup.c: remove connections that were idle for long. Scans such a share of the table that each
- * connection is seen every 15 s. Sets rx.reaped_at: to be called again a second after that.
+ * connection is checked every 5 s. Sets rx.reaped_at: to be called again a second after that.
  */
 void rxw_shard_reap(struct rxw_shard *s, uint64_t now);
 

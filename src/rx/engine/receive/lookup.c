@@ -12,7 +12,8 @@
 #include "proto/peer/event.h"
 
 #define REAP_IDLE	  (600 * RXW_SEC)
-#define REAP_ROUND	  (15 * RXW_SEC) /* each connection is checked once in that time */
+#define UNVALIDATED_IDLE  (15 * RXW_SEC)
+#define REAP_ROUND	  (5 * RXW_SEC) /* each connection is checked once in that time */
 #define REAP_SLOTS	  256		 /* slots scanned under one lock */
 #define REAP_MAX	  64
 #define WATCH_EVERY	  RXW_SEC
@@ -131,7 +132,7 @@ static struct rxw_connection *make_connection(struct rxw_shard *s, const struct 
 	c->admit.unvalidated = counted;
 	rxw_unvalidated_recheck(c, a->out.now);
 	if (c->admit.unvalidated)
-		rxw_unvalidated_note(s, c, a->out.now);
+		rxw_count(&s->stats.unvalidated_connections, 1);
 	else
 		rxw_count_validated(c);
 	rxw_service_ref(service);
@@ -271,16 +272,16 @@ enum fate {
 	GOES
 };
 
-/*
- * May the connection be removed? Those of unvalidated addresses expire earlier
- * (unvalidated.c).
- */
+/* May the connection be removed? Those of unvalidated addresses expire earlier (rx-protocol 12.3). */
 static enum fate fate_of(struct rxw_connection *c, uint64_t now)
 {
 	enum fate fate = STAYS;
+	uint64_t most;
 
 	rxw_conn_lock(c);
-	if (!c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_activity(c) + REAP_IDLE)
+	rxw_unvalidated_recheck(c, now);
+	most = c->admit.unvalidated ? UNVALIDATED_IDLE : REAP_IDLE;
+	if (!c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_activity(c) + most)
 		fate = GOES;
 	else if (!c->p.client && c->p.error && !c->settled && !atomic_load(&c->calls))
 		fate = SETTLES;
@@ -390,11 +391,6 @@ void rxw_shard_reap(struct rxw_shard *s, uint64_t now)
 		now + next - WATCH_EVERY; /* the receiver calls again a second after that */
 	if (now < b->watched_at + WATCH_EVERY)
 		return;
-	if (!rxw_unvalidated_reap(s, now)) {
-		s->rx.reaped_at = now - WATCH_EVERY;
-		rxw_io_wake(s->sock);
-		return;
-	}
 	b->watched_at = now;
 	watch_foreign(s, now);
 	if (!s->index) {

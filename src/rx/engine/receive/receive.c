@@ -611,7 +611,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 		next = now + IDLE_WAIT;
 	/* Connections of unvalidated addresses expire in time even without packets, and memory goes back after a peak. */
 	if (next > s->rx.reaped_at + REAP_EVERY &&
-	    (atomic_load_explicit(&s->admit.count, memory_order_relaxed) ||
+	    (atomic_load_explicit(&s->ep->admit.unvalidated, memory_order_relaxed) ||
 	     !rxw_pool_settled(s->ep->engine->pool)))
 		next = s->rx.reaped_at + REAP_EVERY > now ? s->rx.reaped_at + REAP_EVERY : now + 1;
 	if (next > rxw_workers_sample_at(s->ep))

@@ -132,7 +132,7 @@ static uint64_t plan_turn(struct rxw_shard *s, uint64_t now)
 {
 	uint64_t next = rxw_timer_next(s, now, RXW_WHEEL_SLOTS),
 		 sample = rxw_workers_sample_at(s->ep),
-		 look = atomic_load_explicit(&s->admit.count, memory_order_relaxed)
+		 look = atomic_load_explicit(&s->ep->admit.unvalidated, memory_order_relaxed)
 				? s->rx.reaped_at + LOOK_EVERY
 				: (now / IDLE_WAIT + 1) * IDLE_WAIT;
 
