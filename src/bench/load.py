@@ -11,7 +11,7 @@ MANY_RATES = (1000, 10000, 30000)
 ENDLESS = "2047M"  # bytes, the maximum of one call: more than a stream of 32 moves in 10 s
 CONNECTIONS, ENDPOINTS = 10000, 1000
 MANY = f"{CONNECTIONS:,} connections of {ENDPOINTS:,} endpoints"
-TROUBLE = "0.001"  # fraction of the connections that are slow or dead
+TROUBLE = CONNECTIONS // 1000  # clients that are dead, and as many slow ones
 LATENCIES = ("p50_us", "p99_us", "p999_us", "max_us")
 
 
@@ -43,17 +43,18 @@ class Load(Contestant):
 
     counted = False
 
-    def __init__(self, place, name, x, seconds, client=(), every=1, server=("--short",)):
+    def __init__(self, place, name, x, seconds, client=(), every=1, server=("--short",), bad=0):
         super().__init__(place, name)
         self.x = x
         self.server = server
         self.client = ["-c", "rpc", "-S", BYTES, "-R", BYTES, "--form", "async", "--rate", str(x),
                        "--arrivals", "poisson", "-D", str(seconds), *client]
         self.every = every
+        self.bad = bad
 
     def sample(self, count=False):
         resident = []
-        r, cost = ours.pair(self.place, self.client, self.server, look=lambda server:
+        r, cost = ours.pair(self.place, self.client, self.server, bad=self.bad, look=lambda server:
                             resident.append(server.status_kib("RssAnon") / 1024))
         if not r["calls"]:
             raise Failed("no call was made")
@@ -86,5 +87,5 @@ def contestants(place, seconds, fair_seconds):
     for rate in MANY_RATES:
         made += [("load", Load(place, MANY, rate, 2 * seconds, many, every=2)),
                  ("load", Load(place, f"{MANY}, 0.1 % dead, 0.1 % slow", rate, 2 * seconds,
-                               (*many, "--dead", TROUBLE, "--slow", TROUBLE), every=2))]
+                               many, every=2, bad=TROUBLE))]
     return made

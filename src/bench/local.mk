@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The benchmark: built and run by `make bench` only.
 
-bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
+bench_programs = src/bench/bad_clients src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
 	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store \
 	src/bench/fileserver_load src/bench/crowd_load src/bench/crowd_raw_server src/bench/long_tcp
 EXTRA_PROGRAMS += $(bench_programs)
@@ -19,6 +19,13 @@ src_bench_rawcall_LDADD =
 # The state of the machine.
 src_bench_ping_SOURCES = src/bench/ping.c
 src_bench_ping_LDADD = $(PTHREAD_LIBS)
+
+# Dead and slow clients beside a load.
+src_bench_bad_clients_SOURCES = src/bench/bad_clients.c
+src_bench_bad_clients_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_bench_bad_clients_LDADD = src/rxperf/librxperf.la src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la \
+	$(JANSSON_LIBS) $(PTHREAD_LIBS) -lm
+$(src_bench_bad_clients_OBJECTS): $(afs_headers)
 
 # Small calls through queues and callbacks, for counting instructions.
 src_bench_queue_SOURCES = src/bench/queue.c

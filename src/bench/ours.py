@@ -27,17 +27,19 @@ def offered(place, options):
     return [*options]
 
 
-def pair(place, client, server=(), count=False, cpus=(None, None), look=None):
+def pair(place, client, server=(), count=False, cpus=(None, None), look=None, bad=0):
     """
-    A server and a client with these options. `cpus`: of client and server. Returns (the client's
-    report, resources used by both).
+    A server and a client with these options. `cpus`: of client and server; `bad`: numbers of dead and of
+    slow clients beside the client. Returns (the client's report, resources used by both).
     """
     rxperf = place.program(RXPERF)
     port = free_port()
+    beside = [place.program("src/bench/bad_clients"), str(port), str(bad), str(bad)] if bad else None
     text, _, cost = both_ends(
         pinned([rxperf, "server", "-p", str(port), *offered(place, server)], cpus[1]), [port],
         pinned([rxperf, "client", "-s", "127.0.0.1", "-p", str(port), "--json",
-                *offered(place, client)], cpus[0]), place.log("rxperf"), count, look=look)
+                *offered(place, client)], cpus[0]), place.log("rxperf"), count, look=look,
+        beside=beside)
     return json_object(rxperf, text), cost
 
 

@@ -86,13 +86,20 @@ def alone(command, count=False):
                            "syscalls": calls}
 
 
-def both_ends(server_command, ports, client_command, log, count=False, kind="udp", look=None):
+def both_ends(server_command, ports, client_command, log, count=False, kind="udp", look=None,
+              beside=None):
     """
     Runs a server, and a client against it to its end. Returns (the client's output, elapsed
-    seconds, the cost of both). look(server) is called before the server is ended.
+    seconds, the cost of both). look(server) is called before the server is ended. `beside`: another
+    client, which is not counted; it prints a line when it has begun, and is ended after the first.
     """
     server = Server(server_command, ports, log, kind)
+    other = None
     try:
+        if beside:
+            other = subprocess.Popen(beside, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            if not other.stdout.readline():
+                raise Failed(f"{os.path.basename(beside[0])} did not begin")
         watch = Watch(server.process.pid) if count else None
         text, seconds, usage, calls = run_counted(client_command, count)
         served_calls = watch.end() if watch else None
@@ -100,6 +107,9 @@ def both_ends(server_command, ports, client_command, log, count=False, kind="udp
             look(server)
         served = server.finish()
     finally:
+        if other:
+            other.kill()
+            other.communicate()
         server.kill()
     if count and (calls is None or served_calls is None):
         raise Failed(f"{os.path.basename(client_command[0])}: its system calls were not counted")

@@ -59,7 +59,6 @@ static int open_perf_client(struct perf_client *c)
 static void close_perf_client(struct perf_client *c)
 {
 	tools_signals_stop(c->signals);
-	perf_bad_clients_stop(c->bad_clients);
 	tools_trace_close(c->trace);
 	perf_links_close(c);
 	/* No callback can run any more. */
@@ -98,24 +97,6 @@ static int prime_connections(struct perf_client *c)
 		tools_error("%s: %s", c->server_text, result.why);
 	free(latency);
 	return result.failed ? -1 : 0;
-}
-
-/* The number of clients in a share of the connections: at least one if the share is not 0. */
-static uint64_t count_share(const struct perf_client *c, double share)
-{
-	double count = share * (double)c->load.connection_count;
-
-	return share <= 0 ? 0 : count < 1 ? 1 : (uint64_t)(count + 0.5);
-}
-
-/* Start dead and slow clients, if requested. 0, or -1 after a message. */
-static int start_bad_clients(struct perf_client *c)
-{
-	uint64_t dead = count_share(c, c->set->dead), slow = count_share(c, c->set->slow);
-
-	return dead || slow
-		       ? perf_bad_clients_start(c->engine, &c->server, dead, slow, &c->bad_clients)
-		       : 0;
 }
 
 struct mix_thread {
@@ -186,8 +167,6 @@ static int measure_loads(struct perf_client *c, struct perf_result *result,
 	json_t *server = NULL;
 
 	if (c->set->prime && prime_connections(c) < 0)
-		return -1;
-	if (start_bad_clients(c) < 0)
 		return -1;
 	c->token = perf_figures_mark(c->endpoints[0], &c->server);
 	if (run_loads(c, result, mix, &cost) < 0)

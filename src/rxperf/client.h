@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside rxperf client: the command line, the state of a run, and clients that burden a server. */
+/* Inside rxperf client: the command line and the state of a run. */
 #ifndef PERF_CLIENT_H
 #define PERF_CLIENT_H
 
@@ -7,26 +7,6 @@
 #include "program/report.h"
 #include "program/trace.h"
 #include "rxperf/perf.h"
-
-struct perf_bad_clients;
-
-/* Counters since the start. */
-struct perf_bad_clients_stats {
-	uint64_t dead_clients, dead_calls; /* calls begun and abandoned */
-	uint64_t slow_clients, slow_bytes; /* bytes read */
-};
-
-/*
- * Start `dead` clients, which begin a call and vanish, and `slow` clients, which read slowly. Their
- * first packets have been sent when this returns; a thread keeps them going. The engine and the
- * address must outlive the bad clients. 0, or -1 after a message.
- */
-int perf_bad_clients_start(rxw_engine *engine, const struct tools_address *server, uint64_t dead,
-			   uint64_t slow, struct perf_bad_clients **bad_clients);
-/* Any thread. */
-struct perf_bad_clients_stats perf_bad_clients_stats(const struct perf_bad_clients *bad_clients);
-/* Stop all of them. NULL is allowed. */
-void perf_bad_clients_stop(struct perf_bad_clients *bad_clients);
 
 /* The command line. */
 struct perf_settings {
@@ -41,7 +21,6 @@ struct perf_settings {
 	int arrivals;
 	int mix; /* 0 none, 1 send, 2 recv */
 	uint64_t mix_streams;
-	double dead, slow; /* shares of the connections */
 	int form;
 	bool verify, json, prime, per_stream;
 	struct tools_auth auth;
@@ -61,7 +40,6 @@ struct perf_client {
 	struct perf_load load, mix; /* mix.slots 0: none */
 	struct perf_load priming;   /* of --prime */
 	struct perf_runner *runner, *mix_runner, *primer;
-	struct perf_bad_clients *bad_clients; /* NULL: none */
 	struct tools_signals *signals;
 	struct tools_trace *trace; /* NULL: none */
 	uint32_t token;		   /* of the server's statistics; 0 = it has none */

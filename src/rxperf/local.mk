@@ -4,7 +4,6 @@
 # All of rxperf but main(), for its tests as well.
 noinst_LTLIBRARIES += src/rxperf/librxperf.la
 src_rxperf_librxperf_la_SOURCES = \
-	src/rxperf/bad_clients.c \
 	src/rxperf/client.c src/rxperf/client.h \
 	src/rxperf/links.c \
 	src/rxperf/openloop.c \

@@ -44,16 +44,6 @@ static void add_open_loop(json_t *o, const struct perf_load *load, const struct 
 	PUT(o, "pacer_late_p99_us", json_real((double)result->late_p99_ns / 1e3));
 }
 
-static void add_bad_clients(json_t *o, const struct perf_bad_clients *bad_clients)
-{
-	struct perf_bad_clients_stats f = perf_bad_clients_stats(bad_clients);
-
-	COUNT(o, "dead_clients", f.dead_clients);
-	COUNT(o, "dead_calls", f.dead_calls);
-	COUNT(o, "slow_clients", f.slow_clients);
-	COUNT(o, "slow_bytes", f.slow_bytes);
-}
-
 static json_t *mix_json(const struct perf_client *c, const struct perf_mix_result *mix)
 {
 	const struct tools_histogram *h = mix->result.latency;
@@ -121,8 +111,6 @@ json_t *perf_report_make(struct perf_client *c, const struct perf_result *result
 	add_load(o, result);
 	if (c->load.rate > 0)
 		add_open_loop(o, &c->load, result);
-	if (c->bad_clients)
-		add_bad_clients(o, c->bad_clients);
 	PUT(o, "version", json_string(rxw_version()));
 	PUT(o, "config", tools_config_json(c->config));
 	PUT(o, "effective", tools_effective_json(c->endpoints[0]));
@@ -156,9 +144,6 @@ static void print_loads(const struct perf_client *c, const json_t *report)
 	if (c->load.slots > 1 && tools_number_of(report, "bytes") > 0)
 		printf("  streams   minimum %.2f of the mean\n",
 		       tools_number_of(report, "fairness"));
-	if (c->bad_clients)
-		printf("  clients   %llu dead, %llu slow\n", tools_count_of(report, "dead_clients"),
-		       tools_count_of(report, "slow_clients"));
 	if (mix)
 		printf("  mix       %s, %llu streams: %.1f MB/s, %llu calls; minimum %.2f of "
 		       "the mean\n",

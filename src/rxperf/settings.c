@@ -14,39 +14,17 @@
 static const char *const command_names[] = {"send", "recv", "rpc", "file"};
 static const rxperf_what command_codes[] = {RXPERF_SEND, RXPERF_RECV, RXPERF_RPC, RXPERF_FILE};
 
-/* A positive number with optional decimals, at most `most`. */
-static int set_real(double *field, const char *value, double most, const char *what, char *allowed,
-		    size_t size)
+/* A positive number with optional decimals. */
+static int set_rate(void *target, const char *value, char *allowed, size_t size)
 {
 	char *end;
 	double v = strtod(value, &end);
 
-	snprintf(allowed, size, "%s", what);
-	if (end == value || *end || !isdigit((unsigned char)value[0]) || !(v > 0) || v > most)
+	snprintf(allowed, size, "calls per second, above 0, at most 10000000");
+	if (end == value || *end || !isdigit((unsigned char)value[0]) || !(v > 0) || v > 1e7)
 		return -1;
-	*field = v;
+	((struct perf_settings *)target)->rate = v;
 	return 0;
-}
-
-static int set_rate(void *target, const char *value, char *allowed, size_t size)
-{
-	return set_real(&((struct perf_settings *)target)->rate, value, 1e7,
-			"calls per second, above 0, at most 10000000", allowed, size);
-}
-
-static int set_share(double *field, const char *value, char *allowed, size_t size)
-{
-	return set_real(field, value, 1, "a fraction above 0, at most 1", allowed, size);
-}
-
-static int set_dead(void *target, const char *value, char *allowed, size_t size)
-{
-	return set_share(&((struct perf_settings *)target)->dead, value, allowed, size);
-}
-
-static int set_slow(void *target, const char *value, char *allowed, size_t size)
-{
-	return set_share(&((struct perf_settings *)target)->slow, value, allowed, size);
 }
 
 #define SETTING(field) offsetof(struct perf_settings, field)
@@ -93,16 +71,6 @@ static const struct tools_option options[] = {
 		     "additional bulk calls of -b bytes, reported separately (none)"),
 	TOOLS_OPTION("mix-streams", 0, TOOLS_UINT, mix_streams, "CALLS",
 		     "bulk calls of --mix in flight (1)", .min = 1, .max = 10000),
-	{.name = "dead",
-	 .kind = TOOLS_CALL,
-	 .argument = "SHARE",
-	 .help = "additional clients that disappear in a call; fraction of the connections",
-	 .set = set_dead},
-	{.name = "slow",
-	 .kind = TOOLS_CALL,
-	 .argument = "SHARE",
-	 .help = "additional clients that read at 10 KiB/s; fraction of the connections",
-	 .set = set_slow},
 	TOOLS_OPTION("read-size", 'r', TOOLS_SIZE, read_size, "BYTES",
 		     "bytes of each read from the library, on both sides (512K)", .min = 1,
 		     .max = RXPERF_IO_MAX),

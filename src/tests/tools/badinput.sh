@@ -29,8 +29,8 @@ refused 2 'blocking' client -c rpc --rate 5 -D 1 --form blocking -s 127.0.0.1
 refused 2 '"often"' client -c rpc --rate 5 -D 1 --arrivals often -s 127.0.0.1
 refused 2 'too small; 9 calls in flight need 3' client -c rpc -t 9 -C 4 --connections 2 -s 127.0.0.1
 refused 2 'too small; 9 calls in flight need 3' client -c rpc -t 9 --rate 5 -D 1 --connections 2 -s 127.0.0.1
-refused 2 '"1.5"' client -c rpc --dead 1.5 -s 127.0.0.1
-refused 2 '"nan"' client -c rpc --slow nan -s 127.0.0.1
+refused 2 '"-1.5"' client -c rpc --rate=-1.5 -D 1 -s 127.0.0.1
+refused 2 '"nan"' client -c rpc --rate nan -D 1 -s 127.0.0.1
 refused 2 '"rpc"' client -c rpc --mix rpc -s 127.0.0.1
 refused 2 'read-size' client -c recv -r 0 -s 127.0.0.1
 refused 2 'write-size' client -c recv -w 1M -s 127.0.0.1
