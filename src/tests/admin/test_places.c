@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/admin/fixture.h"
+#include "volume/store/disk/vfs.h"
 
 static const int32_t ids[] = {STORE_ADMINISTRATORS};
 static const struct store_caller caller = {
@@ -46,18 +47,26 @@ static void expect_path(struct fixture *f, const char *volume, uint32_t vnode, c
 }
 
 /* Do something to the closed database. */
+/* As an open store would, so that pages get their checksums. */
 static void change_database(struct fixture *f, const char *sql)
 {
 	char path[128], message[STORE_MESSAGE_MAX];
 	struct store_options options = {.path = path};
+	struct store_layer *layer;
+	struct store_vfs *vfs;
 	sqlite3 *db;
 
 	f->store->ops->close(f->store);
-	snprintf(path, sizeof(path), "%s/store/meta/db", f->folder);
-	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	snprintf(path, sizeof(path), "%s/store", f->folder);
+	ck_assert_int_eq(store_layer_posix(path, &layer), 0);
+	ck_assert_int_eq(store_vfs_create(layer, NULL, NULL, &vfs), 0);
+	ck_assert_int_eq(
+		sqlite3_open_v2("meta/db", &db, SQLITE_OPEN_READWRITE, store_vfs_name(vfs)),
+		SQLITE_OK);
 	ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
-	snprintf(path, sizeof(path), "%s/store", f->folder);
+	store_vfs_destroy(vfs);
+	layer->ops->destroy(layer);
 	ck_assert_msg(store_open(&options, &f->store, message) == 0, "%s", message);
 }
 
