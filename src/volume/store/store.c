@@ -310,6 +310,7 @@ static int open_store_parts(struct core *core, const struct store_options *optio
 {
 	size_t memory = options->memory ? options->memory : MEMORY_DEFAULT;
 	struct txn_options txn = {.strict = core->durability == STORE_STRICT,
+				  .timed = options->timed,
 				  .flush_objects = flush_store_objects,
 				  .failures = count_flush_failures,
 				  .flush_arg = core,
@@ -522,4 +523,9 @@ void store_stats(struct store *store, struct store_stats *stats)
 	stats->merging = merged.waiting;
 	stats->merged_extents = merged.extents;
 	stats->merged_bytes = merged.bytes;
+}
+
+void store_commit_costs(struct store *store, struct store_commit_costs *costs)
+{
+	txn_costs(core_of(store)->txn, costs);
 }

@@ -26,6 +26,7 @@ struct store_options {
 	unsigned extents; /* of a list in the record of its vnode; 0: 256, which is the most */
 	/* A file is left alone for so long before its extents are merged. 0: 2000; or STORE_MERGE_NEVER. */
 	unsigned merge_ms;
+	bool timed;	 /* measure the CPU time of commits; for tests */
 	bool no_reserve; /* take no room that is given up on a full disk; for tests */
 	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
 	void (*log)(void *arg, int level, const char *line);
@@ -188,5 +189,15 @@ struct store_stats {
 	size_t memory;	  /* of caches, now */
 };
 void store_stats(struct store *store, struct store_stats *stats);
+
+/*
+ * What one commit has cost at most since the last call: all writers wait for it. The time from its first operation until
+ * it has ended, flushes included; and rows of the database that were read and changed.
+ */
+struct store_commit_costs {
+	uint64_t ns, cpu_ns; /* cpu_ns: if store_options.timed */
+	uint32_t rows;
+};
+void store_commit_costs(struct store *store, struct store_commit_costs *costs);
 
 #endif

@@ -262,7 +262,11 @@ int db_step(struct db *db, sqlite3_stmt *statement)
 {
 	int rc = sqlite3_step(statement);
 
-	return rc == SQLITE_ROW ? DB_ROW : db_result(db, rc);
+	if (rc == SQLITE_ROW) {
+		db->rows_read++;
+		return DB_ROW;
+	}
+	return db_result(db, rc);
 }
 
 int db_first(struct db *db, sqlite3_stmt *statement)
@@ -337,6 +341,11 @@ void db_rollback(struct db *db)
 	/* Some errors have ended the transaction already. */
 	if (!sqlite3_get_autocommit(db->sql))
 		run_plain_statement(db, DB_ROLLBACK);
+}
+
+uint32_t db_rows(const struct db *db)
+{
+	return db->rows_read + (uint32_t)sqlite3_total_changes(db->sql);
 }
 
 int db_checkpoint(struct db *db, bool *all)

@@ -42,6 +42,8 @@ int db_begin_read(struct db *db); /* a view that does not change until db_end_re
 void db_end_read(struct db *db);
 int db_commit(struct db *db);
 void db_rollback(struct db *db);
+/* Rows that were read, inserted, changed and deleted since the connection was opened, for differences. */
+uint32_t db_rows(const struct db *db);
 /* Move pages from the log to the database without waiting. *all: nothing else is in the log. */
 int db_checkpoint(struct db *db, bool *all);
 /* Move all of the log, waiting for readers, and empty it. */

@@ -64,6 +64,7 @@ struct db {
 	sqlite3_stmt *statement[STATEMENTS]; /* prepared when first used */
 	bool begun; /* a transaction has */
 	int lost;   /* SQLite has undone it, because of this error; 0: it has not */
+	uint32_t rows_read;
 };
 
 #define DB_ROW 1000 /* of db_step(): a row; 0: the end */

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "common/clock.h"
 
@@ -43,6 +44,8 @@ struct txn {
 	uint64_t failures;  /* of flushes, before the operations checked their bytes */
 
 	_Atomic uint64_t operations, commits;
+	_Atomic uint64_t most_ns, most_cpu_ns; /* of a commit, since txn_costs() */
+	_Atomic uint32_t most_rows;
 	_Atomic unsigned waiting; /* in the queue */
 };
 
@@ -253,14 +256,55 @@ static bool is_disk_full(const struct queue *batch, int result)
 	       (batch->count == 1 && batch->first->result == STORE_VDISKFULL);
 }
 
+/* -- what a commit costs -- */
+
+static uint64_t read_cpu_time(const struct txn *txn)
+{
+	struct timespec now = {0};
+
+	if (txn->options.timed)
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void begin_costs(struct txn *txn, struct store_commit_costs *costs)
+{
+	*costs = (struct store_commit_costs){.ns = monotonic_ns(),
+					     .cpu_ns = read_cpu_time(txn),
+					     .rows = db_rows(txn->options.base.db)};
+}
+
+static void note_costs(struct txn *txn, const struct store_commit_costs *begun)
+{
+	uint64_t ns = monotonic_ns() - begun->ns, cpu_ns = read_cpu_time(txn) - begun->cpu_ns;
+	uint32_t rows = db_rows(txn->options.base.db) - begun->rows;
+
+	/* One thread at a time; txn_costs() may come between, and then one commit counts twice at most. */
+	if (ns > txn->most_ns)
+		txn->most_ns = ns;
+	if (cpu_ns > txn->most_cpu_ns)
+		txn->most_cpu_ns = cpu_ns;
+	if (rows > txn->most_rows)
+		txn->most_rows = rows;
+}
+
+void txn_costs(struct txn *txn, struct store_commit_costs *costs)
+{
+	costs->ns = atomic_exchange(&txn->most_ns, 0);
+	costs->cpu_ns = atomic_exchange(&txn->most_cpu_ns, 0);
+	costs->rows = atomic_exchange(&txn->most_rows, 0);
+}
+
 static void run_whole_batch(struct txn *txn, struct queue *batch)
 {
+	struct store_commit_costs begun;
 	uint64_t start;
 	bool full;
 	int result;
 
 	txn->options.admit(txn->options.arg);
 	enter_gate(txn, false);
+	begin_costs(txn, &begun);
 	begin_batch(txn);
 	apply_batch_ops(txn, batch->first);
 	if (txn->options.strict && !batch->first->alone)
@@ -279,6 +323,7 @@ static void run_whole_batch(struct txn *txn, struct queue *batch)
 			run_single_op(txn, op);
 		}
 	txn->operations += batch->count;
+	note_costs(txn, &begun);
 	leave_gate(txn);
 }
 

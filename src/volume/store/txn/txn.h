@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "volume/store/store.h"
 #include "volume/store/txn/work.h"
 #include "volume/interface.h"
 
@@ -39,6 +40,7 @@ struct txn;
 
 struct txn_options {
 	struct work_base base;
+	bool timed;  /* measure the CPU time */
 	bool strict; /* commits are flushed: wait a little for operations that are about to come */
 	/* Strict: before a commit that refers to bytes of objects. 0 or -errno. */
 	int (*flush_objects)(void *arg);
@@ -68,5 +70,7 @@ void txn_pause(struct txn *txn);
 void txn_resume(struct txn *txn);
 /* Operations and commits since the start. */
 void txn_counts(struct txn *txn, uint64_t *operations, uint64_t *commits);
+/* The greatest of one commit since the last call. */
+void txn_costs(struct txn *txn, struct store_commit_costs *costs);
 
 #endif
