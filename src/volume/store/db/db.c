@@ -48,6 +48,7 @@ static const char *const text[STATEMENTS] = {
 		"SELECT name, value FROM number WHERE name>=?1 AND substr(name, 1, length(?1))=?1"
 		" ORDER BY name",
 	[VOLUME_EACH] = "SELECT id, name, record FROM volume ORDER BY id",
+	[VOLUME_GET] = "SELECT id, name, record FROM volume WHERE id=?1",
 	[VOLUME_PUT] = "INSERT INTO volume(id, name, record) VALUES(?1, ?2, ?3)"
 		       " ON CONFLICT(id) DO UPDATE SET name=excluded.name, record=excluded.record",
 	[VOLUME_UPDATE] = "UPDATE volume SET record=?2 WHERE id=?1",
@@ -83,7 +84,7 @@ static const char *const text[STATEMENTS] = {
 	[SMALL_GET] = "SELECT data FROM small WHERE id=?1",
 	[SMALL_PUT] = "INSERT INTO small(id, data) VALUES(?1, ?2)",
 	[SMALL_DELETE] = "DELETE FROM small WHERE id=?1",
-	[SMALL_EACH] = "SELECT id FROM small",
+	[SMALL_EACH] = "SELECT id FROM small WHERE id>?1 ORDER BY id",
 	[OBJECT_GET] = "SELECT id, grp, vnode, uniq, dead FROM object WHERE id=?1",
 	[OBJECT_PUT] = "INSERT OR REPLACE INTO object(id, grp, vnode, uniq, dead)"
 		       " VALUES(?1, ?2, ?3, ?4, ?5)",

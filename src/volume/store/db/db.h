@@ -69,6 +69,8 @@ int db_identity_get(struct db *db, uint8_t uuid[16]); /* -ENOENT */
 /* A damaged record is given with `damaged`, and its id and name only. Nonzero stops. */
 typedef int (*db_volume_fn)(void *arg, const struct volrec *volume, bool damaged);
 int db_volumes(struct db *db, db_volume_fn each, void *arg);
+/* One of them: 0 or -ENOENT. */
+int db_volume_get(struct db *db, uint32_t id, struct volrec *volume, bool *damaged);
 /* A new one, or one with a new name. */
 int db_volume_put(struct db *db, const struct volrec *volume);
 int db_volume_update(struct db *db, const struct volrec *volume); /* the name stays */
@@ -134,7 +136,8 @@ struct db_small {
 int db_small_get(struct db *db, const struct db_small *small, struct blob **blob); /* -ENOENT */
 int db_small_put(struct db *db, const struct db_small *small, const struct blob *blob);
 int db_small_delete(struct db *db, uint64_t id);
-int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg);
+/* Ascending, those above `after`. Nonzero stops. */
+int db_smalls(struct db *db, uint64_t after, int (*each)(void *arg, uint64_t id), void *arg);
 
 /* -- objects -- */
 

@@ -103,6 +103,20 @@ int db_volumes(struct db *db, db_volume_fn each, void *arg)
 	return result;
 }
 
+int db_volume_get(struct db *db, uint32_t id, struct volrec *volume, bool *damaged)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, VOLUME_GET, id, &result);
+
+	if (result)
+		return result;
+	result = db_first(db, statement);
+	if (!result)
+		result = read_volume_row(db, statement, volume, damaged);
+	db_done(statement);
+	return result;
+}
+
 int db_volume_put(struct db *db, const struct volrec *volume)
 {
 	uint8_t record[VOLREC_MAX];
@@ -574,10 +588,10 @@ int db_small_delete(struct db *db, uint64_t id)
 	return run_with_id(db, SMALL_DELETE, id);
 }
 
-int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg)
+int db_smalls(struct db *db, uint64_t after, int (*each)(void *arg, uint64_t id), void *arg)
 {
 	int result;
-	sqlite3_stmt *statement = db_statement(db, SMALL_EACH, &result);
+	sqlite3_stmt *statement = bind_row_id(db, SMALL_EACH, after, &result);
 
 	while (!result) {
 		result = db_step(db, statement);

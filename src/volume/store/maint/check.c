@@ -21,13 +21,15 @@
 struct number_set {
 	uint64_t *number;
 	size_t count, room;
+	size_t at; /* where the last search ended */
 	bool sorted;
 };
 
 struct checking {
 	struct core *core;
-	struct db *db;	  /* a view of the database that does not change */
+	struct db *db; /* each part of the check has a view that does not change: check_in_view() */
 	struct db *fresh; /* for a second look at what may have changed since */
+	uint64_t numbers; /* small contents with greater ones are newer than the check */
 	const struct store_checker *checker;
 	int faults;
 	uint64_t looked_at, all; /* objects */
@@ -77,6 +79,8 @@ static void report_progress(const struct checking *checking)
 static int add_number(struct number_set *set, uint64_t number)
 {
 	assert(set->count <= set->room);
+	if (set->count && set->number[set->count - 1] == number)
+		return 0;
 	if (set->count == set->room) {
 		size_t room = set->room ? 2 * set->room : 1024;
 		uint64_t *more = realloc(set->number, room * sizeof(*more));
@@ -86,8 +90,8 @@ static int add_number(struct number_set *set, uint64_t number)
 		set->number = more;
 		set->room = room;
 	}
+	set->sorted = !set->count || (set->sorted && set->number[set->count - 1] < number);
 	set->number[set->count++] = number;
-	set->sorted = false;
 	return 0;
 }
 
@@ -98,13 +102,17 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Numbers that are searched in ascending order are found at once. */
 static bool has_number(struct number_set *set, uint64_t number)
 {
 	if (!set->sorted && set->count)
 		qsort(set->number, set->count, sizeof(*set->number), compare_numbers);
 	set->sorted = true;
-	return set->count &&
-	       bsearch(&number, set->number, set->count, sizeof(*set->number), compare_numbers);
+	if (set->at && set->number[set->at - 1] >= number)
+		set->at = 0;
+	while (set->at < set->count && set->number[set->at] < number)
+		set->at++;
+	return set->at < set->count && set->number[set->at] == number;
 }
 
 /* -- one volume or clone, as it is shown -- */
@@ -281,8 +289,8 @@ static int visit_group_row(void *arg, const struct vnode_key *key, const struct 
 		return result;
 	version_unref(last->version);
 	last->key = *key;
-	last->version = version_copy(version);
-	return last->version ? 0 : -ENOMEM;
+	last->version = version_ref((struct version *)(uintptr_t)version);
+	return 0;
 }
 
 static int collect_shown_vnodes(struct tree *tree)
@@ -438,23 +446,38 @@ static int check_shown_volume(struct checking *checking, const struct volrec *vo
 	return result;
 }
 
-/* -- all rows of all groups: their records and references -- */
+/*
+ * -- views: each part of the check has one, because the log of the database cannot start again before the view ends. What
+ * has changed between two parts gets a second look --
+ */
 
-static int note_row_references(void *arg, const struct vnode_key *key,
-			       const struct version *version)
+static int check_in_view(struct checking *checking,
+			 int (*check)(struct checking *checking, void *arg), void *arg)
 {
-	struct checking *checking = arg;
-	int result = get_check_state(checking);
+	int result = db_begin_read(checking->db);
 
 	if (result)
 		return result;
-	if (!version) {
-		report_fault(checking, "volume %u: the record of vnode %u (epoch %u) is damaged",
-			     key->group, key->vnode, key->epoch);
-		return 0;
-	}
-	if (version->v.small)
-		result = add_number(&checking->smalls, version->v.small);
+	result = check(checking, arg);
+	db_end_read(checking->db);
+	return result ? result : get_check_state(checking);
+}
+
+/* -- all rows of all groups: their records and references -- */
+
+#define VIEW_ROWS 100000 /* that one view has, and as many as the last vnode has more */
+
+/* A walk through the rows of a group. */
+struct group_walk {
+	struct checking *checking;
+	struct vnode_key from, last; /* last: of the row before; vnode 0: there is none */
+	unsigned rows;		     /* in this view */
+};
+
+static int note_version_references(struct checking *checking, const struct version *version)
+{
+	int result = version->v.small ? add_number(&checking->smalls, version->v.small) : 0;
+
 	for (uint32_t i = 0; i < version->content.count && !result; i++)
 		result = add_number(&checking->objects, version->content.extent[i].object);
 	if (!result && version->content.tail_object)
@@ -462,34 +485,56 @@ static int note_row_references(void *arg, const struct vnode_key *key,
 	return result;
 }
 
-struct group_search {
-	uint32_t group;
-	bool found;
-};
-
-static int match_group(void *arg, const struct volrec *volume, bool damaged)
+/* Rows belong to a volume, or to one that is being removed. */
+static int check_volume_of_group(struct checking *checking, uint32_t group)
 {
-	struct group_search *search = arg;
+	struct volrec volume;
+	bool damaged, found;
+	int result = db_volume_get(checking->db, group, &volume, &damaged);
 
-	if (volume->id == search->group || (!damaged && volume->group == search->group))
-		search->found = true;
+	if (result != -ENOENT)
+		return result;
+	result = db_prune_has(checking->db, group, &found);
+	if (!result && !found)
+		report_fault(checking, "group %u has vnodes but no volume", group);
+	return result;
+}
+
+/* 1: the walk goes on in another view. All rows of a vnode are seen in one, since contents may move from one to another. */
+static int note_row_references(void *arg, const struct vnode_key *key,
+			       const struct version *version)
+{
+	struct group_walk *walk = arg;
+	struct checking *checking = walk->checking;
+	int result = get_check_state(checking);
+
+	if (!result && !walk->last.vnode)
+		result = check_volume_of_group(checking, key->group);
+	if (result)
+		return result;
+	if (walk->rows++ >= VIEW_ROWS && key->vnode != walk->last.vnode) {
+		walk->from = *key;
+		return 1;
+	}
+	walk->last = *key;
+	if (version)
+		return note_version_references(checking, version);
+	report_fault(checking, "volume %u: the record of vnode %u (epoch %u) is damaged",
+		     key->group, key->vnode, key->epoch);
 	return 0;
 }
 
-static int check_group(struct checking *checking, uint32_t group)
+static int check_some_rows(struct checking *checking, void *arg)
 {
-	struct group_search search = {.group = group};
-	struct vnode_key from = {.group = group};
-	bool removed;
-	int result = db_group_rows(checking->db, &from, note_row_references, checking);
+	struct group_walk *walk = arg;
 
-	if (!result)
-		result = db_volumes(checking->db, match_group, &search);
-	if (!result)
-		result = db_prune_has(checking->db, group, &removed);
-	if (!result && !search.found && !removed)
-		report_fault(checking, "group %u has vnodes but no volume", group);
-	return result;
+	walk->rows = 0;
+	return db_group_rows(checking->db, &walk->from, note_row_references, walk);
+}
+
+static int find_next_group(struct checking *checking, void *group)
+{
+	return db_group_next(checking->db, group);
 }
 
 static int check_groups(struct checking *checking)
@@ -497,8 +542,12 @@ static int check_groups(struct checking *checking)
 	uint32_t group = 0;
 	int result;
 
-	while (!(result = db_group_next(checking->db, &group))) {
-		result = check_group(checking, group);
+	while (!(result = check_in_view(checking, find_next_group, &group))) {
+		struct group_walk walk = {.checking = checking, .from.group = group};
+
+		do {
+			result = check_in_view(checking, check_some_rows, &walk);
+		} while (result == 1);
 		if (result)
 			return result;
 	}
@@ -507,14 +556,41 @@ static int check_groups(struct checking *checking)
 
 /* -- contents that nothing refers to -- */
 
+struct small_walk {
+	struct checking *checking;
+	uint64_t last;
+	unsigned rows; /* in this view */
+};
+
 static int check_small_referenced(void *arg, uint64_t id)
 {
-	struct checking *checking = arg;
+	struct small_walk *walk = arg;
+	struct checking *checking = walk->checking;
 
-	if (!has_number(&checking->smalls, id))
+	walk->last = id;
+	if (id <= checking->numbers && !has_number(&checking->smalls, id))
 		report_fault(checking, "the contents %llx belong to no vnode",
 			     (unsigned long long)id);
-	return get_check_state(checking);
+	return ++walk->rows >= VIEW_ROWS ? 1 : get_check_state(checking);
+}
+
+static int check_some_smalls(struct checking *checking, void *arg)
+{
+	struct small_walk *walk = arg;
+
+	walk->rows = 0;
+	return db_smalls(checking->db, walk->last, check_small_referenced, walk);
+}
+
+static int check_smalls(struct checking *checking)
+{
+	struct small_walk walk = {.checking = checking};
+	int result;
+
+	do {
+		result = check_in_view(checking, check_some_smalls, &walk);
+	} while (result == 1);
+	return result;
 }
 
 /* Objects that the background will remove belong to no version. */
@@ -530,15 +606,76 @@ static int add_doomed(void *arg, const struct db_doomed *doomed)
 	return result;
 }
 
-static int check_object_referenced(void *arg, const struct db_object *object)
+static int check_doomed(struct checking *checking, void *arg)
 {
-	struct checking *checking = arg;
+	(void)arg;
+	return db_doomed_each(checking->db, add_doomed, checking);
+}
 
-	if (!object->dead && !has_number(&checking->objects, object->id))
+struct object_search {
+	uint64_t id;
+	bool found;
+};
+
+static int match_row_object(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct object_search *search = arg;
+
+	(void)key;
+	search->found |= version->content.tail_object == search->id ||
+			 store_content_has(&version->content, search->id);
+	return 0;
+}
+
+static int match_doomed_object(void *arg, const struct db_doomed *doomed)
+{
+	struct object_search *search = arg;
+
+	for (unsigned i = 0; i < doomed->count; i++)
+		search->found |= doomed->object[i] == search->id;
+	return 0;
+}
+
+/* The second look: an object that a version has now, or that has gone, or that is to go. */
+static int check_object_now(struct checking *checking, const struct db_object *object)
+{
+	struct object_search search = {.id = object->id};
+	struct db_object now;
+	unsigned damaged = 0;
+	int result = db_object_get(checking->fresh, object->id, &now);
+
+	if (result || now.dead)
+		return result == -ENOENT ? 0 : result;
+	result = db_vnode_rows(checking->fresh, object->owner.group, object->owner.vnode, &damaged,
+			       match_row_object, &search);
+	if (!result && !search.found)
+		result = db_doomed_each(checking->fresh, match_doomed_object, &search);
+	if (!result && !search.found)
 		report_fault(checking, "object %llx of vnode %u of volume %u belongs to no version",
 			     (unsigned long long)object->id, object->owner.vnode,
 			     object->owner.group);
-	return get_check_state(checking);
+	return result;
+}
+
+static int check_object_referenced(void *arg, const struct db_object *object)
+{
+	struct checking *checking = arg;
+	int result = 0;
+
+	if (!object->dead && !has_number(&checking->objects, object->id)) {
+		result = db_begin_read(checking->fresh);
+		if (result)
+			return result;
+		result = check_object_now(checking, object);
+		db_end_read(checking->fresh);
+	}
+	return result ? result : get_check_state(checking);
+}
+
+static int check_objects(struct checking *checking, void *arg)
+{
+	(void)arg;
+	return db_objects(checking->db, false, check_object_referenced, checking);
 }
 
 static int report_unowned_extents(void *arg, uint32_t group, uint32_t vnode)
@@ -546,6 +683,12 @@ static int report_unowned_extents(void *arg, uint32_t group, uint32_t vnode)
 	report_fault(arg, "volume %u: the list of extents of vnode %u belongs to no version", group,
 		     vnode);
 	return 0;
+}
+
+static int check_extent_lists(struct checking *checking, void *arg)
+{
+	(void)arg;
+	return db_pages_lost(checking->db, report_unowned_extents, checking);
 }
 
 /* A file without a row in the present database would never be removed. */
@@ -564,14 +707,31 @@ static int check_file_known(void *arg, const struct store_owner *owner, uint64_t
 
 /* -- volumes -- */
 
-static int check_one_volume(void *arg, const struct volrec *volume, bool damaged)
+/* It may have been removed meanwhile. */
+static int check_one_volume(struct checking *checking, void *arg)
 {
-	struct checking *checking = arg;
+	const uint32_t *id = arg;
+	struct volrec volume;
+	bool damaged;
+	int result = db_volume_get(checking->db, *id, &volume, &damaged);
 
+	if (result)
+		return result == -ENOENT ? 0 : result;
 	if (!damaged)
-		return check_shown_volume(checking, volume);
-	report_fault(checking, "volume %u: its record is damaged", volume->id);
+		return check_shown_volume(checking, &volume);
+	report_fault(checking, "volume %u: its record is damaged", volume.id);
 	return 0;
+}
+
+static int check_all_volumes(struct checking *checking)
+{
+	struct volrec volume = {0};
+	int result = 0;
+
+	while (!result &&
+	       volumes_next(&checking->core->volumes, volume.id, &volume) != STORE_VNOVOL)
+		result = check_in_view(checking, check_one_volume, &volume.id);
+	return result;
 }
 
 static int report_damaged_volume(void *arg, const struct volrec *volume, bool damaged)
@@ -594,31 +754,45 @@ static void report_database_fault(void *arg, const char *line)
 	report_fault(arg, "the database: %s", line);
 }
 
-static int check_whole_store(struct checking *checking, bool fast)
+static int check_database(struct checking *checking, void *arg)
 {
+	bool fast = checking->checker->fast;
 	int result = db_volumes(checking->db, count_objects, checking);
 
+	(void)arg;
 	if (!result) {
 		report_progress(checking);
 		result = db_integrity(checking->db, fast, report_database_fault, checking);
 	}
-	if (!result)
-		result = get_check_state(checking);
+	if (!result && fast)
+		result = db_volumes(checking->db, report_damaged_volume, checking);
+	return result;
+}
+
+static int check_whole_store(struct checking *checking, bool fast)
+{
+	struct core *core = checking->core;
+	int result = check_in_view(checking, check_database, NULL);
+
 	if (result || fast)
-		return result ? result : db_volumes(checking->db, report_damaged_volume, checking);
-	result = db_volumes(checking->db, check_one_volume, checking);
+		return result;
+	/* No commit runs that has a number and is not visible yet. */
+	txn_pause(core->txn);
+	checking->numbers = core->numbers;
+	txn_resume(core->txn);
+	result = check_all_volumes(checking);
 	if (!result)
 		result = check_groups(checking);
 	if (!result)
-		result = db_doomed_each(checking->db, add_doomed, checking);
+		result = check_in_view(checking, check_doomed, NULL);
 	if (!result)
-		result = db_smalls(checking->db, check_small_referenced, checking);
+		result = check_smalls(checking);
 	if (!result)
-		result = db_objects(checking->db, false, check_object_referenced, checking);
+		result = check_in_view(checking, check_objects, NULL);
 	if (!result)
-		result = db_pages_lost(checking->db, report_unowned_extents, checking);
+		result = check_in_view(checking, check_extent_lists, NULL);
 	if (!result)
-		result = store_data_list(checking->core->data, check_file_known, checking);
+		result = store_data_list(core->data, check_file_known, checking);
 	return result;
 }
 
@@ -664,15 +838,11 @@ static int check_with_watcher(struct checking *checking)
 	return get_check_state(checking) ? -EINTR : result;
 }
 
-static int check_in_one_view(struct checking *checking)
+/* Parts that SQLite cannot read are a finding. */
+static int check_readable_store(struct checking *checking)
 {
-	int result = db_begin_read(checking->db);
+	int result = check_with_watcher(checking);
 
-	if (result)
-		return result;
-	result = check_with_watcher(checking);
-	db_end_read(checking->db);
-	/* Parts that SQLite cannot read are a finding. */
 	if (result == -EIO) {
 		report_fault(checking, "the database cannot be read completely");
 		result = 0;
@@ -691,7 +861,7 @@ static int check_with_readers(struct core *core, const struct store_checker *che
 	monotonic_cond_init(&checking.wake);
 	result = readers_get(core->readers, &checking.fresh);
 	if (!result) {
-		result = check_in_one_view(&checking);
+		result = check_readable_store(&checking);
 		readers_put(core->readers, checking.fresh);
 	}
 	readers_put(core->readers, checking.db);
