@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -505,6 +506,181 @@ START_TEST(merge_beside_removal)
 }
 END_TEST
 
+/* -- what the background removes: no commit has more than a step -- */
+
+#define ROWS_MOST 1200 /* of the database, in one commit */
+
+static uint32_t most_rows(void)
+{
+	struct store_commit_costs costs;
+
+	store_commit_costs(store, &costs);
+	return costs.rows;
+}
+
+/* Names of 250 bytes: seven in a page. */
+static void fill_pages(const struct store_fid *dir, unsigned pages)
+{
+	struct store_fid file = make(dir, "file", STORE_FILE);
+	char name[256];
+
+	for (unsigned i = 0; i < 7 * pages; i++) {
+		snprintf(name, sizeof(name), "%0250u", i);
+		ck_assert_int_eq(try_link(&admin, dir, name, &file), 0);
+	}
+}
+
+START_TEST(large_directories)
+{
+	struct store_new_volume new = {.name = "large"};
+	struct store_fid top = {0, 1, 1}, dir;
+	char name[8];
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store_volume_create(store, &new, &top.volume), 0);
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		dir = make(&top, name, STORE_DIR);
+		fill_pages(&dir, 400);
+	}
+	most_rows();
+	ck_assert_int_eq(store_volume_remove(store, top.volume), 0);
+	fixture_pruned();
+	ck_assert_uint_lt(most_rows(), ROWS_MOST);
+	/* The largest step is the one that was counted. */
+	ck_assert_uint_gt(fixture_rows("SELECT count(*) FROM page"), 0);
+	ck_assert_uint_lt(fixture_rows("SELECT count(*) FROM page"), 4);
+}
+END_TEST
+
+#define CYCLES 100
+
+/* Clones are replaced faster than the background prunes: it does nothing meanwhile. */
+START_TEST(many_clones)
+{
+	struct store_fid file;
+	struct spy *spy;
+	uint32_t clone;
+
+	fixture_open(STORE_LAZY);
+	fixture_close();
+	spy = spy_on(fixture_path());
+	fixture_layer(&spy->layer);
+	fixture_open_again();
+	file = make(&root, "f", STORE_FILE);
+	spy_hold(spy, SPY_FILES);
+	spy_await_held(spy);
+	most_rows();
+	for (int i = 0; i < CYCLES; i++) {
+		ck_assert_int_eq(try_write(&admin, &file, 0, "x", 1, 0), 0);
+		ck_assert_int_eq(
+			store_volume_clone(store, volume, i & 1 ? STORE_BACKUP : STORE_RO, &clone),
+			0);
+	}
+	ck_assert_int_eq(try_remove(&admin, &root, "f", STORE_FILE), 0);
+	spy_hold(spy, 0);
+	fixture_pruned();
+	ck_assert_uint_lt(most_rows(), ROWS_MOST);
+	fixture_close();
+	spy_free(spy);
+	fixture_layer(NULL);
+	fixture_open_again();
+	/* Two clones, which have the file, and what says that it is gone. */
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode WHERE vnode=2"), 3);
+}
+END_TEST
+
+/* A new volume with the number of a removed one, of which the cache has more than a step. */
+START_TEST(cached_volume_again)
+{
+	struct store_new_volume new = {.name = "again"};
+	struct store_fid top = {0, 1, 1}, dir, file;
+	int result;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store_volume_create(store, &new, &top.volume), 0);
+	new.id = top.volume;
+	for (int i = 0; i < 40; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "d%d", i);
+		dir = make(&top, name, STORE_DIR);
+		fill_directory(&dir);
+	}
+	file = make(&dir, "f", STORE_FILE);
+	ck_assert_int_eq(store_volume_remove(store, top.volume), 0);
+	do {
+		result = store_volume_create(store, &new, &top.volume);
+	} while (result == STORE_VBUSY);
+	ck_assert_int_eq(result, 0);
+	fixture_pruned();
+	store_stats(store, &stats);
+	ck_assert_uint_lt(stats.memory, 1u << 20);
+	ck_assert_int_eq(try_status(&admin, &file), STORE_VNOVNODE);
+	ck_assert_int_eq(try_status(&admin, &top), 0);
+	ck_assert_uint_eq(status.links, 2);
+}
+END_TEST
+
+/* -- the parts of a check see different versions of the store -- */
+
+static atomic_bool enough;
+
+static void change_everything(unsigned i)
+{
+	static uint8_t bytes[LARGE];
+	struct store_new_volume new = {.name = "short-lived"};
+	struct store_fid top = {0, 1, 1}, dir, file, other;
+	uint32_t clone;
+
+	ck_assert_int_eq(store_volume_create(store, &new, &top.volume), 0);
+	dir = make(&top, "d", STORE_DIR);
+	file = make(&dir, "f", STORE_FILE);
+	other = make(&root, "f", STORE_FILE);
+	for (int k = 0; k < 3; k++) {
+		ck_assert_int_eq(try_write(&admin, &file, 0, bytes, LARGE, 0), 0);
+		ck_assert_int_eq(try_write(&admin, &other, 0, bytes, 100, 0), 0);
+		ck_assert_int_eq(store_volume_clone(store, k & 1 ? volume : top.volume,
+						    i & 1 ? STORE_RO : STORE_BACKUP, &clone),
+				 0);
+		ck_assert_int_eq(try_set(&admin, &other, STORE_SET_MODE, 0600), 0);
+	}
+	ck_assert_int_eq(try_rename(&admin, &root, "f", &root, "g"), 0);
+	ck_assert_int_eq(try_remove(&admin, &root, "g", STORE_FILE), 0);
+	ck_assert_int_eq(try_remove(&admin, &dir, "f", STORE_FILE), 0);
+	ck_assert_int_eq(store_volume_remove(store, clone), 0);
+	ck_assert_int_eq(store_volume_remove(store, top.volume), 0);
+}
+
+static void *change_until_enough(void *arg)
+{
+	for (unsigned i = 0; !enough; i++)
+		change_everything(i);
+	return arg;
+}
+
+START_TEST(check_beside_changes)
+{
+	pthread_t thread;
+	char name[8];
+
+	fixture_open(STORE_LAZY);
+	for (int i = 0; i < 20; i++) {
+		struct store_new_volume new = {.name = name};
+		struct store_fid top = {0, 1, 1};
+
+		snprintf(name, sizeof(name), "v%d", i);
+		ck_assert_int_eq(store_volume_create(store, &new, &top.volume), 0);
+		make(&top, "f", STORE_FILE);
+	}
+	ck_assert_int_eq(pthread_create(&thread, NULL, change_until_enough, NULL), 0);
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(fixture_check(), 0);
+	enough = true;
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 /* -- a deep tree is not walked in the transaction -- */
 
 #define DEPTH 400
@@ -676,10 +852,11 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {cold_directories, no_room_in_cache, cold_and_submitted,
-				      promised_disk,	promised_quota,	  rival_writers,
-				      slow_reader,	ordered_volumes,  many_objects,
-				      deep_rename,	crossed_renames,  merge_beside_removal};
+	const TTest *const tests[] = {
+		cold_directories,  no_room_in_cache, cold_and_submitted,  promised_disk,
+		promised_quota,	   rival_writers,    slow_reader,	  ordered_volumes,
+		many_objects,	   deep_rename,	     crossed_renames,	  merge_beside_removal,
+		large_directories, many_clones,	     cached_volume_again, check_beside_changes};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;

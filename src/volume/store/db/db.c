@@ -12,10 +12,11 @@
 #include "common/bytes.h"
 #include "volume/store/disk/vfs.h"
 
-/* Stores that were made before it was needed lack it. */
-#define DOOMED                                                                    \
+/* Stores that were made before these were needed lack them. */
+#define ADDED                                                                     \
 	"CREATE TABLE IF NOT EXISTS doomed(id INTEGER PRIMARY KEY AUTOINCREMENT," \
-	" objects BLOB NOT NULL);"
+	" objects BLOB NOT NULL);"                                                \
+	"CREATE INDEX IF NOT EXISTS prune_group ON prune(grp);"
 
 static const char *const schema =
 	"PRAGMA page_size=4096;"
@@ -34,7 +35,7 @@ static const char *const schema =
 	" dead INTEGER NOT NULL);"
 	"CREATE INDEX object_dead ON object(id) WHERE dead;"
 	"CREATE TABLE prune(id INTEGER PRIMARY KEY AUTOINCREMENT, grp INTEGER, epoch INTEGER,"
-	" done_epoch INTEGER, done_vnode INTEGER);" DOOMED "COMMIT;";
+	" done_epoch INTEGER, done_vnode INTEGER);" ADDED "COMMIT;";
 
 static const char *const text[STATEMENTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -74,6 +75,8 @@ static const char *const text[STATEMENTS] = {
 		"INSERT INTO page(grp, vnode, page, epoch, data) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[PAGE_UPDATE] = "UPDATE page SET data=?2 WHERE id=?1",
 	[PAGE_DELETE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3",
+	[PAGE_DELETE_SOME] = "DELETE FROM page WHERE id IN (SELECT id FROM page"
+			     " WHERE grp=?1 AND vnode=?2 AND epoch>?3 LIMIT ?4)",
 	[PAGE_PRUNE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3 AND epoch<=?4"
 		       " AND (?5=0 OR page>=?6 OR"
 		       " EXISTS(SELECT 1 FROM page AS next WHERE next.grp=?1"
@@ -93,11 +96,13 @@ static const char *const text[STATEMENTS] = {
 	[OBJECT_DEAD] = "SELECT id, grp, vnode, uniq, dead FROM object WHERE dead",
 	[PRUNE_FIRST] =
 		"SELECT id, grp, epoch, done_epoch, done_vnode FROM prune ORDER BY id LIMIT 1",
+	[PRUNE_FIRST_OF] = "SELECT id, grp, epoch, done_epoch, done_vnode FROM prune"
+			   " WHERE grp=?1 ORDER BY id LIMIT 1",
 	[PRUNE_INSERT] = "INSERT INTO prune(grp, epoch, done_epoch, done_vnode)"
 			 " VALUES(?1, ?2, ?3, ?4)",
 	[PRUNE_UPDATE] = "UPDATE prune SET done_epoch=?2, done_vnode=?3 WHERE id=?1",
 	[PRUNE_DELETE] = "DELETE FROM prune WHERE id=?1",
-	[PRUNE_COUNT] = "SELECT count(*) FROM prune",
+	[PRUNE_COUNT] = "SELECT count(*) FROM prune WHERE grp=?1",
 	[DOOMED_PUT] = "INSERT INTO doomed(objects) VALUES(?1)",
 	[DOOMED_FIRST] = "SELECT id, objects FROM doomed ORDER BY id LIMIT 1",
 	[DOOMED_DELETE] = "DELETE FROM doomed WHERE id=?1",
@@ -217,7 +222,7 @@ void db_close(struct db *db)
 int db_complete(struct db *db)
 {
 	assert(db->begun);
-	return run_sql_text(db, DOOMED);
+	return run_sql_text(db, ADDED);
 }
 
 static void reserve_page_ends(struct db *db)

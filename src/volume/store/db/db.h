@@ -116,6 +116,9 @@ int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, uns
 		const uint8_t bytes[STORE_PAGE]);
 /* Delete the pages with epochs above key->epoch. */
 int db_pages_delete(struct db *db, const struct vnode_key *key);
+/* `most` of them at most; *count: how many. */
+int db_pages_delete_some(struct db *db, const struct vnode_key *key, unsigned most,
+			 unsigned *count);
 /*
  * Delete pages with epochs in (from, to] that a row with an epoch up to `next` hides from all newer
  * views, and those from page number `count` on; next = 0: all of them.
@@ -161,10 +164,11 @@ struct db_prune {
 	uint32_t epoch; /* of the clone that is gone; 0: the whole group */
 	struct db_change done;
 };
-int db_prune_first(struct db *db, struct db_prune *prune); /* -ENOENT */
+/* The first one, of all or of a group; group 0: of all. -ENOENT. */
+int db_prune_first(struct db *db, uint32_t group, struct db_prune *prune);
 int db_prune_put(struct db *db, const struct db_prune *prune);
 int db_prune_delete(struct db *db, uint64_t id);
-int db_prune_count(struct db *db, uint64_t *count);
+int db_prune_count(struct db *db, uint32_t group, uint64_t *count); /* of a group */
 /* Whether a whole group waits to be removed. */
 int db_prune_has(struct db *db, uint32_t group, bool *has);
 

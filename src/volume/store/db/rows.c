@@ -481,6 +481,21 @@ int db_pages_delete(struct db *db, const struct vnode_key *key)
 	return result ? result : db_run(db, statement);
 }
 
+int db_pages_delete_some(struct db *db, const struct vnode_key *key, unsigned most, unsigned *count)
+{
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_DELETE_SOME, key, &result);
+
+	*count = 0;
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 4, most);
+	result = db_run(db, statement);
+	if (!result)
+		*count = (unsigned)sqlite3_changes(db->sql);
+	return result;
+}
+
 int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct db_hidden *hidden)
 {
 	struct vnode_key key = {.group = group, .vnode = vnode, .epoch = hidden->from};
@@ -669,10 +684,11 @@ int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg)
 
 /* -- prunes -- */
 
-int db_prune_first(struct db *db, struct db_prune *prune)
+int db_prune_first(struct db *db, uint32_t group, struct db_prune *prune)
 {
 	int result;
-	sqlite3_stmt *statement = db_statement(db, PRUNE_FIRST, &result);
+	sqlite3_stmt *statement = group ? bind_row_id(db, PRUNE_FIRST_OF, group, &result)
+					: db_statement(db, PRUNE_FIRST, &result);
 
 	if (result)
 		return result;
@@ -726,10 +742,10 @@ static int read_count_row(struct db *db, sqlite3_stmt *statement, uint64_t *coun
 	return result;
 }
 
-int db_prune_count(struct db *db, uint64_t *count)
+int db_prune_count(struct db *db, uint32_t group, uint64_t *count)
 {
 	int result;
-	sqlite3_stmt *statement = db_statement(db, PRUNE_COUNT, &result);
+	sqlite3_stmt *statement = bind_row_id(db, PRUNE_COUNT, group, &result);
 
 	return result ? result : read_count_row(db, statement, count);
 }

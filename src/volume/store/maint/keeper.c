@@ -556,7 +556,7 @@ static void run_prune_burst(struct keeper *keeper)
 	woken = keeper->woken;
 	pthread_mutex_unlock(&keeper->lock);
 	for (unsigned i = 0; i < PRUNE_BURST && more && !result; i++)
-		result = prune_step(keeper->core, &more);
+		result = prune_step(keeper->core, 0, &more);
 	if (more && !result)
 		return;
 	pthread_mutex_lock(&keeper->lock);

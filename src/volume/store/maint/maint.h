@@ -30,8 +30,17 @@ void keeper_full(void *keeper);
 void keeper_wake(struct keeper *keeper);
 void keeper_counts(struct keeper *keeper, uint64_t *flushes, uint64_t *pruning);
 
-/* Remove rows that only removed clones showed, or those of removed volumes: one small transaction. *more: there is more to do. */
-int prune_step(struct core *core, bool *more);
+/*
+ * Remove rows that only removed clones showed, or those of removed volumes: one small transaction. *more: there is more to do.
+ * `group`: of this group only; 0: what comes first.
+ */
+int prune_step(struct core *core, uint32_t group, bool *more);
+/*
+ * A vnode may have a row for each clone that waits to be pruned, and an operation looks at all of them. So the caller who makes
+ * a clone prunes until fewer than PRUNE_MOST of the group wait.
+ */
+#define PRUNE_MOST 16
+int prune_until_few(struct core *core, uint32_t group);
 
 /*
  * -- bytes of objects that a flush lost: the database has a record of them, so that they are an error also after a restart. It

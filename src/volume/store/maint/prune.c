@@ -10,15 +10,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define STEP	     200  /* rows in a transaction */
-#define EXTENTS_STEP 4096 /* extents of these, after which no further row is begun */
+#define STEP 200 /* rows in a transaction */
+#define COST_STEP \
+	1024 /* rows that are looked at, extents, and pages of directories, after which no further row is begun */
 
 struct prune_op {
 	struct txn_op txn;
 	struct core *core;
+	uint32_t group; /* whose clones are to be pruned; 0: what comes first */
 	bool more;
-	uint64_t extents; /* of the rows so far */
+	uint32_t gone; /* the group that has no row any more; 0: none */
+	uint64_t cost; /* so far */
 };
+
+/* What it may cost to remove a row, beside the row. */
+static uint64_t estimate_row_cost(const struct version *version)
+{
+	uint64_t pages = version->v.kind == STORE_DIR ? version->v.length / STORE_PAGE : 0;
+
+	return 1 + version->content.count + pages;
+}
 
 /* -- a clone -- */
 
@@ -113,21 +124,25 @@ static uint32_t find_kept_epoch(const struct rows *rows, unsigned at, const stru
 	return at + 1 < rows->count ? rows->version[at + 1]->epoch : 0;
 }
 
+/* *left: some rows were left to the next step. */
 static int prune_vnode(struct prune_op *op, struct work *work, struct db *db,
 		       const struct db_prune *prune, const struct db_change *change,
-		       const struct around *around)
+		       const struct around *around, bool *left)
 {
 	struct vnode_key key = {.group = prune->group, .vnode = change->vnode};
 	struct rows rows = {.until = change->epoch};
 	unsigned damaged, i = 1;
 	int result = db_vnode_rows(db, key.group, key.vnode, &damaged, add_older_row, &rows);
 
-	for (unsigned k = 0; k < rows.count; k++)
-		op->extents += rows.version[k]->content.count;
+	op->cost += rows.count;
 	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
+		*left = i > 1 && op->cost >= COST_STEP;
+		if (*left)
+			break;
 		key.epoch = rows.version[i]->epoch;
 		result = remove_hidden_row(work, db, &key, rows.version[i], rows.version[0],
 					   find_kept_epoch(&rows, i, around));
+		op->cost += rows.count + estimate_row_cost(rows.version[i]);
 	}
 	/* A tombstone that hides nothing. */
 	if (!result && !damaged && i == rows.count && rows.count && !rows.version[0]->v.kind) {
@@ -144,6 +159,7 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 	struct db_change change[STEP];
 	struct around around;
 	unsigned count, done = 0;
+	bool left = false;
 	int result = find_clones_around(work, prune, &around);
 
 	/* The group is removed as a whole, or must not be touched. */
@@ -156,14 +172,19 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 	if (!result)
 		result = db_changes(db, prune->group, &prune->done, around.newer, change, STEP,
 				    &count);
-	while (!result && done < count && op->extents < EXTENTS_STEP)
-		result = prune_vnode(op, work, db, prune, &change[done++], &around);
+	while (!result && done < count && op->cost < COST_STEP) {
+		result = prune_vnode(op, work, db, prune, &change[done], &around, &left);
+		done += !left;
+	}
 	if (result)
 		return result;
 	op->more = true;
 	if (done == count && count < STEP)
 		return db_prune_delete(db, prune->id);
-	assert(done > 0);
+	/* Of a vnode that is left, at least one row is gone. */
+	assert(done > 0 || left);
+	if (!done)
+		return 0;
 	prune->done = change[done - 1];
 	return db_prune_put(db, prune);
 }
@@ -174,40 +195,56 @@ struct removal {
 	struct work *work;
 	struct db *db;
 	struct vnode_key key[STEP];
-	bool paged[STEP]; /* the vnode may have pages */
+	bool paged[STEP]; /* the vnode may have a list of extents in rows */
 	unsigned count;
-	uint64_t extents;
+	uint64_t cost;
 	bool full; /* the rest is for the next step */
 };
+
+/* The pages of a directory go before its row, as many as one step may remove. */
+static int delete_some_pages(struct removal *removal, const struct vnode_key *key)
+{
+	struct vnode_key all = {.group = key->group, .vnode = key->vnode};
+	unsigned count;
+	int result = db_pages_delete_some(removal->db, &all, (unsigned)(COST_STEP - removal->cost),
+					  &count);
+
+	assert(removal->cost < COST_STEP);
+	removal->cost += count;
+	removal->full = removal->cost >= COST_STEP;
+	return result;
+}
 
 static int note_removed_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct removal *removal = arg;
 
+	int result = 0;
+
 	assert(removal->count <= STEP);
-	removal->full = removal->count == STEP || removal->extents >= EXTENTS_STEP;
-	if (removal->full)
-		return 1;
-	removal->extents += version ? version->content.count : 0;
+	removal->full = removal->count == STEP || removal->cost >= COST_STEP;
+	if (!removal->full && key->vnode & 1)
+		result = delete_some_pages(removal, key);
+	if (result || removal->full)
+		return result ? result : 1;
+	removal->cost += 1 + (version ? version->content.count : 0);
 	/* The first one may be a vnode with which the step before has begun. */
 	removal->paged[removal->count] =
-		key->vnode & 1 || !version || version->parts.count || !removal->count;
+		!(key->vnode & 1) && (!version || version->parts.count || !removal->count);
 	removal->key[removal->count++] = *key;
 	return version ? work_release(removal->work, key, version, NULL, false) : 0;
 }
 
-/*
- * Delete the pages of a vnode whose row number `at` is gone. Rows that are left need theirs.
- */
-static int delete_vnode_pages(struct removal *removal, const struct vnode_key *vnode, unsigned at)
+/* Delete the rows of the list of a file whose row number `at` is gone. Rows that are left need theirs. */
+static int delete_removed_list(struct removal *removal, const struct vnode_key *vnode, unsigned at)
 {
 	struct vnode_key newest = {vnode->group, vnode->vnode, UINT32_MAX};
 	bool last = vnode->vnode == removal->key[removal->count - 1].vnode;
 	struct version *left = NULL;
 	int result;
 
-	assert(at < removal->count);
-	if (vnode->vnode & 1 || !removal->full || !last)
+	assert(at < removal->count && !(vnode->vnode & 1));
+	if (!removal->full || !last)
 		return db_pages_delete(removal->db, vnode);
 	if (at != removal->count - 1)
 		return 0;
@@ -237,12 +274,12 @@ static int prune_group(struct prune_op *op, struct work *work, struct db *db,
 
 		result = db_vnode_delete(db, &removal->key[i]);
 		if (!result && removal->paged[i])
-			result = delete_vnode_pages(removal, &all, i);
+			result = delete_removed_list(removal, &all, i);
 	}
 	op->more = true;
 	if (!result && !removal->full) {
 		result = db_prune_delete(db, prune->id);
-		cache_drop(op->core->cache, prune->group);
+		op->gone = prune->group;
 	}
 	free(removal);
 	return result;
@@ -271,13 +308,14 @@ static int apply_prune(struct txn_op *txn, struct work *work)
 	int result = work_db(work, &db);
 
 	op->more = false;
-	op->extents = 0;
+	op->gone = 0;
+	op->cost = 0;
 	if (!result)
-		result = prune_doomed(op, work, db);
+		result = op->group ? -ENOENT : prune_doomed(op, work, db);
 	if (!result)
 		return 0;
 	if (result == -ENOENT)
-		result = db_prune_first(db, &prune);
+		result = db_prune_first(db, op->group, &prune);
 	if (result) {
 		work->broken |= result != -ENOENT;
 		return result == -ENOENT ? 0 : result;
@@ -290,11 +328,34 @@ static int apply_prune(struct txn_op *txn, struct work *work)
 	return result;
 }
 
-int prune_step(struct core *core, bool *more)
+int prune_step(struct core *core, uint32_t group, bool *more)
 {
-	struct prune_op op = {.txn = {.apply = apply_prune, .alone = true}, .core = core};
+	struct prune_op op = {
+		.txn = {.apply = apply_prune, .alone = true}, .core = core, .group = group};
 	int result = txn_run(core->txn, &op.txn);
 
 	*more = !result && op.more;
+	/* Not in the commit: the cache may be large. */
+	if (!result && op.gone)
+		cache_drop(core->cache, op.gone);
+	return result;
+}
+
+int prune_until_few(struct core *core, uint32_t group)
+{
+	uint64_t count = PRUNE_MOST;
+	bool more = true;
+	struct db *db;
+	int result = 0;
+
+	while (!result && more && count >= PRUNE_MOST) {
+		result = readers_get(core->readers, &db);
+		if (result)
+			return result;
+		result = db_prune_count(db, group, &count);
+		readers_put(core->readers, db);
+		if (!result && count >= PRUNE_MOST)
+			result = prune_step(core, group, &more);
+	}
 	return result;
 }

@@ -599,8 +599,10 @@ static int apply_clone(struct txn_op *txn, struct work *work)
 int store_volume_clone(struct store *store, uint32_t id, enum store_type type, uint32_t *clone)
 {
 	struct admin_op op = {.id = id, .type = type};
-	int result = type == STORE_RW ? -EINVAL : run_admin_op(store, &op, apply_clone);
+	int result = type == STORE_RW ? -EINVAL : prune_until_few(core_of(store), id);
 
+	if (!result)
+		result = run_admin_op(store, &op, apply_clone);
 	if (result)
 		return result;
 	*clone = op.id;
