@@ -115,6 +115,7 @@ struct admin_op {
 	const struct store_volume *values;
 	const char *name;
 	unsigned mask;
+	struct admin_used_id used;
 	bool (*permits)(void *arg, const struct store_acl *root);
 	void *arg;
 };
@@ -321,6 +322,18 @@ static int check_group_unused(struct db *db, uint32_t group)
 	return !result && count ? STORE_VBUSY : result;
 }
 
+/*
+ * The caller drops what the cache has of the removed volume, not the commit, since the cache may be large. No row of the group
+ * is left, so nothing comes back to the cache afterwards.
+ */
+static int check_cache_dropped(struct admin_used_id *used, uint32_t group, const struct past *past)
+{
+	if (past->unique <= FIRST_UNIQUE || (used->group == group && used->unique == past->unique))
+		return 0;
+	*used = (struct admin_used_id){group, past->unique};
+	return ADMIN_USED_ID;
+}
+
 static int make_root_directory(const struct admin_op *op, struct work *work, struct workvol *volume,
 			       uint64_t version)
 {
@@ -363,7 +376,7 @@ static int make_root_directory(const struct admin_op *op, struct work *work, str
 }
 
 int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
-		     uint64_t *root_version)
+		     struct admin_used_id *used, uint64_t *root_version)
 {
 	struct past past = {0};
 	struct db *db;
@@ -377,13 +390,13 @@ int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
 		result = check_group_unused(db, rec->group);
 	if (!result)
 		result = read_past_numbers(db, rec->id, &past);
+	if (!result)
+		result = check_cache_dropped(used, rec->group, &past);
 	rec->type = STORE_RW;
 	rec->epoch = 1;
 	rec->incarnation = work->base.incarnation;
 	rec->next_unique = (uint32_t)past.unique;
 	*root_version = past.version;
-	if (past.unique > FIRST_UNIQUE)
-		cache_drop(core->cache, rec->group);
 	if (!result)
 		result = work_volume_add(work, rec);
 	work->broken |= result != 0;
@@ -406,7 +419,7 @@ static int apply_volume_creation(struct txn_op *txn, struct work *work)
 	int result;
 
 	snprintf(rec.name, sizeof(rec.name), "%s", op->new->name);
-	result = admin_add_volume(work, op->core, &rec, &version);
+	result = admin_add_volume(work, op->core, &rec, &op->used, &version);
 	if (!result)
 		result = work_any_volume(work, rec.id, &volume);
 	if (!result)
@@ -424,7 +437,12 @@ int store_volume_create(struct store *store, const struct store_new_volume *new,
 
 	if (!afs_volume_name_has_room(new->name))
 		return -EINVAL;
-	result = run_admin_op(store, &op, apply_volume_creation);
+	for (;;) {
+		result = run_admin_op(store, &op, apply_volume_creation);
+		if (result != ADMIN_USED_ID)
+			break;
+		cache_drop(core_of(store)->cache, op.used.group);
+	}
 	if (!result)
 		*id = op.id;
 	return result;

@@ -22,12 +22,19 @@ struct work;
 struct workvol;
 /* In a transaction: a read-write volume whose contents are not being replaced. -EINVAL, STORE_VBUSY. */
 int admin_find_rw(struct work *work, uint32_t id, struct workvol **volume);
+/* A group that was removed, and that a new volume takes. */
+struct admin_used_id {
+	uint32_t group;
+	uint64_t unique; /* that the new one begins with, which tells one removal from the next */
+};
+/* A result of the transaction: the cache may have versions of the group. The caller drops them, and tries again. */
+#define ADMIN_USED_ID 1103
 /*
  * In a transaction of its own: add a volume with the id of the record, or a free one if that is 0. The ids for clones and
  * what counts are set; clients have not seen a root directory of it with this version or a higher one.
  */
 int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
-		     uint64_t *root_version);
+		     struct admin_used_id *used, uint64_t *root_version);
 /* Remove a volume that is being restored. */
 int admin_remove_hidden(struct store *store, uint32_t id);
 

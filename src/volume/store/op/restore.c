@@ -79,6 +79,7 @@ struct restore_op {
 	struct store_restore *restore;
 	const struct store_header *header;
 	const char *name;
+	struct admin_used_id used;
 	bool finish;
 };
 
@@ -212,8 +213,9 @@ static int apply_new_volume(struct txn_op *txn, struct work *work)
 	int result;
 
 	snprintf(rec.name, sizeof(rec.name), "%s", op->name);
-	result = admin_add_volume(work, op->restore->core, &rec, &version);
-	op->restore->old = rec;
+	result = admin_add_volume(work, op->restore->core, &rec, &op->used, &version);
+	if (!result)
+		op->restore->old = rec;
 	return result;
 }
 
@@ -246,8 +248,13 @@ int store_restore_begin(struct store *store, const char *name, uint32_t id,
 {
 	struct store_restore *restore = new_restore(store, id);
 	struct restore_op op = {.name = name};
-	int result = restore ? run_restore_op(restore, &op, apply_new_volume) : -ENOMEM;
+	int result = restore ? ADMIN_USED_ID : -ENOMEM;
 
+	while (result == ADMIN_USED_ID) {
+		result = run_restore_op(restore, &op, apply_new_volume);
+		if (result == ADMIN_USED_ID)
+			cache_drop(restore->core->cache, op.used.group);
+	}
 	if (result)
 		free(restore);
 	else

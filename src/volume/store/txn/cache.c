@@ -298,32 +298,69 @@ void cache_charge(struct cache *cache, const struct cache_key *key, const struct
 	pthread_mutex_unlock(&shard->lock);
 }
 
-static void drop_group_entries(struct shard *shard, uint32_t group)
+#define DROP_STEP 1024 /* entries that are looked at with the lock held */
+
+/* Readers are filling the entry: the version that they will bring is outdated. */
+static void empty_cache_entry(struct shard *shard, struct entry *entry)
 {
-	struct entry *entry = shard->list.newer, *newer;
+	assert(entry->fillers > 0);
+	version_unref(entry->version);
+	entry->version = NULL;
+	entry->generation++;
+	recount_entry_bytes(shard, entry);
+}
+
+/* Go on behind `at`, a place in the list. True: it has arrived at `end`. */
+static bool drop_some_entries(struct shard *shard, struct entry *at, struct entry *end,
+			      uint32_t group)
+{
+	struct entry *entry = at->newer, *newer;
 
 	assert(mutex_is_held(&shard->lock));
-	for (; entry != &shard->list; entry = newer) {
+	for (unsigned i = 0; entry != end && i < DROP_STEP; i++, entry = newer) {
 		newer = entry->newer;
 		if (entry->key.group != group)
 			continue;
-		if (!entry->fillers) {
+		if (entry->fillers)
+			empty_cache_entry(shard, entry);
+		else
 			remove_cache_entry(shard, entry);
-			continue;
-		}
-		/* Readers are filling the entry: the version that they will bring is outdated. */
-		version_unref(entry->version);
-		entry->version = NULL;
-		entry->generation++;
-		recount_entry_bytes(shard, entry);
 	}
+	unlink_cache_entry(at);
+	if (entry == end) {
+		unlink_cache_entry(end);
+		return true;
+	}
+	at->newer = entry;
+	at->older = entry->older;
+	at->older->newer = entry->older = at;
+	return false;
+}
+
+/*
+ * The shard may have very many entries. Two marks in its list tell where the next step begins and where it ends: entries that
+ * are used meanwhile move behind the second one, but those of the group are not used any more.
+ */
+static void drop_group_entries(struct shard *shard, uint32_t group)
+{
+	struct entry at = {.fillers = 1}, end = {.fillers = 1};
+	bool done;
+
+	pthread_mutex_lock(&shard->lock);
+	at.older = &shard->list;
+	at.newer = shard->list.newer;
+	at.newer->older = shard->list.newer = &at;
+	link_as_newest(shard, &end);
+	pthread_mutex_unlock(&shard->lock);
+	do {
+		pthread_mutex_lock(&shard->lock);
+		done = drop_some_entries(shard, &at, &end, group);
+		pthread_mutex_unlock(&shard->lock);
+	} while (!done);
 }
 
 void cache_drop(struct cache *cache, uint32_t group)
 {
-	for (unsigned i = 0; i < SHARDS; i++) {
-		pthread_mutex_lock(&cache->shard[i].lock);
+	for (unsigned i = 0; i < SHARDS; i++)
 		drop_group_entries(&cache->shard[i], group);
-		pthread_mutex_unlock(&cache->shard[i].lock);
-	}
 }
