@@ -16,7 +16,9 @@
 
 #define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
 #define RETRY_NS    (1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
-#define LOG_MOST    (64u << 20)			 /* commits wait until it is shorter */
+#define LOG_LONG    (64u << 20)	  /* commits become slower: they wait for the log, but not long */
+#define LOG_MOST    (1024u << 20) /* commits wait until it is shorter */
+#define PACE_NS	    (20 * (uint64_t)NS_PER_MS) /* that a commit waits at most, before that */
 #define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
 #define LOG_TIGHT   (256u << 10) /* the same while the disk is full */
 #define ROOM_KIB    1024	 /* that are free when it is no longer */
@@ -464,12 +466,19 @@ void keeper_admit(void *arg)
 {
 	struct keeper *keeper = arg;
 	bool tight = keeper->core->tight;
+	uint64_t bytes = store_vfs_log_size(keeper->core->vfs), until = UINT64_MAX;
 
-	if (!tight && store_vfs_log_size(keeper->core->vfs) < LOG_MOST)
+	if (!tight && bytes < LOG_LONG)
 		return;
+	/* A check, for example, may have kept the log from starting again, and it takes seconds to move all of it. */
+	if (!tight && bytes < LOG_MOST)
+		until = monotonic_ns() + PACE_NS * (bytes / LOG_LONG) / (LOG_MOST / LOG_LONG);
 	pthread_mutex_lock(&keeper->lock);
-	while (keeper->checkpointing)
-		pthread_cond_wait(&keeper->shorter, &keeper->lock);
+	while (keeper->checkpointing && monotonic_ns() < until)
+		if (until == UINT64_MAX)
+			pthread_cond_wait(&keeper->shorter, &keeper->lock);
+		else
+			monotonic_wait(&keeper->shorter, &keeper->lock, until);
 	pthread_mutex_unlock(&keeper->lock);
 	/* Not beside the thread, which would keep it from that. */
 	if (tight)
@@ -687,7 +696,7 @@ int keeper_create(struct core *core, struct keeper **out)
 	pthread_mutex_init(&keeper->lock, NULL);
 	monotonic_cond_init(&keeper->work);
 	pthread_cond_init(&keeper->flushed, NULL);
-	pthread_cond_init(&keeper->shorter, NULL);
+	monotonic_cond_init(&keeper->shorter);
 	result = db_open(&options, &keeper->db);
 	if (result) {
 		keeper_destroy(keeper);
