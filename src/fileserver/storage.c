@@ -216,8 +216,11 @@ int fsd_storage_compare_ids(struct store *store, struct prot *prot, char *messag
 			"the database of users and groups has given out ids up to %d and down to %d, but the store has some up to %d "
 			"and down to %d, which are not given out again; if it is new or an older copy, restore the latest backup, or look "
 			"at the ACLs (rxvol acl): rights may belong to others than before",
-			(int)strangers.max_user, (int)strangers.max_group, (int)strangers.user,
-			(int)strangers.group);
+			(int)strangers.max_user, (int)strangers.max_group,
+			(int)(strangers.user > strangers.max_user ? strangers.user
+								  : strangers.max_user),
+			(int)(strangers.group < strangers.max_group ? strangers.group
+								    : strangers.max_group));
 	else if (!rc && prot_made(prot) && has_volumes(store))
 		fsd_log(RXW_LOG_WARNING,
 			"%s was made, but the store has volumes: if there was one, restore a backup of it",

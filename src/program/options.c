@@ -1117,8 +1117,17 @@ const void *tools_find_command(const struct tools_program *program, const void *
 			command = NULL;
 	}
 	if (!command) {
-		tools_error("%s%s; see %s --help", word_count ? words[0] : "no command",
-			    word_count ? ": no such command" : "", program->name);
+		char near[NEAR_TEXT] = "";
+
+		at = table;
+		for (size_t i = 0; word_count && i < count; i++, at += size) {
+			command = (const struct tools_command *)(const void *)at;
+			if (names_resemble(words[0], command->name))
+				append_near_name(near, "", command->name);
+		}
+		tools_error("%s%s%s%s; see %s --help", word_count ? words[0] : "no command",
+			    word_count ? ": no such command" : "", near, *near ? "?" : "",
+			    program->name);
 		return NULL;
 	}
 	if (word_count - 1 >= command->least && word_count - 1 <= command->most)

@@ -243,7 +243,9 @@ static int find_or_make_file(struct prot *prot, char *message)
 			 "makes it",
 			 prot->path);
 	else
-		snprintf(message, PROT_MESSAGE_MAX, "%.250s: %s", prot->path, strerror(errno));
+		snprintf(message, PROT_MESSAGE_MAX, "%.250s: %s%s", prot->path, strerror(errno),
+			 errno == EACCES ? "; only root and the user to whom it belongs may use it"
+					 : "");
 	return PROT_ERROR;
 }
 

@@ -4,6 +4,7 @@
 sbin_PROGRAMS += src/rxvol/rxvol
 src_rxvol_rxvol_SOURCES = \
 	src/rxvol/main.c \
+	src/rxvol/owner.c \
 	src/rxvol/places.c \
 	src/rxvol/request.c \
 	src/rxvol/rescue.c \

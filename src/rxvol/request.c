@@ -268,7 +268,8 @@ static const struct command {
 	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
 } commands[] = {
 	{{"init", 0, 0, ""}, request_without_arguments},
-	{{"create", 1, 1, "NAME"}, request_create},
+	{{"create", 1, 1, "NAME [--acl 'NAME RIGHTS...'] [--quota SIZE] [--id N] [--owner NAME|N]"},
+	 request_create},
 	{{"list", 0, 0, ""}, request_without_arguments},
 	{{"examine", 1, 1, "VOLUME"}, request_volume},
 	{{"remove", 1, 1, "VOLUME"}, request_volume},

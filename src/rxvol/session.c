@@ -261,7 +261,9 @@ static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 		open(rxvol->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 	if (rxvol->directory < 0) {
 		tools_error("%s: %s%s", rxvol->local, strerror(errno),
-			    errno == ENOENT || errno == ENOTDIR ? "; give a directory" : "");
+			    errno == ENOENT || errno == ENOTDIR ? "; give a directory"
+			    : errno == EACCES && geteuid()	? "; root can read it"
+								: "");
 		return -1;
 	}
 	if (made && !geteuid() && store->st_uid &&
@@ -355,7 +357,8 @@ static int prepare_session(struct rxvol *rxvol)
 {
 	struct stat st = {0};
 
-	if (find_store_owner(rxvol, &st) || (rxvol->local && open_local_directory(rxvol, &st)) ||
+	if (find_store_owner(rxvol, &st) || rxvol_check_owner(rxvol->store, st.st_uid) ||
+	    (rxvol->local && open_local_directory(rxvol, &st)) ||
 	    (rxvol->stream && open_stream(rxvol)))
 		return -1;
 	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && leave_reader(rxvol))
@@ -405,9 +408,26 @@ static int make_store(struct rxvol *rxvol)
 	return 0;
 }
 
+static bool has_format_file(const char *store)
+{
+	int directory = open(store, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool has = directory >= 0 && faccessat(directory, "FORMAT", F_OK, AT_EACCESS) == 0;
+
+	if (directory >= 0)
+		close(directory);
+	return has;
+}
+
 int rxvol_init(struct rxvol *rxvol)
 {
-	if (prepare_session(rxvol) || make_store(rxvol))
+	if (prepare_session(rxvol))
+		return TOOLS_EXIT_FAILURE;
+	if (has_format_file(rxvol->store)) {
+		tools_error("%s: has a store already; \"rxvol list\" shows its volumes",
+			    rxvol->store);
+		return TOOLS_EXIT_FAILURE;
+	}
+	if (make_store(rxvol))
 		return TOOLS_EXIT_FAILURE;
 	if (rxvol->json)
 		return tools_json_print(json_pack("{s:s}", "store", rxvol->store)) ? 1 : 0;

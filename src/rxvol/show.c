@@ -122,6 +122,22 @@ static void show_quota(const struct rxvol *rxvol)
 	       format_kib(used, tools_count_of(volume, "used_kib")), format_quota(quota, volume));
 }
 
+/* A change is silent, unless it stops all writers. */
+static void show_new_quota(const struct rxvol *rxvol)
+{
+	const json_t *volume = volume_of_result(rxvol);
+	unsigned long long quota = tools_count_of(volume, "quota_kib");
+	char used[32], text[32];
+
+	if (quota && quota < tools_count_of(volume, "used_kib"))
+		tools_error(
+			"%s: %s are used, more than the new quota of %s: nothing can be stored until "
+			"files are removed",
+			tools_text_of(volume, "name"),
+			format_kib(used, tools_count_of(volume, "used_kib")),
+			format_quota(text, volume));
+}
+
 static void show_entries(const json_t *list, const char *label)
 {
 	const json_t *entry;
@@ -230,8 +246,8 @@ static void show_text(const struct rxvol *rxvol)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].command, rxvol->command))
 			show = commands[i].show;
-	if (!strcmp(rxvol->command, "quota") && !json_object_get(rxvol->request, "quota"))
-		show = show_quota;
+	if (!strcmp(rxvol->command, "quota"))
+		show = json_object_get(rxvol->request, "quota") ? show_new_quota : show_quota;
 	show(rxvol);
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <jansson.h>
 
@@ -60,6 +61,8 @@ int rxvol_rescue(struct rxvol *rxvol);
 int rxvol_convert(struct rxvol *rxvol);
 /* show.c: the result on stdout; the exit status. */
 int rxvol_show(struct rxvol *rxvol);
+/* owner.c: whether the directory of the owner has only files of the same, and this user may use them: 0, or -1 after a message. */
+int rxvol_check_owner(const char *store, uid_t owner);
 /* places.c: objects and mount points. A FID is VOLUME.VNODE[.UNIQUE], three numbers. */
 bool rxvol_parse_fid(const char *text, uint64_t numbers[3]);
 void rxvol_show_which(const struct rxvol *rxvol);

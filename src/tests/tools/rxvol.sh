@@ -197,6 +197,9 @@ everything() {
 	vol acl "$v" -n system:authuser none
 
 	vol quota "$v" && says "$v: 2.0 KiB used, quota 100.0 MiB"
+	"$rxvol" -S "$store" quota "$v" 1K > "$work/out" 2> "$work/err" || fail "$how: a low quota ended with $?"
+	grep -q "^rxvol: $v: 2.0 KiB are used, more than the new quota of 1.0 KiB: nothing can be stored" "$work/err" ||
+		fail "$how: a low quota: $(cat "$work/err")"
 	vol quota "$v:" 1G && says ''
 	vol quota "$v" && says "$v: 2.0 KiB used, quota 1.0 GiB"
 	vol quota "$v" none
@@ -324,7 +327,8 @@ bad_input() {
 	no 2 'only a volume can be given' examine taken:path
 	no 2 'the name of a volume is missing' examine :path
 	no 2 'usage: rxvol -S DIR rename VOLUME NEWNAME' rename taken
-	no 2 'mend: no such command' mend
+	no 2 'mend: no such command; see' mend
+	no 2 'examin: no such command: did you mean examine?; see' examin taken
 	no 2 '--rw is an option of mount' list --rw
 	no 2 'message: at most 127 bytes' offline taken --message "$(head -c 128 /dev/zero | tr '\0' x)"
 	no 2 'longer than 4095 bytes' acl "taken:$(head -c 30000 /dev/zero | tr '\0' x)"
@@ -339,12 +343,22 @@ refused 2 'no command' "$rxvol" -S "$store"
 no 1 'store' list
 [ ! -e "$store" ] || fail 'list has made a store'
 vol init && says "made the store $store"
-no 1 "$store" init
+no 1 "$store: has a store already" init
 "$rxvol" -S "$work/elsewhere" create first > "$work/out" 2>&1 || fail "create without a store: $(cat "$work/out")"
 says "made the store $work/elsewhere
 volume first has the id 536870912"
 everything one 1
 bad_input
+
+# Somebody else's files, also in part.
+if [ "$(id -u)" -eq 0 ] && chown 4711 "$store/meta/db" 2> "$work/err"; then
+	no 1 "$store belongs to root, but $store/meta/db to user 4711: all of it must belong to the user" list
+	chown 0 "$store/meta/db"
+	if chmod 711 "$work" && setpriv --reuid=4711 --regid=4711 --clear-groups test -x "$rxvol" 2> "$work/err"; then
+		refused 1 "$store belongs to root: give the command as that user, or as root" \
+			setpriv --reuid=4711 --regid=4711 --clear-groups "$rxvol" -S "$store" list
+	fi
+fi
 
 # Names of users come from the store's database.
 # The users may be there before the volumes.

@@ -94,7 +94,7 @@ static int lock_store(const struct store_options *options, struct store_layer *l
 	if (result == -EBUSY)
 		return format_failure(
 			message, result,
-			"%s: another process uses this store; stop it first, or ask it",
+			"%s: another process has this store open, such as rxfsd or rxvol: stop it first",
 			get_store_name(options));
 	if (result)
 		return format_failure(message, result, "%s: the file lock cannot be locked: %s%s",

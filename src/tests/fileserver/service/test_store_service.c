@@ -873,13 +873,34 @@ START_TEST(volume_changed)
 }
 END_TEST
 
+/* What GetVolumeStatus tells of the volume: its message. */
+static void expect_offline_message(int32_t online, const char *expected)
+{
+	char *name = NULL, *message = NULL, *motd = NULL;
+	AFSFetchVolumeStatus status;
+
+	ck_assert_int_eq(
+		RXAFS_GetVolumeStatus(a->fs, (int32_t)shop.volume, &status, &name, &message, &motd),
+		0);
+	ck_assert_int_eq(status.Online, online);
+	ck_assert_int_eq(status.InService, online);
+	ck_assert_str_eq(message, expected);
+	free(name);
+	free(message);
+	free(motd);
+}
+
 START_TEST(offline_volumes)
 {
 	setup();
+	expect_offline_message(1, "");
 	ck_assert_int_eq(store_volume_offline(shop.store, shop.volume, "moved"), 0);
 	ck_assert_int_eq(status_of(a, &root), AFS_VOFFLINE);
 	ck_assert_int_eq(create(a, "x"), AFS_VOFFLINE);
+	/* The reason is for those who may not use the volume now. */
+	expect_offline_message(0, "moved");
 	ck_assert_int_eq(store_volume_online(shop.store, shop.volume, NULL, NULL), 0);
+	expect_offline_message(1, "");
 	ck_assert_int_eq(status_of(a, &root), 0);
 	teardown();
 }

@@ -101,7 +101,7 @@ programs_of_writes() { echo afscp cell_ours; }
 tests_of_store() {
 	echo store-calls-uae store-calls-plain store-differences store-check store-afsio-read store-afsio-write \
 		store-afsio-append store-afsio-fid store-mounts store-afsio-refused store-vos-listvldb \
-		store-vos-examine store-vos-listvol store-vos-server store-xstat store-afsmonitor store-scout \
+		store-vos-examine store-vos-listvol store-offline store-vos-server store-xstat store-afsmonitor store-scout \
 		store-cmdebug store-pts store-rxdebug store-end
 }
 programs_of_store() { echo rxfsd rxpt rxvol afscp cell_ours; }

@@ -368,6 +368,26 @@ test_store_vos_listvol() {
 	our "$rxvol" -S store online private || fail "$(cat made.txt)"
 }
 
+# ask_volume NAME: what GetVolumeStatus tells, by OpenAFS's stubs. The client wants a promise on another volume first.
+ask_volume() {
+	echo 'anyone volume asked' | limited 20 store_calls "$address" $key 5 $realm uae first="$(our_id root.cell)" \
+		asked="$(our_id "$1")" > out.txt 2> err.txt || fail "store_calls ended with $?: $(head -n 1 err.txt)"
+}
+
+# The reason for which a volume is off-line reaches users.
+test_store_offline() {
+	our "$rxvol" -S store offline docs --message 'back at noon' || fail "$(cat made.txt)"
+	ask_volume docs
+	want_line out.txt 'offline "back at noon"'
+	! limited 20 "$(need afscp)" -s "$address" --retry 0 ls docs: > out.txt 2> err.txt || fail 'afscp reads a volume that is off-line'
+	want_line err.txt 'off-line.*"back at noon"'
+	tool vos examine docs -noauth -cell "$cell_name"
+	want_line out.txt 'Off-line|Could not attach'
+	our "$rxvol" -S store online docs || fail "$(cat made.txt)"
+	ask_volume docs
+	want_line out.txt 'offline ""'
+}
+
 test_store_vos_server() {
 	tool vos status "$address" -noauth -cell "$cell_name"
 	want_line out.txt '^No active transactions on'
