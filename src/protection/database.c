@@ -53,6 +53,8 @@ static const char *find_obstacle(const char *path, char *text, size_t size)
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		snprintf(text, size, "%.250s%s", path, suffixes[i]);
+		if (access(text, W_OK) < 0 && errno == EROFS)
+			return "the disk, which is mounted read-only";
 		if (access(text, W_OK) < 0 && errno != ENOENT)
 			return text;
 	}

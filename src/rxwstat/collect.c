@@ -150,6 +150,52 @@ static void list_peers(struct asker *a, struct stat_view *v, uint64_t most)
 	}
 }
 
+static uint64_t peer_bytes(const struct rxw_debug_peer *p)
+{
+	return p->bytes_sent + p->bytes_received;
+}
+
+/* What a peer has moved since `before`, or NULL: at all. */
+static uint64_t new_peer_bytes(const struct rxw_debug_peer *p, const struct stat_view *before)
+{
+	for (size_t i = 0; before && i < before->peer_count; i++) {
+		const struct rxw_debug_peer *old = &before->peers[i];
+
+		if (!memcmp(old->host, p->host, sizeof(p->host)) && old->port == p->port)
+			return peer_bytes(p) - peer_bytes(old);
+	}
+	return peer_bytes(p);
+}
+
+/* A peer, and what it has moved. */
+struct ordered_peer {
+	struct rxw_debug_peer peer;
+	uint64_t bytes;
+};
+
+static int compare_peers(const void *a, const void *b)
+{
+	const struct ordered_peer *x = a, *y = b;
+	uint64_t all = peer_bytes(&x->peer), other = peer_bytes(&y->peer);
+
+	return x->bytes != y->bytes ? (x->bytes < y->bytes) - (x->bytes > y->bytes)
+				    : (all < other) - (all > other);
+}
+
+void stat_order_peers(struct stat_view *v, const struct stat_view *before)
+{
+	struct ordered_peer *list = v->peer_count ? calloc(v->peer_count, sizeof(*list)) : NULL;
+
+	if (!list)
+		return;
+	for (size_t i = 0; i < v->peer_count; i++)
+		list[i] = (struct ordered_peer){v->peers[i], new_peer_bytes(&v->peers[i], before)};
+	qsort(list, v->peer_count, sizeof(*list), compare_peers);
+	for (size_t i = 0; i < v->peer_count; i++)
+		v->peers[i] = list[i].peer;
+	free(list);
+}
+
 static void ask_version(struct asker *a, struct stat_view *v)
 {
 	uint8_t packet[ROOM], *body, nothing = 0;
@@ -211,6 +257,7 @@ static bool stat_ask(struct stat_view *v, uint64_t timeout_ms, uint64_t most, bo
 		v->have_rx = n && rxw_debug_rxstats_get(body, n, &v->rx);
 		list_conns(&a, v, most, all);
 		list_peers(&a, v, most);
+		stat_order_peers(v, NULL);
 	}
 	close(a.fd);
 	return v->answered || *v->version;

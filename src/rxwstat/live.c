@@ -225,6 +225,8 @@ int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t r
 			l.before_count = l.now_count;
 			l.now = views;
 			l.now_count = count;
+			for (size_t i = 0; i < count; i++)
+				stat_order_peers(&views[i], view_before(&l, &views[i]));
 			*trouble = 0;
 		}
 		show_all(&l, trouble);

@@ -81,7 +81,9 @@ char *stat_fetch(const char *path, const char *page, uint64_t timeout_ms, char *
 	if (fd >= 0 && send(fd, request, (size_t)length, MSG_NOSIGNAL) > 0)
 		text = read_answer(fd, timeout_ms);
 	if (!text)
-		snprintf(message, size, "%s: %s", path, strerror(errno));
+		snprintf(message, size, "%s: %s%s", path, strerror(errno),
+			 errno == EACCES ? "; only the user and the group of the server may use it"
+					 : "");
 	if (fd >= 0)
 		close(fd);
 	if (!text)

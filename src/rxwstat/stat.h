@@ -49,6 +49,9 @@ struct stat_view {
 /* collect.c: whether anything answers at an address, after two tries at most. */
 bool stat_answers(const struct tools_address *address, uint64_t timeout_ms);
 
+/* The peers that have moved the most bytes since `before` come first; NULL: at all. */
+void stat_order_peers(struct stat_view *view, const struct stat_view *before);
+
 /*
  * scrape.c: read "/metrics" or "/calls" from a metrics socket, to be freed; NULL with a line in
  * message.

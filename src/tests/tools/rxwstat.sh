@@ -66,6 +66,13 @@ grep -q "peer=" "$work/perf.prom" && fail "the metrics name peers"
 kill "$client" && wait "$client" 2> /dev/null
 servers=${servers#* }
 
+# The peer that has moved the most bytes is the first one.
+sent=$("$rxwstat" "$fs" 2> "$work/err" | sed -n 's/^  peer .* again), \([0-9]*\) bytes, received \([0-9]*\) bytes$/\1 \2/p' |
+	awk '{ if (NR > 1 && $1 + $2 > last) bad = 1; last = $1 + $2 } END { print NR, bad + 0 }')
+case $sent in
+0\ * | *\ 1) fail "the peers of $fs are in no order: $sent" ;;
+esac
+
 # On a terminal, if script(1) provides one.
 "$rxwstat" --live "$fs" > "$work/out" 2> "$work/err" < /dev/null
 [ $? -ne 0 ] || fail "--live without a terminal succeeded"
