@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the slots of a run have in common: their latencies, the first failure, the end. */
+/* Results of all slots of a run: latencies, the first failure, the end. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdarg.h>

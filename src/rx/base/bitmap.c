@@ -96,7 +96,7 @@ void rxw_bitmap_clear_word(struct rxw_bitmap *b, uint32_t from, uint64_t bits)
 	change_word(b, from, bits, false);
 }
 
-/* What is looked for in word w, and in the words around it. */
+/* The bits of word w that a search looks for: those that are set, or those that are clear. */
 static uint64_t in_word(const struct rxw_bitmap *b, uint32_t w, bool set)
 {
 	return set ? b->words[w] : ~b->words[w];

@@ -526,7 +526,7 @@ static int64_t cost_of_buffer(uint32_t cap)
 	return cap == RXW_BUF_SIZE ? (int64_t)cap : (int64_t)cap + ALIGN;
 }
 
-/* Where full buffers come from; NULL: from the allocator, as all others do. */
+/* The source of full buffers; NULL: the allocator, as for all others. */
 static struct rxw_slots *slots_of(struct rxw_pool *pool, uint32_t cap)
 {
 	return pool->mapped && cap == RXW_BUF_SIZE ? &pool->slots : NULL;

@@ -69,7 +69,7 @@ enum phase {
 	SHRINK	/* few packets in flight, to see the round trip of the empty path */
 };
 
-/* How the flight grows in STARTUP. */
+/* The growth of the flight in STARTUP. */
 enum growth {
 	TRIPLE, /* at first */
 	DOUBLE, /* a round trip was longer */

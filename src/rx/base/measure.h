@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is counted and observed: durations of calls, static probes, and the names of causes of drops, locks and packet
- * types.
+ * Measurements: durations of calls, static probes, and the names of causes of drops, locks and packet types.
  */
 #ifndef RXW_BASE_MEASURE_H
 #define RXW_BASE_MEASURE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a path carries large packets, and marks of congestion: the search for the path MTU by padded PINGs, and black
+ * Probes of a path for large packets and marks of congestion: the search for the path MTU by padded PINGs, and black
  * hole detection (RFC 8899; rx-protocol 5.5); counts of marked packets, and their validation by the sender (RFC 9000,
  * 13.4.2; rx-wide-windows, rule 8).
  */
@@ -89,7 +89,7 @@ static inline bool rxw_ecn_marks(const struct rxw_ecn *e)
 void rxw_ecn_begin(struct rxw_ecn *e, enum rxw_ecn_state known);
 /* Test again: the path has changed. */
 void rxw_ecn_again(struct rxw_ecn *e);
-/* How many of `n` packets may be marked together. */
+/* The number of packets, of `n`, that may be marked together. */
 uint32_t rxw_ecn_most(const struct rxw_ecn *e, uint32_t n);
 /* `n` packets are sent, marked; `order` is that of the first. */
 void rxw_ecn_sent(struct rxw_ecn *e, uint32_t order, uint32_t n);

@@ -110,7 +110,7 @@ uint64_t rxw_rtt_probe_delay(const struct rxw_rtt *r, uint64_t peer_ack_delay)
  */
 #define ORDER_FORGET (1u << 30)
 
-/* How much later `a` is than `b`; <= 0 if it is not. Orders wrap around. */
+/* The distance of `a` behind `b`; <= 0 if it is not later. Orders wrap around. */
 static int32_t behind(uint32_t a, uint32_t b)
 {
 	return (int32_t)(b - a);

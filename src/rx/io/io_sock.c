@@ -31,7 +31,7 @@ static int find_setup_fault(const struct rxw_io_sock *s, enum rxw_io_fault_kind 
 }
 
 /*
- * What processor cpu[i] takes from a card reaches socket i. The queues of a card spread peers over processors, and a
+ * Packets that processor cpu[i] takes from a card reach socket i. The queues of a card spread peers over processors, and a
  * peer's packets stay on one. A packet from this host has its sender's processor, which changes.
  */
 static unsigned select_by_processor(struct sock_filter *code, unsigned sockets, const uint16_t *cpu)

@@ -106,7 +106,7 @@ static inline bool rxw_pcall_may_send(const struct rxw_pcall *p)
 }
 
 /*
- * What a channel remembers of a call that is over: enough to answer late packets, so that the
+ * The memory of a call that is over, in its channel: enough to answer late packets, so that the
  * storage of the call can be released. Its number is the channel's highest. Invariant: `state`
  * tells which members are valid.
  */

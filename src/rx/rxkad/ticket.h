@@ -68,7 +68,7 @@ bool rxw_der_put_time(struct rxw_der_out *o, unsigned n, int64_t seconds);
 /* A principal of two components and a realm, if every byte is quoted. */
 #define RXW_RXKAD_PRINCIPAL 1024u
 
-/* What a server accepts. */
+/* The rules by which a server opens tickets. */
 struct rxw_rxkad_opener {
 	rxw_keys *keys;		   /* or NULL */
 	rxw_rxkad_key_fn find_key; /* or NULL */

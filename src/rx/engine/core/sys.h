@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the engine asks of the system: clock, condition variables, threads, log lines. */
+/* Services of the system for the engine: clock, condition variables, threads, log lines. */
 #ifndef RXW_ENGINE_SYS_H
 #define RXW_ENGINE_SYS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an application observes of an endpoint: its trace, calls of stubs, and statistics of calls. */
+/* Observation of an endpoint by its application: a trace, calls of stubs, and statistics of calls. */
 #ifndef RXW_ENGINE_OBSERVE_H
 #define RXW_ENGINE_OBSERVE_H
 

@@ -642,7 +642,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	return -RXW_ETIMEDOUT;
 }
 
-/* What keeps an endpoint from being destroyed. */
+/* Objects that keep an endpoint from being destroyed. */
 struct open_objects {
 	unsigned connections; /* of a client, not released */
 	unsigned calls;	      /* of a client, not ended */

@@ -91,7 +91,7 @@ static struct rxw_connection *insert_new_connection(struct rxw_shard *t, struct 
 	return c;
 }
 
-/* What a service sets for its connections. */
+/* Settings of a service for its connections. */
 static void apply_settings(struct rxw_connection *c, const struct rxw_service *service)
 {
 	unsigned idle = atomic_load_explicit(&service->idle_ms, memory_order_relaxed);

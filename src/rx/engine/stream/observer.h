@@ -46,8 +46,8 @@ uint64_t rxw_connpool_hard_timeout(rxw_connpool *pool);
 /* A stub begins to serve the call; for the thread of its handler. */
 void rxw_call_note_served(rxw_call *call, uint64_t now);
 /*
- * What is written to a deferred call from now on is accepted even if the send queue is full: its
- * results are in memory already. For the thread that writes the call.
+ * The send queue accepts all further bytes of a deferred call, even if it is full: the results are
+ * in memory already. For the thread that writes the call.
  */
 void rxw_call_unlimit(rxw_call *call);
 /*

@@ -29,7 +29,7 @@ struct rxw_call_reader {
 	uint64_t bytes; /* read or lent */
 };
 
-/* What the writing thread does now. */
+/* The state of the writing thread. */
 enum rxw_writer {
 	RXW_WRITER_AWAKE,   /* neither of these */
 	RXW_WRITER_WAITING, /* sleeps for room */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What AFS needs besides Rx, and programs of classic Rx: rxfsd and librxwire-classic call it. The
- * functions, and those of rpcstats.h, have a version of their own, RXWIRE_AFS_0. See rxw_rxkad(3),
+ * Functions for AFS and for programs of classic Rx: rxfsd and librxwire-classic call them. They, and
+ * those of rpcstats.h, have a version of their own, RXWIRE_AFS_0. See rxw_rxkad(3),
  * rxw_connection_create(3), rxw_call_begin(3), rxw_rpcstats(3).
  */
 #ifndef RXWIRE_AFS_H

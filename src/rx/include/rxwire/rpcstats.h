@@ -22,7 +22,7 @@ extern "C" {
  */
 typedef struct rxw_rpcstats rxw_rpcstats;
 
-/* What is counted apart: all calls of the process, and those of each peer. */
+/* Kinds of statistics, each counted apart: all calls of the process, and those of each peer. */
 enum rxw_rpcstats_kind {
 	RXW_RPCSTATS_PROCESS = 0,
 	RXW_RPCSTATS_PEERS = 1

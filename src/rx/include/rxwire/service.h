@@ -93,7 +93,7 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
  */
 int rxw_service_start(rxw_service *service);
 
-/* What rxw_service_set() changes: members of struct rxw_service_options, and RXW_SERVICE_REACH. */
+/* Settings that rxw_service_set() changes: members of struct rxw_service_options, and RXW_SERVICE_REACH. */
 enum rxw_service_setting {
 	/* at once: */
 	RXW_SET_WORKERS_MAX = 1, /* calls that run continue */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What CHALLENGE and RESPONSE mean for a connection's calls: call numbers, errors, calls released.
- */
+/* Effects of CHALLENGE and RESPONSE on a connection's calls: call numbers, errors, calls released. */
 #include <string.h>
 
 #include "proto/conn/conn.h"
@@ -73,7 +71,7 @@ static void advance_channel(struct rxw_pconn *c, unsigned channel, uint32_t numb
 		return;
 	if (channel_is_live(c, channel))
 		rxw_pcall_fail(c->channel[channel], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
-	/* What is remembered of a finished call belongs to the channel's number. */
+	/* The memory of a finished call belongs to the channel's number. */
 	if (c->channel[channel] != NULL)
 		rxw_pcall_detach(c->channel[channel], out);
 	rxw_finished_clear(c, channel);

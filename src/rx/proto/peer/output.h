@@ -29,7 +29,7 @@ struct rxw_ctl {
 	uint8_t bytes[RXW_ACK_MAX_SIZE];
 };
 
-/* What is to be done for a call after its connection's lock was released. */
+/* Tasks for a call after its connection's lock was released. */
 enum rxw_out_event {
 	RXW_OUT_READ = 1, /* wake a reader: enough data, the end of the stream, or an error */
 	/* wake a writer: the send queue fell below its low-water mark, or an error */

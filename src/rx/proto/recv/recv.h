@@ -40,7 +40,7 @@ struct rxw_ackstate {
 	uint64_t due; /* delayed, owed or final ACK; RXW_NEVER = none */
 };
 
-/* What a connection shares between its calls. */
+/* State that the calls of a connection share. */
 struct rxw_recvshare {
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	uint8_t pongs;		  /* PINGs answered since pong_at */
@@ -54,7 +54,7 @@ struct rxw_recvshare {
 	uint64_t proof_asked;  /* ns, when the secret one was sent */
 };
 
-/* What became of the packets of a run. */
+/* The fate of the packets of a run. */
 struct rxw_queued {
 	uint32_t fresh;	   /* packets that were new */
 	uint32_t in_order; /* packets that can now be delivered */

@@ -42,7 +42,7 @@ uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p);
 bool rxw_send_pushed(struct rxw_pcall *p, struct rxw_out *out);
 /* Post RXW_OUT_SEND if something can be sent now, else set the time at which it can. */
 void rxw_send_schedule(struct rxw_pcall *p, struct rxw_out *out);
-/* What rxw_pcall_burst() and rxw_pcall_burst_done() do to the queue (proto/conn/call.h). */
+/* The part of rxw_pcall_burst() and rxw_pcall_burst_done() that changes the queue (proto/conn/call.h). */
 enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 				     struct rxw_burst *burst, uint64_t *not_before,
 				     struct rxw_out *out);
@@ -96,7 +96,7 @@ bool rxw_send_reply_sent(const struct rxw_pcall *p);
 
 enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack,
 				      uint64_t now);
-/* What an ACK brought. */
+/* News in an ACK. */
 enum rxw_acked {
 	RXW_ACKED_NEW = 1,  /* packets that were not acknowledged before */
 	RXW_ACKED_PROOF = 2 /* it names a PING with a secret serial: the address is valid */

@@ -93,7 +93,7 @@ void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
 	q->units = (struct rxw_mtu_units){0};
 }
 
-/* What is known of the path, from the peer's last calls. */
+/* Start with the properties of the path that the peer's last calls found. */
 static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_params *params = p->conn->params;
@@ -774,7 +774,7 @@ struct rxw_txseg *rxw_sendq_add_again(struct rxw_sendq *q, const struct rxw_txpa
 	s->marked = old.marked != RXW_ECN_UNMARKED ? RXW_ECN_RESENT : RXW_ECN_UNMARKED;
 	s->ent = old.ent;
 	s->prev_order = part->order;
-	/* What did not leave is not sent again. */
+	/* A packet that did not leave is not a retransmission. */
 	if (part->never_left) {
 		s->marked = old.marked;
 		s->prev_order =
