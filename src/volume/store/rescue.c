@@ -200,7 +200,7 @@ static int settle_objects(struct rescue *rescue)
 	if (!result)
 		result = db_objects(rescue->db, false, bury_unused_object, rescue);
 	if (!result)
-		result = db_smalls(rescue->db, drop_unused_small, rescue);
+		result = db_smalls(rescue->db, 0, drop_unused_small, rescue);
 	return result ? result : db_pages_lost(rescue->db, drop_unused_parts, rescue);
 }
 
