@@ -31,6 +31,7 @@ static const struct admin_member offline_members[] = {
 };
 static const struct admin_member check_members[] = {
 	{"fast", ADMIN_FLAG, false},
+	{"data", ADMIN_FLAG, false},
 	{"progress", ADMIN_FLAG, false},
 };
 static const struct admin_member acl_members[] = {

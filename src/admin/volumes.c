@@ -287,6 +287,7 @@ static int run_store_check(struct admin_run *run)
 	bool fast = admin_get_flag(run, "fast");
 	const struct store_checker checker = {
 		.fast = fast,
+		.data = admin_get_flag(run, "data"),
 		.each = each_fault,
 		.progress = count_check_progress,
 		.stopped = run->output->stopped ? is_stopped : NULL,

@@ -409,7 +409,7 @@ static void store_pages(const struct store_fid *fid, uint64_t length, const char
 	free(took);
 }
 
-static bool settle, sparse;
+static bool settles, sparse;
 
 /* A file of that length, all of which was written, or its last page only. */
 static struct store_fid make_long(const char *name, uint64_t length)
@@ -448,30 +448,23 @@ static void read_whole(const struct store_fid *fid, const char *when)
 	       (double)status.length * 1e3 / (double)(monotonic_ns() - begun));
 }
 
-/* Wait until the background has merged the extents. */
-static void wait_merged(const struct store_fid *fid, const char *folder)
+/* Objects of no use go after flushes, some at a time. */
+static void settle(void)
 {
-	struct store_stats stats;
-	uint64_t begun = monotonic_ns();
-
-	must(store_flush(store), "flush");
-	count_objects(folder);
-	read_whole(fid, "before");
-	do {
-		usleep(10000);
-		store_stats(store, &stats);
-	} while (stats.merging);
-	printf("merged in %.1f s: %llu extents went, %llu MiB were copied\n",
-	       (double)(monotonic_ns() - begun) / NS_PER_S,
-	       (unsigned long long)stats.merged_extents,
-	       (unsigned long long)stats.merged_bytes >> 20);
-	/* Objects of no use go after flushes, some at a time. */
 	for (int i = 0; i < 20; i++) {
 		must(store_flush(store), "flush");
 		usleep(100000);
 	}
+}
+
+static void wait_settled(const struct store_fid *fid, const char *folder)
+{
+	must(store_flush(store), "flush");
 	count_objects(folder);
-	read_whole(fid, "after");
+	read_whole(fid, "at once");
+	settle();
+	count_objects(folder);
+	read_whole(fid, "later");
 }
 
 static void pages(uint64_t length, const char *folder)
@@ -480,25 +473,175 @@ static void pages(uint64_t length, const char *folder)
 	uint32_t clone;
 
 	store_pages(&fid, length, "alone");
-	if (settle)
-		wait_merged(&fid, folder);
+	if (settles)
+		wait_settled(&fid, folder);
 	fid = make_long("shared", length);
 	must(store_volume_clone(store, volume, STORE_BACKUP, &clone), "clone");
 	store_pages(&fid, length, "shared with a clone");
-	if (settle)
-		wait_merged(&fid, folder);
+	if (settles)
+		wait_settled(&fid, folder);
+}
+
+/* -- contents of large files: what a user does with them -- */
+
+static uint64_t next_random(uint64_t *random)
+{
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return *random >> 20;
+}
+
+/* Bytes that the disk has for the store, and its files. */
+static void print_space(const char *folder, const char *what)
+{
+	char command[700];
+
+	snprintf(
+		command, sizeof(command),
+		"echo \"%s: $(du -sk '%s/files' | cut -f1) KiB in $(find '%s/files' -type f | wc -l) files, "
+		"database $(du -sk '%s/meta' | cut -f1) KiB\"",
+		what, folder, folder, folder);
+	fflush(stdout);
+	if (system(command))
+		fprintf(stderr, "store: the space cannot be measured\n");
+}
+
+struct series {
+	const char *what;
+	uint64_t *took, begun, cpu;
+	unsigned long count;
+	uint64_t bytes;
+};
+
+static void begin_series(struct series *series, const char *what, unsigned long room)
+{
+	*series = (struct series){.what = what, .took = calloc(room, sizeof(uint64_t))};
+	must(series->took ? 0 : -ENOMEM, "memory");
+	series->cpu = cpu_time();
+	series->begun = monotonic_ns();
+}
+
+static void note_write(struct series *series, const struct store_fid *fid, uint64_t offset,
+		       size_t length, uint64_t file_length)
+{
+	uint64_t begun = monotonic_ns();
+
+	put_at(fid, offset, length, file_length);
+	series->took[series->count++] = monotonic_ns() - begun;
+	series->bytes += length;
+}
+
+static void end_series(struct series *series)
+{
+	uint64_t cpu = cpu_time() - series->cpu, wall = monotonic_ns() - series->begun;
+	unsigned long n = series->count;
+
+	qsort(series->took, n, sizeof(series->took[0]), by_value);
+	printf("%-28s %7lu calls: median %7.1f us, 99 %% %8.1f us, CPU %7.1f us, wall %7.1f us each, %7.0f MB/s\n",
+	       series->what, n, (double)series->took[n / 2] / 1e3,
+	       (double)series->took[n * 99 / 100] / 1e3, (double)cpu / 1e3 / (double)n,
+	       (double)wall / 1e3 / (double)n, (double)series->bytes * 1e3 / (double)wall);
+	fflush(stdout);
+	free(series->took);
+}
+
+/* Lines of 4 KiB to a log. */
+static void append_pages(uint64_t length)
+{
+	struct store_fid root = {volume, 1, 1}, fid = make(&root, "log", STORE_FILE);
+	struct series series;
+
+	begin_series(&series, "append 4 KiB", length / PAGE);
+	for (uint64_t at = 0; at < length; at += PAGE)
+		note_write(&series, &fid, at, PAGE, at + PAGE);
+	end_series(&series);
+}
+
+/* Writes of 4 to 16 KiB anywhere in a file, as a database or a virtual machine makes them. */
+static void random_writes(const char *name, uint64_t length, unsigned most, const char *what)
+{
+	struct store_fid root = {volume, 1, 1}, fid = make(&root, name, STORE_FILE);
+	struct series series;
+	uint64_t random = 1;
+	uint32_t clone;
+
+	put(&fid, length);
+	must(store_flush(store), "flush");
+	if (name[0] == 's')
+		must(store_volume_clone(store, volume, STORE_BACKUP, &clone), "clone");
+	begin_series(&series, what, stores);
+	for (unsigned long i = 0; i < stores; i++) {
+		size_t size = PAGE * (1 + next_random(&random) % most);
+
+		note_write(&series, &fid, next_random(&random) % ((length - size) / PAGE) * PAGE,
+			   size, length);
+	}
+	end_series(&series);
+}
+
+/* Files that are written and read from the beginning to the end. */
+static void sequential(uint64_t length)
+{
+	struct store_fid root = {volume, 1, 1}, fid = make(&root, "film", STORE_FILE);
+	struct thread thread = {.file = fid};
+	struct series series;
+
+	begin_series(&series, "store all", 4);
+	for (int i = 0; i < 4; i++)
+		note_write(&series, &fid, 0, length, length);
+	end_series(&series);
+	for (int again = 0; again < 2; again++) {
+		begin_series(&series, again ? "fetch all again" : "fetch all", 4);
+		for (int i = 0; i < (again ? 4 : 1); i++) {
+			uint64_t begun = monotonic_ns();
+
+			read_file(&thread);
+			series.took[series.count++] = monotonic_ns() - begun;
+			series.bytes += length;
+		}
+		end_series(&series);
+	}
+}
+
+static void chunks(uint64_t length, size_t size, const char *what)
+{
+	struct store_fid root = {volume, 1, 1}, fid = make(&root, what, STORE_FILE);
+	struct series series;
+
+	begin_series(&series, what, length / size);
+	for (uint64_t at = 0; at < length; at += size)
+		note_write(&series, &fid, at, size, at + size);
+	end_series(&series);
+}
+
+static void contents(uint64_t length, const char *folder)
+{
+	sequential(length);
+	chunks(length, 64u << 10, "store in 64 KiB");
+	chunks(length, 1u << 20, "store in 1 MiB");
+	settle();
+	print_space(folder, "after sequences");
+	append_pages(length / 4);
+	settle();
+	print_space(folder, "after appends");
+	random_writes("disk", length, 4, "random 4 to 16 KiB");
+	settle();
+	print_space(folder, "after random writes");
+	random_writes("pages", length, 1, "random 4 KiB");
+	random_writes("shared", length, 1, "random 4 KiB, shared");
+	settle();
+	print_space(folder, "after small overwrites");
 }
 
 int main(int argc, char **argv)
 {
 	struct store_options options = {0};
 	struct store_new_volume new = {.name = "bench", .owner = 1};
-	unsigned long vnodes = 0, threads = 0, mib = 0;
+	unsigned long vnodes = 0, threads = 0, mib = 0, large = 0;
 	const char *only = NULL;
 	char message[STORE_MESSAGE_MAX];
 	int option;
 
-	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:wNS")) != -1)
+	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:wSc:")) != -1)
 		switch (option) {
 		case 's':
 			options.durability = STORE_STRICT;
@@ -526,13 +669,13 @@ int main(int argc, char **argv)
 			stores += stores == 0;
 			break;
 		case 'w':
-			settle = true;
+			settles = true;
 			break;
 		case 'S':
 			sparse = true;
 			break;
-		case 'N':
-			options.merge_ms = STORE_MERGE_NEVER;
+		case 'c':
+			large = strtoul(optarg, NULL, 10);
 			break;
 		case 'v':
 			vnodes = strtoul(optarg, NULL, 10);
@@ -544,7 +687,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
 			"[-l LOAD] [-k THREADS] [-v VNODES] "
-			"[-p MIB OF A FILE [-n PAGES] [-S] [-w | -N]] EMPTY-DIRECTORY\n");
+			"[-p MIB OF A FILE [-n PAGES] [-S] [-w] | -c MIB OF A FILE [-n WRITES]] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;
 	}
 	options.path = argv[optind];
@@ -561,6 +704,11 @@ int main(int argc, char **argv)
 	}
 	if (mib) {
 		pages((uint64_t)mib << 20, argv[optind]);
+		store->ops->close(store);
+		return EXIT_SUCCESS;
+	}
+	if (large) {
+		contents((uint64_t)large << 20, argv[optind]);
 		store->ops->close(store);
 		return EXIT_SUCCESS;
 	}

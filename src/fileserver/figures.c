@@ -28,10 +28,14 @@ static void put_store(FILE *f, struct store *store)
 		{"store_read_bytes_total", "Bytes of files read.", .value = s.bytes_read},
 		{"store_damaged_total", "Records that failed verification.", .value = s.damaged},
 		{"store_pruning", "Old versions that wait to be removed.", .value = s.pruning},
-		{"store_merging", "Files whose extents wait to be merged.", .value = s.merging},
-		{"store_merged_extents_total", "Extents that were merged with others.",
-		 .value = s.merged_extents},
-		{"store_merged_bytes_total", "Bytes that merging copied.", .value = s.merged_bytes},
+		{"store_scrubbed_bytes_total", "Bytes that were verified in the background.",
+		 .value = s.scrubbed_bytes},
+		{"store_scrub_damaged_total", "Damaged blocks that were found so.",
+		 .value = s.scrub_damaged},
+		{"store_scrub_passes_total", "Times that all data were verified.",
+		 .value = s.scrub_passes},
+		{"store_scrub_timestamp_seconds", "When the last time was complete; 0: never.",
+		 .value = s.scrub_last},
 		{"store_cache_bytes", "Memory of caches.", .value = s.memory},
 	};
 

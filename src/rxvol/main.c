@@ -47,6 +47,8 @@ static const struct tools_option options[] = {
 		"copy", 0, TOOLS_STRING, copy, "DIR",
 		"the directory with the copy of the metadata, as rxfsd has it; default: that of the "
 		"store"),
+	TOOLS_OPTION("data", 0, TOOLS_FLAG, data, NULL,
+		     "check: read all data as well, and compare them with their checksums"),
 	TOOLS_OPTION("quiet", 'q', TOOLS_FLAG, quiet, NULL, "show no progress"),
 	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL, "show the result as one JSON object"),
 };
@@ -74,7 +76,7 @@ static const struct tools_program program = {
 		 "       rxvol -S DIR acl VOLUME[:PATH] [[-n] NAME RIGHTS...]\n"
 		 "       rxvol -S DIR online VOLUME\n"
 		 "       rxvol -S DIR offline VOLUME [--message TEXT]\n"
-		 "       rxvol -S DIR check [--fast]\n"
+		 "       rxvol -S DIR check [--fast | --data]\n"
 		 "       rxvol -S DIR convert\n"
 		 "       rxvol rescue SOURCE TARGET [--copy DIR]\n",
 	.summary = "Manage the volumes of rxfsd, also while it runs.",
@@ -104,6 +106,7 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 		{v->message, "--message", {"offline"}},
 		{v->fast, "--fast", {"check"}},
 		{v->copy, "--copy", {"rescue"}},
+		{v->data, "--data", {"check"}},
 	};
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {

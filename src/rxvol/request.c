@@ -143,7 +143,8 @@ static bool request_without_arguments(struct rxvol *rxvol, char **arguments, siz
 {
 	(void)arguments;
 	(void)count;
-	return !rxvol->fast || set_request_member(rxvol, "fast", json_true());
+	return (!rxvol->fast || set_request_member(rxvol, "fast", json_true())) &&
+	       (!rxvol->data || set_request_member(rxvol, "data", json_true()));
 }
 
 static bool request_create(struct rxvol *rxvol, char **arguments, size_t count)
@@ -288,7 +289,7 @@ static const struct command {
 	{{"acl", 1, SIZE_MAX, "VOLUME[:PATH] [[-n] NAME RIGHTS...]"}, request_acl},
 	{{"online", 1, 1, "VOLUME"}, request_volume},
 	{{"offline", 1, 1, "VOLUME [--message TEXT]"}, request_volume},
-	{{"check", 0, 0, "[--fast]"}, request_without_arguments},
+	{{"check", 0, 0, "[--fast | --data]"}, request_without_arguments},
 	{{"convert", 0, 0, ""}, request_without_arguments},
 	{{"rescue", 2, 2, "SOURCE TARGET [--copy DIR]"}, request_rescue},
 };

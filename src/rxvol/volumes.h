@@ -24,7 +24,7 @@ struct rxvol {
 	const char *target; /* of rescue */
 	const char *copy;   /* the directory of the copy of the metadata */
 	const char *since, *file;
-	bool backup, rw, set_id, negative, fast, replace, json, quiet;
+	bool backup, rw, set_id, negative, fast, data, replace, json, quiet;
 
 	const char *command;
 	json_t *request;     /* owned */

@@ -32,7 +32,7 @@ struct store_status {
 	uint32_t links;
 	uint64_t length;  /* bytes; directory: of its image */
 	uint64_t version; /* data version */
-	uint32_t pieces;  /* of a large file: how many places it is stored in; merging changes that */
+	uint32_t pieces;  /* of a large file: parts of its map, which a reader keeps in memory */
 	int32_t author, owner;
 	uint32_t group, mode;	       /* mode: 12 bits */
 	uint32_t parent, parent_unique; /* of a directory: its own numbers, as on the wire */

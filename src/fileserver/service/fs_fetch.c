@@ -19,7 +19,7 @@
 #define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
 #define SMALL	    20 /* packets, of a short path: as many as any call may queue while there is memory */
 #define RESULTS	    256	 /* bytes that are sent besides the data, at most */
-#define PIECES	    1024 /* of a file whose list of pieces takes little memory */
+#define PIECES	    1024 /* of a file whose map takes little memory */
 
 /* A fetch in progress; the source of its flow. */
 struct fetch {
@@ -215,7 +215,7 @@ static enum fsd_entry take_fetch_place(struct fetch *fetch,
 	return entry;
 }
 
-/* A permit to keep a long list of pieces for the time of the fetch. */
+/* A permit to keep a long map for the time of the fetch. */
 static bool take_permit(const struct fetch *fetch)
 {
 	struct fs_call *call = fetch->call;

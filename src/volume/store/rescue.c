@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "volume/store/db/carve.h"
+#include "volume/store/db/slots.h"
 #include "volume/store/format.h"
 #include "volume/store/maint/salvage.h"
 #include "volume/store/make.h"
@@ -26,8 +27,13 @@ struct rescue {
 	uint64_t last_object;
 	uint32_t incarnation;
 	struct db *db;	  /* that of the target, while it is filled */
-	uint64_t *object; /* numbers that versions refer to, small contents as well */
+	uint64_t *object; /* numbers that versions refer to, small contents and maps as well */
 	size_t count, room;
+	struct rescued_map {
+		uint64_t map;
+		struct store_owner owner;
+	} * map; /* that versions have */
+	size_t map_count, map_room, map_at;
 	uint8_t *chunk;
 };
 
@@ -106,27 +112,70 @@ static int compare_references(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool is_referenced(const struct rescue *rescue, uint64_t number)
+/* How many versions and rows refer to a number. */
+static uint64_t count_references(const struct rescue *rescue, uint64_t number)
 {
-	return rescue->count && bsearch(&number, rescue->object, rescue->count,
-					sizeof(number), compare_references);
+	size_t low = 0, high = rescue->count, first;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (rescue->object[middle] < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (first = low; low < rescue->count && rescue->object[low] == number; low++)
+		;
+	return low - first;
 }
 
-/* An object that a version has, in the table of objects. */
-static int need_object(struct rescue *rescue, const struct vnode_key *key,
-		       const struct version *version, uint64_t number)
+/* An object that a slot has, in the table of objects. */
+static int need_object(struct rescue *rescue, const struct store_owner *owner, uint64_t number)
 {
-	struct db_object object = {.id = number,
-				   .owner = {key->group, key->vnode, version->v.unique}};
+	struct db_object object = {.id = number, .owner = *owner, .refs = 1};
 	struct db_object there;
 	int result = add_reference(rescue, number);
 
-	if (result)
-		return result;
-	result = db_object_get(rescue->db, number, &there);
-	if (!result && !there.dead)
-		return 0;
-	return !result || result == -ENOENT ? db_object_put(rescue->db, &object) : result;
+	if (!result)
+		result = db_object_get(rescue->db, number, &there);
+	return result == -ENOENT ? db_object_put(rescue->db, &object) : result;
+}
+
+static int need_slot_objects(struct rescue *rescue, const struct store_owner *owner,
+			     const struct store_slot *slot)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; slot && i < slot->count && !result; i++) {
+		uint64_t object = slot->block[i].object;
+		bool seen = false;
+
+		for (uint32_t k = 0; k < i && !seen; k++)
+			seen = slot->block[k].object == object;
+		if (object && !seen)
+			result = need_object(rescue, owner, object);
+	}
+	return result;
+}
+
+/* Versions of a vnode may have several maps, and share them. */
+static int note_map(struct rescue *rescue, const struct store_owner *owner, uint64_t map)
+{
+	for (size_t i = rescue->map_count; i-- && rescue->map[i].owner.vnode == owner->vnode;)
+		if (rescue->map[i].map == map)
+			return 0;
+	if (rescue->map_count == rescue->map_room) {
+		size_t room = rescue->map_room ? 2 * rescue->map_room : 256;
+		struct rescued_map *more = realloc(rescue->map, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		rescue->map = more;
+		rescue->map_room = room;
+	}
+	rescue->map[rescue->map_count++] = (struct rescued_map){map, *owner};
+	return add_reference(rescue, map);
 }
 
 static int note_references(void *arg, const struct vnode_key *key, const struct version *version)
@@ -138,13 +187,23 @@ static int note_references(void *arg, const struct vnode_key *key, const struct 
 		return 0;
 	if (rescue->incarnation < version->v.incarnation)
 		rescue->incarnation = version->v.incarnation;
+
+	const struct store_owner owner = {key->group, key->vnode, version->v.unique};
+
 	if (version->v.small)
 		result = add_reference(rescue, version->v.small);
-	for (uint32_t i = 0; i < version->content.count && !result; i++)
-		result = need_object(rescue, key, version, version->content.extent[i].object);
-	if (!result && version->content.tail_object)
-		result = need_object(rescue, key, version, version->content.tail_object);
-	return result;
+	if (!result && version->content.count)
+		result = need_slot_objects(rescue, &owner, version->content.slot[0]);
+	return result || !version->v.map ? result : note_map(rescue, &owner, version->v.map);
+}
+
+static int note_slot_references(void *arg, const struct db_slot_key *key,
+				const struct store_slot *slot)
+{
+	struct rescue *rescue = arg;
+
+	(void)key;
+	return need_slot_objects(rescue, &rescue->map[rescue->map_at].owner, slot);
 }
 
 static int find_references(struct rescue *rescue)
@@ -159,23 +218,25 @@ static int find_references(struct rescue *rescue)
 		if (result)
 			return result;
 	}
+	result = result == -ENOENT ? 0 : result;
+	for (; rescue->map_at < rescue->map_count && !result; rescue->map_at++)
+		result = db_slots_each(rescue->db, rescue->map[rescue->map_at].map,
+				       note_slot_references, rescue);
 	if (rescue->count)
 		qsort(rescue->object, rescue->count, sizeof(rescue->object[0]), compare_references);
-	return result == -ENOENT ? 0 : result;
+	return result;
 }
 
 /* The server will remove what nothing refers to. */
-static int bury_unused_object(void *arg, const struct db_object *object)
+static int count_object_references(void *arg, const struct db_object *object)
 {
 	struct rescue *rescue = arg;
-	struct db_object dead = *object;
+	struct db_object now = *object;
 
 	if (rescue->last_object < object->id)
 		rescue->last_object = object->id;
-	if (object->dead || is_referenced(rescue, object->id))
-		return 0;
-	dead.dead = true;
-	return db_object_put(rescue->db, &dead);
+	now.refs = count_references(rescue, object->id);
+	return now.refs == object->refs ? 0 : db_object_put(rescue->db, &now);
 }
 
 static int drop_unused_small(void *arg, uint64_t id)
@@ -184,13 +245,33 @@ static int drop_unused_small(void *arg, uint64_t id)
 
 	if (rescue->last_object < id)
 		rescue->last_object = id;
-	return is_referenced(rescue, id) ? 0 : db_small_delete(rescue->db, id);
+	return count_references(rescue, id) ? 0 : db_small_delete(rescue->db, id);
 }
 
-static int drop_unused_parts(void *arg, uint32_t group, uint32_t vnode)
+static int ignore_slot(void *arg, const struct db_slot_key *key, const struct store_slot *slot)
 {
-	return db_pages_delete(((struct rescue *)arg)->db,
-			       &(struct vnode_key){.group = group, .vnode = vnode});
+	(void)arg, (void)key, (void)slot;
+	return 0;
+}
+
+/* Maps whose versions are gone. */
+static int drop_unused_maps(struct rescue *rescue)
+{
+	uint64_t map = 0;
+	int result;
+
+	while (!(result = db_map_next(rescue->db, &map))) {
+		struct db_drop drop = {.map = map, .hidden.to = UINT32_MAX};
+		bool more = !count_references(rescue, map);
+
+		if (rescue->last_object < map)
+			rescue->last_object = map;
+		while (more && !result)
+			result = db_slots_drop(rescue->db, &drop, 64, &more, ignore_slot, NULL);
+		if (result)
+			return result;
+	}
+	return result == -ENOENT ? 0 : result;
 }
 
 static int settle_objects(struct rescue *rescue)
@@ -198,10 +279,10 @@ static int settle_objects(struct rescue *rescue)
 	int result = find_references(rescue);
 
 	if (!result)
-		result = db_objects(rescue->db, false, bury_unused_object, rescue);
+		result = db_objects(rescue->db, false, count_object_references, rescue);
 	if (!result)
 		result = db_smalls(rescue->db, 0, drop_unused_small, rescue);
-	return result ? result : db_pages_lost(rescue->db, drop_unused_parts, rescue);
+	return result ? result : drop_unused_maps(rescue);
 }
 
 /* -- numbers -- */
@@ -472,6 +553,7 @@ static void close_rescue(struct rescue *rescue)
 		rescue->copy->ops->destroy(rescue->copy);
 	report_fini(&rescue->report);
 	free(rescue->object);
+	free(rescue->map);
 	free(rescue->chunk);
 }
 

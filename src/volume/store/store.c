@@ -28,7 +28,6 @@
 #define WRITER_KIB     12288
 #define READER_KIB     1536
 #define READERS	       8
-#define MERGE_LEAST    16
 
 static const char *get_store_name(const struct store_options *options)
 {
@@ -246,8 +245,6 @@ static int begin_incarnation(struct core *core, bool crashed)
 	core->numbers = (uint64_t)core->opened << 32;
 	result = db_begin(db);
 	if (!result)
-		result = db_complete(db);
-	if (!result)
 		result = db_number_put(db, "opened", core->opened);
 	if (!result)
 		result = db_number_put(db, "incarnation", core->incarnation);
@@ -300,12 +297,6 @@ static int open_store_database(struct core *core)
 	return result ? result : db_volumes(core->writer, add_stored_volume, &core->volumes);
 }
 
-/* Extents of a file whose extents are worth a look. */
-static uint32_t choose_merge_threshold(const struct store_options *options)
-{
-	return options->extents && options->extents < MERGE_LEAST ? options->extents : MERGE_LEAST;
-}
-
 static int open_store_parts(struct core *core, const struct store_options *options)
 {
 	size_t memory = options->memory ? options->memory : MEMORY_DEFAULT;
@@ -329,8 +320,8 @@ static int open_store_parts(struct core *core, const struct store_options *optio
 		return -ENOMEM;
 	result = keeper_create(core, &core->keeper);
 	if (!result)
-		result = merge_create(core, options->merge_ms, choose_merge_threshold(options),
-				      &core->merger);
+		result = scrub_create(core, options->scrub_kib, options->scrub_wait_ms,
+				      &core->scrubber);
 	if (result)
 		return result;
 	txn.arg = core->keeper;
@@ -339,15 +330,12 @@ static int open_store_parts(struct core *core, const struct store_options *optio
 				      .volumes = &core->volumes,
 				      .report = &core->report,
 				      .numbers = &core->numbers,
-				      .extents = options->extents && options->extents < PARTS_INLINE
-							 ? options->extents
-							 : PARTS_INLINE,
 				      .incarnation = core->incarnation};
 	result = txn_create(&txn, &core->txn);
 	if (!result)
 		result = keeper_start(core->keeper);
-	if (!result)
-		result = merge_start(core->merger);
+	if (!result && options->scrub_kib != STORE_SCRUB_NEVER)
+		result = scrub_start(core->scrubber);
 	return result ? result : whole_recover(core);
 }
 
@@ -356,7 +344,7 @@ static void free_core(struct core *core)
 {
 	txn_destroy(core->txn);
 	keeper_destroy(core->keeper);
-	merge_destroy(core->merger);
+	scrub_destroy(core->scrubber);
 	readers_destroy(core->readers);
 	db_close(core->writer);
 	if (core->vfs)
@@ -378,7 +366,7 @@ static void close_store(struct store *store)
 	struct core *core = core_of(store);
 	int result;
 
-	merge_stop(core->merger);
+	scrub_stop(core->scrubber);
 	result = keeper_stop(core->keeper);
 	if (!result)
 		result = db_checkpoint_all(core->writer);
@@ -479,7 +467,7 @@ int store_open(const struct store_options *options, struct store **store, char *
 		format_failure(message, result, "%s: the store cannot be opened: %s", core->name,
 			       strerror(-result));
 	if (result) {
-		merge_stop(core->merger);
+		scrub_stop(core->scrubber);
 		keeper_stop(core->keeper);
 		free_core(core);
 		return result;
@@ -500,15 +488,10 @@ int store_flush(struct store *store)
 	return keeper_flush(core_of(store)->keeper);
 }
 
-int store_merge(struct store *store)
-{
-	return merge_all(core_of(store)->merger);
-}
-
 void store_stats(struct store *store, struct store_stats *stats)
 {
 	struct core *core = core_of(store);
-	struct merge_counts merged;
+	struct scrub_state scrub;
 
 	*stats = (struct store_stats){.bytes_written = core->bytes_written,
 				      .bytes_read = core->bytes_read,
@@ -519,10 +502,11 @@ void store_stats(struct store *store, struct store_stats *stats)
 	txn_counts(core->txn, &stats->operations, &stats->commits);
 	cache_counts(core->cache, &stats->status_hits, &stats->status_misses);
 	keeper_counts(core->keeper, &stats->flushes, &stats->pruning);
-	merge_counts(core->merger, &merged);
-	stats->merging = merged.waiting;
-	stats->merged_extents = merged.extents;
-	stats->merged_bytes = merged.bytes;
+	scrub_get_state(core->scrubber, &scrub);
+	stats->scrubbed_bytes = scrub.bytes;
+	stats->scrub_damaged = scrub.damaged;
+	stats->scrub_passes = scrub.passes;
+	stats->scrub_last = scrub.last;
 }
 
 void store_commit_costs(struct store *store, struct store_commit_costs *costs)

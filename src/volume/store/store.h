@@ -13,7 +13,7 @@ enum store_durability {
 	STORE_STRICT /* what was acknowledged is on stable storage */
 };
 
-#define STORE_MERGE_NEVER UINT_MAX /* except by store_merge() */
+#define STORE_SCRUB_NEVER UINT_MAX
 
 struct store_options {
 	const char *path; /* the directory */
@@ -23,10 +23,10 @@ struct store_options {
 	size_t memory;	/* bytes of all caches; 0: 64 MiB */
 	unsigned files; /* open files that are kept; 0: 256 */
 	unsigned small; /* bytes of a file that is kept in the database, at most 64 KiB; 0: 8192 */
-	unsigned extents; /* of a list in the record of its vnode; 0: 256, which is the most */
-	/* A file is left alone for so long before its extents are merged. 0: 2000; or STORE_MERGE_NEVER. */
-	unsigned merge_ms;
-	bool timed;	 /* measure the CPU time of commits; for tests */
+	bool timed; /* measure the CPU time of commits; for tests */
+	/* The data are verified in the background: KiB in a second, 0: 8192; or STORE_SCRUB_NEVER. */
+	unsigned scrub_kib;
+	unsigned scrub_wait_ms; /* after the opening; 0: ten minutes */
 	bool no_reserve; /* take no room that is given up on a full disk; for tests */
 	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
 	void (*log)(void *arg, int level, const char *line);
@@ -150,14 +150,9 @@ int store_objects(struct store *store, uint32_t volume, const struct store_objec
 /* Everything acknowledged is on stable storage afterwards. */
 int store_flush(struct store *store);
 
-/*
- * Merge the extents of files that were written or read and wait for that, now. The background does it
- * as well. 0 or the first result that is not.
- */
-int store_merge(struct store *store);
-
 struct store_checker {
 	bool fast; /* the records of volumes and the structure of the database only */
+	bool data; /* all data of large files are read as well, and compared with their checksums */
 	/* Called with one line for each fault, by the thread of the check. May be NULL. */
 	void (*each)(void *arg, const char *line);
 	/*
@@ -170,7 +165,7 @@ struct store_checker {
 	void *arg;
 };
 /*
- * Prove the store sound: structure of the database, records, directories, links, quotas, extents and
+ * Prove the store sound: structure of the database, records, directories, links, quotas, maps and
  * objects. Returns the number of faults, -EINTR if it was stopped, or -errno.
  */
 int store_check(struct store *store, const struct store_checker *checker);
@@ -181,9 +176,11 @@ struct store_stats {
 	uint64_t status_hits, status_misses;   /* of the cache of vnodes */
 	uint64_t directories;		       /* that were read from the database */
 	uint64_t bytes_written, bytes_read;
-	uint64_t bytes_copied; /* by writers within the store, to have fewer extents */
-	uint64_t merging;      /* files whose extents wait to be merged, now */
-	uint64_t merged_extents, merged_bytes; /* in the background: extents that went, bytes copied */
+	uint64_t bytes_copied; /* by writers within the store: the rest of blocks */
+	uint64_t scrubbed_bytes, scrub_damaged,
+		scrub_passes; /* in the background: bytes read, damaged blocks */
+	uint32_t
+		scrub_last; /* when the last pass was complete, in seconds since 1970; 0: none was */
 	uint64_t damaged; /* records that failed verification */
 	uint64_t pruning; /* versions that wait to be removed, now */
 	size_t memory;	  /* of caches, now */

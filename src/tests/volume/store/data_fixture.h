@@ -35,12 +35,59 @@ static uint64_t next_number(void *arg)
 	return atomic_fetch_add(&numbers, 1) + 1;
 }
 
+/* The offset behind the last byte of a content. */
+static uint64_t end_of(const struct store_content *content)
+{
+	const struct store_slot *last = content->count ? content->slot[content->count - 1] : NULL;
+
+	return last ? (uint64_t)(content->count - 1) * STORE_SLOT +
+			       (uint64_t)(last->count - 1) * STORE_BLOCK +
+			       last->block[last->count - 1].filled
+		    : 0;
+}
+
+static struct store_base base_of(const struct store_content *content)
+{
+	return (struct store_base){.content = content, .kept = end_of(content)};
+}
+
 static struct store_run *begin(const struct store_content *content, uint64_t offset)
 {
+	const struct store_base base = base_of(content);
 	struct store_run *run;
 
-	ck_assert_int_eq(store_run_begin(data, &owner, content, offset, next_number, NULL, &run),
-			 0);
+	ck_assert_int_eq(store_run_begin(data, &owner, &base, offset, next_number, NULL, &run), 0);
+	return run;
+}
+
+static int finish(struct store_run *run, const struct store_content *content,
+		  struct store_patch *patch)
+{
+	const struct store_base base = base_of(content);
+
+	return store_run_finish(run, &base, patch);
+}
+
+/*
+ * Apply what a run wrote to a content, as a commit does. A run that does not fit is given up, and another one goes on in its
+ * place, which is returned.
+ */
+static struct store_run *apply(struct store_run *run, uint64_t offset,
+			       struct store_content *content)
+{
+	const struct store_base base = base_of(content);
+	struct store_patch patch;
+
+	ck_assert_int_eq(finish(run, content, &patch), 0);
+	while (patch.count && !store_run_fits(run, &base)) {
+		struct store_run *next = begin(content, offset);
+
+		ck_assert_int_eq(store_run_copy(run, next), 0);
+		store_run_end(run, false);
+		run = next;
+		ck_assert_int_eq(finish(run, content, &patch), 0);
+	}
+	ck_assert_int_eq(store_content_apply(content, UINT64_MAX, &patch), 0);
 	return run;
 }
 

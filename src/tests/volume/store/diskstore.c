@@ -9,7 +9,7 @@
 
 char diskstore_message[STORE_MESSAGE_MAX];
 bool diskstore_reserve;
-unsigned diskstore_lines, diskstore_extents, diskstore_merge_ms = STORE_MERGE_NEVER;
+unsigned diskstore_lines;
 
 static void count_line(void *arg, int level, const char *line)
 {
@@ -22,8 +22,6 @@ struct store *diskstore_open(struct crashdisk *disk, enum store_durability durab
 {
 	struct store_options options = {.path = "disk",
 					.durability = durability,
-					.extents = diskstore_extents,
-					.merge_ms = diskstore_merge_ms,
 					.no_reserve = !diskstore_reserve,
 					.log = count_line};
 	struct store *store = NULL;

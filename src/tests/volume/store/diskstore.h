@@ -11,12 +11,8 @@ extern char diskstore_message[STORE_MESSAGE_MAX];
 /* Lines of the log since a store was opened. */
 extern unsigned diskstore_lines;
 
-/* Extents of a list in the record of its vnode; 0: as many as usual. */
-extern unsigned diskstore_extents;
 /* Whether stores keep room for a full disk, which takes time on this one. */
 extern bool diskstore_reserve;
-/* As store_options.merge_ms; at first STORE_MERGE_NEVER. */
-extern unsigned diskstore_merge_ms;
 
 /* Make a store, and open it with the volume "v"; a failure ends the test. */
 struct store *diskstore_make(struct crashdisk *disk, struct store_layer **layer, uint32_t *volume);

@@ -3,6 +3,15 @@
 
 store_test_libs = src/volume/libvolume.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
 
+# The store with blocks of 1 KiB and slots of four: small files then have many of them.
+check_LTLIBRARIES += src/tests/volume/store/libtiny.la
+src_tests_volume_store_libtiny_la_SOURCES = $(volume_sources)
+src_tests_volume_store_libtiny_la_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_libtiny_la_LIBADD = src/afs/librxafs.la $(SQLITE_LIBS) $(PTHREAD_LIBS)
+$(src_tests_volume_store_libtiny_la_OBJECTS): $(afs_headers)
+tiny_blocks = -DSTORE_BLOCK=1024u -DSTORE_SLOT=4096u
+tiny_test_libs = src/tests/volume/store/libtiny.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
+
 check_tests += src/tests/volume/store/test_pages
 src_tests_volume_store_test_pages_LDADD = $(store_test_libs)
 src_tests_volume_store_test_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp
@@ -15,8 +24,8 @@ src_tests_volume_store_test_shares_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 check_tests += src/tests/volume/store/test_layer_posix
 src_tests_volume_store_test_layer_posix_LDADD = $(store_test_libs)
 
-check_tests += src/tests/volume/store/test_content
-src_tests_volume_store_test_content_LDADD = $(store_test_libs)
+check_tests += src/tests/volume/store/test_map
+src_tests_volume_store_test_map_LDADD = $(store_test_libs)
 
 check_tests += src/tests/volume/store/test_data
 src_tests_volume_store_test_data_SOURCES = src/tests/volume/store/test_data.c src/tests/volume/store/data_fixture.h \
@@ -47,10 +56,21 @@ src_tests_volume_store_test_volumes_SOURCES = src/tests/volume/store/test_volume
 	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
 src_tests_volume_store_test_volumes_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
-check_tests += src/tests/volume/store/test_extents
-src_tests_volume_store_test_extents_SOURCES = src/tests/volume/store/test_extents.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \
+check_tests += src/tests/volume/store/test_blocks
+src_tests_volume_store_test_blocks_SOURCES = src/tests/volume/store/test_blocks.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \
 	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
-src_tests_volume_store_test_extents_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+src_tests_volume_store_test_blocks_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+
+check_tests += src/tests/volume/store/test_tiny
+src_tests_volume_store_test_tiny_SOURCES = src/tests/volume/store/test_tiny.c \
+	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
+src_tests_volume_store_test_tiny_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_test_tiny_LDADD = $(tiny_test_libs) $(SQLITE_LIBS)
+
+check_tests += src/tests/volume/store/test_damage
+src_tests_volume_store_test_damage_SOURCES = src/tests/volume/store/test_damage.c \
+	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
+src_tests_volume_store_test_damage_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/volume/store/test_strict
 src_tests_volume_store_test_strict_SOURCES = src/tests/volume/store/test_strict.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \
@@ -64,7 +84,8 @@ src_tests_volume_store_test_times_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/volume/store/test_crash
 src_tests_volume_store_test_crash_SOURCES = src/tests/volume/store/test_crash.c $(store_test_disk)
-src_tests_volume_store_test_crash_LDADD = $(store_test_libs)
+src_tests_volume_store_test_crash_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_test_crash_LDADD = $(tiny_test_libs)
 
 check_tests += src/tests/volume/store/test_transfer
 src_tests_volume_store_test_transfer_SOURCES = src/tests/volume/store/test_transfer.c $(store_test_disk)
@@ -73,7 +94,8 @@ src_tests_volume_store_test_transfer_LDADD = $(store_test_libs)
 check_tests += src/tests/volume/store/test_crash_random
 src_tests_volume_store_test_crash_random_SOURCES = src/tests/volume/store/test_crash_random.c \
 	src/tests/volume/store/model.c src/tests/volume/store/model.h $(store_test_disk)
-src_tests_volume_store_test_crash_random_LDADD = $(store_test_libs)
+src_tests_volume_store_test_crash_random_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_test_crash_random_LDADD = $(tiny_test_libs)
 
 check_tests += src/tests/volume/store/test_kill
 src_tests_volume_store_test_kill_SOURCES = src/tests/volume/store/test_kill.c \
@@ -82,7 +104,8 @@ src_tests_volume_store_test_kill_LDADD = $(store_test_libs)
 
 check_tests += src/tests/volume/store/test_faults
 src_tests_volume_store_test_faults_SOURCES = src/tests/volume/store/test_faults.c $(store_test_disk)
-src_tests_volume_store_test_faults_LDADD = $(store_test_libs)
+src_tests_volume_store_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_test_faults_LDADD = $(tiny_test_libs)
 
 check_tests += src/tests/volume/store/test_flush
 src_tests_volume_store_test_flush_SOURCES = src/tests/volume/store/test_flush.c $(store_test_disk)
@@ -90,11 +113,8 @@ src_tests_volume_store_test_flush_LDADD = $(store_test_libs)
 
 check_tests += src/tests/volume/store/test_writers
 src_tests_volume_store_test_writers_SOURCES = src/tests/volume/store/test_writers.c $(store_test_disk)
-src_tests_volume_store_test_writers_LDADD = $(store_test_libs)
-
-check_tests += src/tests/volume/store/test_merging
-src_tests_volume_store_test_merging_SOURCES = src/tests/volume/store/test_merging.c $(store_test_disk)
-src_tests_volume_store_test_merging_LDADD = $(store_test_libs)
+src_tests_volume_store_test_writers_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_test_writers_LDADD = $(tiny_test_libs)
 
 check_tests += src/tests/volume/store/test_statuses
 src_tests_volume_store_test_statuses_SOURCES = src/tests/volume/store/test_statuses.c \
@@ -106,6 +126,7 @@ EXTRA_DIST += src/tests/volume/store/replay src/tests/volume/store/replay.py src
 
 check_tests += src/tests/volume/store/test_memory
 src_tests_volume_store_test_memory_SOURCES = src/tests/volume/store/test_memory.c $(store_test_disk)
-src_tests_volume_store_test_memory_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+src_tests_volume_store_test_memory_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_test_memory_LDADD = $(tiny_test_libs) $(SQLITE_LIBS)
 src_tests_volume_store_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
 	-Wl,--wrap=strdup,--wrap=strndup,--wrap=posix_memalign,--wrap=aligned_alloc

@@ -312,20 +312,6 @@ int state_chmod(struct store *store, uint32_t volume, const char *path, uint32_t
 		  : store->ops->set_status(store, &state_admin, &fid, &set, &status, &changes);
 }
 
-int state_merge(struct store *store, uint32_t volume, const char *path)
-{
-	struct store_reader *reader;
-	struct store_status status;
-	struct store_fid fid;
-	int rc = state_walk(store, volume, path, &fid);
-
-	if (!rc)
-		rc = store->ops->read_begin(store, &state_admin, &fid, &reader, &status);
-	if (!rc)
-		rc = store->ops->read_end(reader);
-	return rc ? rc : store_merge(store);
-}
-
 int state_acl(struct store *store, uint32_t volume, const char *path, int32_t id, uint32_t rights)
 {
 	struct store_acl acl = {.positive = 1, .entry = {{id, rights}}};

@@ -32,8 +32,6 @@ int state_remove(struct store *store, uint32_t volume, const char *path, enum st
 int state_rename(struct store *store, uint32_t volume, const char *from, const char *to);
 int state_link(struct store *store, uint32_t volume, const char *name, const char *existing);
 int state_chmod(struct store *store, uint32_t volume, const char *path, uint32_t mode);
-/* Read a file, so that it is noted, and merge its extents. */
-int state_merge(struct store *store, uint32_t volume, const char *path);
 int state_acl(struct store *store, uint32_t volume, const char *path, int32_t id, uint32_t rights);
 /* The bytes that state_write() writes. */
 void state_bytes(uint8_t *data, uint64_t offset, uint64_t length, uint32_t seed);

@@ -22,6 +22,7 @@ struct store_volume about;
 struct store_stats stats;
 char message[STORE_MESSAGE_MAX];
 int lines;
+char last_line[600];
 bool faults_expected;
 
 static const int32_t admin_ids[] = {STORE_ADMINISTRATORS, STORE_AUTHUSER, STORE_ANYUSER, 1};
@@ -39,7 +40,7 @@ static void log_line(void *arg, int level, const char *line)
 {
 	(void)arg;
 	(void)level;
-	(void)line;
+	snprintf(last_line, sizeof(last_line), "%s", line);
 	lines++;
 }
 
@@ -88,23 +89,10 @@ void fixture_memory(size_t bytes)
 	options.memory = bytes;
 }
 
-void fixture_extents(unsigned most)
+void fixture_scrub(unsigned wait_ms)
 {
-	options.extents = most;
-}
-
-void fixture_merge(unsigned milliseconds)
-{
-	options.merge_ms = milliseconds;
-}
-
-void fixture_merged(void)
-{
-	/* The thread in the background merges; the test's time limit ends a wait without end. */
-	do {
-		usleep(1000);
-		store_stats(store, &stats);
-	} while (stats.merging);
+	options.scrub_kib = UINT_MAX - 1;
+	options.scrub_wait_ms = wait_ms;
 }
 
 void fixture_layer(struct store_layer *layer)

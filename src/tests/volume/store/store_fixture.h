@@ -17,6 +17,7 @@ extern struct store_volume about;
 extern struct store_stats stats;
 extern char message[STORE_MESSAGE_MAX];
 extern int lines;	     /* of the log */
+extern char last_line[600];
 extern bool faults_expected; /* when the test ends */
 
 extern const struct store_caller admin, user, anonymous;
@@ -29,12 +30,8 @@ const char *fixture_path(void);
 /* Write a file into the folder, which is made. */
 void fixture_file(const char *name, const char *text);
 void fixture_memory(size_t bytes); /* of the caches, before it is opened */
-/* Extents of a list in the record of its vnode, before it is opened. */
-void fixture_extents(unsigned most);
-/* As store_options.merge_ms, before it is opened. */
-void fixture_merge(unsigned milliseconds);
-/* Wait until no file waits for its extents to be merged. */
-void fixture_merged(void);
+/* When all data are verified, and then as fast as possible; before it is opened. */
+void fixture_scrub(unsigned wait_ms);
 /* In place of the folder, before it is opened. To be closed by the test. */
 void fixture_layer(struct store_layer *layer);
 /* A file of the folder begins with a text. */

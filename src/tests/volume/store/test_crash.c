@@ -23,7 +23,7 @@
 #define PARTS	   4 /* of a write, in which a process dies */
 
 static uint32_t volume;
-static bool listed; /* the extents of "a" have rows of their own */
+static bool scattered; /* the blocks of "a" lie in several objects */
 
 /* -- operations; the volume has at first the file "a" of LARGE bytes and the directory "d" -- */
 
@@ -102,11 +102,6 @@ static int op_acl(struct store *s)
 	return state_acl(s, volume, "d", STORE_ANYUSER, STORE_READ | STORE_LOOKUP);
 }
 
-static int op_merge(struct store *s)
-{
-	return state_merge(s, volume, "a");
-}
-
 static int op_clone(struct store *s)
 {
 	uint32_t clone;
@@ -115,12 +110,11 @@ static int op_clone(struct store *s)
 }
 
 static int (*const ops[])(struct store *) = {
-	op_create,  op_small, op_large,	  op_middle, op_cut,   op_append,
-	op_replace, op_move,  op_remove,  op_clone,  op_merge, op_mkdir,
-	op_rmdir,   op_link,  op_symlink, op_chmod,  op_acl,
+	op_create, op_small, op_large, op_middle, op_cut,  op_append,  op_replace, op_move,
+	op_remove, op_clone, op_mkdir, op_rmdir,  op_link, op_symlink, op_chmod,   op_acl,
 };
 #define OPS	 ((int)(sizeof(ops) / sizeof(ops[0])))
-#define LIST_OPS 11 /* the first ones: what matters to a file with a long list */
+#define FILE_OPS 10 /* the first ones: what matters to the contents of a file */
 
 /* The disk that every run begins with. */
 static struct crashdisk *make_disk(void)
@@ -131,7 +125,7 @@ static struct crashdisk *make_disk(void)
 
 	ck_assert_int_eq(state_create(store, volume, "a", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, volume, "a", 0, LARGE, LARGE, 9), 0);
-	for (uint64_t i = 0; listed && i < 7; i++)
+	for (uint64_t i = 0; scattered && i < 7; i++)
 		ck_assert_int_eq(state_write(store, volume, "a", 2500 * (i * 3 % 7) + 700, 300,
 					     LARGE, (uint32_t)i),
 				 0);
@@ -325,10 +319,10 @@ static void crash_sequence(struct sequence *q, enum end end, uint64_t *random)
 }
 
 /* The operations that concern the contents of a file. */
-static bool concerns_list(const struct sequence *q)
+static bool concerns_file(const struct sequence *q)
 {
 	for (int i = 0; i < q->length; i++)
-		if (q->op[i] >= LIST_OPS)
+		if (q->op[i] >= FILE_OPS)
 			return false;
 	return true;
 }
@@ -350,7 +344,7 @@ static uint64_t crash_all(enum end end, int length, unsigned each)
 			continue;
 		for (int i = 0; i < length; i++, code /= (unsigned)OPS)
 			q.op[i] = (int)(code % (unsigned)OPS);
-		if (listed && !concerns_list(&q))
+		if (scattered && !concerns_file(&q))
 			continue;
 		if (rehearse(&q))
 			crash_sequence(&q, end, &random);
@@ -366,8 +360,8 @@ static void crash(enum end end)
 	bool all = how && strcmp(how, "all") == 0;
 	uint64_t points = crash_all(end, 1, 1);
 
-	points += crash_all(end, 2, all ? 1 : listed ? 30 : 80);
-	points += crash_all(end, 3, all ? 1 : listed ? 300 : 1500);
+	points += crash_all(end, 2, all ? 1 : scattered ? 30 : 80);
+	points += crash_all(end, 3, all ? 1 : scattered ? 300 : 1500);
 	printf("%llu crash points\n", (unsigned long long)points);
 	ck_assert_uint_ge(points, 50);
 }
@@ -433,15 +427,14 @@ START_TEST(killed_then_idle)
 }
 END_TEST
 
-/* All of them again, with lists of more than six extents in rows of two. */
-START_TEST(lists)
+/* All of them again, with a file in several objects. */
+START_TEST(several_objects)
 {
-	listed = true;
-	diskstore_extents = 6;
+	scattered = true;
 	for (int end = 0; end < ENDS; end++)
 		crash((enum end)end);
 }
 END_TEST
 
 TEST_MAIN_WITHIN(1800, "crash", killed_then_idle, killed, crashed_strict, crashed_lazy,
-		 crashed_after_flush, lists)
+		 crashed_after_flush, several_objects)

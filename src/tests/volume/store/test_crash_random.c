@@ -81,13 +81,13 @@ static bool operate(struct run *run, struct store *store)
 	return !result;
 }
 
-/* Work that clients do not see: a flush, a clone that is made or removed, merged extents. */
+/* Work that clients do not see: a flush, a clone that is made or removed. */
 static bool maintain(struct run *run, struct store *store)
 {
 	uint32_t id;
 	int result;
 
-	switch (draw(run, 4)) {
+	switch (draw(run, 3)) {
 	case 0:
 		result = store_volume_clone(store, run->volume, STORE_RO, &id);
 		run->clone = true;
@@ -96,9 +96,6 @@ static bool maintain(struct run *run, struct store *store)
 		result = run->clone ? store_volume_remove(store, run->volume + 1) : 0;
 		run->clone = false;
 		result = result == STORE_VNOVOL ? 0 : result;
-		break;
-	case 2:
-		result = store_merge(store);
 		break;
 	default:
 		result = store_flush(store);
@@ -179,9 +176,6 @@ START_TEST(sequences)
 
 		ck_assert_ptr_nonnull(run);
 		run->random = seed + 1;
-		/* Lists of extents in rows, and merging beside the operations. */
-		diskstore_extents = seed & 1 ? 6 : 0;
-		diskstore_merge_ms = seed & 2 ? 1 : STORE_MERGE_NEVER;
 		make(run);
 		for (unsigned i = 0; i < ROUNDS; i++)
 			round_of(run, seed, i);

@@ -18,18 +18,18 @@ static uint32_t draw(uint32_t below)
 	return (seed >> 8) % below;
 }
 
-/* Apply what a run wrote to a content, as a commit does, and end the run. */
-static void commit(struct store_run *run, struct store_content *content, uint64_t length)
+/* The object of the last block. */
+static uint64_t last_object(const struct store_content *content)
 {
-	struct store_content patch;
+	const struct store_slot *last = content->slot[content->count - 1];
 
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
-	if (patch.count)
-		ck_assert_int_eq(store_content_apply(content, &patch, patch.extent[0].start,
-						     patch.extent[0].end, length, UINT32_MAX),
-				 0);
-	store_content_free(&patch);
-	store_run_end(run, true);
+	return last->block[last->count - 1].object;
+}
+
+/* Apply what a run wrote from `offset` on to a content, and end the run. */
+static void commit(struct store_run *run, uint64_t offset, struct store_content *content)
+{
+	store_run_end(apply(run, offset, content), true);
 }
 
 /* Write a text over a content, which ends behind it. */
@@ -38,7 +38,9 @@ static void write_text(struct store_content *content, uint64_t offset, const cha
 	struct store_run *run = begin(content, offset);
 
 	put(run, text, strlen(text));
-	commit(run, content, offset + strlen(text));
+	commit(run, offset, content);
+	ck_assert_int_eq(
+		store_content_apply(content, offset + strlen(text), &(struct store_patch){0}), 0);
 }
 
 static ssize_t view_bytes(const struct store_content *content, uint64_t length, void *bytes,
@@ -174,20 +176,17 @@ static void random_write(struct version *now, const struct version *known)
 	}
 	ck_assert_int_eq(store_run_write(run, iov + first, count - first), 0);
 
-	uint32_t file_length = offset + length > now->length ? offset + length : now->length;
-
-	commit(run, &now->content, file_length);
+	commit(run, offset, &now->content);
 	memcpy(now->bytes + offset, bytes, length);
-	now->length = file_length;
+	if (length && offset + length > now->length)
+		now->length = offset + length;
 }
 
 static void random_truncate(struct version *now)
 {
 	uint32_t length = draw(MOST + 1);
 
-	ck_assert_int_eq(store_content_apply(&now->content, &(struct store_content){0}, 0, 0,
-					     length, UINT32_MAX),
-			 0);
+	ck_assert_int_eq(store_content_apply(&now->content, length, &(struct store_patch){0}), 0);
 	if (length < now->length)
 		memset(now->bytes + length, 0, MOST - length);
 	now->length = length;
@@ -205,15 +204,15 @@ START_TEST(versions)
 
 		free_version(slot);
 		*slot = copy_version(&now);
-		if (draw(6) == 0 || now.content.count > 200)
+		if (draw(6) == 0)
 			random_truncate(&now);
 		else
 			random_write(&now, draw(4) && known->bytes ? known : &now);
 		if (draw(40) == 0)
 			ck_assert_int_eq(store_data_sync(data), 0);
 		if (now.content.count && draw(3) == 0)
-			ck_assert_int_eq(
-				store_data_settle(data, &owner, now.content.extent[0].object), 0);
+			ck_assert_int_eq(store_data_settle(data, &owner, last_object(&now.content)),
+					 0);
 		expect_version(&now);
 		known = &past[draw(PAST)];
 		if (known->bytes)
@@ -225,36 +224,34 @@ START_TEST(versions)
 		free_version(&past[i]);
 	}
 	free_version(&now);
-	/* Idle and dirty objects; a run, and a view, whose objects are in no list. */
-	ck_assert_uint_le(spy->most, 4 + 5 + 1 + STORE_VIEW_OPEN);
+	/* Idle and dirty objects; a run, and two of a view, which are in no list. */
+	ck_assert_uint_le(spy->most, 4 + 5 + 1 + 2);
 	teardown();
 }
 END_TEST
 
-/* A view of many objects opens each when it is read. A read from memory alone may not wait for that. */
+/* A view opens an object when it is read. A read from memory alone may not wait for that. */
 START_TEST(from_memory)
 {
 	struct store_content content = {0};
 	struct store_view *view;
 	char bytes[4];
 	struct iovec iov = {bytes, sizeof(bytes)};
-	const uint32_t count = STORE_VIEW_OPEN + 1;
 
 	setup(1);
-	for (uint32_t i = 0; i < count; i++) {
-		struct store_run *run = begin(&(struct store_content){0}, 4 * i);
+	for (uint64_t i = 0; i < 8; i++) {
+		struct store_run *run = begin(&(struct store_content){0}, STORE_BLOCK * i);
 
 		put(run, "text", 4);
-		commit(run, &content, 4 * i + 4);
+		commit(run, STORE_BLOCK * i, &content);
 	}
-	ck_assert_uint_eq(content.count, count);
 	ck_assert_int_eq(store_data_sync(data), 0);
+	ck_assert_int_eq(store_view_open(data, &owner, &content, end_of(&content), &view), 0);
 	spy_reset(spy);
-	ck_assert_int_eq(store_view_open(data, &owner, &content, 4 * count, &view), 0);
-	for (uint32_t i = 0; i < count; i++)
-		ck_assert_int_eq(store_view_read(view, &iov, 1, 4 * i, true), -EAGAIN);
+	for (uint64_t i = 1; i < 8; i++)
+		ck_assert_int_eq(store_view_read(view, &iov, 1, STORE_BLOCK * i, true), -EAGAIN);
 	ck_assert_uint_eq(spy->opens, 0);
-	ck_assert_int_eq(store_view_read(view, &iov, 1, 0, false), 4);
+	ck_assert_int_eq(store_view_read(view, &iov, 1, STORE_BLOCK * 3, false), 4);
 	ck_assert_mem_eq(bytes, "text", 4);
 	store_view_close(view);
 	store_content_free(&content);
@@ -278,36 +275,35 @@ START_TEST(appending)
 
 	put(first, "three ", 6);
 	put(second, "THREE ", 6);
-	commit(first, &content, 14);
+	commit(first, 8, &content);
 	expect_text(&content, "one two three ");
-	commit(second, &content, 14);
+	/* It has copied what was in front of its bytes, and has to do it again. */
+	commit(second, 8, &content);
 	expect_text(&content, "one two THREE ");
-	ck_assert_uint_eq(atomic_load(&numbers), 2);
+	ck_assert_uint_eq(atomic_load(&numbers), 3);
 	/* Bytes of an aborted writer are cut off. */
 	struct store_run *run = begin(&content, 14);
 
 	put(run, "lost", 4);
-	struct store_content patch;
+	struct store_patch patch;
 
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
-	ck_assert_uint_eq(patch.extent[0].object, 2);
-	store_content_free(&patch);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
+	ck_assert_uint_eq(patch.block[0].object, 3);
 	store_run_end(run, false);
 	uint64_t length;
 
-	ck_assert_int_eq(store_data_stat(data, &owner, 2, &length), 0);
+	ck_assert_int_eq(store_data_stat(data, &owner, 3, &length), 0);
 	ck_assert_uint_eq(length, 14);
 	/* Others take their place, so that writers who give up cost no objects. */
 	write_text(&content, 14, "four");
 	expect_text(&content, "one two THREE four");
-	ck_assert_uint_eq(content.tail_object, 2);
+	ck_assert_uint_eq(last_object(&content), 3);
 	/* A writer without bytes leaves nothing. */
 	run = begin(&(struct store_content){0}, 5);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	ck_assert_int_eq(finish(run, &(struct store_content){0}, &patch), 0);
 	ck_assert_uint_eq(patch.count, 0);
-	ck_assert_uint_eq(patch.tail_object, 0);
 	store_run_end(run, true);
-	ck_assert(spy_exists(spy, new_name(2)) && !spy_exists(spy, new_name(3)));
+	ck_assert(spy_exists(spy, new_name(3)) && !spy_exists(spy, new_name(4)));
 	store_content_free(&content);
 	teardown();
 }
@@ -322,19 +318,18 @@ static uint64_t no_number(void *arg)
 START_TEST(no_object)
 {
 	struct store_content content = {0};
+	const struct store_base none = {.content = &(struct store_content){0}};
 	struct store_run *run;
 	struct store_view *view;
 	uint64_t length;
 
 	setup(4);
-	ck_assert_int_eq(store_run_begin(data, &owner, &content, 0, no_number, NULL, &run), -EIO);
+	ck_assert_int_eq(store_run_begin(data, &owner, &none, 0, no_number, NULL, &run), -EIO);
 	write_text(&content, 0, "text");
 	atomic_store(&numbers, 0);
 	/* A number that is in use. */
-	ck_assert_int_eq(store_run_begin(data, &owner, &(struct store_content){0}, 0, next_number,
-					 NULL, &run),
-			 -EEXIST);
-	content.extent[0].object = 77;
+	ck_assert_int_eq(store_run_begin(data, &owner, &none, 0, next_number, NULL, &run), -EEXIST);
+	content.slot[0]->block[0].object = 77;
 	ck_assert_int_eq(store_view_open(data, &owner, &content, 4, &view), -ENOENT);
 	ck_assert_int_eq(store_data_stat(data, &owner, 77, &length), -ENOENT);
 	ck_assert_int_eq(store_data_settle(data, &owner, 77), -ENOENT);
@@ -383,7 +378,7 @@ static void write_pieces(uint64_t start, uint8_t *bytes, uint32_t length, uint32
 		}
 		ck_assert_int_eq(store_run_write(run, iov, (int)count), 0);
 	}
-	commit(run, &content, start + length);
+	commit(run, start, &content);
 	expect_gathered(start, length);
 	ck_assert_int_eq(view_bytes(&content, start + length, got, length, start), length);
 	ck_assert(memcmp(got, bytes, length) == 0);
@@ -534,7 +529,7 @@ START_TEST(flushing)
 
 	/* An object that got its name before the first flush. */
 	write_text(&b, 0, "bb");
-	ck_assert_int_eq(store_data_settle(data, &owner, b.extent[0].object), 0);
+	ck_assert_int_eq(store_data_settle(data, &owner, last_object(&b)), 0);
 	spy_reset(spy);
 	ck_assert_int_eq(store_data_sync(data), 0);
 	ck_assert_uint_eq(spy->syncs, 1);
@@ -543,7 +538,7 @@ START_TEST(flushing)
 
 	/* One that is gone need not be flushed. */
 	write_text(&b, 0, "bbb");
-	ck_assert_int_eq(store_data_remove(data, &owner, b.extent[0].object), 0);
+	ck_assert_int_eq(store_data_remove(data, &owner, last_object(&b)), 0);
 	spy->fail_sync_dir = -EIO;
 	ck_assert_int_eq(store_data_sync(data), 0);
 	store_content_free(&a);
@@ -555,26 +550,25 @@ END_TEST
 /* A writer flushes its own bytes; what others wait for is the new name alone. */
 START_TEST(own_flush)
 {
-	struct store_content content = {0}, patch;
+	struct store_content content = {0};
+	struct store_patch patch;
 
 	setup(8);
 	struct store_run *run = begin(&content, 0);
 
 	put(run, "text", 4);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
 	ck_assert_int_eq(store_run_sync(run), 0);
 	ck_assert_uint_eq(spy->syncs, 1);
 	ck_assert_int_eq(store_data_sync(data), 0);
 	ck_assert_uint_eq(spy->syncs, 1);
 	ck_assert_uint_eq(spy->dir_syncs, 1);
-	ck_assert_int_eq(store_content_apply(&content, &patch, 0, 4, 4, UINT32_MAX), 0);
-	store_content_free(&patch);
+	ck_assert_int_eq(store_content_apply(&content, UINT64_MAX, &patch), 0);
 	store_run_end(run, true);
 	/* It fails: told to the writer alone, because no other bytes are lost. */
 	run = begin(&content, 4);
 	put(run, " more", 5);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
-	store_content_free(&patch);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
 	spy->fail_sync = -EIO;
 	ck_assert_int_eq(store_run_sync(run), -EIO);
 	spy->fail_sync = 0;
@@ -716,7 +710,8 @@ END_TEST
 /* A flush that fails is told to those who wait for it, to the writer, and to readers. */
 START_TEST(failed_flush)
 {
-	struct store_content content = {0}, other = {0}, older = {0}, patch;
+	struct store_content content = {0}, other = {0}, older = {0};
+	struct store_patch patch;
 	char byte;
 
 	setup(2);
@@ -727,7 +722,7 @@ START_TEST(failed_flush)
 	struct store_run *run = begin(&content, 4);
 
 	put(run, "lost", 4);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
 	ck_assert_int_eq(store_run_check(run), 0);
 	spy->fail_sync = -ENOSPC;
 	ck_assert_int_eq(store_data_sync(data), -ENOSPC);
@@ -735,8 +730,7 @@ START_TEST(failed_flush)
 	/* The kernel has dropped the bytes: that later flushes succeed means nothing. */
 	ck_assert_int_eq(store_data_sync(data), 0);
 	ck_assert_int_eq(store_run_check(run), -ENOSPC);
-	ck_assert_int_eq(store_content_apply(&content, &patch, 4, 8, 8, UINT32_MAX), 0);
-	store_content_free(&patch);
+	ck_assert_int_eq(store_content_apply(&content, UINT64_MAX, &patch), 0);
 	store_run_end(run, true);
 	for (int i = 0; i < 10; i++) {
 		store_content_free(&other);
@@ -747,12 +741,15 @@ START_TEST(failed_flush)
 	ck_assert_int_eq(view_bytes(&content, 8, &byte, 1, 7), -EIO);
 	/* Bytes that were flushed before can still be read. */
 	expect_text(&older, "safe");
-	/* Nothing is added to that object any more. */
-	write_text(&content, 8, "new");
-	ck_assert_uint_eq(content.count, 2);
-	ck_assert_int_eq(view_bytes(&content, 11, &byte, 1, 8), 1);
+	/* Nothing is added to that block any more; the next one goes to another object. */
+	ck_assert_int_eq(store_run_begin(data, &owner, &(struct store_base){&content, .kept = 8}, 8,
+					 next_number, NULL, &run),
+			 -EIO);
+	write_text(&content, STORE_BLOCK, "new");
+	ck_assert(!store_slot_has(content.slot[0], 1) || last_object(&content) != 1);
+	ck_assert_int_eq(view_bytes(&content, STORE_BLOCK + 3, &byte, 1, STORE_BLOCK), 1);
 	ck_assert_int_eq(byte, 'n');
-	ck_assert_int_eq(view_bytes(&content, 11, &byte, 1, 7), -EIO);
+	ck_assert_int_eq(view_bytes(&content, STORE_BLOCK + 3, &byte, 1, 7), -EIO);
 	store_content_free(&content);
 	store_content_free(&older);
 	store_content_free(&other);
@@ -783,7 +780,8 @@ static void expect_lost(struct store_content *content, struct store_run *run)
 /* A flush fails. Before it ends, the kernel tells a writer of the same object of no error. */
 START_TEST(told_to_flush)
 {
-	struct store_content content = {0}, other = {0}, patch;
+	struct store_content content = {0}, other = {0};
+	struct store_patch patch;
 	struct store_run *run;
 	pthread_t thread;
 	int result, own;
@@ -791,9 +789,8 @@ START_TEST(told_to_flush)
 	setup(8);
 	run = begin(&other, 0);
 	put(run, "text", 4);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
 	ck_assert_int_eq(store_run_sync(run), 0);
-	store_content_free(&patch);
 	store_run_end(run, true);
 	write_text(&content, 0, "lost");
 	run = begin_more(&content);
@@ -803,9 +800,8 @@ START_TEST(told_to_flush)
 	ck_assert_int_eq(pthread_create(&thread, NULL, sync_thread, &result), 0);
 	spy_await_held(spy);
 	spy->fail_sync = 0;
-	own = store_run_finish(run, &patch);
+	own = finish(run, &content, &patch);
 	ck_assert_int_eq(own ? own : store_run_sync(run), -EIO);
-	store_content_free(&patch);
 	spy_hold(spy, 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_eq(result, -EIO);
@@ -817,7 +813,8 @@ END_TEST
 /* The writer is told, and the flush that has the object as well is not: it fails nevertheless. */
 START_TEST(told_to_writer)
 {
-	struct store_content content = {0}, other = {0}, patch;
+	struct store_content content = {0}, other = {0};
+	struct store_patch patch;
 	struct store_run *run;
 	pthread_t thread;
 	int result;
@@ -831,8 +828,7 @@ START_TEST(told_to_writer)
 	spy_await_held(spy);
 	spy_pass(spy);
 	run = begin_more(&content);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
-	store_content_free(&patch);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
 	spy->fail_sync = -EIO;
 	ck_assert_int_eq(store_run_sync(run), -EIO);
 	spy->fail_sync = 0;
@@ -852,7 +848,8 @@ END_TEST
  */
 START_TEST(cut_meanwhile)
 {
-	struct store_content content = {0}, patch;
+	struct store_content content = {0}, older;
+	struct store_patch patch;
 	struct store_run *run;
 	pthread_t thread;
 	char bytes[12];
@@ -860,10 +857,10 @@ START_TEST(cut_meanwhile)
 
 	setup(8);
 	write_text(&content, 0, "safe");
+	ck_assert_int_eq(store_content_copy(&content, &older), 0);
 	run = begin(&content, 4);
 	put(run, "given up", 8);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
-	store_content_free(&patch);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
 	spy_hold(spy, SPY_DIRS);
 	ck_assert_int_eq(pthread_create(&thread, NULL, sync_thread, &result), 0);
 	spy_await_held(spy);
@@ -875,9 +872,10 @@ START_TEST(cut_meanwhile)
 	ck_assert_int_eq(result, 0);
 	spy->fail_sync = -EIO;
 	ck_assert_int_eq(store_data_sync(data), -EIO);
-	ck_assert_int_eq(view_bytes(&content, 9, bytes, 4, 0), 4);
+	expect_text(&older, "safe");
 	ck_assert_int_eq(view_bytes(&content, 9, bytes, 5, 4), -EIO);
 	store_content_free(&content);
+	store_content_free(&older);
 	teardown();
 }
 END_TEST
@@ -888,7 +886,8 @@ END_TEST
  */
 START_TEST(opened_again)
 {
-	struct store_content content = {0}, patch;
+	struct store_content content = {0};
+	struct store_patch patch;
 	struct store_run *run;
 
 	setup(1);
@@ -898,8 +897,7 @@ START_TEST(opened_again)
 	}
 	run = begin(&content, 4);
 	put(run, "more", 4);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
-	store_content_free(&patch);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
 	ck_assert_int_eq(store_run_sync(run), 0);
 	store_run_end(run, false);
 	spy_reset(spy);
@@ -914,13 +912,13 @@ END_TEST
 /* A name that cannot be flushed is a lost object, too. */
 static void name_fails(bool safe_bytes)
 {
-	struct store_content patch;
+	struct store_patch patch;
 
 	setup(2);
 	struct store_run *run = begin(&(struct store_content){0}, 0);
 
 	put(run, "lost", 4);
-	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	ck_assert_int_eq(finish(run, &(struct store_content){0}, &patch), 0);
 	if (safe_bytes)
 		ck_assert_int_eq(store_run_sync(run), 0);
 	spy->fail_sync_dir = -EIO;
@@ -930,7 +928,6 @@ static void name_fails(bool safe_bytes)
 	ck_assert_int_eq(store_run_check(run), -EIO);
 	store_run_end(run, false);
 	ck_assert(!spy_exists(spy, new_name(1)));
-	store_content_free(&patch);
 	teardown();
 }
 
@@ -1002,7 +999,7 @@ static int found_named(void *arg, const struct store_owner *of, uint64_t object)
 START_TEST(listing)
 {
 	static const struct store_owner high = {0xffffffff, 0xffffffff, 0xffffffff};
-	struct store_content content = {0};
+	struct store_content content = {0}, other = {0};
 	struct store_run *run;
 	struct found found = {0};
 
@@ -1010,11 +1007,12 @@ START_TEST(listing)
 	atomic_store(&numbers, UINT64_MAX - 3);
 	write_text(&content, 0, "one");
 	ck_assert_int_eq(store_data_settle(data, &owner, UINT64_MAX - 2), 0);
-	ck_assert_int_eq(store_run_begin(data, &high, &(struct store_content){0}, 0, next_number,
-					 NULL, &run),
+	ck_assert_int_eq(store_run_begin(data, &high, &(struct store_base){&other, .kept = 0}, 0,
+					 next_number, NULL, &run),
 			 0);
 	put(run, "x", 1);
-	commit(run, &content, 1);
+	commit(run, 0, &other);
+	store_content_free(&other);
 	ck_assert_int_eq(store_data_list_new(data, found_new, &found), 0);
 	ck_assert_uint_eq(found.count, 1);
 	ck_assert_uint_eq(found.object, UINT64_MAX - 1);
@@ -1091,7 +1089,7 @@ START_TEST(removal)
 
 	put(run, " more", 5);
 	ck_assert_int_eq(store_data_remove(data, &owner, 2), -EBUSY);
-	commit(run, &content, 9);
+	commit(run, 4, &content);
 	expect_text(&content, "text more");
 	ck_assert_int_eq(store_data_remove_new(data, 2), 0);
 	ck_assert(!spy_exists(spy, new_name(2)));
@@ -1171,20 +1169,23 @@ END_TEST
 START_TEST(short_object)
 {
 	struct store_content content = {0};
+	struct store_run *run;
 	char bytes[16];
 
 	setup(4);
 	write_text(&content, 0, "text");
 	write_text(&content, 4, " more");
 	spy_truncate(spy, new_name(1), 6);
-	ck_assert_int_eq(view_bytes(&content, 9, bytes, 6, 0), 6);
-	ck_assert_int_eq(view_bytes(&content, 9, bytes, 7, 0), -EIO);
-	ck_assert_int_eq(view_bytes(&content, 9, bytes, 9, 6), -EIO);
-	/* A length that the file has is all that is looked at. */
-	ck_assert_int_eq(view_bytes(&content, 6, bytes, 16, 0), 6);
-	/* Nothing is added to an object that lost bytes. */
-	write_text(&content, 9, "!");
-	ck_assert_uint_eq(content.count, 2);
+	ck_assert_int_eq(view_bytes(&content, 9, bytes, 6, 0), -EBADMSG);
+	ck_assert_int_eq(view_bytes(&content, 9, bytes, 9, 6), -EBADMSG);
+	/* Nothing is added to an object that lost bytes, and the block cannot be copied. */
+	ck_assert_int_eq(store_run_begin(data, &owner, &(struct store_base){&content, .kept = 9}, 9,
+					 next_number, NULL, &run),
+			 -EBADMSG);
+	/* Another block can be written. */
+	write_text(&content, STORE_BLOCK, "!");
+	ck_assert_int_eq(view_bytes(&content, STORE_BLOCK + 1, bytes, 1, STORE_BLOCK), 1);
+	ck_assert_int_eq(view_bytes(&content, STORE_BLOCK + 1, bytes, 9, 0), -EBADMSG);
 	store_content_free(&content);
 	teardown();
 }

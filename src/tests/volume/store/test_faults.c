@@ -20,6 +20,7 @@
 #define FULL  (24u << 20) /* bytes of a disk that is to become full */
 
 static uint32_t volume;
+static bool scattered; /* the blocks of "a" lie in several objects */
 
 static struct crashdisk *make_disk(void)
 {
@@ -29,8 +30,7 @@ static struct crashdisk *make_disk(void)
 
 	ck_assert_int_eq(state_create(store, volume, "a", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, volume, "a", 0, LARGE, LARGE, 9), 0);
-	/* With lists in rows: a list of some. */
-	for (uint64_t i = 0; diskstore_extents && i < 7; i++)
+	for (uint64_t i = 0; scattered && i < 7; i++)
 		ck_assert_int_eq(state_write(store, volume, "a", 2500 * (i * 3 % 7) + 700, 300,
 					     LARGE, (uint32_t)i),
 				 0);
@@ -173,10 +173,9 @@ START_TEST(once_lazy)
 }
 END_TEST
 
-/* The extents of "a" have rows of their own. */
-START_TEST(once_listed)
+START_TEST(once_scattered)
 {
-	diskstore_extents = 6;
+	scattered = true;
 	fail_all(STORE_LAZY, 0);
 }
 END_TEST
@@ -246,7 +245,7 @@ static void fail_reads(void)
 START_TEST(reads)
 {
 	fail_reads();
-	diskstore_extents = 6;
+	scattered = true;
 	fail_reads();
 }
 END_TEST
@@ -549,6 +548,6 @@ START_TEST(inverted_bits)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(600, "faults", once_lazy, once_listed, once_strict, for_a_while, reads, full_disk,
-		 room_of_writers, full_from_outside, reserve_given_up_meanwhile, pruning_goes_on,
-		 inverted_bits)
+TEST_MAIN_WITHIN(600, "faults", once_lazy, once_scattered, once_strict, for_a_while, reads,
+		 full_disk, room_of_writers, full_from_outside, reserve_given_up_meanwhile,
+		 pruning_goes_on, inverted_bits)

@@ -4,7 +4,7 @@
  * operation is told to this process through a pipe. After the restart every writer's directory is as
  * it was after its last acknowledged operation, or after the one that was in progress.
  *
- * Then one writer of pages of a file whose extents are merged meanwhile.
+ * Then one writer of pages of a file.
  *
  * $STORE_KILLS: how often; default 25.
  */
@@ -203,7 +203,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* -- pages of one file, whose extents are merged meanwhile -- */
+/* -- pages of one file -- */
 
 #define PAGE  4096u
 #define PAGES 256u
@@ -227,7 +227,7 @@ static int write_page(struct store *store, uint32_t n)
 
 static void rewriting_child(void *arg, int pipe)
 {
-	const struct store_options options = {.path = folder, .merge_ms = 1};
+	const struct store_options options = {.path = folder};
 	struct store *store;
 
 	if (store_open(&options, &store, message))
@@ -281,7 +281,7 @@ static void kill_rewriting(struct rewriting *r, uint64_t *random)
 	close_sound(store);
 }
 
-START_TEST(killed_merging)
+START_TEST(killed_rewriting)
 {
 	static struct rewriting rewriting = {.next = 1};
 	uint64_t random = 2;
@@ -299,7 +299,6 @@ START_TEST(killed_merging)
 			ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &clone), 0);
 		if (i == 1) {
 			ck_assert_int_eq(write_page(store, 0), 0);
-			ck_assert_int_eq(store_merge(store), 0);
 			rewriting.seed[page_of(0)] = 0;
 			ck_assert(has_pages(store, rewriting.seed));
 		}
@@ -334,7 +333,7 @@ int main(void)
 	tcase_set_timeout(tcase, 600);
 	tcase_add_checked_fixture(tcase, start, end);
 	tcase_add_test(tcase, killed);
-	tcase_add_test(tcase, killed_merging);
+	tcase_add_test(tcase, killed_rewriting);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

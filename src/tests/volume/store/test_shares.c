@@ -430,79 +430,12 @@ START_TEST(many_objects)
 	before = commits();
 	ck_assert_int_eq(store_volume_remove(store, clone), 0);
 	expect_steps(before);
-	/* A store of an earlier version lacks the table. */
-	fixture_sql("DROP TABLE doomed");
 	/* The server stops in between. */
 	file = make_many("d");
 	ck_assert_int_eq(try_remove(&admin, &root, "d", STORE_FILE), 0);
 	fixture_reopen();
 	fixture_pruned();
 	await_objects(0);
-}
-END_TEST
-
-/* A merge goes on in an object that a write takes out of the file meanwhile: among very many, which are not dead yet. */
-#define BEFORE 70
-
-static void *merge(void *arg)
-{
-	*(int *)arg = store_merge(store);
-	return NULL;
-}
-
-static void await_two_held(struct spy *spy)
-{
-	pthread_mutex_lock(&spy->lock);
-	while (spy->held < 2)
-		pthread_cond_wait(&spy->changed, &spy->lock);
-	pthread_mutex_unlock(&spy->lock);
-}
-
-START_TEST(merge_beside_removal)
-{
-	const uint64_t end = BEFORE * STEP, length = end + 8193;
-	uint8_t *bytes = calloc(1, end);
-	struct store_fid file;
-	pthread_t thread;
-	struct spy *spy;
-	int merged;
-
-	ck_assert_ptr_nonnull(bytes);
-	fixture_merge(STORE_MERGE_NEVER);
-	fixture_open(STORE_LAZY);
-	fixture_close();
-	spy = spy_on(fixture_path());
-	fixture_layer(&spy->layer);
-	fixture_open_again();
-	file = make(&root, "f", STORE_FILE);
-	/* Two that are worth a merge, behind others that are not, each in an object of its own. */
-	ck_assert_int_eq(try_write(&admin, &file, end + 8192, "z", 1, length), 0);
-	ck_assert_int_eq(try_write(&admin, &file, end, "y", 1, length), 0);
-	for (uint64_t i = BEFORE; i--;)
-		ck_assert_int_eq(try_write(&admin, &file, i * STEP, "x", 1, length), 0);
-	await_objects(BEFORE + 2);
-	/* The thread in the background does nothing meanwhile. */
-	make(&root, "g", STORE_FILE);
-	spy_hold(spy, SPY_FILES);
-	spy_await_held(spy);
-	spy_hold(spy, SPY_FILES | SPY_BYTES);
-	ck_assert_int_eq(pthread_create(&thread, NULL, merge, &merged), 0);
-	await_two_held(spy);
-	spy_pass(spy);
-	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, end, length), 0);
-	spy_hold(spy, SPY_FILES);
-	pthread_join(thread, NULL);
-	spy_hold(spy, 0);
-	fixture_pruned();
-	ck_assert_int_eq(byte_at(&file, end), 'y');
-	ck_assert_int_eq(byte_at(&file, end + 8192), 'z');
-	fixture_close();
-	spy_free(spy);
-	fixture_layer(NULL);
-	fixture_open_again();
-	ck_assert_int_eq(byte_at(&file, end), 'y');
-	ck_assert_int_eq(byte_at(&file, end + 8192), 'z');
-	free(bytes);
 }
 END_TEST
 
@@ -855,7 +788,7 @@ int main(void)
 	const TTest *const tests[] = {
 		cold_directories,  no_room_in_cache, cold_and_submitted,  promised_disk,
 		promised_quota,	   rival_writers,    slow_reader,	  ordered_volumes,
-		many_objects,	   deep_rename,	     crossed_renames,	  merge_beside_removal,
+		many_objects,	   deep_rename,	     crossed_renames,
 		large_directories, many_clones,	     cached_volume_again, check_beside_changes};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");

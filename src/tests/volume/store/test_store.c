@@ -19,7 +19,7 @@ START_TEST(refusals)
 
 	ck_assert_int_eq(store_open(&options, &other, message), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(message, options.path));
-	fixture_file("FORMAT", "rxwire store 2\n");
+	fixture_file("FORMAT", "rxwire store 3\n");
 	ck_assert_int_eq(store_open(&options, &other, message), -EBADMSG);
 	fixture_file("FORMAT", "rxwire store 4\n00112233445566778899aabbccddeeff\n");
 	ck_assert_int_eq(store_open(&options, &other, message), -EPROTO);
@@ -487,8 +487,8 @@ START_TEST(random_clones)
 }
 END_TEST
 
-/* More pieces than a record may list. */
-START_TEST(many_extents)
+/* Small writes everywhere. */
+START_TEST(many_places)
 {
 	static uint8_t bytes[600 * 3000], spot[100];
 	struct store_fid file;
@@ -962,7 +962,7 @@ int main(void)
 	const TTest *const tests[] = {
 		refusals,	   one_process,	      new_objects,  names,	    order_of_checks,
 		rights_of_readers, rights_of_writers, access_lists, setting_status, random_clones,
-		many_extents,	   writers,	      quotas,	    links,	    renames,
+		many_places,	   writers,	      quotas,	    links,	    renames,
 		large_directory,   later_lazy,	      later_strict};
 	Suite *suite = suite_create("store");
 	TCase *tcase = tcase_create("store");

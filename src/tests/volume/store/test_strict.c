@@ -95,7 +95,7 @@ static struct store_writer *begin_writer(const struct store_fid *fid, struct ste
 		0);
 	ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
 	/* The bytes are flushed here, the name by the commit. */
-	ck_assert_int_eq(finish_piece(writer, &writer->main), 0);
+	ck_assert_int_eq(finish_piece(writer, &writer->main, &no_base), 0);
 	writer->finished = true;
 	return writer;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writers of one file: many small writes while extents are merged, and a writer that adds to a file
+ * Writers of one file: many small writes, and a writer that adds to a file
  * which others replace meanwhile.
  */
 #include <stdio.h>

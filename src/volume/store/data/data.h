@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The contents of large files. A content is a list of extents; each lies in an object, a plain
- * file, at the same offset as in the content. Bytes that a version of a file refers to are never written
- * again: new bytes go to a new object, or behind the last byte ever written to one.
- */
+/* The objects of a store: plain files with the contents of large files; runs that write to them, and views that read a version. */
 #ifndef STORE_DATA_H
 #define STORE_DATA_H
 
@@ -13,52 +9,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "volume/store/data/data_map.h"
 #include "volume/store/disk/layer.h"
-
-/*
- * Extents of one content: one for each 64 KiB of its length, within these limits. So the three
- * neighbours with the fewest bytes have at most about 192 KiB, up to a length of 4 GiB.
- */
-#define STORE_EXTENTS_LEAST 256
-#define STORE_EXTENTS_MOST  65536
-static inline uint32_t store_extents_limit(uint64_t length)
-{
-	uint64_t limit = length >> 16;
-
-	if (limit < STORE_EXTENTS_LEAST)
-		return STORE_EXTENTS_LEAST;
-	return limit < STORE_EXTENTS_MOST ? (uint32_t)limit : STORE_EXTENTS_MOST;
-}
-
-/* Ascending, without overlap; gaps are holes, which read as zeros. */
-struct store_extent {
-	uint64_t start, end; /* start < end */
-	uint64_t object;
-};
-
-/* Owned by its user: store_content_free(). An empty one is all zeros. */
-struct store_content {
-	struct store_extent *extent;
-	uint32_t count;
-	/* Bytes may be added to this object from this offset on; 0, 0: to none. */
-	uint64_t tail_object, tail;
-};
-void store_content_free(struct store_content *content);
-int store_content_copy(const struct store_content *from, struct store_content *to);
-/*
- * The content that results from writing `patch` over [start, end) of *content, which becomes
- * `length` bytes long. 0, -ENOMEM, or -E2BIG: more than `limit` extents.
- */
-int store_content_apply(struct store_content *content, const struct store_content *patch,
-			uint64_t start, uint64_t end, uint64_t length, uint32_t limit);
-/* Whether a content has the extents of a window, which is not empty, and nothing between them. */
-bool store_content_shows(const struct store_content *content, const struct store_content *window);
-/* The one extent of `patch` in place of those in its range. Nothing is added to its object. */
-int store_content_merge(struct store_content *content, const struct store_content *patch);
-/* The first extent that ends behind an offset; content->count: there is none. */
-uint32_t store_content_behind(const struct store_content *content, uint64_t offset);
-/* Whether a content refers to an object. */
-bool store_content_has(const struct store_content *content, uint64_t object);
 
 /*
  * All objects of a store. An object is named by its number, and by its group, vnode and unique for
@@ -93,7 +45,7 @@ uint64_t store_data_failures(struct store_data *data);
 /* Give an object of "files/new" its name. Without effect if it has it. */
 int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t object);
 /*
- * Remove an object that no version refers to. 0 if it is missing. -EBUSY: try again later. A reader has it open; or
+ * Remove an object that no version refers to. 0 if it is missing. -EBUSY: try again later. A view shows it; or
  * a run has it, and a commit may come to refer to it.
  */
 int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t object);
@@ -114,25 +66,42 @@ int store_data_remove_new(struct store_data *data, uint64_t object);
 /* A run of bytes that a writer adds. One thread at a time. */
 struct store_run;
 
+/* What a run replaces: a version of the file, of which `kept` bytes stay. */
+struct store_base {
+	const struct store_content *content;
+	const void *bytes; /* in its place: a small file, which has the number `small`; else NULL */
+	uint64_t small;
+	uint64_t kept;
+};
+
 /*
- * Begin to write at `offset`. The bytes go to an object of `content` that ends at or before offset,
- * as close as possible, and that no other run has; else to a new object, whose number `number(arg)`
- * gives (0: error). `content` may be outdated: the length of the object tells where the bytes of
- * others end.
+ * Begin to write at `offset`. Bytes in front of it that belong to the same block are copied. All go to an object of the
+ * base that ends at or before them, as close as possible, and that no other run has; else to a new object, whose number
+ * `number(arg)` gives (0: error). The base may be outdated: the length of the object tells where the bytes of others end.
+ * -ENOENT: an object is gone, because the base is outdated. -EBADMSG: the bytes to be copied are damaged.
  */
 int store_run_begin(struct store_data *data, const struct store_owner *owner,
-		    const struct store_content *content, uint64_t offset,
-		    uint64_t (*number)(void *arg), void *arg, struct store_run **run);
+		    const struct store_base *base, uint64_t offset, uint64_t (*number)(void *arg),
+		    void *arg, struct store_run **run);
 /* The number of the object that was made for the run; 0: it goes on in another one. */
 uint64_t store_run_made(const struct store_run *run);
 /* Gathered into writes of 256 KiB or more at aligned offsets, if the buffers allow it. */
 int store_run_write(struct store_run *run, const struct iovec *iov, int count);
 int store_run_put(struct store_run *run, const void *bytes, uint64_t length);
 /*
- * All bytes are handed to the operating system. *patch: what was written, to be freed. The run
- * stays until store_run_end(), so that no other run writes to its object.
+ * All bytes are handed to the operating system, after those of the base that follow in the same block. *patch: the blocks,
+ * which belong to the run. The run stays until store_run_end(), so that no other run writes to its object. The same
+ * results as of store_run_begin().
  */
-int store_run_finish(struct store_run *run, struct store_content *patch);
+int store_run_finish(struct store_run *run, const struct store_base *base,
+		     struct store_patch *patch);
+/* Whether what a finished run has copied, or goes on from, is the same in a newer base. */
+bool store_run_fits(const struct store_run *run, const struct store_base *base);
+/* The object of the run; and how many bytes it has copied. */
+uint64_t store_run_object(const struct store_run *run);
+uint64_t store_run_copied(const struct store_run *run);
+/* Add the bytes that a finished run was given to another run, which begins at the same offset. 0 or -errno. */
+int store_run_copy(struct store_run *from, struct store_run *to);
 /*
  * After store_run_finish(): flush the run's bytes in this thread, so that the next
  * store_data_sync(), for which others may wait, has less to do. 0, or the error: they are lost. It
@@ -154,42 +123,31 @@ void store_run_end(struct store_run *run, bool kept);
 /* -- reading -- */
 
 /*
- * Objects of a file that die while a reader has a pin on it are not removed. A reader takes it before it looks for
- * the version that it is to read, if a view of that does not open all objects. Then it limits the pin to the objects of
- * that version: however slow it is, it keeps nothing that came later, and nothing of other files.
+ * One version of a content, of `length` bytes. Objects are opened when they are read. As long as the view exists, no object
+ * that it needs is removed, and no block of it is given back, if it is opened while the version is the current one.
  */
-struct store_pin {
-	struct store_owner owner;
-	uint64_t since;
-	uint64_t last; /* objects with greater numbers are not kept */
-	struct store_pin *older, *newer;
-};
-void store_data_pin(struct store_data *data, const struct store_owner *owner,
-		    struct store_pin *pin);
-void store_data_pin_limit(struct store_data *data, const struct store_content *content,
-			  struct store_pin *pin);
-void store_data_unpin(struct store_data *data, struct store_pin *pin);
-/* The time of a death, which is after all pins so far; and whether one of those still keeps the object. */
-uint64_t store_data_time(struct store_data *data);
-bool store_data_pinned(struct store_data *data, const struct store_owner *owner, uint64_t object,
-		       uint64_t time);
-
 struct store_view;
-#define STORE_VIEW_OPEN 16 /* extents of a view that opens all of its objects at once */
 /*
- * Open the objects of a content of `length` bytes, or each when it is read if there are many: then
- * they must be pinned. The content must stay until the view is closed. -ENOENT: an object is gone,
- * because the version is no longer the current one: look it up again.
+ * The content must stay until the view is closed. -ENOENT: an object is gone, because the version is no longer the current
+ * one: look it up again.
  */
 int store_view_open(struct store_data *data, const struct store_owner *owner,
 		    const struct store_content *content, uint64_t length, struct store_view **view);
-/* As store_ops.read. A file that is shorter than its extents say: -EIO. */
+/* As store_ops.read. -EBADMSG: the first bytes are damaged. Any thread. */
 ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int count,
 			uint64_t offset, bool cached);
 void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length);
+/*
+ * Read and verify up to `size` bytes from *offset on, which becomes the offset behind them, also if they were verified
+ * before. 0; or -EBADMSG, -EIO, ...: the block at *offset, which is where it has stopped.
+ */
+int store_view_verify(struct store_view *view, uint64_t *offset, void *buffer, size_t size);
 void store_view_close(struct store_view *view);
-/* Add the bytes of an extent to a run, at which it has arrived. 0 or -errno. */
-int store_run_copy(struct store_view *view, const struct store_extent *extent,
-		   struct store_run *run);
+/* Whether a view shows an object; in some of `count` blocks from `first` on. */
+bool store_data_shown(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		      uint64_t first, uint32_t count);
+/* Give the space of blocks back that no version refers to. 0 or -errno. */
+int store_data_punch(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		     uint64_t first, uint32_t count);
 
 #endif

@@ -472,7 +472,7 @@ static int open_object_file(struct store_data *data, struct data_object *object)
 }
 
 static int acquire_object(struct store_data *data, const struct store_owner *owner, uint64_t number,
-		   unsigned readers, struct data_object **object)
+			  unsigned readers, bool cached, struct data_object **object)
 {
 	struct data_object *found;
 	int rc = 0;
@@ -485,6 +485,10 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 		pthread_mutex_unlock(&data->lock);
 		*object = found;
 		return 0;
+	}
+	if (cached) {
+		pthread_mutex_unlock(&data->lock);
+		return -EAGAIN;
 	}
 	if (found) {
 		found->refs++;
@@ -499,6 +503,7 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 	rc = open_object_file(data, found);
 	pthread_mutex_lock(&data->lock);
 	end_busy_state(data, found);
+	found->opened = ++data->opened;
 	if (rc)
 		data_put(data, found); /* has no file */
 	else
@@ -511,13 +516,13 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 int data_acquire(struct store_data *data, const struct store_owner *owner, uint64_t number,
 		 struct data_object **object)
 {
-	return acquire_object(data, owner, number, 0, object);
+	return acquire_object(data, owner, number, 0, false, object);
 }
 
 int data_read(struct store_data *data, const struct store_owner *owner, uint64_t number,
-	      struct data_object **object)
+	      bool cached, struct data_object **object)
 {
-	return acquire_object(data, owner, number, 1, object);
+	return acquire_object(data, owner, number, 1, cached, object);
 }
 
 int data_create(struct store_data *data, const struct store_owner *owner, uint64_t number,
@@ -550,6 +555,7 @@ int data_create(struct store_data *data, const struct store_owner *owner, uint64
 	end_busy_state(data, made);
 	made->name_dirty = true;
 	made->writing = true;
+	made->opened = ++data->opened;
 	if (rc)
 		data_put(data, made);
 	pthread_mutex_unlock(&data->lock);
@@ -600,11 +606,12 @@ bool store_data_is_lost(struct store_data *data, const struct store_content *con
 	bool is = false;
 
 	pthread_mutex_lock(&data->lock);
-	for (uint32_t i = 0; i < content->count && !is; i++) {
+	for (uint64_t i = 0; i < (uint64_t)content->count * STORE_SLOT_BLOCKS && !is; i++) {
+		const struct store_block *block = store_content_block(content, i);
 		const struct data_object *object =
-			find_known_object(data, content->extent[i].object);
+			block ? find_known_object(data, block->object) : NULL;
 
-		is = object && data_lost(object, content->extent[i].end);
+		is = object && data_lost(object, i * STORE_BLOCK + block->filled);
 	}
 	pthread_mutex_unlock(&data->lock);
 	return is;
@@ -672,68 +679,6 @@ int data_set_lost(struct store_data *data, const struct store_lost *what, bool r
 int store_data_set_lost(struct store_data *data, const struct store_lost *what)
 {
 	return data_set_lost(data, what, true);
-}
-
-/* -- pins -- */
-
-void store_data_pin(struct store_data *data, const struct store_owner *owner, struct store_pin *pin)
-{
-	pin->owner = *owner;
-	pin->last = UINT64_MAX;
-	pthread_mutex_lock(&data->lock);
-	pin->since = ++data->time;
-	pin->older = data->newest_pin;
-	pin->newer = NULL;
-	*(pin->older ? &pin->older->newer : &data->oldest_pin) = pin;
-	data->newest_pin = pin;
-	pthread_mutex_unlock(&data->lock);
-}
-
-void store_data_pin_limit(struct store_data *data, const struct store_content *content,
-			  struct store_pin *pin)
-{
-	uint64_t last = 0;
-
-	for (uint32_t i = 0; i < content->count; i++)
-		if (content->extent[i].object > last)
-			last = content->extent[i].object;
-	pthread_mutex_lock(&data->lock);
-	pin->last = last;
-	pthread_mutex_unlock(&data->lock);
-}
-
-void store_data_unpin(struct store_data *data, struct store_pin *pin)
-{
-	pthread_mutex_lock(&data->lock);
-	*(pin->older ? &pin->older->newer : &data->oldest_pin) = pin->newer;
-	*(pin->newer ? &pin->newer->older : &data->newest_pin) = pin->older;
-	pthread_mutex_unlock(&data->lock);
-}
-
-uint64_t store_data_time(struct store_data *data)
-{
-	uint64_t time;
-
-	pthread_mutex_lock(&data->lock);
-	time = ++data->time;
-	pthread_mutex_unlock(&data->lock);
-	return time;
-}
-
-bool store_data_pinned(struct store_data *data, const struct store_owner *owner, uint64_t object,
-		       uint64_t time)
-{
-	const struct store_pin *pin;
-	bool pinned;
-
-	pthread_mutex_lock(&data->lock);
-	for (pin = data->oldest_pin; pin && pin->since < time; pin = pin->newer)
-		if (object <= pin->last && pin->owner.vnode == owner->vnode &&
-		    pin->owner.group == owner->group && pin->owner.unique == owner->unique)
-			break;
-	pinned = pin && pin->since < time;
-	pthread_mutex_unlock(&data->lock);
-	return pinned;
 }
 
 /* -- the interface -- */
@@ -856,6 +801,21 @@ int store_data_stat(struct store_data *data, const struct store_owner *owner, ui
 	rc = data->layer->ops->size(object->file, length);
 	data_release(data, object);
 	return rc;
+}
+
+int store_data_punch(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		     uint64_t first, uint32_t count)
+{
+	struct data_object *object;
+	int rc = data_acquire(data, owner, number, &object);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	if (!object->sealed)
+		rc = data->layer->ops->punch(object->file, first * STORE_BLOCK,
+					     (uint64_t)count * STORE_BLOCK);
+	data_release(data, object);
+	return rc == -EOPNOTSUPP ? 0 : rc;
 }
 
 int store_data_open(struct store_layer *layer, unsigned files, struct store_data **out)

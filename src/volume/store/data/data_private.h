@@ -17,6 +17,8 @@
 #define DATA_RUNS    96 /* runs that gather so much; further ones gather less */
 #define DATA_LESS    (16u << 10)
 #define DATA_REMOVED 16 /* directories that are flushed singly */
+#define DATA_VIEWS    256    /* lists of views */
+#define DATA_VERIFIED 65536u /* blocks that are remembered */
 
 /*
  * An object that is open, or waits to be used again. store_data.lock covers all members that are
@@ -35,6 +37,7 @@ struct data_object {
 	bool sealed;  /* nothing may be added: it is read-only, or could not be cut */
 	bool writing; /* a run has it */
 	unsigned readers;
+	uint64_t opened; /* the number of the opening of the file */
 	bool removed;
 	bool syncing; /* a thread flushes its file: wait for `changed` */
 
@@ -87,8 +90,9 @@ struct store_data {
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 	unsigned gathering; /* runs that have a buffer */
-	uint64_t time; /* grows with each pin and each death */
-	struct store_pin *oldest_pin, *newest_pin;
+	uint64_t opened;    /* files so far */
+	struct store_view *views[DATA_VIEWS];	  /* by vnode */
+	_Atomic uint64_t verified[DATA_VERIFIED]; /* without the lock */
 };
 
 /* -- data_objects.c: paths -- */
@@ -107,9 +111,12 @@ int data_acquire(struct store_data *data, const struct store_owner *owner, uint6
 int data_create(struct store_data *data, const struct store_owner *owner, uint64_t number,
 		struct data_object **object);
 void data_release(struct store_data *data, struct data_object *object);
-/* The same for a reader: it is not removed meanwhile, so that its last close never falls to a reader. */
+/*
+ * The same for a reader: it is not removed meanwhile, so that its last close never falls to a reader. `cached`: -EAGAIN if
+ * it is not open.
+ */
 int data_read(struct store_data *data, const struct store_owner *owner, uint64_t number,
-	      struct data_object **object);
+	      bool cached, struct data_object **object);
 void data_read_end(struct store_data *data, struct data_object *object);
 /* The caller holds the lock. Returns a file to close without it, or NULL. */
 struct store_file *data_put(struct store_data *data, struct data_object *object);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes of objects. A run gathers those of one writer into few large writes to one object; a view reads those of one version of
- * a content, from the files that it refers to.
+ * Bytes of objects. A run gathers those of one writer into few large writes to one object, and computes their checksums; a view
+ * reads those of one version of a content, and verifies each block.
  */
 #include <assert.h>
 #include <errno.h>
@@ -9,13 +9,15 @@
 #include <string.h>
 
 #include "volume/store/data/data_private.h"
+#include "volume/store/disk/crc.h"
 
-#define WRITE_PIECES 256 /* buffers of one write */
-#define READ_PIECES  128 /* of one read */
-#define CANDIDATES 16  /* objects that a run tries to go on in */
-#define LOOKS	   256 /* extents among which they are searched */
-#define SEEN_BITS  4096
-#define COPY_BYTES (1u << 20)
+#define WRITE_PIECES 256	/* buffers of one write */
+#define READ_PIECES  128	/* of one read */
+#define READ_BYTES   (1u << 20) /* of one read */
+#define CANDIDATES   16		/* objects that a run tries to go on in */
+#define LOOKS	     256	/* blocks among which they are searched */
+#define SEEN_BITS    4096
+#define COPY_BYTES   (1u << 20)
 
 /* -- views -- */
 
@@ -24,87 +26,112 @@ struct store_view {
 	struct store_data *data;
 	struct store_owner owner;
 	uint64_t length;
-	const struct store_extent *extent;
-	uint32_t count;
-	uint32_t objects;	      /* that are open; 0: each is opened when it is read */
-	struct data_object *object[]; /* of the extents */
+	struct store_content content;
+	struct data_object *object;	  /* of the first block; NULL: holes only */
+	struct store_view *older, *newer; /* data->lock */
 };
+
+static struct store_view **find_view_list(struct store_data *data, const struct store_owner *owner)
+{
+	return &data->views[owner->vnode % DATA_VIEWS];
+}
+
+static void link_view(struct store_view *view)
+{
+	struct store_view **list = find_view_list(view->data, &view->owner);
+
+	pthread_mutex_lock(&view->data->lock);
+	view->older = *list;
+	if (view->older)
+		view->older->newer = view;
+	*list = view;
+	pthread_mutex_unlock(&view->data->lock);
+}
+
+static void unlink_view(struct store_view *view)
+{
+	pthread_mutex_lock(&view->data->lock);
+	if (view->older)
+		view->older->newer = view->newer;
+	*(view->newer ? &view->newer->older : find_view_list(view->data, &view->owner)) =
+		view->older;
+	pthread_mutex_unlock(&view->data->lock);
+}
+
+bool store_data_shown(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		      uint64_t first, uint32_t count)
+{
+	const struct store_view *view;
+
+	pthread_mutex_lock(&data->lock);
+	for (view = *find_view_list(data, owner); view; view = view->older)
+		if (view->owner.vnode == owner->vnode && view->owner.group == owner->group &&
+		    view->owner.unique == owner->unique &&
+		    (count ? store_content_shows(&view->content, object, first, count)
+			   : store_content_has(&view->content, object)))
+			break;
+	pthread_mutex_unlock(&data->lock);
+	return view != NULL;
+}
 
 void store_view_close(struct store_view *view)
 {
 	if (!view)
 		return;
-	for (uint32_t i = 0; i < view->objects; i++)
-		data_read_end(view->data, view->object[i]);
+	unlink_view(view);
+	if (view->object)
+		data_read_end(view->data, view->object);
 	free(view);
+}
+
+/* The object of the first block, or 0. */
+static uint64_t find_first_object(const struct store_content *content)
+{
+	for (uint32_t i = 0; i < content->count; i++)
+		for (uint32_t k = 0; content->slot[i] && k < content->slot[i]->count; k++)
+			if (content->slot[i]->block[k].object)
+				return content->slot[i]->block[k].object;
+	return 0;
 }
 
 int store_view_open(struct store_data *data, const struct store_owner *owner,
 		    const struct store_content *content, uint64_t length, struct store_view **out)
 {
-	uint32_t open = content->count <= STORE_VIEW_OPEN ? content->count : 0;
-	struct store_view *view = calloc(1, sizeof(*view) + open * sizeof(view->object[0]));
+	struct store_view *view = calloc(1, sizeof(*view));
+	uint64_t object = find_first_object(content);
+	int rc;
 
 	if (!view)
 		return -ENOMEM;
 	view->data = data;
 	view->owner = *owner;
 	view->length = length;
-	view->extent = content->extent;
-	view->count = content->count;
-	while (view->count && view->extent[view->count - 1].start >= length)
-		view->count--;
-	for (; open && view->objects < view->count; view->objects++) {
-		int rc = data_read(data, owner, view->extent[view->objects].object,
-				   &view->object[view->objects]);
-
-		if (rc) {
-			store_view_close(view);
-			return rc;
-		}
+	view->content = *content;
+	link_view(view);
+	rc = object ? data_read(data, owner, object, false, &view->object) : 0;
+	if (rc) {
+		view->object = NULL;
+		store_view_close(view);
+		return rc;
 	}
 	*out = view;
 	return 0;
 }
 
-/*
- * Get the object of an extent, which release_extent_object() gives back. An object that is pinned is
- * never missing.
- */
-static int get_extent_object(const struct store_view *view, uint32_t at,
-			     struct data_object **object)
+static int get_view_object(const struct store_view *view, uint64_t number, bool cached,
+			   struct data_object **object)
 {
-	int rc;
-
-	assert(at < view->count);
-	if (view->objects) {
-		*object = view->object[at];
+	if (view->object->number == number) {
+		*object = view->object;
 		return 0;
 	}
-	rc = data_read(view->data, &view->owner, view->extent[at].object, object);
-	return rc == -ENOENT ? -EIO : rc;
+	return data_read(view->data, &view->owner, number, cached, object);
 }
 
-static void release_extent_object(const struct store_view *view, struct data_object *object)
+static void release_view_object(const struct store_view *view, struct data_object *object)
 {
-	if (!view->objects)
+	if (object != view->object)
 		data_read_end(view->data, object);
-}
-
-/* The first extent that ends behind an offset. */
-static uint32_t find_view_extent(const struct store_view *view, uint64_t offset)
-{
-	uint32_t low = 0, high = view->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (view->extent[middle].end > offset)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
 }
 
 /* -- buffers of a view -- */
@@ -137,48 +164,251 @@ static uint64_t sum_output_lengths(const struct iovec *iov, int count)
 	return bytes;
 }
 
-/* Bytes of an extent, perhaps fewer than wanted, or -EAGAIN with `cached`. */
-static ssize_t read_extent_bytes(const struct store_view *view, uint32_t at,
-				 const struct iovec *part, int parts, size_t bytes, uint64_t offset,
-				 bool cached)
+static uint32_t sum_parts(uint32_t crc, const struct store_cursor *at, size_t bytes)
 {
-	struct data_object *object;
-	ssize_t n = get_extent_object(view, at, &object);
+	struct iovec part[READ_PIECES];
 
-	if (n)
-		return n;
-	if (data_lost(object, offset + bytes))
-		n = -EIO;
-	else
-		n = view->data->layer->ops->preadv(object->file, part, parts, offset, cached);
-	release_extent_object(view, object);
-	/* The end of the file is not that of the extent. */
-	return n == 0 ? -EIO : n;
+	for (struct store_cursor from = *at; bytes;) {
+		size_t done;
+		int parts = slice_output(&from, bytes, part, &done);
+
+		for (int i = 0; i < parts; i++)
+			crc = store_crc(crc, part[i].iov_base, part[i].iov_len);
+		store_cursor_skip(&from, done);
+		bytes -= done;
+	}
+	return crc;
 }
 
-/* The next bytes: of one extent or one hole, up to `want`. */
-static ssize_t read_next_bytes(const struct store_view *view, uint32_t at,
-			       const struct store_cursor *output, uint64_t want, uint64_t offset,
-			       bool cached)
+static void clear_parts(const struct store_cursor *at, size_t bytes)
 {
-	const struct store_extent *extent = at < view->count ? &view->extent[at] : NULL;
 	struct iovec part[READ_PIECES];
-	bool hole = !extent || offset < extent->start;
+
+	for (struct store_cursor from = *at; bytes;) {
+		size_t done;
+		int parts = slice_output(&from, bytes, part, &done);
+
+		for (int i = 0; i < parts; i++)
+			if (part[i].iov_len)
+				memset(part[i].iov_base, 0, part[i].iov_len);
+		store_cursor_skip(&from, done);
+		bytes -= done;
+	}
+}
+
+/* -- blocks that were verified since their object was opened: a table of marks, which later ones overwrite -- */
+
+static uint64_t make_block_mark(const struct data_object *object, uint64_t number, uint32_t crc)
+{
+	uint64_t mark = object->opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
+
+	mark = (mark ^ mark >> 29) * 0xbf58476d1ce4e5b9ull;
+	return (mark ^ mark >> 32) + crc * 0x94d049bb133111ebull;
+}
+
+static _Atomic uint64_t *find_block_mark(struct store_data *data, const struct data_object *object,
+					 uint64_t number)
+{
+	return &data->verified[(object->opened * 31 + number) % DATA_VERIFIED];
+}
+
+/* A block as a version shows it, with offsets in the content. */
+struct shown_block {
+	uint64_t number;
+	uint64_t start, filled, summed;
+	uint32_t crc;
+};
+
+/* The offset is in no hole. */
+static struct shown_block find_shown_block(const struct store_view *view, uint64_t offset)
+{
+	uint64_t number = offset / STORE_BLOCK, start = number * STORE_BLOCK;
+	const struct store_block *block = store_content_block(&view->content, number);
+
+	assert(block);
+	return (struct shown_block){number, start, start + block->filled, start + block->summed,
+				    block->crc};
+}
+
+static bool is_block_verified(struct store_data *data, const struct data_object *object,
+			      const struct shown_block *block)
+{
+	return atomic_load_explicit(find_block_mark(data, object, block->number),
+				    memory_order_relaxed) ==
+	       make_block_mark(object, block->number, block->crc);
+}
+
+static void note_block_verified(struct store_data *data, const struct data_object *object,
+				const struct shown_block *block)
+{
+	atomic_store_explicit(find_block_mark(data, object, block->number),
+			      make_block_mark(object, block->number, block->crc),
+			      memory_order_relaxed);
+}
+
+/* -- reading -- */
+
+/* As preadv(), but what is behind the end of the object are zeros: the checksum knows whether they are right. */
+static ssize_t read_object_bytes(const struct store_view *view, const struct data_object *object,
+				 const struct store_cursor *output, size_t want, uint64_t offset,
+				 bool cached)
+{
+	struct store_cursor at = *output;
+	struct iovec part[READ_PIECES];
 	size_t bytes;
-
-	if (hole && extent && extent->start - offset < want)
-		want = extent->start - offset;
-	if (!hole && extent->end - offset < want)
-		want = extent->end - offset;
-
 	int parts = slice_output(output, want, part, &bytes);
+	ssize_t n;
 
-	if (!hole)
-		return read_extent_bytes(view, at, part, parts, bytes, offset, cached);
-	for (int i = 0; i < parts; i++)
-		if (part[i].iov_len)
-			memset(part[i].iov_base, 0, part[i].iov_len);
+	if (data_lost(object, offset + bytes))
+		return -EIO;
+	n = view->data->layer->ops->preadv(object->file, part, parts, offset, cached);
+	if (n < 0 || cached || (size_t)n == bytes)
+		return n;
+	store_cursor_skip(&at, (size_t)n);
+	clear_parts(&at, bytes - (size_t)n);
 	return (ssize_t)bytes;
+}
+
+/* Bytes of a block of which the caller wants a part only. */
+static ssize_t read_part_of_block(const struct store_view *view, const struct data_object *object,
+				  const struct shown_block *block,
+				  const struct store_cursor *output, size_t want, uint64_t offset,
+				  bool cached)
+{
+	size_t whole = (size_t)(block->summed - block->start), bytes;
+	uint8_t *buffer = malloc(whole), *from;
+	struct iovec iov = {buffer, whole}, part[READ_PIECES];
+	const struct store_cursor at = {.iov = &iov, .count = 1};
+	ssize_t n = buffer ? read_object_bytes(view, object, &at, whole, block->start, cached)
+			   : -ENOMEM;
+	int parts;
+
+	if (n >= 0 && (size_t)n < whole)
+		n = -EAGAIN;
+	else if (n > 0 && store_crc(0, buffer, whole) != block->crc)
+		n = -EBADMSG;
+	if (n < 0) {
+		free(buffer);
+		return n;
+	}
+	note_block_verified(view->data, object, block);
+	parts = slice_output(output, want, part, &bytes);
+	from = buffer + (offset - block->start);
+	for (int i = 0; i < parts; from += part[i].iov_len, i++)
+		if (part[i].iov_len)
+			memcpy(part[i].iov_base, from, part[i].iov_len);
+	free(buffer);
+	return (ssize_t)bytes;
+}
+
+/* Of [offset, offset + want): up to where blocks are whole, or verified. */
+static size_t limit_to_whole_blocks(const struct store_view *view, const struct data_object *object,
+				    uint64_t offset, size_t want)
+{
+	struct shown_block first = find_shown_block(view, offset), last;
+	uint64_t end = offset + want;
+
+	if (offset > first.start && !is_block_verified(view->data, object, &first))
+		return 0;
+	last = find_shown_block(view, end - 1);
+	if (end < last.summed && !is_block_verified(view->data, object, &last))
+		end = last.start;
+	return end > offset ? (size_t)(end - offset) : 0;
+}
+
+/* Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. */
+static ssize_t verify_bytes(const struct store_view *view, const struct data_object *object,
+			    const struct store_cursor *output, uint64_t offset, size_t bytes)
+{
+	struct store_cursor at = *output;
+	uint64_t end = offset + bytes;
+
+	for (uint64_t from = offset, to; from < end; from = to) {
+		struct shown_block block = find_shown_block(view, from);
+
+		to = block.summed < end ? block.summed : end;
+		if (!is_block_verified(view->data, object, &block)) {
+			if (from > block.start || to < block.summed ||
+			    sum_parts(0, &at, (size_t)(to - from)) != block.crc)
+				return from > offset ? (ssize_t)(from - offset) : -EBADMSG;
+			note_block_verified(view->data, object, &block);
+		}
+		store_cursor_skip(&at, (size_t)(to - from));
+	}
+	return (ssize_t)bytes;
+}
+
+static ssize_t read_verified_bytes(const struct store_view *view, const struct data_object *object,
+				   const struct store_cursor *output, size_t want, uint64_t offset,
+				   bool cached)
+{
+	size_t bytes = limit_to_whole_blocks(view, object, offset, want);
+	struct shown_block first;
+	ssize_t n;
+
+	if (bytes) {
+		n = read_object_bytes(view, object, output, bytes, offset, cached);
+		if (n > 0 && (size_t)n < bytes)
+			n = (ssize_t)limit_to_whole_blocks(view, object, offset, (size_t)n);
+		if (n > 0)
+			n = verify_bytes(view, object, output, offset, (size_t)n);
+		return n ? n : cached ? -EAGAIN : -EIO;
+	}
+	first = find_shown_block(view, offset);
+	if (want > first.filled - offset)
+		want = (size_t)(first.filled - offset);
+	return read_part_of_block(view, object, &first, output, want, offset, cached);
+}
+
+/* How many bytes from `offset` on lie in one object; or in holes: *object is 0. */
+static uint64_t measure_stored_bytes(const struct store_view *view, uint64_t offset, uint64_t want,
+				     uint64_t *object)
+{
+	const struct store_block *block = store_content_block(&view->content, offset / STORE_BLOCK);
+	uint64_t within = offset % STORE_BLOCK, end = offset - within + STORE_BLOCK;
+
+	*object = 0;
+	if (!block || within >= block->filled)
+		return want < end - offset ? want : end - offset;
+	*object = block->object;
+	if (want > READ_BYTES)
+		want = READ_BYTES;
+	while (block->filled == STORE_BLOCK && end < offset + want) {
+		const struct store_block *next =
+			store_content_block(&view->content, end / STORE_BLOCK);
+
+		if (!next || next->object != block->object)
+			break;
+		block = next;
+		end += STORE_BLOCK;
+	}
+	end = end - STORE_BLOCK + block->filled;
+	return want < end - offset ? want : end - offset;
+}
+
+static ssize_t read_next_bytes(const struct store_view *view, const struct store_cursor *output,
+			       uint64_t want, uint64_t offset, bool cached)
+{
+	struct data_object *object;
+	struct iovec part[READ_PIECES];
+	uint64_t number;
+	size_t bytes;
+	ssize_t n;
+
+	want = measure_stored_bytes(view, offset, want, &number);
+	slice_output(output, want, part, &bytes);
+	if (!number) {
+		if (store_content_damaged(&view->content, offset / STORE_BLOCK))
+			return -EBADMSG;
+		clear_parts(output, bytes);
+		return (ssize_t)bytes;
+	}
+	n = get_view_object(view, number, cached, &object);
+	if (n)
+		return n;
+	n = read_verified_bytes(view, object, output, bytes, offset, cached);
+	release_view_object(view, object);
+	return n;
 }
 
 ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int count,
@@ -186,27 +416,22 @@ ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int co
 {
 	struct store_cursor output = {.iov = iov, .count = count};
 	uint64_t want = sum_output_lengths(iov, count), done = 0;
-	uint32_t at = find_view_extent(view, offset);
 
 	if (offset >= view->length)
 		return 0;
-	/* To open an object may need the disk. */
-	if (cached && view->objects < view->count)
-		return -EAGAIN;
 	if (want > view->length - offset)
 		want = view->length - offset;
 	store_cursor_skip(&output, 0);
 	while (done < want) {
-		ssize_t n = read_next_bytes(view, at, &output, want - done, offset + done, cached);
+		ssize_t n = read_next_bytes(view, &output, want - done, offset + done, cached);
 
-		if (n == -EAGAIN && done)
+		/* The caller comes again for the rest, and is told then. */
+		if (n < 0 && done && (n == -EAGAIN || n == -EBADMSG))
 			break;
 		if (n < 0)
 			return n;
 		done += (uint64_t)n;
 		store_cursor_skip(&output, (size_t)n);
-		if (at < view->count && offset + done >= view->extent[at].end)
-			at++;
 	}
 	return (ssize_t)done;
 }
@@ -215,40 +440,110 @@ void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length)
 {
 	const struct store_layer_ops *ops = view->data->layer->ops;
 	uint64_t end = length < view->length ? offset + length : view->length;
+	uint64_t bytes, number;
 
 	if (offset >= view->length)
 		return;
 	if (end > view->length)
 		end = view->length;
-	for (uint32_t i = find_view_extent(view, offset);
-	     i < view->count && view->extent[i].start < end; i++) {
-		const struct store_extent *extent = &view->extent[i];
-		uint64_t from = extent->start > offset ? extent->start : offset;
-		uint64_t to = extent->end < end ? extent->end : end;
+	for (; offset < end; offset += bytes) {
 		struct data_object *object;
 
-		if (get_extent_object(view, i, &object))
+		bytes = measure_stored_bytes(view, offset, end - offset, &number);
+		if (!number || get_view_object(view, number, false, &object))
 			continue;
-		ops->will_need(object->file, from, to - from);
-		release_extent_object(view, object);
+		ops->will_need(object->file, offset, bytes);
+		release_view_object(view, object);
 	}
 }
 
+/* The blocks that were read: how many bytes are good; 0: the first one is not. */
+static uint64_t count_sound_bytes(const struct store_view *view, uint64_t offset,
+				  const uint8_t *bytes, uint64_t length)
+{
+	uint64_t end = offset + length, at = offset;
+
+	while (at < end) {
+		struct shown_block block = find_shown_block(view, at);
+		uint64_t summed = block.summed - at;
+
+		if (summed > end - at || store_crc(0, bytes + (at - offset), summed) != block.crc)
+			break;
+		at = block.start + STORE_BLOCK < end ? block.start + STORE_BLOCK : end;
+	}
+	return at - offset;
+}
+
+/* Whole blocks, with what a cut has left behind the last byte. */
+static int verify_stored_bytes(const struct store_view *view, struct data_object *object,
+			       uint64_t *offset, uint64_t end, void *buffer)
+{
+	struct shown_block last = find_shown_block(view, end - 1);
+	struct iovec iov = {buffer, (size_t)((end < last.filled ? end : last.summed) - *offset)};
+	const struct store_cursor output = {.iov = &iov, .count = 1};
+	ssize_t n = read_object_bytes(view, object, &output, iov.iov_len, *offset, false);
+	uint64_t good;
+
+	if (n < 0)
+		return (int)n;
+	good = count_sound_bytes(view, *offset, buffer, iov.iov_len);
+	if (!good)
+		return -EBADMSG;
+	*offset += good < end - *offset ? good : end - *offset;
+	return 0;
+}
+
+int store_view_verify(struct store_view *view, uint64_t *offset, void *buffer, size_t size)
+{
+	uint64_t number, bytes = measure_stored_bytes(view, *offset, size, &number);
+	struct data_object *object;
+	int rc;
+
+	assert(*offset % STORE_BLOCK == 0 && size >= STORE_BLOCK && size % STORE_BLOCK == 0);
+	if (!number) {
+		if (store_content_damaged(&view->content, *offset / STORE_BLOCK))
+			return -EBADMSG;
+		*offset += STORE_BLOCK;
+		return 0;
+	}
+	rc = get_view_object(view, number, false, &object);
+	if (rc)
+		return rc;
+	rc = verify_stored_bytes(view, object, offset, *offset + bytes, buffer);
+	release_view_object(view, object);
+	*offset = rc ? *offset : (*offset + STORE_BLOCK - 1) / STORE_BLOCK * STORE_BLOCK;
+	return rc;
+}
+
 /* -- runs -- */
+
+/* A block of the base: what a run has copied from it, or goes on from. */
+struct kept_block {
+	uint64_t object; /* 0: a hole; a small file: its number */
+	uint32_t filled, summed;
+};
 
 /* One thread at a time. */
 struct store_run {
 	struct store_data *data;
 	struct data_object *object;
+	struct store_owner owner;
 	uint64_t made;	 /* the number of the object, if it was made for this run; else 0 */
 	bool alone;	 /* all that was in the object before is flushed, or is being flushed */
+	bool grows;	 /* the first block goes on in its object */
 	uint64_t before; /* length of the object when the run began */
 	uint64_t start;	 /* the first byte of the run */
+	uint64_t offset, end; /* the bytes that it was given */
 	uint64_t at;	 /* what lies before it was handed to the layer */
 	size_t gather;	 /* bytes of a write, if the buffers allow it */
 	uint8_t *buffer; /* bytes from `at` on; NULL: none yet */
 	size_t filled;
 	int error; /* the first one */
+	struct kept_block head, tail;
+	uint64_t copied;
+	uint64_t summed; /* what lies before it is in the checksums */
+	struct store_patch patch;
+	uint32_t room; /* blocks */
 };
 
 /* A client may take its time to fill it: many have small ones. */
@@ -291,7 +586,62 @@ static void return_gather_buffer(struct store_run *run)
 	run->buffer = NULL;
 }
 
-/* -- beginning a run -- */
+/* -- checksums of a run -- */
+
+static uint32_t sum_zeros(uint32_t crc, size_t bytes)
+{
+	static const uint8_t zeros[4096];
+
+	for (size_t part; bytes; bytes -= part) {
+		part = bytes < sizeof(zeros) ? bytes : sizeof(zeros);
+		crc = store_crc(crc, zeros, part);
+	}
+	return crc;
+}
+
+static struct store_block *get_run_block(struct store_run *run, uint64_t index)
+{
+	struct store_patch *patch = &run->patch;
+
+	assert(index <= patch->count);
+	if (index == run->room) {
+		uint32_t room = run->room ? 2 * run->room : 2;
+		struct store_block *more = realloc(patch->block, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		patch->block = more;
+		run->room = room;
+	}
+	if (index == patch->count)
+		patch->block[patch->count++] = (struct store_block){.object = run->object->number};
+	return &patch->block[index];
+}
+
+/* Go on with bytes, or with zeros if `bytes` is NULL. */
+static int sum_run_bytes(struct store_run *run, const uint8_t *bytes, size_t length)
+{
+	while (length) {
+		uint32_t within = (uint32_t)(run->summed % STORE_BLOCK);
+		struct store_block *block =
+			get_run_block(run, run->summed / STORE_BLOCK - run->patch.first);
+		size_t part = STORE_BLOCK - within;
+
+		if (!block)
+			return -ENOMEM;
+		if (part > length)
+			part = length;
+		block->crc =
+			bytes ? store_crc(block->crc, bytes, part) : sum_zeros(block->crc, part);
+		block->filled = block->summed = within + (uint32_t)part;
+		run->summed += part;
+		bytes += bytes ? part : 0;
+		length -= part;
+	}
+	return 0;
+}
+
+/* -- beginning a run: the object -- */
 
 /* Take an object that others may have, too. False: another run has it, or it must not grow. */
 static bool claim_object(struct store_data *data, struct data_object *object)
@@ -335,26 +685,21 @@ static void cut_object_tail(struct store_data *data, struct data_object *object,
 	pthread_mutex_unlock(&data->lock);
 }
 
-/* An object that may take more bytes, and where those of the caller's version end. */
+/* An object that may take more bytes, and what its length is to be. */
 struct candidate {
-	uint64_t object, end;
+	uint64_t object, least, most;
 };
 
-/*
- * Go on in an old object, if it ends in front of the first byte. Bytes of the object behind its end in
- * the caller's version may belong to a later version.
- */
-static bool begin_in_object(struct store_run *run, const struct store_owner *owner,
-			    const struct candidate *candidate)
+static bool begin_in_object(struct store_run *run, const struct candidate *candidate)
 {
 	struct store_data *data = run->data;
 	uint64_t size;
 
-	if (data_acquire(data, owner, candidate->object, &run->object) < 0)
+	if (data_acquire(data, &run->owner, candidate->object, &run->object) < 0)
 		return false;
 	if (claim_object(data, run->object)) {
-		if (data->layer->ops->size(run->object->file, &size) == 0 && size <= run->start &&
-		    size >= candidate->end) {
+		if (data->layer->ops->size(run->object->file, &size) == 0 &&
+		    size >= candidate->least && size <= candidate->most) {
 			run->before = size;
 			return true;
 		}
@@ -378,50 +723,87 @@ static uint64_t *locate_seen_word(struct seen *seen, uint64_t object, uint64_t *
 }
 
 /*
- * The objects whose last bytes are closest to `offset`, but not behind it, the closest one first.
- * So n pages that are written in any order need about 2 * sqrt(n) objects.
+ * The objects whose blocks are closest to `first`, but not behind it, the closest one first. So n blocks
+ * that are written in any order need about 2 * sqrt(n) objects.
  */
-static unsigned find_run_candidates(const struct store_content *content, uint64_t offset,
+static unsigned find_run_candidates(const struct store_base *base, uint64_t first,
 				    struct candidate candidate[CANDIDATES])
 {
 	struct seen seen = {{0}};
-	uint32_t i = content->count, looks = 0;
+	uint64_t blocks = (base->kept + STORE_BLOCK - 1) / STORE_BLOCK, bit, *word;
 	unsigned count = 0;
-	uint64_t bit, *word;
 
-	for (; i && content->extent[i - 1].end > offset; i--) {
-		word = locate_seen_word(&seen, content->extent[i - 1].object, &bit);
-		*word |= bit;
+	if (base->small)
+		return 0;
+	for (uint64_t i = first; i < blocks && i < first + LOOKS; i++) {
+		const struct store_block *block = store_content_block(base->content, i);
+
+		word = locate_seen_word(&seen, block ? block->object : 0, &bit);
+		*word |= block ? bit : 0;
 	}
-	for (; i && count < CANDIDATES && looks < LOOKS; i--, looks++) {
-		const struct store_extent *extent = &content->extent[i - 1];
+	for (uint64_t i = first < blocks ? first : blocks, looks = 0;
+	     i && count < CANDIDATES && looks < LOOKS; i--, looks++) {
+		const struct store_block *block = store_content_block(base->content, i - 1);
 
-		word = locate_seen_word(&seen, extent->object, &bit);
+		if (!block)
+			continue;
+		word = locate_seen_word(&seen, block->object, &bit);
 		if (!(*word & bit))
-			candidate[count++] = (struct candidate){extent->object, extent->end};
+			candidate[count++] = (struct candidate){
+				block->object, (i - 1) * STORE_BLOCK + block->summed,
+				first * STORE_BLOCK};
 		*word |= bit;
 	}
 	return count;
 }
 
-static bool begin_in_candidate(struct store_run *run, const struct store_owner *owner,
-			       const struct store_content *content)
+static bool begin_in_candidate(struct store_run *run, const struct store_base *base)
 {
-	struct candidate tail = {content->tail_object, content->tail}, candidate[CANDIDATES];
-	bool tried = !tail.object || tail.end > run->start;
-	unsigned count = find_run_candidates(content, run->start, candidate);
+	struct candidate candidate[CANDIDATES];
+	unsigned count = find_run_candidates(base, run->patch.first, candidate);
 
-	for (unsigned i = 0; i < count; i++) {
-		if (!tried && tail.end >= candidate[i].end) {
-			tried = true;
-			if (begin_in_object(run, owner, &tail))
-				return true;
-		}
-		if ((!tail.object || candidate[i].object != tail.object) &&
-		    begin_in_object(run, owner, &candidate[i]))
+	for (unsigned i = 0; i < count; i++)
+		if (begin_in_object(run, &candidate[i]))
 			return true;
+	return false;
+}
+
+static struct kept_block find_kept_block(const struct store_base *base, uint64_t index)
+{
+	uint64_t start = index * STORE_BLOCK;
+	const struct store_block *block;
+	struct kept_block kept = {0};
+
+	if (base->kept <= start)
+		return kept;
+	if (base->small) {
+		kept.object = base->small;
+		kept.filled = base->kept - start < STORE_BLOCK ? (uint32_t)(base->kept - start)
+							       : STORE_BLOCK;
+		kept.summed = kept.filled;
+		return kept;
 	}
-	return !tried && begin_in_object(run, owner, &tail);
+	block = store_content_block(base->content, index);
+	if (!block)
+		return kept;
+	kept = (struct kept_block){block->object, block->filled, block->summed};
+	if (kept.filled > base->kept - start)
+		kept.filled = (uint32_t)(base->kept - start);
+	return kept;
+}
+
+/* Go on behind the last byte of a block, in its object. */
+static bool begin_in_block(struct store_run *run, const struct store_base *base)
+{
+	uint64_t start = run->patch.first * STORE_BLOCK, end = start + run->head.filled;
+	struct candidate candidate = {run->head.object, end, end};
+
+	if (base->small || !run->head.object || run->head.filled != run->head.summed ||
+	    end > run->offset || run->offset == start || !begin_in_object(run, &candidate))
+		return false;
+	run->grows = true;
+	run->start = run->at = run->offset;
+	return true;
 }
 
 /* Mark the present bytes of a claimed object as safe, unless they are dirty. */
@@ -438,33 +820,126 @@ static void note_safe_bytes(struct store_run *run)
 	pthread_mutex_unlock(&run->data->lock);
 }
 
-int store_run_begin(struct store_data *data, const struct store_owner *owner,
-		    const struct store_content *content, uint64_t offset,
-		    uint64_t (*number)(void *arg), void *arg, struct store_run **out)
-{
-	struct store_run *run = calloc(1, sizeof(*run));
+/* -- copying what a run does not replace -- */
 
-	if (!run)
+static int append_to_run(struct store_run *run, const struct iovec *iov, int count);
+
+static int append_bytes(struct store_run *run, const void *bytes, size_t length)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+
+	return length ? append_to_run(run, &iov, 1) : 0;
+}
+
+/* At most a block. */
+static int copy_base_bytes(struct store_run *run, const struct store_base *base, uint64_t from,
+			   uint64_t to)
+{
+	struct iovec iov = {.iov_len = (size_t)(to - from)};
+	struct store_view *view;
+	ssize_t got = 0;
+	int rc;
+
+	assert(from < to && to - from <= STORE_BLOCK);
+	run->copied += to - from;
+	if (base->small)
+		return append_bytes(run, (const uint8_t *)base->bytes + from, iov.iov_len);
+	iov.iov_base = malloc(iov.iov_len);
+	if (!iov.iov_base)
 		return -ENOMEM;
-	run->data = data;
-	run->gather = DATA_GATHER;
-	run->start = run->at = offset;
-	if (begin_in_candidate(run, owner, content)) {
+	rc = store_view_open(run->data, &run->owner, base->content, base->kept, &view);
+	if (!rc) {
+		got = store_view_read(view, &iov, 1, from, false);
+		/* What was read in front of a damaged block is of no use. */
+		rc = got < 0 ? (int)got : (size_t)got < iov.iov_len ? -EBADMSG : 0;
+		store_view_close(view);
+	}
+	if (!rc)
+		rc = append_bytes(run, iov.iov_base, iov.iov_len);
+	free(iov.iov_base);
+	return rc;
+}
+
+/* Zeros up to `offset`. At the beginning of the run, or behind the object, they need no space. */
+static int append_zeros(struct store_run *run, uint64_t offset)
+{
+	static const uint8_t zeros[4096];
+	int rc = 0;
+
+	if (run->at == run->start && !run->filled) {
+		rc = sum_run_bytes(run, NULL, (size_t)(offset - run->summed));
+		run->start = run->at = offset;
+	}
+	while (!rc && run->summed < offset)
+		rc = append_bytes(run, zeros,
+				  offset - run->summed < sizeof(zeros)
+					  ? (size_t)(offset - run->summed)
+					  : sizeof(zeros));
+	return rc;
+}
+
+/* What lies in front of the first byte in its block. */
+static int begin_first_block(struct store_run *run, const struct store_base *base)
+{
+	uint64_t start = run->patch.first * STORE_BLOCK, kept = start + run->head.filled;
+	int rc = 0;
+
+	run->summed = start;
+	if (run->grows) {
+		struct store_block *block = get_run_block(run, 0);
+
+		if (!block)
+			return -ENOMEM;
+		*block = *store_content_block(base->content, run->patch.first);
+		run->summed = kept;
+	} else if (kept > start && run->offset > start) {
+		rc = copy_base_bytes(run, base, start, kept < run->offset ? kept : run->offset);
+	}
+	return rc ? rc : append_zeros(run, run->offset);
+}
+
+static int find_run_object(struct store_run *run, const struct store_base *base,
+			   uint64_t (*number)(void *arg), void *arg)
+{
+	struct store_data *data = run->data;
+
+	if (begin_in_block(run, base) || begin_in_candidate(run, base)) {
 		note_safe_bytes(run);
 		pthread_mutex_lock(&data->lock);
 		run->alone = !run->object->unflushed;
 		pthread_mutex_unlock(&data->lock);
-	} else {
-		int rc;
+		return 0;
+	}
+	run->alone = true;
+	run->made = number(arg);
+	return run->made ? data_create(data, &run->owner, run->made, &run->object) : -EIO;
+}
 
-		run->made = number(arg);
-		rc = run->made ? data_create(data, owner, run->made, &run->object) : -EIO;
+int store_run_begin(struct store_data *data, const struct store_owner *owner,
+		    const struct store_base *base, uint64_t offset, uint64_t (*number)(void *arg),
+		    void *arg, struct store_run **out)
+{
+	struct store_run *run = calloc(1, sizeof(*run));
+	int rc;
 
-		if (rc) {
-			free(run);
-			return rc;
-		}
-		run->alone = true;
+	if (!run)
+		return -ENOMEM;
+	run->data = data;
+	run->owner = *owner;
+	run->gather = DATA_GATHER;
+	run->patch.first = offset / STORE_BLOCK;
+	run->offset = offset;
+	run->start = run->at = run->patch.first * STORE_BLOCK;
+	run->head = find_kept_block(base, run->patch.first);
+	rc = find_run_object(run, base, number, arg);
+	if (rc) {
+		free(run);
+		return rc;
+	}
+	rc = begin_first_block(run, base);
+	if (rc) {
+		store_run_end(run, false);
+		return rc;
 	}
 	*out = run;
 	return 0;
@@ -473,6 +948,16 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 uint64_t store_run_made(const struct store_run *run)
 {
 	return run->made;
+}
+
+uint64_t store_run_object(const struct store_run *run)
+{
+	return run->object->number;
+}
+
+uint64_t store_run_copied(const struct store_run *run)
+{
+	return run->copied;
 }
 
 /* -- writing -- */
@@ -552,70 +1037,97 @@ static int write_run_step(struct store_run *run, struct store_cursor *input)
 	return 0;
 }
 
-int store_run_write(struct store_run *run, const struct iovec *iov, int count)
+static int append_to_run(struct store_run *run, const struct iovec *iov, int count)
 {
 	struct store_cursor input = {.iov = iov, .count = count};
 
+	for (int i = 0; i < count && !run->error; i++)
+		run->error = sum_run_bytes(run, iov[i].iov_base, iov[i].iov_len);
 	store_cursor_skip(&input, 0);
 	while (input.count && !run->error)
 		run->error = write_run_step(run, &input);
 	return run->error;
 }
 
-int store_run_put(struct store_run *run, const void *bytes, uint64_t length)
+int store_run_write(struct store_run *run, const struct iovec *iov, int count)
 {
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
-
-	return length ? store_run_write(run, &iov, 1) : 0;
+	return append_to_run(run, iov, count);
 }
 
-int store_run_copy(struct store_view *view, const struct store_extent *extent,
-		   struct store_run *run)
+int store_run_put(struct store_run *run, const void *bytes, uint64_t length)
 {
-	uint64_t at = extent->start, size = extent->end - extent->start;
-	uint8_t *buffer = malloc(size < COPY_BYTES ? size : COPY_BYTES);
-	int result = buffer ? 0 : -ENOMEM;
+	return append_bytes(run, bytes, (size_t)length);
+}
 
-	assert(extent->start < extent->end);
-	while (!result && at < extent->end) {
-		uint64_t left = extent->end - at;
-		struct iovec iov = {.iov_base = buffer,
-				    .iov_len = left < COPY_BYTES ? left : COPY_BYTES};
-		ssize_t got = store_view_read(view, &iov, 1, at, false);
+int store_run_copy(struct store_run *from, struct store_run *to)
+{
+	uint8_t *buffer = malloc(COPY_BYTES);
+	int rc = buffer ? 0 : -ENOMEM;
+
+	for (uint64_t at = from->offset; at < from->end && !rc;) {
+		uint64_t left = from->end - at;
+		struct iovec iov = {buffer, left < COPY_BYTES ? (size_t)left : COPY_BYTES};
+		ssize_t got =
+			from->data->layer->ops->preadv(from->object->file, &iov, 1, at, false);
 
 		if (got <= 0)
-			result = got ? (int)got : -EIO;
+			rc = got ? (int)got : -EIO;
 		else
-			result = store_run_put(run, buffer, (uint64_t)got);
+			rc = store_run_put(to, buffer, (uint64_t)got);
 		at += got > 0 ? (uint64_t)got : 0;
 	}
 	free(buffer);
-	return result;
+	return rc;
 }
 
 /* -- ending -- */
 
-int store_run_finish(struct store_run *run, struct store_content *patch)
+/* What follows the last byte in its block. */
+static int copy_rest_of_block(struct store_run *run, const struct store_base *base)
 {
+	uint64_t index = run->end / STORE_BLOCK, kept;
+
+	run->tail = find_kept_block(base, index);
+	kept = index * STORE_BLOCK + run->tail.filled;
+	if (run->end % STORE_BLOCK == 0 || kept <= run->end)
+		return 0;
+	return copy_base_bytes(run, base, run->end, kept);
+}
+
+int store_run_finish(struct store_run *run, const struct store_base *base,
+		     struct store_patch *patch)
+{
+	int rc;
+
+	run->end = run->summed;
+	rc = run->error ? run->error : copy_rest_of_block(run, base);
+	/* Also if the base is outdated: store_run_copy() needs them. */
 	if (run->filled && !run->error)
 		run->error = write_run_parts(run, &(struct iovec){run->buffer, run->filled}, 1,
 					     run->filled);
+	if (!run->error)
+		run->error = rc;
 	return_gather_buffer(run);
 	memset(patch, 0, sizeof(*patch));
 	if (run->error || run->at == run->start)
 		return run->error;
 	data_dirty(run->data, run->object, run->at);
 	run->error = store_run_check(run);
-	if (run->error)
-		return run->error;
-	patch->extent = malloc(sizeof(*patch->extent));
-	if (!patch->extent)
-		return run->error = -ENOMEM;
-	patch->extent[0] = (struct store_extent){run->start, run->at, run->object->number};
-	patch->count = 1;
-	patch->tail_object = run->object->number;
-	patch->tail = run->at;
-	return 0;
+	if (!run->error)
+		*patch = run->patch;
+	return run->error;
+}
+
+bool store_run_fits(const struct store_run *run, const struct store_base *base)
+{
+	struct kept_block head = find_kept_block(base, run->offset / STORE_BLOCK);
+	struct kept_block tail = find_kept_block(base, run->end / STORE_BLOCK);
+
+	if ((run->grows || run->offset % STORE_BLOCK) &&
+	    (head.object != run->head.object || head.filled != run->head.filled))
+		return false;
+	return run->end % STORE_BLOCK == 0 ||
+	       (tail.object == run->tail.object && tail.filled == run->tail.filled);
 }
 
 int store_run_sync(struct store_run *run)
@@ -677,6 +1189,7 @@ void store_run_end(struct store_run *run, bool kept)
 	if (run->made && (!kept || empty))
 		store_data_remove(data, &object->owner, object->number);
 	data_release(data, object);
+	free(run->patch.block);
 	free(run);
 	limit_dirty_objects(data);
 }

@@ -55,7 +55,7 @@ struct carving {
 	struct carve_counts *counts;
 	uint32_t pages;
 	uint8_t *state; /* by page */
-	sqlite3_stmt *insert[9];
+	sqlite3_stmt *insert[10];
 	uint8_t *record; /* RECORD_MOST bytes */
 	int result;
 };
@@ -96,7 +96,18 @@ static const struct table {
 	 {O, N, N, N, N},
 	 1,
 	 FIRST_OBJECT - 1},
-	{"INSERT OR IGNORE INTO doomed VALUES(?1,?2)", false, 2, {O, B}, 1, FIRST_OBJECT - 1},
+	{"INSERT OR IGNORE INTO slot VALUES(?1,?2,?3,?4,?5)",
+	 false,
+	 5,
+	 {O, N, N, N, B},
+	 1,
+	 INT64_MAX},
+	{"INSERT OR IGNORE INTO dropped VALUES(?1,?2,?3,?4,?5,?6)",
+	 false,
+	 6,
+	 {O, N, N, N, N, N},
+	 1,
+	 FIRST_OBJECT - 1},
 	/* The index of changes says which records of vnodes there were. */
 	{"INSERT OR IGNORE INTO temp.known VALUES(?1,?2,?3)", true, 3, {N, N, N}, 0, 0},
 };

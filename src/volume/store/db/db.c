@@ -12,10 +12,8 @@
 #include "common/bytes.h"
 #include "volume/store/disk/vfs.h"
 
-/* Stores that were made before these were needed lack them. */
-#define ADDED                                                                     \
-	"CREATE TABLE IF NOT EXISTS doomed(id INTEGER PRIMARY KEY AUTOINCREMENT," \
-	" objects BLOB NOT NULL);"                                                \
+/* Stores that were made before it was needed lack it. */
+#define ADDED \
 	"CREATE INDEX IF NOT EXISTS prune_group ON prune(grp);"
 
 static const char *const schema =
@@ -32,8 +30,13 @@ static const char *const schema =
 	"CREATE UNIQUE INDEX page_key ON page(grp, vnode, page, epoch);"
 	"CREATE TABLE small(id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
 	"CREATE TABLE object(id INTEGER PRIMARY KEY, grp INTEGER, vnode INTEGER, uniq INTEGER,"
-	" dead INTEGER NOT NULL);"
-	"CREATE INDEX object_dead ON object(id) WHERE dead;"
+	" refs INTEGER NOT NULL);"
+	"CREATE INDEX object_dead ON object(id) WHERE refs=0;"
+	"CREATE TABLE slot(id INTEGER PRIMARY KEY, map INTEGER, slot INTEGER, epoch INTEGER,"
+	" data BLOB NOT NULL);"
+	"CREATE UNIQUE INDEX slot_key ON slot(map, slot, epoch);"
+	"CREATE TABLE dropped(id INTEGER PRIMARY KEY AUTOINCREMENT, map INTEGER, above INTEGER,"
+	" until INTEGER, next INTEGER, slot INTEGER);"
 	"CREATE TABLE prune(id INTEGER PRIMARY KEY AUTOINCREMENT, grp INTEGER, epoch INTEGER,"
 	" done_epoch INTEGER, done_vnode INTEGER);" ADDED "COMMIT;";
 
@@ -78,22 +81,38 @@ static const char *const text[STATEMENTS] = {
 	[PAGE_DELETE_SOME] = "DELETE FROM page WHERE id IN (SELECT id FROM page"
 			     " WHERE grp=?1 AND vnode=?2 AND epoch>?3 LIMIT ?4)",
 	[PAGE_PRUNE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3 AND epoch<=?4"
-		       " AND (?5=0 OR page>=?6 OR"
+		       " AND (?5=0 OR"
 		       " EXISTS(SELECT 1 FROM page AS next WHERE next.grp=?1"
 		       " AND next.vnode=?2 AND next.page=page.page AND next.epoch>page.epoch"
 		       " AND next.epoch<=?5))",
-	[PAGE_LOST] = "SELECT DISTINCT grp, vnode FROM page WHERE vnode%2=0 AND NOT EXISTS("
-		      "SELECT 1 FROM vnode WHERE vnode.grp=page.grp AND vnode.vnode=page.vnode)",
+	[SLOT_GET] = "SELECT slot, epoch, data FROM slot WHERE map=?1 AND epoch<=?2"
+		     " ORDER BY slot, epoch",
+	[SLOT_PUT] = "INSERT INTO slot(map, slot, epoch, data) VALUES(?1, ?2, ?3, ?4)"
+		     " ON CONFLICT(map, slot, epoch) DO UPDATE SET data=excluded.data",
+	[SLOT_DELETE] = "DELETE FROM slot WHERE map=?1 AND slot=?2 AND epoch=?3",
+	[SLOT_ROWS] = "SELECT slot, epoch, data FROM slot WHERE map=?1 AND slot=?2",
+	[SLOT_EACH] = "SELECT slot, epoch, data FROM slot WHERE map=?1 ORDER BY slot, epoch",
+	[SLOT_DROP] = "SELECT slot, epoch, data FROM slot WHERE map=?1 AND slot>=?2 AND epoch>?3"
+		      " AND epoch<=?4 AND (?5=0 OR EXISTS(SELECT 1 FROM slot AS next"
+		      " WHERE next.map=?1 AND next.slot=slot.slot AND next.epoch>slot.epoch"
+		      " AND next.epoch<=?5)) ORDER BY slot, epoch LIMIT ?6",
+	[MAP_NEXT] = "SELECT map FROM slot WHERE map>?1 ORDER BY map LIMIT 1",
+	[DROP_PUT] = "INSERT INTO dropped(id, map, above, until, next, slot)"
+		     " VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
+		     " ON CONFLICT(id) DO UPDATE SET slot=excluded.slot",
+	[DROP_FIRST] = "SELECT id, map, above, until, next, slot FROM dropped ORDER BY id LIMIT 1",
+	[DROP_DELETE] = "DELETE FROM dropped WHERE id=?1",
+	[DROP_EACH] = "SELECT id, map, above, until, next, slot FROM dropped ORDER BY id",
 	[SMALL_GET] = "SELECT data FROM small WHERE id=?1",
 	[SMALL_PUT] = "INSERT INTO small(id, data) VALUES(?1, ?2)",
 	[SMALL_DELETE] = "DELETE FROM small WHERE id=?1",
 	[SMALL_EACH] = "SELECT id FROM small WHERE id>?1 ORDER BY id",
-	[OBJECT_GET] = "SELECT id, grp, vnode, uniq, dead FROM object WHERE id=?1",
-	[OBJECT_PUT] = "INSERT OR REPLACE INTO object(id, grp, vnode, uniq, dead)"
+	[OBJECT_GET] = "SELECT id, grp, vnode, uniq, refs FROM object WHERE id=?1",
+	[OBJECT_PUT] = "INSERT OR REPLACE INTO object(id, grp, vnode, uniq, refs)"
 		       " VALUES(?1, ?2, ?3, ?4, ?5)",
 	[OBJECT_DELETE] = "DELETE FROM object WHERE id=?1",
-	[OBJECT_EACH] = "SELECT id, grp, vnode, uniq, dead FROM object",
-	[OBJECT_DEAD] = "SELECT id, grp, vnode, uniq, dead FROM object WHERE dead",
+	[OBJECT_EACH] = "SELECT id, grp, vnode, uniq, refs FROM object",
+	[OBJECT_DEAD] = "SELECT id, grp, vnode, uniq, refs FROM object WHERE refs=0",
 	[PRUNE_FIRST] =
 		"SELECT id, grp, epoch, done_epoch, done_vnode FROM prune ORDER BY id LIMIT 1",
 	[PRUNE_FIRST_OF] = "SELECT id, grp, epoch, done_epoch, done_vnode FROM prune"
@@ -103,10 +122,6 @@ static const char *const text[STATEMENTS] = {
 	[PRUNE_UPDATE] = "UPDATE prune SET done_epoch=?2, done_vnode=?3 WHERE id=?1",
 	[PRUNE_DELETE] = "DELETE FROM prune WHERE id=?1",
 	[PRUNE_COUNT] = "SELECT count(*) FROM prune WHERE grp=?1",
-	[DOOMED_PUT] = "INSERT INTO doomed(objects) VALUES(?1)",
-	[DOOMED_FIRST] = "SELECT id, objects FROM doomed ORDER BY id LIMIT 1",
-	[DOOMED_DELETE] = "DELETE FROM doomed WHERE id=?1",
-	[DOOMED_EACH] = "SELECT id, objects FROM doomed ORDER BY id",
 	[PRUNE_HAS] = "SELECT count(*) FROM prune WHERE grp=?1 AND epoch=0",
 };
 

@@ -26,8 +26,6 @@ int db_open(const struct db_options *options, struct db **db);
 void db_close(struct db *db); /* NULL is allowed */
 /* Make the tables. */
 int db_make(struct db *db);
-/* Make those that an older store lacks. In a transaction. */
-int db_complete(struct db *db);
 
 /* Write the whole database to a new file, with room for the checksums of pages. */
 int db_copy_to(struct db *db, const char *path);
@@ -80,7 +78,7 @@ int db_volume_delete(struct db *db, uint32_t id);
 
 /*
  * The row with the greatest epoch up to `key->epoch`. 0 and *version, which may be a tombstone
- * (v.kind 0), and has its list of extents; -ENOENT: no row; -EIO: damaged.
+ * (v.kind 0), and has all slots of its content; -ENOENT: no row; -EIO: damaged.
  */
 int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version);
 int db_vnode_insert(struct db *db, const struct vnode_key *key, const struct version *version);
@@ -101,10 +99,7 @@ struct db_change {
 int db_changes(struct db *db, uint32_t group, const struct db_change *after, uint32_t until,
 	       struct db_change *change, unsigned room, unsigned *count);
 
-/*
- * -- pages of directories, and parts of lists of extents (parts.h): for each page the row with the
- * greatest epoch up to that asked for --
- */
+/* -- pages of directories: for each page the row with the greatest epoch up to that asked for -- */
 
 /* -EIO: it is missing or damaged. */
 int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8_t out[STORE_PAGE]);
@@ -121,16 +116,13 @@ int db_pages_delete_some(struct db *db, const struct vnode_key *key, unsigned mo
 			 unsigned *count);
 /*
  * Delete pages with epochs in (from, to] that a row with an epoch up to `next` hides from all newer
- * views, and those from page number `count` on; next = 0: all of them.
+ * views; next = 0: all of them.
  */
 struct db_hidden {
-	uint32_t from, to, next, count;
+	uint32_t from, to, next;
 };
 int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct db_hidden *hidden);
-/* Vnodes that are no directories, have pages, and have no row. */
-int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t vnode), void *arg);
-
-/* -- contents of small files -- */
+/* -- contents of small files; slots.h has those of large ones -- */
 
 struct db_small {
 	uint64_t id;
@@ -147,8 +139,11 @@ int db_smalls(struct db *db, uint64_t after, int (*each)(void *arg, uint64_t id)
 struct db_object {
 	uint64_t id;
 	struct store_owner owner;
-	bool dead;	/* no row refers to it; its file may be there */
-	uint64_t since; /* in memory: store_data_time() of its death; 0: it was dead at the start */
+	uint64_t
+		refs; /* slots that refer to it, in records of vnodes and in rows; 0: its file may be there */
+	/* In memory: blocks of it that nothing refers to; 0: it is all of it. */
+	uint64_t first;
+	uint32_t count;
 };
 int db_object_get(struct db *db, uint64_t id, struct db_object *object); /* -ENOENT */
 int db_object_put(struct db *db, const struct db_object *object);
@@ -171,23 +166,6 @@ int db_prune_delete(struct db *db, uint64_t id);
 int db_prune_count(struct db *db, uint32_t group, uint64_t *count); /* of a group */
 /* Whether a whole group waits to be removed. */
 int db_prune_has(struct db *db, uint32_t group, bool *has);
-
-/*
- * -- objects that no row refers to any more, and that are not dead yet: a version that goes may have had very many, and
- * the commit notes them in a few rows --
- */
-
-#define DB_DOOMED 256 /* of a row */
-struct db_doomed {
-	uint64_t id;
-	unsigned count; /* 0: the row is damaged */
-	uint64_t object[DB_DOOMED];
-};
-int db_doomed_put(struct db *db, const struct db_doomed *doomed); /* a new row; `id` is not used */
-int db_doomed_first(struct db *db, struct db_doomed *doomed);	  /* -ENOENT */
-int db_doomed_delete(struct db *db, uint64_t id);
-int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed *doomed),
-		   void *arg);
 
 /* -- checking -- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the database has in its rows: versions of vnodes, lists of extents, volumes. */
+/* What the database has in its rows: versions of vnodes, volumes. */
 #ifndef STORE_RECORD_H
 #define STORE_RECORD_H
 
@@ -10,51 +10,6 @@
 #include "volume/interface.h"
 #include "volume/store/data/data.h"
 #include "volume/store/dir/pages.h"
-
-/*
- * -- a long list of extents as rows of bounded size, so that a small change writes few bytes. Each part has the extents of a
- * range of offsets, cut at both ends of the range. The parts of all ranges are the list. A part has a row, named by its slot,
- * in the table of the pages of directories --
- */
-
-#define PARTS_INLINE 256  /* extents of a list that the record of its vnode may have */
-#define PARTS_MAX    8192 /* slots of a list */
-#define PART_EXTENTS 84	  /* of a part: a row has STORE_PAGE bytes */
-#define PART_UNUSED  UINT64_MAX
-
-struct part {
-	uint64_t start; /* of its range, which ends where the next one starts; or PART_UNUSED */
-	uint32_t slot;
-	bool changed; /* its row is to be written */
-};
-
-/* Ascending, the first one at 0, the unused ones last. Each slot below `count` occurs once. */
-struct parts {
-	struct part *part;
-	uint32_t count;	  /* 0: the list is in the record of the vnode */
-	uint32_t extents; /* of the list, as the record says */
-};
-
-void parts_free(struct parts *parts);
-int parts_copy(const struct parts *from, struct parts *to); /* 0 or -ENOMEM */
-
-/*
- * Divide the list `now`, which is kept in the record if it has at most `most` extents. A part has
- * at most a third of `most`, and PART_EXTENTS. `old` divides `before`; old->count is 0 if there is
- * nothing to go on from. If *parts has fewer slots than `old`, all parts are changed, and the rows
- * of the old ones are of no use to this version. 0 or -ENOMEM.
- */
-int parts_divide(const struct parts *old, const struct store_content *before,
-		 const struct store_content *now, uint32_t most, struct parts *parts);
-
-/* The row of parts->part[at]. */
-void part_encode(const struct parts *parts, uint32_t at, const struct store_content *content,
-		 uint8_t row[STORE_PAGE]);
-/*
- * The list, from the rows of the slots 0 to parts->count - 1. parts->part and content->extent are
- * made; the caller frees them. -EBADMSG: damaged; -ENOMEM.
- */
-int parts_decode(uint8_t (*row)[STORE_PAGE], struct parts *parts, struct store_content *content);
 
 /* -- one version of a vnode: its record, and its contents -- */
 
@@ -83,6 +38,9 @@ struct vnode {
 	uint32_t client_mtime, server_mtime;
 	uint32_t incarnation; /* of the store, when `version` was given */
 	uint64_t small;	      /* the row with the contents of a small file; 0: none */
+	/* Of a large file: the record has its first slot, others have rows, under the number `map`. */
+	uint64_t map;
+	uint32_t slots, rows; /* the slots of the content; of these, those with rows */
 };
 
 /*
@@ -95,8 +53,8 @@ struct version {
 	struct vnode v;
 	struct store_acl *acl;	      /* directories */
 	char *text;		      /* symbolic links */
-	struct store_content content; /* files that are not small */
-	struct parts parts;	      /* how the list of the content is divided in rows */
+	/* Files that are not small. db_vnode_get() gives all slots, other functions the first one. */
+	struct store_content content;
 	struct store_pages *_Atomic pages;
 	struct blob *_Atomic blob;
 };
@@ -117,18 +75,14 @@ struct vnode_key {
 	uint32_t group, vnode, epoch;
 };
 
-/* Bytes of the longest record: a content of PARTS_INLINE extents. */
-#define RECORD_MAX (128 + 24 * (PARTS_INLINE + 1))
+/* Bytes of the longest record. */
+#define RECORD_MAX (128 + STORE_SLOT_MAX + STORE_TEXT_MAX)
 
 /* Returns the length; `record` has RECORD_MAX bytes. */
 size_t version_encode(const struct version *version, const struct vnode_key *key, uint8_t *record);
-/*
- * 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. A version with parts is
- * complete after version_add_parts(), with the rows of all of them in the order of their slots.
- */
+/* 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. Of the content, the first slot is there. */
 int version_decode(const uint8_t *record, size_t length, const struct vnode_key *key,
 		   struct version **version);
-int version_add_parts(struct version *version, uint8_t (*row)[STORE_PAGE]); /* the same results */
 
 /* -- volumes -- */
 

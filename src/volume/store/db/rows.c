@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
+#include "volume/store/db/slots.h"
 #include "volume/store/disk/crc.h"
 
 static sqlite3_stmt *bind_vnode_key(struct db *db, enum statement which,
@@ -151,23 +152,6 @@ int db_volume_delete(struct db *db, uint32_t id)
 
 /* -- vnodes -- */
 
-/*
- * The list of extents. The statement that gave the record is not done: nothing changes meanwhile.
- */
-static int read_extent_parts(struct db *db, const struct vnode_key *key, struct version *version)
-{
-	uint8_t(*row)[STORE_PAGE] = malloc((size_t)version->parts.count * STORE_PAGE);
-	int result;
-
-	if (!row)
-		return -ENOMEM;
-	result = db_pages_get(db, key, version->parts.count, row);
-	if (!result)
-		result = version_add_parts(version, row);
-	free(row);
-	return result;
-}
-
 /* `at`: the column of the record. *version is NULL before. */
 static int read_vnode_row(struct db *db, sqlite3_stmt *statement, int at,
 			  const struct vnode_key *key, struct version **version)
@@ -177,8 +161,6 @@ static int read_vnode_row(struct db *db, sqlite3_stmt *statement, int at,
 
 	if (!result)
 		result = version_decode(record.at, record.left, key, version);
-	if (!result && (*version)->parts.count)
-		result = read_extent_parts(db, key, *version);
 	if (!result)
 		return 0;
 	version_unref(*version);
@@ -204,6 +186,13 @@ int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **ve
 	if (!result) {
 		found.epoch = get_column_number(statement, 0);
 		result = read_vnode_row(db, statement, 1, &found, version);
+	}
+	/* The statement that gave the record is not done: nothing changes meanwhile. */
+	if (!result && (*version)->v.slots > (*version)->content.count)
+		result = db_slots_get(db, found.epoch, &found, *version);
+	if (result) {
+		version_unref(*version);
+		*version = NULL;
 	}
 	db_done(statement);
 	return result;
@@ -343,11 +332,6 @@ static uint32_t compute_page_crc(const struct vnode_key *key, unsigned page, con
 	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
 }
 
-static const char *describe_page_owner(const struct vnode_key *key)
-{
-	return key->vnode & 1 ? "directory" : "the extents of file";
-}
-
 static int read_page_row(struct db *db, sqlite3_stmt *statement, const struct vnode_key *key,
 			 unsigned page, uint8_t out[STORE_PAGE])
 {
@@ -362,10 +346,10 @@ static int read_page_row(struct db *db, sqlite3_stmt *statement, const struct vn
 	crc = from.at ? (uint32_t)get_little(&from, 4) : 0;
 	if (!from.at || from.bad || from.left > STORE_PAGE ||
 	    crc != compute_page_crc(&found, page, from.at, from.left)) {
-		report_damage(db->options.report,
-			      "%s: page %u of %s %u of volume %u (epoch %u) is damaged: restore it",
-			      db->options.path, page, describe_page_owner(key), key->vnode,
-			      key->group, found.epoch);
+		report_damage(
+			db->options.report,
+			"%s: page %u of directory %u of volume %u (epoch %u) is damaged: restore it",
+			db->options.path, page, key->vnode, key->group, found.epoch);
 		return -EIO;
 	}
 	memcpy(out, from.at, from.left);
@@ -389,8 +373,8 @@ int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8
 		result = read_page_row(db, statement, key, page, out);
 	} else if (!result) {
 		report_damage(db->options.report,
-			      "%s: page %u of %s %u of volume %u is missing: restore it",
-			      db->options.path, page, describe_page_owner(key), key->vnode,
+			      "%s: page %u of directory %u of volume %u is missing: restore it",
+			      db->options.path, page, key->vnode,
 			      key->group);
 		result = -EIO;
 	}
@@ -506,24 +490,297 @@ int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct d
 		return result;
 	sqlite3_bind_int64(statement, 4, hidden->to);
 	sqlite3_bind_int64(statement, 5, hidden->next);
-	sqlite3_bind_int64(statement, 6, hidden->count);
 	return db_run(db, statement);
 }
 
-int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t vnode), void *arg)
+/* -- slots -- */
+
+static uint32_t compute_slot_crc(const struct db_slot_key *key, const uint8_t *bytes, size_t length)
+{
+	uint8_t prefix[16], *at = prefix;
+
+	put_little(&at, key->map, 8);
+	put_little(&at, key->slot, 4);
+	put_little(&at, key->epoch, 4);
+	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
+}
+
+/* The columns slot, epoch, data. *slot: NULL: the row is damaged. 0 or -ENOMEM. */
+static int read_slot_row(struct db *db, sqlite3_stmt *statement, uint64_t map,
+			 struct db_slot_key *key, struct store_slot **slot)
+{
+	struct bytes from;
+	int result = get_column_bytes(db, statement, 2, &from);
+
+	*slot = NULL;
+	*key = (struct db_slot_key){map, get_column_number(statement, 0),
+				    get_column_number(statement, 1)};
+	if (result || from.left < 6 ||
+	    get_little(&from, 4) != compute_slot_crc(key, from.at, from.left))
+		return result == -ENOMEM ? result : 0;
+	result = store_slot_decode(from.at, from.left, slot);
+	if (*slot)
+		(*slot)->epoch = key->epoch;
+	return result == -ENOMEM ? result : 0;
+}
+
+static struct store_slot *make_damaged_slot(uint32_t epoch)
+{
+	struct store_slot *slot = store_slot_new(0);
+
+	if (slot) {
+		slot->damaged = true;
+		slot->epoch = epoch;
+	}
+	return slot;
+}
+
+static void report_slot(struct db *db, const struct vnode_key *owner, uint32_t slot,
+			const char *what)
+{
+	report_damage(
+		db->options.report,
+		"%s: the map of vnode %u of volume %u is %s from offset %llu on: restore the file",
+		db->options.path, owner->vnode, owner->group, what,
+		(unsigned long long)slot * STORE_SLOT);
+}
+
+/* A later row of a slot replaces an earlier one. */
+static int take_slot_row(struct db *db, sqlite3_stmt *statement, const struct vnode_key *owner,
+			 struct version *version)
+{
+	struct store_content *content = &version->content;
+	struct db_slot_key key;
+	struct store_slot *slot;
+	int result = read_slot_row(db, statement, version->v.map, &key, &slot);
+
+	if (result || !key.slot || key.slot >= content->count) {
+		store_slot_unref(slot);
+		return result;
+	}
+	if (!slot) {
+		report_slot(db, owner, key.slot, "damaged");
+		slot = make_damaged_slot(key.epoch);
+		if (!slot)
+			return -ENOMEM;
+	}
+	store_slot_unref(content->slot[key.slot]);
+	content->slot[key.slot] = slot;
+	return 0;
+}
+
+/* A row is missing, or is damaged and may be that of another slot: it is not known which of those without a row has lost it. */
+static int mark_missing_slots(struct db *db, const struct vnode_key *owner,
+			      struct store_content *content)
+{
+	for (uint32_t i = 1; i < content->count; i++) {
+		if (content->slot[i])
+			continue;
+		report_slot(db, owner, i, "missing");
+		content->slot[i] = make_damaged_slot(0);
+		if (!content->slot[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int grow_version_content(struct version *version)
+{
+	struct store_content *content = &version->content;
+	struct store_slot **more =
+		realloc(content->slot, version->v.slots * sizeof(struct store_slot *));
+
+	if (!more)
+		return -ENOMEM;
+	content->slot = more;
+	while (content->count < version->v.slots)
+		content->slot[content->count++] = NULL;
+	return 0;
+}
+
+int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
+		 struct version *version)
+{
+	struct store_content *content = &version->content;
+	uint32_t rows = 0;
+	int result = grow_version_content(version);
+	sqlite3_stmt *statement = result ? NULL : db_statement(db, SLOT_GET, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, (sqlite3_int64)version->v.map);
+	sqlite3_bind_int64(statement, 2, epoch);
+	while ((result = db_step(db, statement)) == DB_ROW) {
+		result = take_slot_row(db, statement, owner, version);
+		if (result)
+			break;
+	}
+	db_done(statement);
+	for (uint32_t i = 1; i < content->count; i++) {
+		struct store_slot *slot = content->slot[i];
+
+		if (slot && !slot->count && !slot->damaged) {
+			store_slot_unref(slot);
+			content->slot[i] = NULL;
+		}
+		rows += content->slot[i] && !content->slot[i]->damaged;
+	}
+	if (!result && rows < version->v.rows)
+		result = mark_missing_slots(db, owner, content);
+	return result;
+}
+
+static sqlite3_stmt *bind_slot_key(struct db *db, enum statement which,
+				   const struct db_slot_key *key, int *result)
+{
+	sqlite3_stmt *statement = db_statement(db, which, result);
+
+	if (*result)
+		return NULL;
+	sqlite3_bind_int64(statement, 1, (sqlite3_int64)key->map);
+	sqlite3_bind_int64(statement, 2, key->slot);
+	sqlite3_bind_int64(statement, 3, key->epoch);
+	return statement;
+}
+
+int db_slot_put(struct db *db, const struct db_slot_key *key, const struct store_slot *slot)
+{
+	static const struct store_slot nothing;
+	uint8_t record[4 + STORE_SLOT_MAX], *at = record;
+	size_t length = store_slot_encode(slot ? slot : &nothing, record + 4);
+	int result;
+	sqlite3_stmt *statement = bind_slot_key(db, SLOT_PUT, key, &result);
+
+	if (result)
+		return result;
+	put_little(&at, compute_slot_crc(key, record + 4, length), 4);
+	sqlite3_bind_blob(statement, 4, record, (int)(4 + length), SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_slot_delete(struct db *db, const struct db_slot_key *key)
 {
 	int result;
-	sqlite3_stmt *statement = db_statement(db, PAGE_LOST, &result);
+	sqlite3_stmt *statement = bind_slot_key(db, SLOT_DELETE, key, &result);
 
-	while (!result) {
-		result = db_step(db, statement);
-		if (result != DB_ROW)
+	return result ? result : db_run(db, statement);
+}
+
+static int visit_slot_rows(struct db *db, sqlite3_stmt *statement, uint64_t map,
+			   int (*each)(void *arg, const struct db_slot_key *key,
+				       const struct store_slot *slot),
+			   void *arg)
+{
+	struct db_slot_key key;
+	struct store_slot *slot;
+	int result;
+
+	while ((result = db_step(db, statement)) == DB_ROW) {
+		result = read_slot_row(db, statement, map, &key, &slot);
+		if (!result)
+			result = each(arg, &key, slot);
+		store_slot_unref(slot);
+		if (result)
 			break;
-		result =
-			each(arg, get_column_number(statement, 0), get_column_number(statement, 1));
 	}
-	if (statement)
-		db_done(statement);
+	db_done(statement);
+	return result;
+}
+
+int db_slot_rows(struct db *db, uint64_t map, uint32_t slot,
+		 int (*each)(void *arg, const struct db_slot_key *key,
+			     const struct store_slot *slot),
+		 void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, SLOT_ROWS, map, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 2, slot);
+	return visit_slot_rows(db, statement, map, each, arg);
+}
+
+int db_slots_each(struct db *db, uint64_t map,
+		  int (*each)(void *arg, const struct db_slot_key *key,
+			      const struct store_slot *slot),
+		  void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, SLOT_EACH, map, &result);
+
+	return result ? result : visit_slot_rows(db, statement, map, each, arg);
+}
+
+int db_map_next(struct db *db, uint64_t *map)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, MAP_NEXT, *map, &result);
+
+	if (result)
+		return result;
+	result = db_first(db, statement);
+	if (!result)
+		*map = (uint64_t)sqlite3_column_int64(statement, 0);
+	db_done(statement);
+	return result;
+}
+
+static sqlite3_stmt *bind_drop_values(struct db *db, enum statement which, int first,
+				      const struct db_drop *drop, int *result)
+{
+	sqlite3_stmt *statement = db_statement(db, which, result);
+
+	if (*result)
+		return NULL;
+	sqlite3_bind_int64(statement, first, (sqlite3_int64)drop->map);
+	sqlite3_bind_int64(statement, first + 1, drop->hidden.from);
+	sqlite3_bind_int64(statement, first + 2, drop->hidden.to);
+	sqlite3_bind_int64(statement, first + 3, drop->hidden.next);
+	sqlite3_bind_int64(statement, first + 4, drop->slot);
+	return statement;
+}
+
+#define DROP_MOST 64
+
+int db_slots_drop(struct db *db, struct db_drop *drop, unsigned limit, bool *more,
+		  int (*each)(void *arg, const struct db_slot_key *key,
+			      const struct store_slot *slot),
+		  void *arg)
+{
+	struct db_slot_key key[DROP_MOST];
+	struct store_slot *slot[DROP_MOST] = {NULL};
+	unsigned count = 0;
+	int result;
+	sqlite3_stmt *statement = db_statement(db, SLOT_DROP, &result);
+
+	if (result)
+		return result;
+	limit = limit < DROP_MOST ? limit : DROP_MOST;
+	sqlite3_bind_int64(statement, 1, (sqlite3_int64)drop->map);
+	sqlite3_bind_int64(statement, 2, drop->slot);
+	sqlite3_bind_int64(statement, 3, drop->hidden.from);
+	sqlite3_bind_int64(statement, 4, drop->hidden.to);
+	sqlite3_bind_int64(statement, 5, drop->hidden.next);
+	sqlite3_bind_int64(statement, 6, limit);
+	while (count < limit && (result = db_step(db, statement)) == DB_ROW) {
+		result = read_slot_row(db, statement, drop->map, &key[count], &slot[count]);
+		count++;
+		if (result)
+			break;
+	}
+	if (result == DB_ROW)
+		result = 0;
+	db_done(statement);
+	for (unsigned i = 0; i < count; i++) {
+		if (!result)
+			result = each(arg, &key[i], slot[i]);
+		if (!result)
+			result = db_slot_delete(db, &key[i]);
+		drop->slot = key[i].slot;
+		store_slot_unref(slot[i]);
+	}
+	*more = count == limit;
 	return result;
 }
 
@@ -627,8 +884,8 @@ static void read_object_row(sqlite3_stmt *statement, struct db_object *object)
 	object->owner.group = get_column_number(statement, 1);
 	object->owner.vnode = get_column_number(statement, 2);
 	object->owner.unique = get_column_number(statement, 3);
-	object->dead = get_column_number(statement, 4) != 0;
-	object->since = 0;
+	object->refs = (uint64_t)sqlite3_column_int64(statement, 4);
+	object->first = object->count = 0;
 }
 
 int db_object_get(struct db *db, uint64_t id, struct db_object *object)
@@ -655,7 +912,7 @@ int db_object_put(struct db *db, const struct db_object *object)
 	sqlite3_bind_int64(statement, 2, object->owner.group);
 	sqlite3_bind_int64(statement, 3, object->owner.vnode);
 	sqlite3_bind_int64(statement, 4, object->owner.unique);
-	sqlite3_bind_int64(statement, 5, object->dead);
+	sqlite3_bind_int64(statement, 5, (sqlite3_int64)object->refs);
 	return db_run(db, statement);
 }
 
@@ -762,78 +1019,65 @@ int db_prune_has(struct db *db, uint32_t group, bool *has)
 	return result;
 }
 
-/* -- objects that wait to be dead -- */
+/* -- rows of slots that wait to be deleted -- */
 
-#define DOOMED_MAX (4 + 8 * DB_DOOMED)
-
-int db_doomed_put(struct db *db, const struct db_doomed *doomed)
+static void read_drop_row(sqlite3_stmt *statement, struct db_drop *drop)
 {
-	uint8_t bytes[DOOMED_MAX], *at = bytes + 4, *crc = bytes;
-	int result;
-	sqlite3_stmt *statement = db_statement(db, DOOMED_PUT, &result);
+	*drop = (struct db_drop){.id = (uint64_t)sqlite3_column_int64(statement, 0),
+				 .map = (uint64_t)sqlite3_column_int64(statement, 1),
+				 .hidden = {get_column_number(statement, 2),
+					    get_column_number(statement, 3),
+					    get_column_number(statement, 4)},
+				 .slot = get_column_number(statement, 5)};
+}
 
-	assert(doomed->count > 0 && doomed->count <= DB_DOOMED);
+int db_drop_put(struct db *db, const struct db_drop *drop)
+{
+	int result;
+	sqlite3_stmt *statement = bind_drop_values(db, DROP_PUT, 2, drop, &result);
+
 	if (result)
 		return result;
-	for (unsigned i = 0; i < doomed->count; i++)
-		put_little(&at, doomed->object[i], 8);
-	put_little(&crc, store_crc(0, bytes + 4, (size_t)(at - bytes) - 4), 4);
-	sqlite3_bind_blob(statement, 1, bytes, (int)(at - bytes), SQLITE_TRANSIENT);
+	if (drop->id)
+		sqlite3_bind_int64(statement, 1, (sqlite3_int64)drop->id);
+	else
+		sqlite3_bind_null(statement, 1);
 	return db_run(db, statement);
 }
 
-static void read_doomed_row(struct db *db, sqlite3_stmt *statement, struct db_doomed *doomed)
-{
-	size_t length = (size_t)sqlite3_column_bytes(statement, 1);
-	const uint8_t *blob = sqlite3_column_blob(statement, 1);
-	struct bytes from = {.at = blob, .left = length};
-
-	doomed->id = (uint64_t)sqlite3_column_int64(statement, 0);
-	doomed->count = 0;
-	if (!blob || length < 12 || length > DOOMED_MAX || (length - 4) % 8 ||
-	    get_little(&from, 4) != store_crc(0, blob + 4, length - 4)) {
-		report_damage(
-			db->options.report,
-			"a list of objects that nothing refers to is damaged: run rxvol check");
-		return;
-	}
-	for (; doomed->count < (length - 4) / 8; doomed->count++)
-		doomed->object[doomed->count] = get_little(&from, 8);
-}
-
-int db_doomed_first(struct db *db, struct db_doomed *doomed)
+int db_drop_first(struct db *db, struct db_drop *drop)
 {
 	int result;
-	sqlite3_stmt *statement = db_statement(db, DOOMED_FIRST, &result);
+	sqlite3_stmt *statement = db_statement(db, DROP_FIRST, &result);
 
 	if (result)
 		return result;
 	result = db_first(db, statement);
 	if (!result)
-		read_doomed_row(db, statement, doomed);
+		read_drop_row(statement, drop);
 	db_done(statement);
 	return result;
 }
 
-int db_doomed_delete(struct db *db, uint64_t id)
+int db_drop_delete(struct db *db, uint64_t id)
 {
-	return run_with_id(db, DOOMED_DELETE, id);
+	return run_with_id(db, DROP_DELETE, id);
 }
 
-int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed *doomed), void *arg)
+int db_drop_each(struct db *db, int (*each)(void *arg, const struct db_drop *drop), void *arg)
 {
-	struct db_doomed doomed;
+	struct db_drop drop;
 	int result;
-	sqlite3_stmt *statement = db_statement(db, DOOMED_EACH, &result);
+	sqlite3_stmt *statement = db_statement(db, DROP_EACH, &result);
 
-	if (result)
-		return result;
-	while ((result = db_step(db, statement)) == DB_ROW) {
-		read_doomed_row(db, statement, &doomed);
-		result = each(arg, &doomed);
-		if (result)
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
 			break;
+		read_drop_row(statement, &drop);
+		result = each(arg, &drop);
 	}
-	db_done(statement);
+	if (statement)
+		db_done(statement);
 	return result;
 }

@@ -10,6 +10,7 @@
 
 #include "common/clock.h"
 #include "volume/store/data/data_lost.h"
+#include "volume/store/maint/maint.h"
 #include "volume/store/store.h"
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/space.h"
@@ -38,7 +39,8 @@ struct checking {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool ended;			   /* lock: the check has; signals `wake` */
-	struct number_set smalls, objects; /* that rows refer to */
+	struct number_set smalls, maps;	   /* that rows refer to */
+	struct number_set objects;	   /* each as often as slots refer to it */
 };
 
 /* -EINTR once the check is stopped, else 0. */
@@ -75,12 +77,10 @@ static void report_progress(const struct checking *checking)
 
 /* -- sets -- */
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM. One that is there already counts again. */
 static int add_number(struct number_set *set, uint64_t number)
 {
 	assert(set->count <= set->room);
-	if (set->count && set->number[set->count - 1] == number)
-		return 0;
 	if (set->count == set->room) {
 		size_t room = set->room ? 2 * set->room : 1024;
 		uint64_t *more = realloc(set->number, room * sizeof(*more));
@@ -90,7 +90,7 @@ static int add_number(struct number_set *set, uint64_t number)
 		set->number = more;
 		set->room = room;
 	}
-	set->sorted = !set->count || (set->sorted && set->number[set->count - 1] < number);
+	set->sorted = !set->count || (set->sorted && set->number[set->count - 1] <= number);
 	set->number[set->count++] = number;
 	return 0;
 }
@@ -171,59 +171,142 @@ static bool is_object_used(struct tree *tree, uint64_t id)
 {
 	struct db_object object;
 
-	return !db_object_get(tree->checking->fresh, id, &object) && !object.dead;
+	return !db_object_get(tree->checking->fresh, id, &object) && object.refs;
 }
 
-static int check_extent(struct tree *tree, const struct vnode_key *key,
-			const struct version *version, const struct store_extent *extent)
+/* Blocks in a row that lie in one object. */
+struct block_run {
+	uint64_t object, end; /* `end`: the offset behind the last byte */
+};
+
+static int check_block_run(struct tree *tree, const struct vnode_key *key,
+			   const struct version *version, const struct block_run *run)
 {
 	struct store_owner owner = {key->group, key->vnode, version->v.unique};
-	const struct store_content lost = {.extent = (struct store_extent *)(uintptr_t)extent,
-					   .count = 1};
 	struct db_object object;
 	uint64_t length;
-	int result = db_object_get(tree->checking->db, extent->object, &object);
+	int result = db_object_get(tree->checking->db, run->object, &object);
 
 	if (result == -ENOMEM || result == -EINTR)
 		return result;
-	if (result || object.dead || object.owner.group != owner.group ||
+	if (result || !object.refs || object.owner.group != owner.group ||
 	    object.owner.vnode != owner.vnode || object.owner.unique != owner.unique) {
 		report_fault(tree->checking,
 			     "volume %u: vnode %u refers to object %llx, which is %s",
-			     tree->volume->id, key->vnode, (unsigned long long)extent->object,
-			     result	   ? "unknown"
-			     : object.dead ? "dead"
-					   : "another vnode's");
+			     tree->volume->id, key->vnode, (unsigned long long)run->object,
+			     result	    ? "unknown"
+			     : !object.refs ? "dead"
+					    : "another vnode's");
 		return 0;
 	}
-	if (store_data_is_lost(tree->checking->core->data, &lost) &&
-	    is_object_used(tree, extent->object))
-		report_fault(
-			tree->checking,
-			"volume %u: the disk did not take bytes of object %llx of vnode %u, which are lost",
-			tree->volume->id, (unsigned long long)extent->object, key->vnode);
-	result = store_data_stat(tree->checking->core->data, &owner, extent->object, &length);
+	result = store_data_stat(tree->checking->core->data, &owner, run->object, &length);
 	if (result == -ENOMEM)
 		return result;
-	if ((result || length < extent->end) && is_object_used(tree, extent->object))
+	if ((result || length < run->end) && is_object_used(tree, run->object))
 		report_fault(tree->checking, "volume %u: object %llx of vnode %u is %s",
-			     tree->volume->id, (unsigned long long)extent->object, key->vnode,
+			     tree->volume->id, (unsigned long long)run->object, key->vnode,
 			     result ? "missing" : "too short");
 	return 0;
+}
+
+static int check_map(struct tree *tree, const struct vnode_key *key, const struct version *version)
+{
+	uint64_t blocks = (uint64_t)version->content.count * STORE_SLOT_BLOCKS;
+	struct block_run run = {0};
+	int result = 0;
+
+	for (uint64_t i = 0; i <= blocks && !result; i++) {
+		const struct store_block *block =
+			i < blocks ? store_content_block(&version->content, i) : NULL;
+
+		if (i % STORE_SLOT_BLOCKS == 0 && store_content_damaged(&version->content, i))
+			report_fault(
+				tree->checking,
+				"volume %u: the map of vnode %u is damaged from offset %llu on",
+				tree->volume->id, key->vnode, (unsigned long long)i * STORE_BLOCK);
+		if (run.object && (!block || block->object != run.object)) {
+			result = check_block_run(tree, key, version, &run);
+			run.object = 0;
+		}
+		if (block)
+			run = (struct block_run){block->object, i * STORE_BLOCK + block->filled};
+	}
+	if (store_data_is_lost(tree->checking->core->data, &version->content))
+		report_fault(tree->checking,
+			     "volume %u: the disk did not take bytes of vnode %u, which are lost",
+			     tree->volume->id, key->vnode);
+	return result;
 }
 
 static int check_contents(struct tree *tree, const struct vnode_key *key,
 			  const struct version *version)
 {
-	int result = 0;
-
-	if (version->v.small && version->content.count)
+	if (version->v.small && version->v.slots)
 		report_fault(tree->checking, "volume %u: vnode %u has contents of two kinds",
 			     tree->volume->id, key->vnode);
 	if (version->v.small)
-		result = check_small_content(tree, key, version);
-	for (uint32_t i = 0; i < version->content.count && !result; i++)
-		result = check_extent(tree, key, version, &version->content.extent[i]);
+		return check_small_content(tree, key, version);
+	return version->v.slots ? check_map(tree, key, version) : 0;
+}
+
+/* -- data -- */
+
+struct data_check {
+	struct tree *tree;
+	const struct vnode_key *key;
+	const struct version *version;
+};
+
+static int report_damaged_data(void *arg, uint64_t offset)
+{
+	const struct data_check *check = arg;
+
+	if (scrub_confirm(check->tree->checking->fresh, check->key, check->version, offset))
+		report_fault(check->tree->checking,
+			     "volume %u: vnode %u: the bytes at offset %llu are damaged",
+			     check->tree->volume->id, check->key->vnode,
+			     (unsigned long long)offset);
+	return 0;
+}
+
+static bool is_data_check_wanted(void *arg, uint64_t bytes)
+{
+	(void)bytes;
+	return !get_check_state(((struct data_check *)arg)->tree->checking);
+}
+
+static int check_data(struct tree *tree, const struct vnode_key *key, const struct version *version)
+{
+	const struct store_owner owner = {key->group, key->vnode, version->v.unique};
+	struct data_check check = {tree, key, version};
+	const struct scrub_calls calls = {report_damaged_data, is_data_check_wanted, &check};
+	int result = scrub_content(tree->checking->core, &owner, &version->content,
+				   version->v.length, &calls);
+
+	/* Another version has replaced it; if an object is missing, that was reported. */
+	return result == -ENOENT ? 0 : result;
+}
+
+/* The same with all slots, which a row does not have. */
+static int check_all_contents(struct tree *tree, const struct vnode_key *key,
+			      const struct version *row)
+{
+	struct version *version;
+	int result;
+
+	if (row->v.slots <= row->content.count) {
+		result = check_contents(tree, key, row);
+		return result || !row->v.slots || !tree->checking->checker->data
+			       ? result
+			       : check_data(tree, key, row);
+	}
+	result = db_vnode_get(tree->checking->db, key, &version);
+	if (result)
+		return result == -ENOENT || result == -EIO ? 0 : result;
+	result = check_contents(tree, key, version);
+	if (!result && tree->checking->checker->data)
+		result = check_data(tree, key, version);
+	version_unref(version);
 	return result;
 }
 
@@ -269,7 +352,7 @@ static int take_shown_row(struct last_row *last)
 		tree->checking->looked_at++;
 		report_progress(tree->checking);
 		tree->used_kib += space_blocks(v);
-		result = check_contents(tree, &last->key, last->version);
+		result = check_all_contents(tree, &last->key, last->version);
 		if (!result)
 			result = add_shown_vnode(tree, &last->key, last->version);
 	}
@@ -474,14 +557,31 @@ struct group_walk {
 	unsigned rows;		     /* in this view */
 };
 
+/* Each object of a slot once. */
+static int add_slot_references(struct checking *checking, const struct store_slot *slot)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; slot && i < slot->count && !result; i++) {
+		uint64_t object = slot->block[i].object;
+		bool seen = false;
+
+		for (uint32_t k = 0; k < i && !seen; k++)
+			seen = slot->block[k].object == object;
+		if (object && !seen)
+			result = add_number(&checking->objects, object);
+	}
+	return result;
+}
+
 static int note_version_references(struct checking *checking, const struct version *version)
 {
 	int result = version->v.small ? add_number(&checking->smalls, version->v.small) : 0;
 
-	for (uint32_t i = 0; i < version->content.count && !result; i++)
-		result = add_number(&checking->objects, version->content.extent[i].object);
-	if (!result && version->content.tail_object)
-		result = add_number(&checking->objects, version->content.tail_object);
+	if (!result && version->v.map)
+		result = add_number(&checking->maps, version->v.map);
+	if (!result && version->content.count)
+		result = add_slot_references(checking, version->content.slot[0]);
 	return result;
 }
 
@@ -593,76 +693,152 @@ static int check_smalls(struct checking *checking)
 	return result;
 }
 
-/* Objects that the background will remove belong to no version. */
-static int add_doomed(void *arg, const struct db_doomed *doomed)
+/* -- maps -- */
+
+static int add_dropped_map(void *arg, const struct db_drop *drop)
+{
+	return add_number(&((struct checking *)arg)->maps, drop->map);
+}
+
+static int note_slot_row(void *arg, const struct db_slot_key *key, const struct store_slot *slot)
 {
 	struct checking *checking = arg;
-	int result = 0;
 
-	if (!doomed->count)
-		report_fault(checking, "a list of objects that belong to no version is damaged");
-	for (unsigned i = 0; i < doomed->count && !result; i++)
-		result = add_number(&checking->objects, doomed->object[i]);
-	return result;
+	if (!slot)
+		report_fault(checking, "the part %u (epoch %u) of map %llx is damaged", key->slot,
+			     key->epoch, (unsigned long long)key->map);
+	return slot ? add_slot_references(checking, slot) : get_check_state(checking);
 }
 
-static int check_doomed(struct checking *checking, void *arg)
+/* A map that is newer than the check belongs to a version that it has not seen. */
+static int check_next_map(struct checking *checking, void *map)
+{
+	int result = db_map_next(checking->db, map);
+
+	if (result)
+		return result;
+	if (*(uint64_t *)map <= checking->numbers && !has_number(&checking->maps, *(uint64_t *)map))
+		report_fault(checking, "the map %llx belongs to no version",
+			     (unsigned long long)*(uint64_t *)map);
+	return db_slots_each(checking->db, *(uint64_t *)map, note_slot_row, checking);
+}
+
+static int check_dropped(struct checking *checking, void *arg)
 {
 	(void)arg;
-	return db_doomed_each(checking->db, add_doomed, checking);
+	return db_drop_each(checking->db, add_dropped_map, checking);
 }
 
-struct object_search {
-	uint64_t id;
-	bool found;
+static int check_maps(struct checking *checking)
+{
+	uint64_t map = 0;
+	int result = check_in_view(checking, check_dropped, NULL);
+
+	while (!result)
+		result = check_in_view(checking, check_next_map, &map);
+	return result == -ENOENT ? 0 : result;
+}
+
+/* -- objects: how many slots refer to each -- */
+
+static uint64_t count_number(struct number_set *set, uint64_t number)
+{
+	size_t first;
+
+	if (!has_number(set, number))
+		return 0;
+	for (first = set->at; first < set->count && set->number[first] == number; first++)
+		;
+	return first - set->at;
+}
+
+struct reference_count {
+	uint64_t id, refs;
+	uint64_t map[16]; /* of its vnode */
+	unsigned maps;
+	bool many;
 };
 
-static int match_row_object(void *arg, const struct vnode_key *key, const struct version *version)
+static uint64_t count_slot(const struct store_slot *slot, uint64_t id)
 {
-	struct object_search *search = arg;
+	return store_slot_has(slot, id);
+}
+
+static int count_row_references(void *arg, const struct vnode_key *key,
+				const struct version *version)
+{
+	struct reference_count *count = arg;
+	bool known = !version->v.map;
 
 	(void)key;
-	search->found |= version->content.tail_object == search->id ||
-			 store_content_has(&version->content, search->id);
+	if (version->content.count)
+		count->refs += count_slot(version->content.slot[0], count->id);
+	for (unsigned i = 0; i < count->maps; i++)
+		known |= count->map[i] == version->v.map;
+	if (!known && count->maps == sizeof(count->map) / sizeof(count->map[0]))
+		count->many = true;
+	else if (!known)
+		count->map[count->maps++] = version->v.map;
 	return 0;
 }
 
-static int match_doomed_object(void *arg, const struct db_doomed *doomed)
+static int count_slot_references(void *arg, const struct db_slot_key *key,
+				 const struct store_slot *slot)
 {
-	struct object_search *search = arg;
+	struct reference_count *count = arg;
 
-	for (unsigned i = 0; i < doomed->count; i++)
-		search->found |= doomed->object[i] == search->id;
+	(void)key;
+	count->refs += count_slot(slot, count->id);
 	return 0;
 }
 
-/* The second look: an object that a version has now, or that has gone, or that is to go. */
+/* Of maps that are to go nothing is known but their rows. */
+static int count_drop_references(void *arg, const struct db_drop *drop)
+{
+	struct reference_count *count = arg;
+
+	for (unsigned i = 0; i < count->maps; i++)
+		if (count->map[i] == drop->map)
+			return 0;
+	if (count->maps == sizeof(count->map) / sizeof(count->map[0]))
+		count->many = true;
+	else
+		count->map[count->maps++] = drop->map;
+	return 0;
+}
+
+/* The second look, in one view: what has changed since the first one is no fault. */
 static int check_object_now(struct checking *checking, const struct db_object *object)
 {
-	struct object_search search = {.id = object->id};
+	struct reference_count count = {.id = object->id};
 	struct db_object now;
 	unsigned damaged = 0;
 	int result = db_object_get(checking->fresh, object->id, &now);
 
-	if (result || now.dead)
+	if (result)
 		return result == -ENOENT ? 0 : result;
 	result = db_vnode_rows(checking->fresh, object->owner.group, object->owner.vnode, &damaged,
-			       match_row_object, &search);
-	if (!result && !search.found)
-		result = db_doomed_each(checking->fresh, match_doomed_object, &search);
-	if (!result && !search.found)
-		report_fault(checking, "object %llx of vnode %u of volume %u belongs to no version",
+			       count_row_references, &count);
+	if (!result)
+		result = db_drop_each(checking->fresh, count_drop_references, &count);
+	for (unsigned i = 0; i < count.maps && !result; i++)
+		result = db_slots_each(checking->fresh, count.map[i], count_slot_references,
+				       &count);
+	if (!result && !count.many && count.refs != now.refs)
+		report_fault(checking,
+			     "object %llx of vnode %u of volume %u has %llu references in place of %llu",
 			     (unsigned long long)object->id, object->owner.vnode,
-			     object->owner.group);
+			     object->owner.group, (unsigned long long)now.refs,
+			     (unsigned long long)count.refs);
 	return result;
 }
 
-static int check_object_referenced(void *arg, const struct db_object *object)
+static int check_object_references(void *arg, const struct db_object *object)
 {
 	struct checking *checking = arg;
 	int result = 0;
 
-	if (!object->dead && !has_number(&checking->objects, object->id)) {
+	if (object->refs != count_number(&checking->objects, object->id)) {
 		result = db_begin_read(checking->fresh);
 		if (result)
 			return result;
@@ -675,20 +851,7 @@ static int check_object_referenced(void *arg, const struct db_object *object)
 static int check_objects(struct checking *checking, void *arg)
 {
 	(void)arg;
-	return db_objects(checking->db, false, check_object_referenced, checking);
-}
-
-static int report_unowned_extents(void *arg, uint32_t group, uint32_t vnode)
-{
-	report_fault(arg, "volume %u: the list of extents of vnode %u belongs to no version", group,
-		     vnode);
-	return 0;
-}
-
-static int check_extent_lists(struct checking *checking, void *arg)
-{
-	(void)arg;
-	return db_pages_lost(checking->db, report_unowned_extents, checking);
+	return db_objects(checking->db, false, check_object_references, checking);
 }
 
 /* A file without a row in the present database would never be removed. */
@@ -784,13 +947,11 @@ static int check_whole_store(struct checking *checking, bool fast)
 	if (!result)
 		result = check_groups(checking);
 	if (!result)
-		result = check_in_view(checking, check_doomed, NULL);
+		result = check_maps(checking);
 	if (!result)
 		result = check_smalls(checking);
 	if (!result)
 		result = check_in_view(checking, check_objects, NULL);
-	if (!result)
-		result = check_in_view(checking, check_extent_lists, NULL);
 	if (!result)
 		result = store_data_list(core->data, check_file_known, checking);
 	return result;
@@ -869,6 +1030,7 @@ static int check_with_readers(struct core *core, const struct store_checker *che
 	pthread_mutex_destroy(&checking.lock);
 	free(checking.smalls.number);
 	free(checking.objects.number);
+	free(checking.maps.number);
 	return result ? (result > 0 ? -EIO : result) : checking.faults;
 }
 

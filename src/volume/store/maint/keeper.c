@@ -199,11 +199,8 @@ static bool append_objects(struct object_list *to, const struct db_object *item,
 void keeper_committed(void *arg, const struct object_list *made, const struct object_list *dead)
 {
 	struct keeper *keeper = arg;
-	uint64_t now = dead->count ? store_data_time(keeper->core->data) : 0;
 	bool kept;
 
-	for (size_t i = 0; i < dead->count; i++)
-		dead->item[i].since = now;
 	pthread_mutex_lock(&keeper->lock);
 	/* Without memory they are found when the store is opened. */
 	kept = append_objects(&keeper->made, made->item, made->count);
@@ -261,12 +258,12 @@ static int apply_row_deletion(struct txn_op *txn, struct work *work)
 	int result = work_db(work, &db);
 
 	for (size_t i = 0; i < op->count && !result; i++)
-		if (op->item[i].dead)
+		if (op->item[i].id)
 			result = delete_object_row(op->core, db, op->item[i].id);
 	return result;
 }
 
-/* Delete the rows of objects that are `dead`, in steps, because writers wait meanwhile. */
+/* Delete the rows of objects, in steps, because writers wait meanwhile. */
 static void delete_dead_rows(struct core *core, const struct object_list *gone)
 {
 	for (size_t i = 0; i < gone->count; i += FORGET_STEP) {
@@ -285,8 +282,19 @@ static void delete_dead_rows(struct core *core, const struct object_list *gone)
 static void put_back_dead_objects(struct keeper *keeper, const struct object_list *gone)
 {
 	for (size_t i = 0; i < gone->count; i++)
-		if (gone->item[i].dead)
+		if (gone->item[i].id)
 			put_back_objects(keeper, NULL, 0, &gone->item[i], 1);
+}
+
+/* An object, or some blocks of it. -EBUSY: a reader or a run needs it. */
+static int remove_dead_object(struct core *core, const struct db_object *object)
+{
+	if (store_data_shown(core->data, &object->owner, object->id, object->first, object->count))
+		return -EBUSY;
+	if (!object->count)
+		return store_data_remove(core->data, &object->owner, object->id);
+	store_data_punch(core->data, &object->owner, object->id, object->first, object->count);
+	return 0;
 }
 
 /*
@@ -303,15 +311,14 @@ static void remove_dead_objects(struct keeper *keeper, const struct object_list 
 
 	while (gone.count < dead->count && monotonic_ns() < until) {
 		struct db_object *object = &gone.item[gone.count++];
-		int result = -EBUSY;
-
-		if (!store_data_pinned(core->data, &object->owner, object->id, object->since))
-			result = store_data_remove(core->data, &object->owner, object->id);
+		int result = remove_dead_object(core, object);
 
 		if (result == -EBUSY)
 			put_back_objects(keeper, NULL, 0, object, 1);
-		object->dead = !result;
-		any = any || object->dead;
+		/* Only what has a row to be deleted keeps its number. */
+		if (result || object->count)
+			object->id = 0;
+		any = any || object->id;
 	}
 	if (any && store_data_sync_removed(core->data))
 		put_back_dead_objects(keeper, &gone);
@@ -324,10 +331,28 @@ static int compare_object_ids(const void *a, const void *b)
 {
 	const struct db_object *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->count != 0) - (y->count != 0);
 }
 
-/* New objects get their names, unless they are dead already. `dead` is sorted. */
+/* `dead` is sorted: an object stands in front of its blocks. */
+static bool is_object_dead(const struct object_list *dead, uint64_t id)
+{
+	size_t low = 0, high = dead->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (dead->item[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < dead->count && dead->item[low].id == id && !dead->item[low].count;
+}
+
+/* New objects get their names, unless they are dead already. */
 static void name_new_objects(struct keeper *keeper, const struct object_list *made,
 			     const struct object_list *dead, uint64_t until)
 {
@@ -338,8 +363,7 @@ static void name_new_objects(struct keeper *keeper, const struct object_list *ma
 		const struct db_object *object = &made->item[done];
 		int result;
 
-		if (object->dead || (dead->count && bsearch(object, dead->item, dead->count,
-							    sizeof(*object), compare_object_ids)))
+		if (!object->refs || is_object_dead(dead, object->id))
 			continue;
 		result = store_data_settle(core->data, &object->owner, object->id);
 		/* It may have been removed since. */
@@ -651,7 +675,7 @@ static int adopt_new_object(void *arg, uint64_t id)
 	result = db_object_get(keeper->db, id, &object);
 	if (result == -ENOENT)
 		store_data_remove_new(keeper->core->data, id);
-	else if (!result && !object.dead)
+	else if (!result && object.refs)
 		append_objects(&keeper->made, &object, 1);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work in the background, with two threads: one flushes, one merges extents. */
+/* Work in the background, with two threads: one flushes, one verifies data. */
 #ifndef STORE_MAINT_H
 #define STORE_MAINT_H
 
@@ -54,31 +54,34 @@ int lost_record_first(struct core *core, struct db *db);
 /* -EIO: bytes of a file's newest version are lost. */
 int lost_check(struct core *core, const struct store_fid *fid);
 
-/*
- * -- merging the extents of files, with a thread of its own, because the thread that flushes must not wait for reading. A file
- * that was written or read and has many extents is noted. When it is left alone, or when its list is long, neighbouring extents
- * are copied to one, a bounded number of bytes at a time, each time in an ordinary transaction. Notes are not stored: the next
- * writer or reader notes the file again --
- */
+/* -- verification of all data, with a thread of its own, because it waits for the disk -- */
 
-/* `idle_ms`: as store_options.merge_ms; `least`: extents of a file that is noted. 0 or -ENOMEM. */
-int merge_create(struct core *core, unsigned idle_ms, uint32_t least, struct merger **merger);
-int merge_start(struct merger *merger); /* 0 or -errno */
-/* Ends at once: a step that is being copied is given up. NULL is allowed. */
-void merge_stop(struct merger *merger);
-void merge_destroy(struct merger *merger); /* NULL is allowed */
+/* `rate_kib`: in a second, 0: 8192; `wait_ms`: after the opening, 0: ten minutes. 0 or -ENOMEM. */
+int scrub_create(struct core *core, unsigned rate_kib, unsigned wait_ms,
+		 struct scrubber **scrubber);
+int scrub_start(struct scrubber *scrubber);    /* 0 or -errno */
+void scrub_stop(struct scrubber *scrubber);    /* NULL is allowed */
+void scrub_destroy(struct scrubber *scrubber); /* NULL is allowed */
 
-/* Any thread; never waits long. `written`: the list is a new one; else the file was read. */
-void merge_note(struct merger *merger, const struct store_fid *fid,
-		const struct store_content *content, uint64_t length, bool written);
-/* Everything that is noted, in this thread. 0 or the first result that is not. */
-int merge_all(struct merger *merger);
-
-struct merge_counts {
-	uint64_t waiting; /* files, now */
-	uint64_t extents; /* by which lists became shorter */
-	uint64_t bytes;	  /* that were copied */
+struct scrub_state {
+	uint64_t bytes, damaged,
+		passes; /* since the opening: bytes read, blocks, complete passes */
+	uint32_t last;	/* when the last one was complete, in seconds since 1970; 0: none was */
 };
-void merge_counts(struct merger *merger, struct merge_counts *counts);
+void scrub_get_state(struct scrubber *scrubber, struct scrub_state *state);
+
+struct scrub_calls {
+	int (*damaged)(void *arg,
+		       uint64_t offset);	  /* of a block. Nonzero ends it, and is returned */
+	bool (*go_on)(void *arg, uint64_t bytes); /* after each step; false: -EINTR */
+	void *arg;
+};
+/* Read and verify a content. -ENOENT: it is not the current one any more. */
+int scrub_content(struct core *core, const struct store_owner *owner,
+		  const struct store_content *content, uint64_t length,
+		  const struct scrub_calls *calls);
+/* Whether the row still shows the block at the offset, so that what is wrong with it is damage. */
+bool scrub_confirm(struct db *db, const struct vnode_key *key, const struct version *version,
+		   uint64_t offset);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define STEP 200 /* rows in a transaction */
 #define COST_STEP \
-	1024 /* rows that are looked at, extents, and pages of directories, after which no further row is begun */
+	1024 /* rows that are looked at, references to objects, and pages of directories, after which no further row is begun */
 
 struct prune_op {
 	struct txn_op txn;
@@ -24,11 +24,28 @@ struct prune_op {
 };
 
 /* What it may cost to remove a row, beside the row. */
+/* Objects in the first slot, of which some may be counted twice. */
+static uint64_t count_first_places(const struct version *version)
+{
+	const struct store_slot *slot = version->content.count ? version->content.slot[0] : NULL;
+	uint64_t places = 0;
+
+	for (uint32_t i = 0; slot && i < slot->count; i++)
+		places += slot->block[i].object &&
+			  (!i || slot->block[i].object != slot->block[i - 1].object);
+	return places;
+}
+
 static uint64_t estimate_row_cost(const struct version *version)
 {
 	uint64_t pages = version->v.kind == STORE_DIR ? version->v.length / STORE_PAGE : 0;
 
-	return 1 + version->content.count + pages;
+	return 1 + count_first_places(version) + pages;
+}
+
+static bool is_step_full(const struct prune_op *op, const struct work *work)
+{
+	return op->cost + work->ref_count >= COST_STEP;
 }
 
 /* -- a clone -- */
@@ -96,32 +113,28 @@ static void free_older_rows(struct rows *rows)
 }
 
 /*
- * `next` is the row that hides the old one from newer views; `older`: the epoch of the clone
- * before, or for a list of extents that of the row before, which needs all of its own parts. Pages
- * above the old row are not its own: `next` may show them, if it is another object that had the
- * vnode since.
+ * Of `rows`, the one with number `at`. The first one hides it from newer views. Pages above the old row are not its own: they
+ * may be those of another object that had the vnode since. `older`: the epoch of the clone before. The slots of a map
+ * are those of the row that are newer than the row before, which needs all of its own.
  */
 static int remove_hidden_row(struct work *work, struct db *db, const struct vnode_key *key,
-			     const struct version *old, const struct version *next, uint32_t older)
+			     const struct rows *rows, unsigned at, uint32_t older)
 {
+	const struct version *old = rows->version[at], *next = rows->version[0];
 	bool same = next->v.kind == old->v.kind && next->v.unique == old->v.unique;
-	struct db_hidden hidden = {.from = older,
-				   .to = old->epoch,
-				   .next = same ? next->epoch : 0,
-				   .count = old->parts.count ? next->parts.count : UINT32_MAX};
-	int result = work_release(work, key, old, NULL, true);
+	struct db_hidden hidden = {.from = older, .to = old->epoch, .next = same ? next->epoch : 0};
+	struct db_drop drop = {
+		.map = old->v.map,
+		.hidden = {.from = at + 1 < rows->count ? rows->version[at + 1]->epoch : 0,
+			   .to = old->epoch,
+			   .next = next->v.map == old->v.map ? next->epoch : 0}};
+	int result = work_release(work, key, old, true);
 
-	if (!result && (old->v.kind == STORE_DIR || old->parts.count))
+	if (!result && drop.map)
+		result = work_drop(work, &drop);
+	if (!result && old->v.kind == STORE_DIR)
 		result = db_pages_prune(db, key->group, key->vnode, &hidden);
 	return result ? result : db_vnode_delete(db, key);
-}
-
-/* The epoch up to which pages stay when row number `at` goes. */
-static uint32_t find_kept_epoch(const struct rows *rows, unsigned at, const struct around *around)
-{
-	if (!rows->version[at]->parts.count)
-		return around->older;
-	return at + 1 < rows->count ? rows->version[at + 1]->epoch : 0;
 }
 
 /* *left: some rows were left to the next step. */
@@ -136,12 +149,11 @@ static int prune_vnode(struct prune_op *op, struct work *work, struct db *db,
 
 	op->cost += rows.count;
 	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
-		*left = i > 1 && op->cost >= COST_STEP;
+		*left = i > 1 && is_step_full(op, work);
 		if (*left)
 			break;
 		key.epoch = rows.version[i]->epoch;
-		result = remove_hidden_row(work, db, &key, rows.version[i], rows.version[0],
-					   find_kept_epoch(&rows, i, around));
+		result = remove_hidden_row(work, db, &key, &rows, i, around->older);
 		op->cost += rows.count + estimate_row_cost(rows.version[i]);
 	}
 	/* A tombstone that hides nothing. */
@@ -172,7 +184,7 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 	if (!result)
 		result = db_changes(db, prune->group, &prune->done, around.newer, change, STEP,
 				    &count);
-	while (!result && done < count && op->cost < COST_STEP) {
+	while (!result && done < count && !is_step_full(op, work)) {
 		result = prune_vnode(op, work, db, prune, &change[done], &around, &left);
 		done += !left;
 	}
@@ -195,7 +207,6 @@ struct removal {
 	struct work *work;
 	struct db *db;
 	struct vnode_key key[STEP];
-	bool paged[STEP]; /* the vnode may have a list of extents in rows */
 	unsigned count;
 	uint64_t cost;
 	bool full; /* the rest is for the next step */
@@ -219,6 +230,7 @@ static int note_removed_row(void *arg, const struct vnode_key *key, const struct
 {
 	struct removal *removal = arg;
 
+	struct db_drop drop = {.map = version ? version->v.map : 0, .hidden.to = UINT32_MAX};
 	int result = 0;
 
 	assert(removal->count <= STEP);
@@ -227,32 +239,15 @@ static int note_removed_row(void *arg, const struct vnode_key *key, const struct
 		result = delete_some_pages(removal, key);
 	if (result || removal->full)
 		return result ? result : 1;
-	removal->cost += 1 + (version ? version->content.count : 0);
-	/* The first one may be a vnode with which the step before has begun. */
-	removal->paged[removal->count] =
-		!(key->vnode & 1) && (!version || version->parts.count || !removal->count);
+	removal->cost += 1 + (version ? estimate_row_cost(version) : 0);
 	removal->key[removal->count++] = *key;
-	return version ? work_release(removal->work, key, version, NULL, false) : 0;
-}
-
-/* Delete the rows of the list of a file whose row number `at` is gone. Rows that are left need theirs. */
-static int delete_removed_list(struct removal *removal, const struct vnode_key *vnode, unsigned at)
-{
-	struct vnode_key newest = {vnode->group, vnode->vnode, UINT32_MAX};
-	bool last = vnode->vnode == removal->key[removal->count - 1].vnode;
-	struct version *left = NULL;
-	int result;
-
-	assert(at < removal->count && !(vnode->vnode & 1));
-	if (!removal->full || !last)
-		return db_pages_delete(removal->db, vnode);
-	if (at != removal->count - 1)
-		return 0;
-	result = db_vnode_get(removal->db, &newest, &left);
-	version_unref(left);
-	if (result == -ENOENT)
-		return db_pages_delete(removal->db, vnode);
-	return result == -EIO ? 0 : result;
+	result = version ? work_release(removal->work, key, version, false) : 0;
+	/* Other rows of the vnode may have the same one: then nothing is left of it. */
+	if (!result && drop.map) {
+		removal->work->dead.more = true;
+		result = db_drop_put(removal->db, &drop);
+	}
+	return result;
 }
 
 static int prune_group(struct prune_op *op, struct work *work, struct db *db,
@@ -269,13 +264,8 @@ static int prune_group(struct prune_op *op, struct work *work, struct db *db,
 	result = db_group_rows(db, &from, note_removed_row, removal);
 	if (result == 1)
 		result = 0;
-	for (unsigned i = 0; i < removal->count && !result; i++) {
-		struct vnode_key all = {.group = prune->group, .vnode = removal->key[i].vnode};
-
+	for (unsigned i = 0; i < removal->count && !result; i++)
 		result = db_vnode_delete(db, &removal->key[i]);
-		if (!result && removal->paged[i])
-			result = delete_removed_list(removal, &all, i);
-	}
 	op->more = true;
 	if (!result && !removal->full) {
 		result = db_prune_delete(db, prune->id);
@@ -285,17 +275,15 @@ static int prune_group(struct prune_op *op, struct work *work, struct db *db,
 	return result;
 }
 
-/* -- objects of versions that had very many -- */
+/* -- rows of slots -- */
 
-static int prune_doomed(struct prune_op *op, struct work *work, struct db *db)
+static int prune_slots(struct prune_op *op, struct work *work, struct db *db)
 {
-	struct db_doomed doomed;
-	int result = db_doomed_first(db, &doomed);
+	struct db_drop drop;
+	int result = db_drop_first(db, &drop);
 
-	for (unsigned i = 0; !result && i < doomed.count; i++)
-		result = work_kill(work, doomed.object[i]);
 	if (!result)
-		result = db_doomed_delete(db, doomed.id);
+		result = work_drop(work, &drop);
 	op->more = !result;
 	return result;
 }
@@ -311,7 +299,7 @@ static int apply_prune(struct txn_op *txn, struct work *work)
 	op->gone = 0;
 	op->cost = 0;
 	if (!result)
-		result = op->group ? -ENOENT : prune_doomed(op, work, db);
+		result = op->group ? -ENOENT : prune_slots(op, work, db);
 	if (!result)
 		return 0;
 	if (result == -ENOENT)

@@ -16,14 +16,15 @@
 /* Constant but for `core`'s counters. */
 struct store_reader {
 	struct core *core;
+	struct store_fid fid;
 	uint64_t length;
-	struct version *version;   /* a link: its text; a large file: its extents */
+	struct version *version;   /* a link: its text; a large file: its map */
 	struct blob *blob;	   /* a small file */
 	struct store_pages *pages; /* a directory */
 	struct store_view *view;   /* a large file, or holes only */
-	bool pinned;
-	struct store_pin pin; /* if the view opens objects later */
 };
+
+/* -- opening -- */
 
 static int open_version_contents(struct core *core, const struct found *found,
 				 struct store_reader *reader)
@@ -43,19 +44,10 @@ static int open_version_contents(struct core *core, const struct found *found,
 			return lookup_blob(core, found, &reader->blob);
 		if (!version->v.length)
 			return 0;
-		if (version->content.count > STORE_VIEW_OPEN && !reader->pinned) {
-			/* The version that is current from now on keeps its objects. */
-			reader->pinned = true;
-			store_data_pin(core->data, &owner, &reader->pin);
-			return -EAGAIN;
-		}
 		result = store_view_open(core->data, &owner, &version->content, version->v.length,
 					 &reader->view);
 		if (!result)
 			reader->version = version_ref(found->version);
-		if (!result && found->view.type == STORE_RW)
-			merge_note(core->merger, &found->fid, &version->content, version->v.length,
-				   false);
 		return result == -ENOENT ? -EAGAIN : result;
 	}
 }
@@ -82,6 +74,35 @@ static int open_reader_once(struct core *core, const struct store_caller *caller
 	return result;
 }
 
+static void close_reader_contents(struct store_reader *reader)
+{
+	if (reader->view)
+		store_view_close(reader->view);
+	reader->view = NULL;
+	version_unref(reader->version);
+	reader->version = NULL;
+}
+
+/* From now on the objects of a view stay. They may have gone before, if the version was not the current one any more. */
+static int check_still_current(struct core *core, const struct store_caller *caller,
+			       const struct store_fid *fid, struct store_reader *reader)
+{
+	struct found found;
+	int result;
+
+	if (!reader->view)
+		return 0;
+	result = lookup(core, caller, fid, &found);
+	if (!result) {
+		if (found.version->v.version != reader->version->v.version)
+			result = -EAGAIN;
+		lookup_end(&found);
+	}
+	if (result)
+		close_reader_contents(reader);
+	return result;
+}
+
 /* A version whose contents are gone was replaced meanwhile; if not, they are lost. */
 static int report_missing_contents(struct core *core, const struct store_fid *fid)
 {
@@ -89,16 +110,6 @@ static int report_missing_contents(struct core *core, const struct store_fid *fi
 		      "%s: the contents of vnode %u of volume %u are missing: restore the file",
 		      core->name, fid->vnode, fid->volume);
 	return -EIO;
-}
-
-/* A file that has become small meanwhile needs no objects. */
-static void limit_reader_pin(struct core *core, struct store_reader *reader)
-{
-	static const struct store_content nothing;
-
-	assert(reader->pinned);
-	store_data_pin_limit(core->data, reader->view ? &reader->version->content : &nothing,
-			     &reader->pin);
 }
 
 int read_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
@@ -111,11 +122,13 @@ int read_begin(struct store *store, const struct store_caller *caller, const str
 	if (!reader)
 		return -ENOMEM;
 	reader->core = core;
-	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++)
+	reader->fid = *fid;
+	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++) {
 		result = open_reader_once(core, caller, fid, reader, status);
+		if (!result)
+			result = check_still_current(core, caller, fid, reader);
+	}
 	if (!result) {
-		if (reader->pinned)
-			limit_reader_pin(core, reader);
 		*out = reader;
 		return 0;
 	}
@@ -131,13 +144,10 @@ int read_open_found(struct core *core, const struct found *found, struct store_r
 	if (!reader)
 		return -ENOMEM;
 	reader->core = core;
+	reader->fid = found->fid;
 	reader->length = found->version->v.length;
 	result = open_version_contents(core, found, reader);
-	if (result == -EAGAIN && reader->pinned)
-		result = open_version_contents(core, found, reader);
 	if (!result) {
-		if (reader->pinned)
-			limit_reader_pin(core, reader);
 		*out = reader;
 		return 0;
 	}
@@ -186,13 +196,44 @@ static size_t scatter_pages(const struct iovec *iov, int count, const struct sto
 	return done;
 }
 
+/* Less than wanted has come, and it is not the end: the error of what follows. */
+static ssize_t find_view_error(struct store_reader *reader, uint64_t offset)
+{
+	uint8_t byte;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	ssize_t done = store_view_read(reader->view, &iov, 1, offset, false);
+
+	if (done == -EBADMSG)
+		damage_report(reader->core, &reader->fid, offset);
+	else if (done == -ENOENT)
+		report_missing_contents(reader->core, &reader->fid);
+	return done == -EBADMSG || done == -ENOENT || done >= 0 ? -EIO : done;
+}
+
+static ssize_t read_view_bytes(struct store_reader *reader, const struct iovec *iov, int count,
+			       uint64_t offset, bool cached)
+{
+	ssize_t done = store_view_read(reader->view, iov, count, offset, cached);
+	uint64_t want = 0;
+
+	if (done == -EAGAIN || (cached && done >= 0))
+		return done;
+	for (int i = 0; i < count; i++)
+		want += iov[i].iov_len;
+	if (done >= 0 && (offset >= reader->length || want > reader->length - offset))
+		want = offset < reader->length ? reader->length - offset : 0;
+	if (done >= 0 && (uint64_t)done >= want)
+		return done;
+	return find_view_error(reader, offset + (done > 0 ? (uint64_t)done : 0));
+}
+
 ssize_t read_bytes(struct store_reader *reader, const struct iovec *iov, int count, uint64_t offset,
 		   unsigned flags)
 {
 	ssize_t done = 0;
 
 	if (reader->view)
-		done = store_view_read(reader->view, iov, count, offset, flags & STORE_CACHED);
+		done = read_view_bytes(reader, iov, count, offset, flags & STORE_CACHED);
 	else if (reader->blob)
 		done = (ssize_t)scatter_bytes(iov, count, reader->blob->bytes, reader->length,
 					      offset);
@@ -216,14 +257,10 @@ int read_end(struct store_reader *reader)
 {
 	if (!reader)
 		return 0;
-	if (reader->view)
-		store_view_close(reader->view);
-	if (reader->pinned)
-		store_data_unpin(reader->core->data, &reader->pin);
+	close_reader_contents(reader);
 	if (reader->pages)
 		store_pages_unref(reader->pages);
 	blob_unref(reader->blob);
-	version_unref(reader->version);
 	free(reader);
 	return 0;
 }

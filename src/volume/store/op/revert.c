@@ -171,8 +171,6 @@ static int revert_vnode(struct revert_op *op, struct work *work, struct db *db,
 	}
 	if (!version)
 		return 0;
-	/* Nothing is added to objects of dropped versions. */
-	version->content.tail_object = version->content.tail = 0;
 	work->refers |= version->content.count > 0;
 	work_create(work, node, version);
 	count_blocks(&volume->rec, version, true);

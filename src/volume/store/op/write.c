@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * StoreData: the bytes that a caller sends, and one transaction for them, which applies to the version that it finds. If that
- * version needs something else first, for example fewer extents, it is prepared in the thread of the caller, and the
- * transaction is tried again.
+ * version needs something else first, for example another rest of a block, it is prepared in the thread of the caller, and
+ * the transaction is tried again.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,19 +20,18 @@
 #define AHEAD_LEAST 64
 #define AHEAD_MOST  (16u << 10)
 
-#define MERGED	    3	/* extents that become one: more than a write adds */
 #define TRIES	    100 /* against endless races, which only a fault could cause */
 
 /* Results of the transaction. */
-#define COMMIT_RUN     1001 /* the bytes must be in an object */
-#define COMMIT_PREFIX  1002 /* so must be those of the small file */
-#define COMMIT_COMPACT 1003 /* the content has too many extents */
-#define COMMIT_MOVE    1004 /* the object that the run adds to is dead, which is final */
+#define COMMIT_RUN    1001 /* the bytes must be in an object */
+#define COMMIT_PREFIX 1002 /* so must be those of the small file */
+#define COMMIT_MOVE \
+	1003 /* so must the bytes, in another one: what the run has copied is outdated, or its object is dead */
 
 /* A run of bytes that waits for its commit. */
 struct piece {
 	struct store_run *run; /* NULL: there is none */
-	struct store_content patch;
+	struct store_patch patch; /* belongs to the run */
 };
 
 /* One thread at a time. */
@@ -56,39 +55,112 @@ struct store_writer {
 	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
 	struct piece prefix;
 	uint64_t prefix_of;
-	/* The bytes of neighbouring extents, as one that takes their place if they are still there. */
-	struct piece compact;
-	struct store_content window;	/* those extents */
-	unsigned missing;		/* times that an object of them could not be found */
-	bool prefix_used, compact_used; /* by the transaction */
+	bool prefix_used; /* by the transaction */
+	unsigned moves;
 };
+
+/* -- what a run replaces -- */
+
+struct current {
+	struct found found;
+	struct blob *blob; /* of a small file, if it is needed */
+	struct store_base base;
+};
+
+static uint64_t take_smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct store_base describe_base(const struct store_writer *writer,
+				       const struct version *version)
+{
+	return (struct store_base){.content = &version->content,
+				   .small = version->v.small,
+				   .kept = take_smaller(version->v.length, writer->file_length)};
+}
+
+static void leave_current(struct current *current)
+{
+	blob_unref(current->blob);
+	lookup_end(&current->found);
+}
+
+/* The version of now, with its bytes if it is small. */
+static int find_current(struct store_writer *writer, struct current *current)
+{
+	int result = -EAGAIN;
+
+	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++) {
+		*current = (struct current){0};
+		result = lookup(writer->core, &writer->caller, &writer->fid, &current->found);
+		if (result)
+			return result;
+		current->base = describe_base(writer, current->found.version);
+		if (current->base.small)
+			result = lookup_blob(writer->core, &current->found, &current->blob);
+		if (result)
+			leave_current(current);
+	}
+	if (!result && current->blob)
+		current->base.bytes = current->blob->bytes;
+	return result == -EAGAIN ? -EIO : result;
+}
 
 /* -- pieces -- */
 
+static const struct store_content no_content;
+static const struct store_base no_base = {.content = &no_content};
+
+/* Damage is named where it is read. */
+static int translate_base_error(struct store_writer *writer, int result)
+{
+	if (result != -EBADMSG)
+		return result;
+	damage_report(writer->core, &writer->fid, writer->offset);
+	return -EIO;
+}
+
+/* -ENOENT: the base is outdated. */
 static int begin_piece(struct store_writer *writer, struct piece *piece,
-		       const struct store_content *content, uint64_t offset)
+		       const struct store_base *base, uint64_t offset)
 {
 	assert(!piece->run);
-	return store_run_begin(writer->core->data, &writer->owner, content, offset,
-			       core_next_number, writer->core, &piece->run);
+	return translate_base_error(writer, store_run_begin(writer->core->data, &writer->owner,
+							    base, offset, core_next_number,
+							    writer->core, &piece->run));
 }
 
 /* All bytes of the piece are written; strict: on stable storage. */
-static int finish_piece(const struct store_writer *writer, struct piece *piece)
+static int finish_piece(struct store_writer *writer, struct piece *piece,
+			const struct store_base *base)
 {
-	int result = store_run_finish(piece->run, &piece->patch);
+	int result = store_run_finish(piece->run, base, &piece->patch);
 
 	assert(piece->run);
+	writer->core->bytes_copied += store_run_copied(piece->run);
 	/* Here, beside other writers, rather than in the transaction, for which all wait. */
 	if (!result && writer->core->durability == STORE_STRICT)
 		result = store_run_sync(piece->run);
+	return translate_base_error(writer, result);
+}
+
+/* The bytes of the main piece are complete: what follows them in their block is that of the version of now. */
+static int finish_main_piece(struct store_writer *writer)
+{
+	struct current current;
+	int result = find_current(writer, &current);
+
+	if (result)
+		return result;
+	result = finish_piece(writer, &writer->main, &current.base);
+	leave_current(&current);
 	return result;
 }
 
 /* `kept`: the commit refers to it. */
 static void end_piece(struct piece *piece, bool kept)
 {
-	store_content_free(&piece->patch);
 	store_run_end(piece->run, kept);
 	*piece = (struct piece){0};
 }
@@ -109,14 +181,10 @@ static void end_writer(struct store_writer *writer, bool kept)
 {
 	end_piece(&writer->main, kept);
 	end_piece(&writer->prefix, kept && writer->prefix_used);
-	end_piece(&writer->compact, kept && writer->compact_used);
-	store_content_free(&writer->window);
 	free_writer(writer);
 }
 
 /* -- the contents of the new version -- */
-
-static const struct store_content no_content;
 
 struct write_op {
 	struct change_op base;
@@ -124,7 +192,7 @@ struct write_op {
 	struct store_status *status;
 	/* Lengths, for the version that was found. */
 	uint64_t kept, end, new_length;
-	uint32_t limit; /* extents that the new version may have */
+	const struct store_content *content; /* of that version */
 };
 
 struct outcome {
@@ -173,18 +241,14 @@ static int compose_small_content(const struct write_op *op, struct work *work,
 	return 0;
 }
 
-/* -- extents -- */
+/* -- blocks -- */
 
-/*
- * A run may add to an object that its writer found in an older version. If the newest version no
- * longer refers to it, the object is about to be removed, unless a clone refers to it.
- */
-static bool may_extend_object(const struct piece *piece, const struct store_content *now)
+/* Whether the run has copied the bytes of the small file that stay. */
+static bool is_small_copied(const struct write_op *op)
 {
-	uint64_t id = piece->patch.count ? piece->patch.extent[0].object : 0;
+	const struct store_patch *patch = &op->writer->main.patch;
 
-	return store_run_made(piece->run) || !id || now->tail_object == id ||
-	       store_content_has(now, id);
+	return patch->count && !patch->first && (uint64_t)patch->count * STORE_BLOCK >= op->kept;
 }
 
 /* Copy the old contents up to op->kept. */
@@ -193,73 +257,65 @@ static int take_old_content(const struct write_op *op, const struct node *node,
 {
 	struct store_writer *writer = op->writer;
 	const struct version *now = node->now;
-	int result;
 
 	if (covers_old_content(op))
 		return 0;
-	if (now->v.small) {
-		if (writer->prefix_of != now->v.small)
-			return COMMIT_PREFIX;
-		writer->prefix_used = true;
-		result = store_content_copy(&writer->prefix.patch, &outcome->content);
-	} else {
-		result = store_content_copy(&now->content, &outcome->content);
-		if (!result && store_content_shows(&now->content, &writer->window) &&
-		    may_extend_object(&writer->compact, &now->content)) {
-			writer->compact_used = true;
-			result = store_content_merge(&outcome->content, &writer->compact.patch);
-		}
-	}
-	if (!result && op->kept < now->v.length)
-		result = store_content_apply(&outcome->content, &no_content, op->kept, op->kept,
-					     op->kept, op->limit);
-	return result;
+	if (!now->v.small)
+		return store_content_copy(&now->content, &outcome->content);
+	if (is_small_copied(op))
+		return 0;
+	if (writer->prefix_of != now->v.small)
+		return COMMIT_PREFIX;
+	writer->prefix_used = true;
+	return store_content_apply(&outcome->content, 0, &writer->prefix.patch);
 }
 
-static int check_run_object(const struct write_op *op, struct work *work, const struct node *node)
+/* An object that the run goes on in may have died since: then it is about to be removed. */
+static int check_run_object(const struct write_op *op, struct work *work)
 {
-	const struct piece *main = &op->writer->main;
+	const struct store_run *run = op->writer->main.run;
 	struct db_object object;
 	struct db *db;
 	int result;
 
-	if (!main->run || store_run_made(main->run) || !main->patch.count)
+	if (!run || store_run_made(run) || store_content_has(op->content, store_run_object(run)))
 		return 0;
-	if (!may_extend_object(main, &node->now->content))
-		return COMMIT_MOVE;
 	result = work_db(work, &db);
 	if (!result)
-		result = db_object_get(db, main->patch.extent[0].object, &object);
+		result = db_object_get(db, store_run_object(run), &object);
 	if (!result)
-		return object.dead ? COMMIT_MOVE : 0;
+		return object.refs ? 0 : COMMIT_MOVE;
 	return result == -ENOENT ? COMMIT_MOVE : result;
 }
 
-static int compose_extents(const struct write_op *op, struct work *work, const struct node *node,
-			   struct outcome *outcome)
+static int compose_blocks(struct write_op *op, struct work *work, const struct node *node,
+			  struct outcome *outcome)
 {
 	struct store_writer *writer = op->writer;
-	int result = check_run_object(op, work, node);
+	struct store_base base = describe_base(writer, node->now);
+	int result = 0;
 
+	op->content = &node->now->content;
+	if (writer->main.run && !store_run_fits(writer->main.run, &base))
+		result = COMMIT_MOVE;
+	if (!result)
+		result = check_run_object(op, work);
 	if (!result)
 		result = take_old_content(op, node, outcome);
 	if (!result && writer->main.run)
 		result = store_run_check(writer->main.run);
 	if (!result && writer->prefix_used)
 		result = store_run_check(writer->prefix.run);
-	if (!result && writer->compact_used)
-		result = store_run_check(writer->compact.run);
 	if (!result)
-		result = store_content_apply(&outcome->content, &writer->main.patch, writer->offset,
-					     op->end, op->new_length, op->limit);
-	return result == -E2BIG ? COMMIT_COMPACT : result;
+		result = store_content_apply(&outcome->content, op->kept, &writer->main.patch);
+	return result;
 }
 
-static int compose_content(const struct write_op *op, struct work *work, const struct node *node,
+static int compose_content(struct write_op *op, struct work *work, const struct node *node,
 			   struct outcome *outcome)
 {
 	if (!op->writer->buffer)
-		return compose_extents(op, work, node, outcome);
+		return compose_blocks(op, work, node, outcome);
 	if (op->new_length > op->writer->core->small_max ||
 	    (node->now->content.count && !covers_old_content(op)))
 		return COMMIT_RUN;
@@ -306,10 +362,7 @@ static void install_content(const struct write_op *op, struct work *work, struct
 	note_made_object(op->writer, work, &op->writer->main);
 	if (op->writer->prefix_used)
 		note_made_object(op->writer, work, &op->writer->prefix);
-	if (op->writer->compact_used)
-		note_made_object(op->writer, work, &op->writer->compact);
 	work->refers |= now->content.count > 0;
-	merge_note(op->base.core->merger, &op->writer->fid, &now->content, op->new_length, true);
 	work_volume_changed(work, node->vol);
 }
 
@@ -325,14 +378,6 @@ static int check_growth_quota(const struct write_op *op, const struct node *node
 	return space_check(op->base.core, &node->vol->rec, &need);
 }
 
-/* A list that is too long, because the file was cut, need not become shorter. */
-static uint32_t compute_extent_limit(const struct write_op *op, const struct node *node)
-{
-	uint32_t now = node->now->content.count, limit = store_extents_limit(op->new_length);
-
-	return now > limit ? now : limit;
-}
-
 static int apply_write(struct txn_op *txn, struct work *work)
 {
 	struct write_op *op = (struct write_op *)txn;
@@ -342,7 +387,7 @@ static int apply_write(struct txn_op *txn, struct work *work)
 	struct node *node, *dir;
 	int result = change_find(work, op->base.caller, &writer->fid, &node);
 
-	writer->prefix_used = writer->compact_used = false;
+	writer->prefix_used = false;
 	if (!result && node->now->v.kind != STORE_FILE)
 		result = -EISDIR;
 	if (!result)
@@ -355,7 +400,6 @@ static int apply_write(struct txn_op *txn, struct work *work)
 							     : writer->file_length;
 	op->end = writer->offset + writer->length;
 	op->new_length = op->kept > op->end ? op->kept : op->end;
-	op->limit = compute_extent_limit(op, node);
 	if (!result)
 		result = check_growth_quota(op, node);
 	if (!result)
@@ -371,68 +415,6 @@ static int apply_write(struct txn_op *txn, struct work *work)
 	change_note(op->base.changes, node, false, false);
 	change_status(&op->base, node, dir, op->status);
 	return 0;
-}
-
-/* -- a content with too many extents -- */
-
-/* The first of the MERGED extents with the fewest bytes, holes included: those become zeros. */
-static uint32_t find_cheapest_window(const struct store_content *content)
-{
-	uint64_t least = UINT64_MAX;
-	uint32_t best = 0;
-
-	for (uint32_t i = 0; i + MERGED <= content->count; i++) {
-		uint64_t bytes = content->extent[i + MERGED - 1].end - content->extent[i].start;
-
-		if (bytes < least) {
-			least = bytes;
-			best = i;
-		}
-	}
-	return best;
-}
-
-static int copy_cheapest_window(struct store_writer *writer, const struct found *found)
-{
-	const struct store_content *content = &found->version->content;
-	const struct store_content window = {
-		.extent = content->extent + find_cheapest_window(content), .count = MERGED};
-	const struct store_extent whole = {.start = window.extent[0].start,
-					   .end = window.extent[MERGED - 1].end};
-	struct store_view *view;
-	int result = store_view_open(writer->core->data, &writer->owner, &window,
-				     found->version->v.length, &view);
-
-	assert(content->count >= MERGED);
-	if (result)
-		return result;
-	result = begin_piece(writer, &writer->compact, content, whole.start);
-	if (!result)
-		result = store_run_copy(view, &whole, writer->compact.run);
-	writer->core->bytes_copied += whole.end - whole.start;
-	store_view_close(view);
-	if (!result)
-		result = finish_piece(writer, &writer->compact);
-	return result ? result : store_content_copy(&window, &writer->window);
-}
-
-static int compact_content(struct store_writer *writer)
-{
-	struct found found;
-	int result;
-
-	end_piece(&writer->compact, false);
-	store_content_free(&writer->window);
-	result = lookup(writer->core, &writer->caller, &writer->fid, &found);
-	if (result)
-		return result;
-	if (found.version->content.count >= MERGED)
-		result = copy_cheapest_window(writer, &found);
-	lookup_end(&found);
-	/* Another commit has replaced that version: try again with the new one. */
-	if (result == -ENOENT)
-		result = ++writer->missing < TRIES ? 0 : -EIO;
-	return result;
 }
 
 /* -- begin -- */
@@ -462,11 +444,6 @@ static int check_write_rights(const struct found *found, const struct store_writ
 		return -EFBIG;
 	result = rights_write(&subject);
 	return result ? result : rights_set(&subject, &writer->set);
-}
-
-static uint64_t take_smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* KiB of the store that may be promised when so many bytes have come. */
@@ -572,9 +549,24 @@ static int prepare_writer(struct store_writer *writer, const struct found *found
 		writer->buffer = malloc(writer->length + 1);
 		return writer->buffer ? 0 : -ENOMEM;
 	}
-	return writer->length
-		       ? begin_piece(writer, &writer->main, &version->content, writer->offset)
-		       : 0;
+	return 0;
+}
+
+/* The object, and what lies in front of the first byte in its block. */
+static int begin_main_piece(struct store_writer *writer)
+{
+	int result = -ENOENT;
+
+	for (unsigned i = 0; i < TRIES && result == -ENOENT; i++) {
+		struct current current;
+
+		result = find_current(writer, &current);
+		if (result)
+			return result;
+		result = begin_piece(writer, &writer->main, &current.base, writer->offset);
+		leave_current(&current);
+	}
+	return result == -ENOENT ? -EIO : result;
 }
 
 int write_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
@@ -602,6 +594,8 @@ int write_begin(struct store *store, const struct store_caller *caller, const st
 	writer->file_length = file_length;
 	result = prepare_writer(writer, &found);
 	lookup_end(&found);
+	if (!result && !writer->buffer && writer->length)
+		result = begin_main_piece(writer);
 	if (result)
 		write_abort(writer);
 	else
@@ -666,9 +660,7 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 /* Bytes that were taken for a small file go to an object. */
 static int move_buffer_to_run(struct store_writer *writer)
 {
-	int result = writer->length
-			     ? begin_piece(writer, &writer->main, &no_content, writer->offset)
-			     : 0;
+	int result = writer->length ? begin_main_piece(writer) : 0;
 
 	if (!result && writer->length)
 		result = store_run_put(writer->main.run, writer->buffer, writer->length);
@@ -679,11 +671,11 @@ static int move_buffer_to_run(struct store_writer *writer)
 
 static int write_prefix_run(struct store_writer *writer, const struct blob *blob)
 {
-	int result = begin_piece(writer, &writer->prefix, &no_content, 0);
+	int result = begin_piece(writer, &writer->prefix, &no_base, 0);
 
 	if (!result)
 		result = store_run_put(writer->prefix.run, blob->bytes, blob->length);
-	return result ? result : finish_piece(writer, &writer->prefix);
+	return result ? result : finish_piece(writer, &writer->prefix, &no_base);
 }
 
 /* The bytes of the small file go to an object. */
@@ -711,24 +703,21 @@ static int move_small_to_run(struct store_writer *writer)
 	return result;
 }
 
-/* Bytes that the run added to an object go to a new one. The old one stays until its run ends. */
-static int move_run_to_new(struct store_writer *writer)
+/* The bytes of the run go to another one, which fits the version of now. The old one stays until then. */
+static int move_run(struct store_writer *writer)
 {
 	struct piece old = writer->main;
-	struct store_view *view;
-	int result = store_view_open(writer->core->data, &writer->owner, &old.patch,
-				     old.patch.extent[0].end, &view);
+	int result;
 
+	if (++writer->moves > TRIES)
+		return -EIO;
 	writer->main = (struct piece){0};
 	writer->finished = false;
-	if (!result) {
-		result = begin_piece(writer, &writer->main, &no_content, writer->offset);
-		if (!result)
-			result = store_run_copy(view, &old.patch.extent[0], writer->main.run);
-		store_view_close(view);
-	}
+	result = begin_main_piece(writer);
+	if (!result)
+		result = store_run_copy(old.run, writer->main.run);
 	end_piece(&old, false);
-	return result == -ENOENT ? -EIO : result;
+	return result;
 }
 
 static int commit_writer_once(struct store_writer *writer, struct store_status *status,
@@ -739,8 +728,10 @@ static int commit_writer_once(struct store_writer *writer, struct store_status *
 
 	if (!writer->buffer && !writer->finished) {
 		if (writer->main.run)
-			result = finish_piece(writer, &writer->main);
+			result = finish_main_piece(writer);
 		writer->finished = true;
+		if (result == -ENOENT)
+			return COMMIT_MOVE;
 	}
 	return result ? result : change_run(writer->core, &writer->caller, &op.base, apply_write);
 }
@@ -753,10 +744,8 @@ static int commit_until_done(struct store_writer *writer, int result, struct sto
 			result = move_buffer_to_run(writer);
 		else if (result == COMMIT_PREFIX)
 			result = move_small_to_run(writer);
-		else if (result == COMMIT_COMPACT)
-			result = compact_content(writer);
 		else if (result == COMMIT_MOVE)
-			result = move_run_to_new(writer);
+			result = move_run(writer);
 		else
 			return result;
 		if (result)

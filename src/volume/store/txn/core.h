@@ -17,7 +17,7 @@
 #define STORE_FILE_MAX INT64_MAX /* bytes of a file */
 
 struct keeper;
-struct merger;
+struct scrubber;
 
 /* Directories whose pages are being read from the database. */
 struct page_loads {
@@ -44,7 +44,7 @@ struct core {
 	struct page_loads loads;
 	struct txn *txn;
 	struct keeper *keeper;
-	struct merger *merger;
+	struct scrubber *scrubber;
 	struct report report;
 	uint8_t uuid[16];
 	uint32_t incarnation, opened; /* unclean restarts of the machine; openings */

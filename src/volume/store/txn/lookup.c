@@ -5,7 +5,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/held.h"
 
@@ -388,4 +390,84 @@ int lookup_pages(struct core *core, const struct found *found, struct store_page
 	*pages = store_pages_ref(version_attach_pages(found->version, *pages));
 	cache_charge(core->cache, &key, found->version);
 	return 0;
+}
+
+/* -- naming what is damaged -- */
+
+#define PATH_MAX_SHOWN 300
+#define DEPTH_SHOWN    64
+
+/* The name of a vnode in its directory. 0 or a result. */
+static int find_name_in_directory(struct core *core, const struct store_fid *dir,
+				  const struct store_fid *fid, char name[STORE_NAME_MAX + 1],
+				  struct store_fid *above)
+{
+	struct found found;
+	struct store_pages *pages;
+	uint32_t cursor = 0, vnode, unique;
+	const char *next;
+	int result = lookup(core, NULL, dir, &found);
+
+	if (result)
+		return result;
+	*above = (struct store_fid){dir->volume, found.version->v.parent,
+				    found.version->v.parent_unique};
+	result = found.version->v.kind == STORE_DIR ? lookup_pages(core, &found, &pages) : -ENOTDIR;
+	lookup_end(&found);
+	if (result)
+		return result;
+	result = -ENOENT;
+	while (result && store_pages_next(pages, &cursor, &next, &vnode, &unique))
+		if (vnode == fid->vnode && unique == fid->unique) {
+			snprintf(name, STORE_NAME_MAX + 1, "%s", next);
+			result = 0;
+		}
+	store_pages_unref(pages);
+	return result;
+}
+
+/* In front of `path`, which has its end at path[PATH_MAX_SHOWN - 1]. Returns where it begins. */
+static char *find_damaged_path(struct core *core, const struct store_fid *fid, char *path)
+{
+	char name[STORE_NAME_MAX + 1], *at = path + PATH_MAX_SHOWN - 1;
+	struct store_fid here = *fid, dir, above;
+	struct found found;
+
+	*at = '\0';
+	if (lookup(core, NULL, fid, &found))
+		return at;
+	dir = (struct store_fid){fid->volume, found.version->v.parent,
+				 found.version->v.parent_unique};
+	lookup_end(&found);
+	for (int i = 0; i < DEPTH_SHOWN && here.vnode != STORE_ROOT_VNODE; i++) {
+		size_t length;
+
+		if (find_name_in_directory(core, &dir, &here, name, &above))
+			break;
+		length = strlen(name);
+		if ((size_t)(at - path) < length + 1)
+			break;
+		at -= length;
+		memcpy(at, name, length);
+		*--at = '/';
+		here = dir;
+		dir = above;
+	}
+	return at;
+}
+
+void damage_report(struct core *core, const struct store_fid *fid, uint64_t offset)
+{
+	char path[PATH_MAX_SHOWN];
+	struct view view;
+	bool known = !lookup_view(core, NULL, fid->volume, &view);
+	struct volrec volume = {.name = "?"};
+
+	if (known)
+		volumes_get(&core->volumes, fid->volume, &volume);
+	report_damage(&core->report,
+		      "%s: volume %s (%u): %s (vnode %u): the bytes at offset %llu are damaged: "
+		      "restore the file, and look at the disk",
+		      core->name, volume.name, fid->volume, find_damaged_path(core, fid, path),
+		      fid->vnode, (unsigned long long)(offset - offset % STORE_BLOCK));
 }

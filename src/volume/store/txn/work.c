@@ -13,7 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#define KILLED_AT_ONCE	 64 /* objects of a version, in the transaction that drops it */
+#define DROPPED_AT_ONCE 4   /* rows of slots */
+#define DROPPED_ROWS	64  /* in a transaction */
+#define DROPPED_REFS	256 /* to objects, after which it ends */
+#define SLOTS_OF_NEW_MAP \
+	64 /* that are copied so that many others can be dropped in the background */
 #define VNODE_TOP	 0x7ffffffeu
 #define FIRST_FILE	 2
 #define FIRST_DIRECTORY	 3
@@ -51,6 +55,7 @@ void work_fini(struct work *work)
 	htable_fini(&work->nodes, NULL);
 	free(work->made.item);
 	free(work->dead.item);
+	free(work->refs);
 }
 
 /* -- volumes -- */
@@ -457,194 +462,342 @@ void work_object_made(struct work *work, const struct db_object *object)
 	note_object(work, &work->made, object);
 }
 
-/* -- rows: what only the old one refers to -- */
+/* -- references of slots to objects -- */
 
-/* References of an old version that the new one does not have. */
-struct mentions {
-	uint32_t epoch; /* of the row that is not counted */
-	uint64_t small; /* 0: another version refers to it */
-	struct mention {
-		uint64_t object;
-		bool used; /* by another version */
-	} * item;	   /* ascending */
-	uint32_t count;
+static void note_ref(struct work *work, uint64_t object, int delta)
+{
+	if (work->ref_count == work->ref_room) {
+		size_t room = work->ref_room ? 2 * work->ref_room : 64;
+		struct ref_change *more = realloc(work->refs, room * sizeof(*more));
+
+		if (!more) {
+			work->broken = true;
+			return;
+		}
+		work->refs = more;
+		work->ref_room = room;
+	}
+	work->refs[work->ref_count++] = (struct ref_change){object, delta};
+}
+
+/* Whether a block is the first one of the slot that refers to its object. */
+static bool is_first_mention(const struct store_slot *slot, uint32_t at)
+{
+	uint64_t object = slot->block[at].object;
+
+	if (!object || (at && slot->block[at - 1].object == object))
+		return false;
+	for (uint32_t i = 0; i < at; i++)
+		if (slot->block[i].object == object)
+			return false;
+	return true;
+}
+
+/* The objects of the first slot that the second one does not have. Each may be NULL. */
+static void note_slot_refs(struct work *work, const struct store_slot *slot,
+			   const struct store_slot *other, int delta)
+{
+	for (uint32_t i = 0; slot && i < slot->count; i++) {
+		uint64_t object = slot->block[i].object;
+
+		if (object == store_slot_object(other, i) || !is_first_mention(slot, i))
+			continue;
+		if (!store_slot_has(other, object))
+			note_ref(work, object, delta);
+	}
+}
+
+/* The row of a slot gets another content; `old` NULL: it is a new row; `now` NULL: it goes. */
+static void change_slot_refs(struct work *work, const struct store_slot *old,
+			     const struct store_slot *now)
+{
+	if (old == now)
+		return;
+	note_slot_refs(work, now, old, 1);
+	note_slot_refs(work, old, now, -1);
+}
+
+/* -- blocks that no version refers to any more, of objects that others refer to -- */
+
+struct dead_blocks {
+	struct work *work;
+	uint32_t number; /* of the slot */
+	uint32_t epoch;	 /* of the row that is not counted */
+	uint64_t object[STORE_SLOT_BLOCKS];
+	bool any;
 };
 
-static int compare_mentions(const void *a, const void *b)
+/* The blocks of the old slot that the new one does not have. */
+static void list_dead_blocks(struct dead_blocks *dead, const struct store_slot *old,
+			     const struct store_slot *now)
 {
-	uint64_t x = ((const struct mention *)a)->object, y = ((const struct mention *)b)->object;
+	for (uint32_t i = 0; i < STORE_SLOT_BLOCKS; i++) {
+		uint64_t object = store_slot_object(old, i);
+
+		dead->object[i] = object != store_slot_object(now, i) ? object : 0;
+		dead->any |= dead->object[i] != 0;
+	}
+}
+
+static void keep_shown_blocks(struct dead_blocks *dead, const struct store_slot *other)
+{
+	for (uint32_t i = 0; i < STORE_SLOT_BLOCKS; i++)
+		if (dead->object[i] == store_slot_object(other, i))
+			dead->object[i] = 0;
+}
+
+static int keep_blocks_of_row(void *arg, const struct db_slot_key *key,
+			      const struct store_slot *slot)
+{
+	struct dead_blocks *dead = arg;
+
+	/* A damaged row may show them all. */
+	if (key->epoch != dead->epoch && !slot)
+		memset(dead->object, 0, sizeof(dead->object));
+	else if (key->epoch != dead->epoch)
+		keep_shown_blocks(dead, slot);
+	return 0;
+}
+
+static int keep_blocks_of_version(void *arg, const struct vnode_key *key,
+				  const struct version *version)
+{
+	struct dead_blocks *dead = arg;
+
+	if (key->epoch != dead->epoch && version->content.count)
+		keep_shown_blocks(dead, version->content.slot[0]);
+	return 0;
+}
+
+static void note_dead_blocks(const struct dead_blocks *dead)
+{
+	for (uint32_t i = 0, end; i < STORE_SLOT_BLOCKS; i = end) {
+		struct db_object blocks = {.id = dead->object[i],
+					   .first = (uint64_t)dead->number * STORE_SLOT_BLOCKS + i};
+
+		for (end = i + 1; end < STORE_SLOT_BLOCKS && dead->object[end] == blocks.id; end++)
+			;
+		blocks.count = end - i;
+		if (blocks.id)
+			note_object(dead->work, &dead->work->dead, &blocks);
+	}
+}
+
+/* The row of a slot with a number above 0 is replaced, or goes. `others`: older or newer rows may show its blocks. */
+static int find_dead_blocks(struct work *work, const struct db_slot_key *key, bool others,
+			    const struct store_slot *old, const struct store_slot *now)
+{
+	struct dead_blocks dead = {.work = work, .number = key->slot, .epoch = key->epoch};
+	int result = 0;
+
+	list_dead_blocks(&dead, old, now);
+	if (dead.any && others)
+		result =
+			db_slot_rows(work->base.db, key->map, key->slot, keep_blocks_of_row, &dead);
+	if (dead.any && !result)
+		note_dead_blocks(&dead);
+	return result;
+}
+
+/* The same for the first slot, which is in the record of a vnode. */
+static int find_first_dead_blocks(struct work *work, const struct vnode_key *key, bool others,
+				  const struct store_slot *old, const struct store_slot *now)
+{
+	struct dead_blocks dead = {.work = work, .epoch = key->epoch};
+	unsigned damaged = 0;
+	int result = 0;
+
+	list_dead_blocks(&dead, old, now);
+	if (dead.any && others)
+		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
+				       keep_blocks_of_version, &dead);
+	if (dead.any && !result && !damaged)
+		note_dead_blocks(&dead);
+	return result;
+}
+
+static int compare_refs(const void *a, const void *b)
+{
+	uint64_t x = ((const struct ref_change *)a)->object;
+	uint64_t y = ((const struct ref_change *)b)->object;
 
 	return x < y ? -1 : x > y;
 }
 
-static void sort_mentions(struct mentions *mentions)
+static void sum_refs(struct work *work)
 {
-	uint32_t kept = 0;
+	size_t kept = 0;
 
-	if (!mentions->count)
+	if (!work->ref_count)
 		return;
-	qsort(mentions->item, mentions->count, sizeof(*mentions->item), compare_mentions);
-	for (uint32_t i = 1; i < mentions->count; i++)
-		if (mentions->item[i].object != mentions->item[kept].object)
-			mentions->item[++kept] = mentions->item[i];
-	mentions->count = kept + 1;
-}
-
-/*
- * The objects of the extents that only the old list has. Returns how many extents; `item` may be
- * NULL.
- */
-static uint32_t list_only_old(const struct store_content *old, const struct store_content *now,
-			      struct mention *item)
-{
-	uint32_t at = 0, count = 0;
-
-	for (uint32_t i = 0; i < old->count; i++) {
-		const struct store_extent *extent = &old->extent[i];
-
-		while (at < now->count && now->extent[at].start < extent->start)
-			at++;
-		if (at < now->count && !memcmp(extent, &now->extent[at], sizeof(*extent)))
-			continue;
-		if (item)
-			item[count].object = extent->object;
-		count++;
-	}
-	return count;
-}
-
-/* Extents that both versions have need no look. `now` may be NULL. */
-static int list_mentions(struct mentions *mentions, const struct version *old,
-			 const struct version *now)
-{
-	static const struct store_content nothing;
-	const struct store_content *a = &old->content, *b = now ? &now->content : &nothing;
-
-	mentions->small = old->v.small;
-	mentions->count = list_only_old(a, b, NULL);
-	mentions->item = calloc((size_t)mentions->count + 1, sizeof(*mentions->item));
-	if (!mentions->item)
-		return -ENOMEM;
-	list_only_old(a, b, mentions->item);
-	/* A truncated file may go on in an object of which it shows nothing any more. */
-	if (a->tail_object)
-		mentions->item[mentions->count++].object = a->tail_object;
-	sort_mentions(mentions);
-	return 0;
-}
-
-static bool refers_to_object(const struct version *version, uint64_t object)
-{
-	return version->content.tail_object == object ||
-	       store_content_has(&version->content, object);
-}
-
-static void note_mention_use(struct mentions *mentions, uint64_t object)
-{
-	uint32_t low = 0, high = mentions->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (mentions->item[middle].object < object)
-			low = middle + 1;
+	qsort(work->refs, work->ref_count, sizeof(*work->refs), compare_refs);
+	for (size_t i = 1; i < work->ref_count; i++) {
+		if (work->refs[i].object == work->refs[kept].object)
+			work->refs[kept].delta += work->refs[i].delta;
 		else
-			high = middle;
+			work->refs[++kept] = work->refs[i];
 	}
-	if (low < mentions->count && mentions->item[low].object == object)
-		mentions->item[low].used = true;
+	work->ref_count = kept + 1;
 }
 
-static void subtract_mentions(struct mentions *mentions, const struct version *other)
+static struct ref_change *find_ref_change(struct work *work, uint64_t object)
 {
-	uint32_t left = 0;
+	const struct ref_change key = {.object = object};
 
-	if (other->v.small == mentions->small)
-		mentions->small = 0;
-	if (!mentions->count)
-		return;
-	note_mention_use(mentions, other->content.tail_object);
-	for (uint32_t i = 0; i < other->content.count; i++)
-		note_mention_use(mentions, other->content.extent[i].object);
-	for (uint32_t i = 0; i < mentions->count; i++)
-		if (!mentions->item[i].used)
-			mentions->item[left++] = mentions->item[i];
-	mentions->count = left;
+	return work->ref_count
+		       ? bsearch(&key, work->refs, work->ref_count, sizeof(key), compare_refs)
+		       : NULL;
 }
 
-static int subtract_row_mentions(void *arg, const struct vnode_key *key,
-				 const struct version *version)
+static int compare_dead(const void *a, const void *b)
 {
-	struct mentions *mentions = arg;
+	const struct db_object *x = a, *y = b;
 
-	if (key->epoch != mentions->epoch)
-		subtract_mentions(mentions, version);
-	return 0;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->count != 0) - (y->count != 0);
 }
 
-int work_kill(struct work *work, uint64_t id)
+/* What is noted of an object that goes as a whole is of no use; and others need their owner. */
+static int conclude_dead_blocks(struct work *work)
+{
+	struct object_list *dead = &work->dead;
+	struct db_object object = {0};
+	size_t kept = 0;
+	int result = 0;
+
+	if (dead->count)
+		qsort(dead->item, dead->count, sizeof(*dead->item), compare_dead);
+	for (size_t i = 0; i < dead->count && !result; i++) {
+		struct db_object *item = &dead->item[i];
+
+		if (item->count && (object.id != item->id || !object.owner.group)) {
+			object = (struct db_object){.id = item->id};
+			result = db_object_get(work->base.db, item->id, &object);
+			result = result == -ENOENT ? 0 : result;
+		} else if (!item->count) {
+			object = (struct db_object){.id = item->id};
+		}
+		item->owner = item->count ? object.owner : item->owner;
+		if (!item->count || object.refs)
+			dead->item[kept++] = *item;
+	}
+	dead->count = kept;
+	return result;
+}
+
+static int apply_ref_change(struct work *work, const struct ref_change *change)
 {
 	struct db_object object;
-	int result = db_object_get(work->base.db, id, &object);
+	int result =
+		change->delta ? db_object_get(work->base.db, change->object, &object) : -ENOENT;
 
-	/* It was made in this transaction, and will be written as one without use. */
-	if (result == -ENOENT)
-		return 0;
 	if (result)
-		return result;
-	object.dead = true;
-	note_object(work, &work->dead, &object);
+		return result == -ENOENT ? 0 : result;
+	if (change->delta < 0 && (uint64_t)-change->delta > object.refs)
+		return 0; /* the row is damaged: the object stays */
+	object.refs += (uint64_t)change->delta;
+	if (!object.refs)
+		note_object(work, &work->dead, &object);
 	return db_object_put(work->base.db, &object);
 }
 
-/*
- * A file may have 65,536 objects, and all writers wait for the commit: it notes them in a few rows, and the background goes
- * on in steps. Nothing can come to refer to them meanwhile, because a run adds only to an object of the newest version.
- */
-static int doom_mentions(struct work *work, const struct mentions *mentions)
+/* The objects that were made, and the references that changed, since the last call. */
+static int write_object_rows(struct work *work)
 {
-	struct db_doomed doomed = {0};
+	bool any = work->ref_count > 0;
 	int result = 0;
 
-	for (uint32_t i = 0; i < mentions->count && !result; i++) {
-		doomed.object[doomed.count++] = mentions->item[i].object;
-		if (doomed.count < DB_DOOMED && i + 1 < mentions->count)
-			continue;
-		result = db_doomed_put(work->base.db, &doomed);
-		doomed.count = 0;
+	assert(work->made_written <= work->made.count);
+	sum_refs(work);
+	while (work->made_written < work->made.count && !result) {
+		struct db_object *object = &work->made.item[work->made_written++];
+		struct ref_change *change = find_ref_change(work, object->id);
+
+		/* A later operation of the transaction may have replaced it. */
+		object->refs = change && change->delta > 0 ? (uint64_t)change->delta : 0;
+		if (change)
+			change->delta = 0;
+		result = db_object_put(work->base.db, object);
+		if (!object->refs)
+			note_object(work, &work->dead, object);
 	}
-	work->dead.more = true;
-	return result;
+	for (size_t i = 0; i < work->ref_count && !result; i++)
+		result = apply_ref_change(work, &work->refs[i]);
+	work->ref_count = 0;
+	return !result && any ? conclude_dead_blocks(work) : result;
 }
 
-static int kill_mentions(struct work *work, const struct mentions *mentions)
-{
-	int result = mentions->small ? db_small_delete(work->base.db, mentions->small) : 0;
+/* -- rows that go -- */
 
-	if (!result && mentions->count > KILLED_AT_ONCE)
-		return doom_mentions(work, mentions);
-	for (uint32_t i = 0; i < mentions->count && !result; i++)
-		result = work_kill(work, mentions->item[i].object);
-	return result;
+struct small_use {
+	uint32_t epoch; /* of the row that is not counted */
+	uint64_t small; /* 0: another version refers to it */
+};
+
+static int note_small_use(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct small_use *use = arg;
+
+	if (key->epoch != use->epoch && version->v.small == use->small)
+		use->small = 0;
+	return 0;
+}
+
+/* The contents of a small file, unless another row has them. */
+static int release_small(struct work *work, const struct vnode_key *key, uint64_t small,
+			 bool others)
+{
+	struct small_use use = {.epoch = key->epoch, .small = small};
+	unsigned damaged = 0;
+	int result = 0;
+
+	if (small && others)
+		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
+				       note_small_use, &use);
+	/* The references of a damaged row are not known. */
+	if (result || damaged || !use.small)
+		return result;
+	return db_small_delete(work->base.db, use.small);
+}
+
+static struct store_slot *get_first_slot(const struct version *version)
+{
+	return version->content.count ? version->content.slot[0] : NULL;
 }
 
 int work_release(struct work *work, const struct vnode_key *key, const struct version *old,
-		 const struct version *now, bool others)
+		 bool others)
 {
-	struct mentions mentions = {.epoch = key->epoch};
-	unsigned damaged = 0;
-	int result = list_mentions(&mentions, old, now);
+	int result;
 
-	if (!result && now)
-		subtract_mentions(&mentions, now);
-	if (!result && others && (mentions.small || mentions.count))
-		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
-				       subtract_row_mentions, &mentions);
-	/* The references of a damaged row are not known. */
-	if (!result && !damaged)
-		result = kill_mentions(work, &mentions);
-	free(mentions.item);
-	return result;
+	change_slot_refs(work, get_first_slot(old), NULL);
+	result = find_first_dead_blocks(work, key, others, get_first_slot(old), NULL);
+	return result ? result : release_small(work, key, old->v.small, others);
+}
+
+static int release_slot_row(void *arg, const struct db_slot_key *key, const struct store_slot *slot)
+{
+	change_slot_refs(arg, slot, NULL);
+	return find_dead_blocks(arg, key, true, slot, NULL);
+}
+
+int work_drop(struct work *work, struct db_drop *drop)
+{
+	size_t refs = work->ref_count + DROPPED_REFS;
+	bool more = true;
+	int result = 0;
+
+	/* All writers wait for the commit. */
+	for (unsigned rows = 0; more && !result && rows < DROPPED_ROWS && work->ref_count < refs;
+	     rows += DROPPED_AT_ONCE)
+		result = db_slots_drop(work->base.db, drop, DROPPED_AT_ONCE, &more,
+				       release_slot_row, work);
+	if (!result && more) {
+		work->dead.more = true;
+		return db_drop_put(work->base.db, drop);
+	}
+	return result || !drop->id ? result : db_drop_delete(work->base.db, drop->id);
 }
 
 /* -- rows of vnodes -- */
@@ -683,15 +836,13 @@ static int find_older_rows(struct work *work, const struct vnode_key *key,
 	return result;
 }
 
-/*
- * The parts of the list of a row that goes, or gets another list. Those up to `before` may be
- * shared.
- */
-static int delete_list_rows(struct work *work, const struct vnode_key *key, uint32_t before)
+/* The rows of slots that only one row of a vnode shows: those of its map above the epoch of the row before. */
+static int drop_own_slots(struct work *work, const struct vnode_key *key,
+			  const struct version *version, uint32_t before)
 {
-	struct vnode_key above = {key->group, key->vnode, before};
+	struct db_drop drop = {.map = version->v.map, .hidden = {before, key->epoch, 0}};
 
-	return db_pages_delete(work->base.db, &above);
+	return drop.map ? work_drop(work, &drop) : 0;
 }
 
 /* Turn `tomb`, which belongs to the caller, into the new base. */
@@ -721,9 +872,9 @@ static int write_vnode_removal(struct work *work, struct node *node, struct vers
 	if (own)
 		result = find_older_rows(work, &key, node->base, &older, &before);
 	if (!result && own)
-		result = work_release(work, &key, node->base, NULL, older);
-	if (!result && own && node->base->parts.count)
-		result = delete_list_rows(work, &key, before);
+		result = work_release(work, &key, node->base, older);
+	if (!result && own)
+		result = drop_own_slots(work, &key, node->base, before);
 	if (!result && node->base->v.kind == STORE_DIR) {
 		struct vnode_key above = {key.group, key.vnode, shared};
 
@@ -750,62 +901,112 @@ static int write_changed_pages(struct work *work, const struct node *node,
 	return result;
 }
 
-/* The base has the list from which that of a new version goes on. */
-static bool continues_old_list(const struct node *node)
+/* -- rows of slots -- */
+
+static const struct store_slot *get_slot(const struct version *version, uint32_t at)
 {
-	return node->base && node->base->parts.count && node->base->v.unique == node->now->v.unique;
+	return version && at < version->content.count ? version->content.slot[at] : NULL;
 }
 
-static int divide_extent_list(struct work *work, struct node *node)
+/* Whether a version goes on in the rows of the base. */
+static bool goes_on_in_map(const struct version *base, const struct version *now)
 {
-	static const struct parts no_parts;
-	static const struct store_content no_content;
-	bool goes_on = continues_old_list(node);
-	struct parts parts;
-	int result = parts_divide(goes_on ? &node->base->parts : &no_parts,
-				  goes_on ? &node->base->content : &no_content, &node->now->content,
-				  work->base.extents, &parts);
+	return base && base->v.map && base->v.map == now->v.map;
+}
 
+/* What is dropped is much more than what stays: its rows go in the background, under the old number. */
+static bool prefers_new_map(const struct version *base, const struct version *now)
+{
+	return base->content.count > now->content.count + SLOTS_OF_NEW_MAP &&
+	       now->content.count <= SLOTS_OF_NEW_MAP;
+}
+
+static void choose_map(struct work *work, const struct version *base, struct version *now)
+{
+	now->v.slots = now->content.count;
+	now->v.rows = 0;
+	for (uint32_t i = 1; i < now->content.count; i++)
+		now->v.rows += now->content.slot[i] != NULL;
+	if (goes_on_in_map(base, now) && prefers_new_map(base, now))
+		now->v.map = 0;
+	if (now->v.rows && !now->v.map)
+		now->v.map = work_number(work);
+}
+
+struct slot_write {
+	struct vnode_key key; /* of the row of the vnode */
+	bool older;	      /* there may be older rows of the vnode */
+};
+
+static int write_slot_row(struct work *work, const struct slot_write *write, uint64_t map,
+			  uint32_t at, const struct store_slot *old, struct store_slot *now)
+{
+	struct db_slot_key key = {map, at, write->key.epoch};
+	bool own = old && old->epoch == key.epoch;
+	int result;
+
+	change_slot_refs(work, own ? old : NULL, now);
+	result = own ? find_dead_blocks(work, &key, write->older, old, now) : 0;
 	if (result)
 		return result;
-	parts_free(&node->now->parts);
-	node->now->parts = parts;
-	return 0;
+	if (!now && own && !write->older)
+		return db_slot_delete(work->base.db, &key);
+	if (now)
+		now->epoch = key.epoch;
+	return db_slot_put(work->base.db, &key, now);
 }
 
-/* Before the row of the base is replaced: its list goes, unless the new one goes on from it. */
-static int drop_replaced_list(struct work *work, const struct node *node,
-			      const struct vnode_key *key)
+/* A row of its own epoch is replaced only: older ones belong to older rows of the vnode. */
+static int write_slot_rows(struct work *work, const struct slot_write *write,
+			   const struct version *base, struct version *now)
 {
-	const struct version *base = node->base;
-	uint32_t before;
+	uint32_t count = now->content.count;
+	int result = 0;
+
+	if (!goes_on_in_map(base, now))
+		base = NULL;
+	if (base && base->content.count > count)
+		count = base->content.count;
+	for (uint32_t i = 1; i < count && !result; i++) {
+		const struct store_slot *old = get_slot(base, i);
+		struct store_slot *slot = i < now->content.count ? now->content.slot[i] : NULL;
+
+		if (slot != old && !(slot && slot->damaged))
+			result = write_slot_row(work, write, now->v.map, i, old, slot);
+	}
+	return result;
+}
+
+/* The rows of a version that does not go on from the base, which is replaced. */
+static int drop_replaced_slots(struct work *work, const struct vnode_key *key,
+			       const struct version *base, const struct version *now)
+{
+	uint32_t before = 0;
 	bool older;
 	int result;
 
-	if (!base->parts.count ||
-	    (continues_old_list(node) && node->now->parts.count >= base->parts.count))
+	if (!base->v.map || goes_on_in_map(base, now))
 		return 0;
 	result = find_older_rows(work, key, base, &older, &before);
-	return result ? result : delete_list_rows(work, key, before);
+	return result ? result : drop_own_slots(work, key, base, before);
 }
 
-/*
- * A row replaces the one of its own epoch only: older ones belong to older rows of the vnode,
- * perhaps to some that wait to be pruned.
- */
-static int write_list_rows(struct work *work, const struct node *node, const struct vnode_key *key)
+static int write_contents(struct work *work, struct node *node, const struct vnode_key *key,
+			  bool own)
 {
-	const struct version *now = node->now;
-	uint8_t row[STORE_PAGE];
-	int result = 0;
+	struct version *base = node->base, *now = node->now;
+	struct slot_write write = {.key = *key, .older = !own || base->v.flags & VNODE_OLDER};
+	struct store_slot *first = get_first_slot(now), *old = base ? get_first_slot(base) : NULL;
+	int result;
 
-	for (uint32_t i = 0; i < now->parts.count && !result; i++)
-		if (now->parts.part[i].changed) {
-			assert(now->parts.part[i].slot < now->parts.count);
-			part_encode(&now->parts, i, &now->content, row);
-			result = db_page_put(work->base.db, key, key->epoch - 1,
-					     now->parts.part[i].slot, row);
-		}
+	change_slot_refs(work, own ? old : NULL, first);
+	result = own ? find_first_dead_blocks(work, key, write.older, old, first) : 0;
+	if (!result)
+		result = write_slot_rows(work, &write, base, now);
+	if (!result && own && base->v.kind)
+		result = drop_replaced_slots(work, key, base, now);
+	if (!result && own && base->v.small && base->v.small != now->v.small)
+		result = release_small(work, key, base->v.small, base->v.flags & VNODE_OLDER);
 	return result;
 }
 
@@ -837,24 +1038,17 @@ static int write_version_row(struct work *work, struct node *node)
 	struct vnode_key key = {.group = node->vol->rec.group,
 				.vnode = node->vnode,
 				.epoch = own ? base->epoch : node->vol->rec.epoch};
-	int result = divide_extent_list(work, node);
+	int result;
 
 	assert(node->now != node->base);
-	if (!result && own)
-		result = drop_replaced_list(work, node, &key);
-	if (result)
-		return result;
+	choose_map(work, base, now);
 	now->epoch = key.epoch;
 	now->v.flags = (uint8_t)(own ? base->v.flags : base ? VNODE_OLDER : 0);
 	result = own ? db_vnode_update(work->base.db, &key, now)
 		     : db_vnode_insert(work->base.db, &key, now);
 	if (!result)
 		result = write_version_parts(work, node, &key);
-	if (!result)
-		result = write_list_rows(work, node, &key);
-	if (!result && own && base->v.kind)
-		result = work_release(work, &key, base, now, base->v.flags & VNODE_OLDER);
-	return result;
+	return result ? result : write_contents(work, node, &key, own);
 }
 
 /* The written version is the base of later changes in the transaction. */
@@ -898,26 +1092,6 @@ static int write_volume_row(struct work *work, struct workvol *volume)
 	return 0;
 }
 
-/* The objects that were noted since the last call. */
-static int write_object_rows(struct work *work)
-{
-	int result = 0;
-
-	assert(work->made_written <= work->made.count);
-	while (work->made_written < work->made.count && !result) {
-		struct db_object *object = &work->made.item[work->made_written++];
-		const struct node *node =
-			find_work_node(work, object->owner.group, object->owner.vnode);
-
-		/* A later operation of the transaction may have replaced it. */
-		object->dead = !node || !node->now || !refers_to_object(node->now, object->id);
-		result = db_object_put(work->base.db, object);
-		if (object->dead)
-			note_object(work, &work->dead, object);
-	}
-	return result;
-}
-
 /* -- the transaction -- */
 
 int work_write(struct work *work)
@@ -936,6 +1110,8 @@ int work_write(struct work *work)
 			if (!result)
 				result = write_volume_row(work, volume);
 		}
+	if (!result && (work->ref_count || work->made_written < work->made.count))
+		result = begin_database(work);
 	return result ? result : write_object_rows(work);
 }
 
@@ -1011,7 +1187,7 @@ void work_reset(struct work *work)
 	work->first = NULL;
 	work->last = &work->first;
 	work->volumes = NULL;
-	work->made.count = work->dead.count = work->made_written = 0;
+	work->made.count = work->dead.count = work->made_written = work->ref_count = 0;
 	work->dead.more = false;
 	work->begun = work->written = work->broken = work->refers = false;
 }

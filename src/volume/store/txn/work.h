@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/htable.h"
-#include "volume/store/db/db.h"
+#include "volume/store/db/slots.h"
 #include "volume/store/txn/cache.h"
 #include "volume/store/txn/volumes.h"
 
@@ -38,11 +38,17 @@ struct node {
 	bool publish;	      /* was written */
 };
 
-/* Objects that a commit made, or that nothing refers to any more. */
+/* Objects that a commit made; or that nothing refers to any more, or to some blocks of them. */
 struct object_list {
 	struct db_object *item;
 	size_t count, room;
-	bool more; /* the database has others that are not dead yet (db_doomed_put()) */
+	bool more; /* the background has rows of slots to delete (db_drop_put()) */
+};
+
+/* By how much the slots that refer to an object become more. */
+struct ref_change {
+	uint64_t object;
+	int64_t delta;
 };
 
 /*
@@ -67,7 +73,6 @@ struct work_base {
 	struct report *report;
 	_Atomic uint64_t *numbers; /* the last number of an object or a small content */
 	uint32_t incarnation;
-	uint32_t extents; /* of a list that the record of a vnode has, at most */
 };
 
 /* One thread at a time: the one that commits. */
@@ -78,6 +83,8 @@ struct work {
 	struct workvol *volumes;
 	struct object_list made, dead;
 	size_t made_written; /* of `made`, those that are in the database */
+	struct ref_change *refs; /* of objects, that are not in the database yet */
+	size_t ref_count, ref_room;
 	uint32_t now;	     /* seconds since 1970 */
 	bool begun;	     /* a transaction of the database has begun */
 	bool written;	     /* and something was written directly */
@@ -137,14 +144,14 @@ uint32_t work_unique(struct work *work, struct workvol *volume);
 /* An object that a version mentions first; if it cannot be noted, the transaction is broken. */
 void work_object_made(struct work *work, const struct db_object *object);
 
-/* An object is dead, unless it was made in this transaction. */
-int work_kill(struct work *work, uint64_t id);
 /*
- * Remove the contents of a row that neither `now` (NULL: nothing) nor another row of the vnode refers to: small contents at
- * once; objects become dead, very many later, in the background. The row itself is gone, or replaced.
+ * The row of a vnode goes: its small contents, unless another row of the vnode refers to them (`others`: there may be some),
+ * and the references of the first slot.
  */
 int work_release(struct work *work, const struct vnode_key *key, const struct version *old,
-		 const struct version *now, bool others);
+		 bool others);
+/* Rows of slots go, and their references: some now, the rest in the background. */
+int work_drop(struct work *work, struct db_drop *drop);
 
 /* -- for the committing thread -- */
 

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Damage of data and maps: it is an error for its range only, and no wrong byte is served, also after a restart. */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/asserts.h"
+#include "tests/volume/store/store_fixture.h"
+#include "volume/store/data/data.h"
+
+#define BLOCKS 20u
+#define LENGTH (BLOCKS * STORE_BLOCK - 1000)
+#define FAR    (2ull * STORE_SLOT + 3 * STORE_BLOCK) /* another block, in a slot with a row */
+
+static uint8_t bytes[LENGTH];
+static struct store_fid file;
+
+static void make_file(void)
+{
+	fixture_open(STORE_LAZY);
+	make(&root, "d", STORE_DIR);
+	file = make(&status.fid, "file", STORE_FILE);
+	for (size_t i = 0; i < LENGTH; i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 251);
+	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, LENGTH, 0), 0);
+	ck_assert_int_eq(try_write(&admin, &file, FAR, bytes, 5000, UINT64_MAX), 0);
+	ck_assert_int_eq(store_flush(store), 0);
+	faults_expected = true;
+}
+
+/* -- changing files of the store -- */
+
+static char largest[400];
+static off_t largest_size;
+
+static int note_largest(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)at;
+	if (type == FTW_F && strstr(path, "/files/") && st->st_size > largest_size) {
+		largest_size = st->st_size;
+		snprintf(largest, sizeof(largest), "%s", path);
+	}
+	return 0;
+}
+
+static int open_largest(void)
+{
+	int fd;
+
+	largest_size = 0;
+	nftw(fixture_path(), note_largest, 16, FTW_PHYS);
+	fd = open(largest, O_RDWR);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static void flip(uint64_t offset, uint8_t bits)
+{
+	int fd = open_largest();
+	uint8_t byte;
+
+	ck_assert_int_eq(pread(fd, &byte, 1, (off_t)offset), 1);
+	byte ^= bits;
+	ck_assert_int_eq(pwrite(fd, &byte, 1, (off_t)offset), 1);
+	close(fd);
+}
+
+/* As a disk that did not take the bytes. */
+static void lose(uint64_t offset, size_t length)
+{
+	int fd = open_largest();
+	void *zeros = calloc(1, length);
+
+	ck_assert_int_eq(pwrite(fd, zeros, length, (off_t)offset), (ssize_t)length);
+	free(zeros);
+	close(fd);
+}
+
+/* -- reading -- */
+
+static ssize_t read_at(uint64_t offset, void *got, size_t length, unsigned flags)
+{
+	struct store_reader *reader;
+	struct iovec iov = {got, length};
+	ssize_t n;
+
+	ck_assert_int_eq(store->ops->read_begin(store, &admin, &file, &reader, &status), 0);
+	n = store->ops->read(reader, &iov, 1, offset, flags);
+	ck_assert_int_eq(store->ops->read_end(reader), 0);
+	return n;
+}
+
+static void expect_good(uint64_t offset, size_t length)
+{
+	static uint8_t got[LENGTH];
+
+	ck_assert_int_eq(read_at(offset, got, length, 0), (ssize_t)length);
+	ck_assert_mem_eq(got, bytes + offset, length);
+}
+
+static void expect_error(uint64_t offset, size_t length)
+{
+	static uint8_t got[LENGTH];
+	ssize_t n;
+
+	ck_assert_int_eq(read_at(offset, got, length, 0), -EIO);
+	/* Without the disk: an error, or what lies in front of it. */
+	n = read_at(offset, got, length, STORE_CACHED);
+	ck_assert_int_lt(n, (ssize_t)length);
+	ck_assert(n < 0 || !memcmp(got, bytes + offset, (size_t)n));
+}
+
+/* One block is damaged, and all others can be read. */
+static void expect_block(unsigned bad)
+{
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		uint64_t offset = (uint64_t)i * STORE_BLOCK;
+		size_t length = i + 1 < BLOCKS ? STORE_BLOCK : LENGTH % STORE_BLOCK;
+
+		if (i == bad) {
+			expect_error(offset, length);
+			expect_error(offset + 100, 1);
+			expect_error(offset + length - 1, 1);
+			expect_error(offset, 10);
+		} else {
+			expect_good(offset, length);
+			expect_good(offset + 100, 1);
+			expect_good(offset + length - 10, 10);
+		}
+	}
+	if (bad < BLOCKS) {
+		expect_error(0, LENGTH);
+		if (bad)
+			expect_error((uint64_t)bad * STORE_BLOCK - 10, 20);
+	}
+}
+
+static int check_data(void)
+{
+	return store_check(store, &(struct store_checker){.data = true});
+}
+
+static void expect_line(unsigned bad)
+{
+	char offset[40];
+
+	snprintf(offset, sizeof(offset), "offset %llu ", (unsigned long long)bad * STORE_BLOCK);
+	ck_assert_msg(strstr(last_line, "volume v ") && strstr(last_line, "/d/file") &&
+			      strstr(last_line, offset) && strstr(last_line, "restore the file"),
+		      "%s", last_line);
+}
+
+static void expect_damage(unsigned bad)
+{
+	lines = 0;
+	expect_block(bad);
+	ck_assert_int_eq(lines, 1);
+	expect_line(bad);
+	ck_assert_int_eq(fixture_check(), 0);
+	ck_assert_int_eq(check_data(), 1);
+	lines = 0;
+	fixture_reopen();
+	expect_block(bad);
+	ck_assert_int_eq(lines, 1);
+	expect_line(bad);
+	/* A part of it cannot be replaced, all of it can. */
+	ck_assert_int_eq(
+		try_write(&admin, &file, (uint64_t)bad * STORE_BLOCK + 5, "x", 1, UINT64_MAX),
+		-EIO);
+	expect_block(bad);
+	ck_assert_int_eq(try_write(&admin, &file, (uint64_t)bad * STORE_BLOCK,
+				   bytes + (size_t)bad * STORE_BLOCK,
+				   bad + 1 < BLOCKS ? STORE_BLOCK : LENGTH % STORE_BLOCK,
+				   UINT64_MAX),
+			 0);
+	expect_block(BLOCKS);
+	ck_assert_int_eq(check_data(), 0);
+}
+
+/* A bit of each kind of place: the first block, one in the middle, the end of the last one. */
+START_TEST(flipped_bit)
+{
+	static const struct {
+		uint64_t offset;
+		uint8_t bits;
+	} place[] = {
+		{0, 1}, {5 * STORE_BLOCK + 777, 128}, {6 * STORE_BLOCK - 1, 16}, {LENGTH - 1, 2}};
+
+	make_file();
+	flip(place[_i].offset, place[_i].bits);
+	expect_damage((unsigned)(place[_i].offset / STORE_BLOCK));
+}
+END_TEST
+
+/* The disk did not take a part of a write, and said nothing: no zeros are served for it. */
+START_TEST(lost_flush)
+{
+	make_file();
+	lose(3 * STORE_BLOCK + 4096, 4096);
+	expect_damage(3);
+}
+END_TEST
+
+/* The file is shorter. */
+START_TEST(cut_file)
+{
+	int fd;
+
+	make_file();
+	fixture_close();
+	fd = open_largest();
+	ck_assert_int_eq(ftruncate(fd, 18 * STORE_BLOCK + 5), 0);
+	close(fd);
+	fixture_open_again();
+	for (unsigned i = 0; i < 18; i++)
+		expect_good((uint64_t)i * STORE_BLOCK, STORE_BLOCK);
+	expect_error(18 * STORE_BLOCK, 5);
+	expect_error(19 * STORE_BLOCK, 5);
+	ck_assert_int_gt(check_data(), 0);
+}
+END_TEST
+
+/* Bytes that were verified are read again without that, until the file is opened anew. */
+START_TEST(damage_later)
+{
+	make_file();
+	expect_block(BLOCKS);
+	flip(7 * STORE_BLOCK + 9, 1);
+	fixture_reopen();
+	expect_block(7);
+}
+END_TEST
+
+/* A cut leaves the checksum of the last block as it was; an extension of the file is zeros. */
+START_TEST(cut_and_grown)
+{
+	static uint8_t got[STORE_BLOCK];
+	uint64_t cut = 9 * STORE_BLOCK + 1234;
+
+	make_file();
+	ck_assert_int_eq(try_write(&admin, &file, cut, "", 0, cut), 0);
+	expect_good(9 * STORE_BLOCK, 1234);
+	expect_good(9 * STORE_BLOCK + 1000, 234);
+	ck_assert_int_eq(try_write(&admin, &file, cut + 5000, "y", 1, UINT64_MAX), 0);
+	memset(bytes + cut, 0, sizeof(bytes) - cut);
+	bytes[cut + 5000] = 'y';
+	expect_good(9 * STORE_BLOCK, 1234 + 5001);
+	fixture_reopen();
+	ck_assert_int_eq(read_at(cut, got, sizeof(got), 0), 5001);
+	ck_assert_mem_eq(got, bytes + cut, 5001);
+	ck_assert_int_eq(check_data(), 0);
+	/* Cut to the middle of a block, and damaged behind the cut: that is noticed, since the whole block is verified. */
+	ck_assert_int_eq(try_write(&admin, &file, 100, "", 0, 100), 0);
+	expect_good(0, 100);
+	ck_assert_int_eq(check_data(), 0);
+}
+END_TEST
+
+/* -- maps -- */
+
+static void expect_far_error(void)
+{
+	uint8_t byte;
+
+	expect_block(BLOCKS);
+	ck_assert_int_eq(read_at(FAR + 7, &byte, 1, 0), -EIO);
+	ck_assert_int_gt(fixture_check(), 0);
+	fixture_reopen();
+	expect_block(BLOCKS);
+	ck_assert_int_eq(read_at(FAR + 7, &byte, 1, 0), -EIO);
+	/* Blocks of the known part can be written, those of the other cannot. */
+	ck_assert_int_eq(try_write(&admin, &file, 5, bytes + 5, 10, UINT64_MAX), 0);
+	ck_assert_int_eq(try_write(&admin, &file, FAR, "x", 1, UINT64_MAX), -EIO);
+	expect_block(BLOCKS);
+	/* It goes with the rest of the file. */
+	ck_assert_int_eq(try_write(&admin, &file, LENGTH, "", 0, LENGTH), 0);
+	expect_block(BLOCKS);
+	ck_assert_int_eq(read_at(LENGTH, &byte, 1, 0), 0);
+}
+
+START_TEST(damaged_map)
+{
+	static const char *const change[] = {
+		"UPDATE slot SET data=CAST(substr(data,1,9)||'x'||substr(data,11) AS BLOB)",
+		"DELETE FROM slot", "UPDATE slot SET slot=1", "UPDATE slot SET epoch=epoch-1",
+		"UPDATE slot SET data=x''"};
+
+	make_file();
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM slot"), 1);
+	fixture_sql(change[_i]);
+	expect_far_error();
+}
+END_TEST
+
+/* -- the search for damage -- */
+
+static void await_pass(uint64_t passes)
+{
+	do {
+		usleep(1000);
+		store_stats(store, &stats);
+	} while (stats.scrub_passes < passes);
+}
+
+START_TEST(found_in_background)
+{
+	uint32_t clone;
+
+	fixture_scrub(3600000);
+	make_file();
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &clone), 0);
+	ck_assert_int_eq(try_write(&admin, &file, 4 * STORE_BLOCK, "new", 3, UINT64_MAX), 0);
+	fixture_close();
+	fixture_scrub(1);
+	fixture_open_again();
+	await_pass(1);
+	ck_assert_uint_eq(stats.scrub_damaged, 0);
+	/* Both versions, and zeros between. */
+	ck_assert_uint_ge(stats.scrubbed_bytes, 2 * LENGTH);
+	ck_assert_uint_ne(stats.scrub_last, 0);
+	ck_assert_ptr_nonnull(strstr(last_line, "all data were verified"));
+	fixture_close();
+	flip(8 * STORE_BLOCK + 1, 4);
+	/* A week has gone by. */
+	fixture_scrub(3600000);
+	fixture_open_again();
+	fixture_sql("UPDATE number SET value=1 WHERE name='scrub begun'");
+	fixture_close();
+	fixture_scrub(1);
+	fixture_open_again();
+	await_pass(1);
+	/* Both show it; it is logged once. */
+	ck_assert_uint_eq(stats.scrub_damaged, 2);
+	ck_assert_int_eq(check_data(), 2);
+	ck_assert_ptr_nonnull(strstr(last_line, "2 damaged blocks"));
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {lost_flush, cut_file, damage_later, cut_and_grown,
+				      found_in_background};
+	Suite *suite = suite_create("damage");
+	TCase *tcase = tcase_create("damage");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tcase, tests[i]);
+	tcase_add_loop_test(tcase, flipped_bit, 0, 4);
+	tcase_add_loop_test(tcase, damaged_map, 0, 5);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files of many blocks and slots, which are small in this build of the store: random changes, clones, removals, damage. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/asserts.h"
+#include "tests/volume/store/crashdisk.h"
+#include "tests/volume/store/store_fixture.h"
+#include "volume/store/data/data.h"
+
+/* -- random changes against a model -- */
+
+#define MODEL_MAX 60000
+
+struct model {
+	struct store_fid fid; /* volume 0: it is not there */
+	uint8_t *bytes;
+	uint64_t length;
+};
+
+/* The file, and as its two clones show it. */
+static struct model now, past[2];
+static uint64_t random_state;
+
+static uint64_t draw(uint64_t below)
+{
+	return crashdisk_random(&random_state) % below;
+}
+
+static void write_some(void)
+{
+	static uint8_t data[MODEL_MAX];
+	bool large = draw(60) == 0;
+	uint64_t offset = draw(MODEL_MAX - 300);
+	uint64_t length = 1 + draw(large ? MODEL_MAX - offset : 300);
+	uint64_t end = offset + length, file_length = now.length;
+
+	if (draw(150) == 0)
+		file_length = draw(MODEL_MAX);
+	for (uint64_t i = 0; i < length; i++)
+		data[i] = (uint8_t)draw(256);
+	ck_assert_int_eq(try_write(&admin, &now.fid, offset, data, length, file_length), 0);
+	if (file_length < now.length)
+		memset(now.bytes + file_length, 0, MODEL_MAX - file_length);
+	memcpy(now.bytes + offset, data, length);
+	now.length = file_length < now.length ? file_length : now.length;
+	now.length = now.length > end ? now.length : end;
+	ck_assert_uint_eq(status.length, now.length);
+}
+
+static void cut(void)
+{
+	uint64_t length = draw(4) ? draw(MODEL_MAX) : draw(20);
+
+	if (length > now.length)
+		return;
+	ck_assert_int_eq(try_write(&admin, &now.fid, length, "", 0, length), 0);
+	memset(now.bytes + length, 0, MODEL_MAX - length);
+	now.length = length;
+}
+
+static void make_clone(int which)
+{
+	uint32_t id;
+
+	ck_assert_int_eq(store_volume_clone(store, volume, which ? STORE_BACKUP : STORE_RO, &id),
+			 0);
+	memcpy(past[which].bytes, now.bytes, MODEL_MAX);
+	past[which].length = now.length;
+	past[which].fid = now.fid;
+	past[which].fid.volume = id;
+}
+
+static void drop_clone(int which)
+{
+	if (!past[which].fid.volume)
+		return;
+	ck_assert_int_eq(store_volume_remove(store, past[which].fid.volume), 0);
+	past[which].fid.volume = 0;
+}
+
+/* Another file under the name, and perhaps the number, of the old one. */
+static void replace(void)
+{
+	ck_assert_int_eq(try_remove(&admin, &root, "f", STORE_FILE), 0);
+	now.fid = make(&root, "f", STORE_FILE);
+	memset(now.bytes, 0, MODEL_MAX);
+	now.length = 0;
+}
+
+static void compare_all(void)
+{
+	fixture_same(&now.fid, now.bytes, now.length);
+	for (int i = 0; i < 2; i++)
+		if (past[i].fid.volume)
+			fixture_same(&past[i].fid, past[i].bytes, past[i].length);
+}
+
+static void change_once(void)
+{
+	uint64_t what = draw(1000);
+
+	if (what < 930)
+		write_some();
+	else if (what < 945)
+		cut();
+	else if (what < 965)
+		make_clone((int)draw(2));
+	else if (what < 972)
+		drop_clone((int)draw(2));
+	else if (what < 980)
+		replace();
+	else if (what < 985)
+		fixture_reopen();
+	else
+		compare_all();
+}
+
+/* Nothing is left of a file whose last version is gone. */
+static void expect_nothing(void)
+{
+	fixture_pruned();
+	ck_assert_int_eq(store_flush(store), 0);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM slot"), 0);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM object WHERE refs>0"), 0);
+}
+
+START_TEST(random_changes)
+{
+	fixture_open(STORE_LAZY);
+	random_state = (uint64_t)_i + 5;
+	now = (struct model){.fid = make(&root, "f", STORE_FILE), .bytes = calloc(1, MODEL_MAX)};
+	for (int i = 0; i < 2; i++)
+		past[i] = (struct model){.bytes = calloc(1, MODEL_MAX)};
+	for (int i = 0; i < 3000; i++) {
+		change_once();
+		if (i % 300 == 0)
+			fixture_pruned();
+	}
+	compare_all();
+	fixture_reopen();
+	compare_all();
+	ck_assert_int_eq(lines, 0);
+	ck_assert_int_eq(try_remove(&admin, &root, "f", STORE_FILE), 0);
+	fixture_pruned();
+	drop_clone(0);
+	drop_clone(1);
+	expect_nothing();
+	free(now.bytes);
+	free(past[0].bytes);
+	free(past[1].bytes);
+}
+END_TEST
+
+/* A volume that is removed as a whole takes the lists of its files along. */
+START_TEST(removed_volume)
+{
+	struct store_fid file[30];
+	char name[20];
+	uint32_t id;
+
+	fixture_open(STORE_LAZY);
+	for (unsigned i = 0; i < 30; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		file[i] = make(&root, name, STORE_FILE);
+		ck_assert_int_eq(try_write(&admin, &file[i], 0, name, 5, 40000), 0);
+	}
+	/* More rows than a step of the removal has. */
+	for (unsigned round = 0; round < 12; round++) {
+		for (unsigned i = 0; i < 30; i++)
+			for (uint64_t k = 0; k < 5; k++)
+				ck_assert_int_eq(try_write(&admin, &file[i],
+							   5000 * (k + 1) + 300 * round, name, 5,
+							   40000),
+						 0);
+		ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	}
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	ck_assert_int_eq(store_volume_remove(store, volume), 0);
+	expect_nothing();
+	ck_assert_int_eq(lines, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tiny");
+	TCase *tcase = tcase_create("tiny");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 300);
+	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
+	tcase_add_test(tcase, removed_volume);
+	tcase_add_loop_test(tcase, random_changes, 0, 8);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
