@@ -523,12 +523,35 @@ START_TEST(many_clones)
 }
 END_TEST
 
+static atomic_bool enough;
+
+/* Others have commits, too, so that the background is woken late. */
+static void *change_little(void *arg)
+{
+	while (!enough) {
+		make(&root, "little", STORE_FILE);
+		ck_assert_int_eq(try_remove(&admin, &root, "little", STORE_FILE), 0);
+	}
+	return arg;
+}
+
+static void recreate_volume(struct store_new_volume *new)
+{
+	int result;
+
+	ck_assert_int_eq(store_volume_remove(store, new->id), 0);
+	do {
+		result = store_volume_create(store, new, &new->id);
+	} while (result == STORE_VBUSY);
+	ck_assert_int_eq(result, 0);
+}
+
 /* A new volume with the number of a removed one, of which the cache has more than a step. */
 START_TEST(cached_volume_again)
 {
 	struct store_new_volume new = {.name = "again"};
 	struct store_fid top = {0, 1, 1}, dir, file;
-	int result;
+	pthread_t thread;
 
 	fixture_open(STORE_LAZY);
 	ck_assert_int_eq(store_volume_create(store, &new, &top.volume), 0);
@@ -541,23 +564,25 @@ START_TEST(cached_volume_again)
 		fill_directory(&dir);
 	}
 	file = make(&dir, "f", STORE_FILE);
-	ck_assert_int_eq(store_volume_remove(store, top.volume), 0);
-	do {
-		result = store_volume_create(store, &new, &top.volume);
-	} while (result == STORE_VBUSY);
-	ck_assert_int_eq(result, 0);
+	recreate_volume(&new);
 	fixture_pruned();
 	store_stats(store, &stats);
 	ck_assert_uint_lt(stats.memory, 1u << 20);
 	ck_assert_int_eq(try_status(&admin, &file), STORE_VNOVNODE);
 	ck_assert_int_eq(try_status(&admin, &top), 0);
 	ck_assert_uint_eq(status.links, 2);
+	/* Nothing was ever made in these. */
+	new = (struct store_new_volume){.name = "empty"};
+	ck_assert_int_eq(store_volume_create(store, &new, &new.id), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, change_little, NULL), 0);
+	for (int i = 0; i < 200; i++)
+		recreate_volume(&new);
+	enough = true;
+	pthread_join(thread, NULL);
 }
 END_TEST
 
 /* -- the parts of a check see different versions of the store -- */
-
-static atomic_bool enough;
 
 static void change_everything(unsigned i)
 {

@@ -15,6 +15,7 @@
 
 #define FIRST_ID     536870912u
 #define FIRST_UNIQUE 2
+#define FIRST_VERSION 1
 #define PAST_UNKNOWN (1ull << 40) /* more than a root has had */
 
 /* -- asking -- */
@@ -284,7 +285,7 @@ static int read_past_numbers(struct db *db, uint32_t id, struct past *past)
 	char name[40];
 	int result;
 
-	*past = (struct past){.unique = FIRST_UNIQUE, .version = 1};
+	*past = (struct past){.unique = FIRST_UNIQUE, .version = FIRST_VERSION};
 	snprintf(name, sizeof(name), PAST_UNIQUE, id);
 	result = db_number_get(db, name, &past->unique);
 	if (!result) {
@@ -328,9 +329,11 @@ static int check_group_unused(struct db *db, uint32_t group)
  */
 static int check_cache_dropped(struct admin_used_id *used, uint32_t group, const struct past *past)
 {
-	if (past->unique <= FIRST_UNIQUE || (used->group == group && used->unique == past->unique))
+	if (past->version == FIRST_VERSION ||
+	    (used->group == group && used->unique == past->unique &&
+	     used->version == past->version))
 		return 0;
-	*used = (struct admin_used_id){group, past->unique};
+	*used = (struct admin_used_id){group, past->unique, past->version};
 	return ADMIN_USED_ID;
 }
 

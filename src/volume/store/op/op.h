@@ -25,7 +25,8 @@ int admin_find_rw(struct work *work, uint32_t id, struct workvol **volume);
 /* A group that was removed, and that a new volume takes. */
 struct admin_used_id {
 	uint32_t group;
-	uint64_t unique; /* that the new one begins with, which tells one removal from the next */
+	uint64_t unique,
+		version; /* that the new one begins with, which tell one removal from the next */
 };
 /* A result of the transaction: the cache may have versions of the group. The caller drops them, and tries again. */
 #define ADMIN_USED_ID 1103
