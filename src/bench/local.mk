@@ -2,7 +2,7 @@
 # The benchmark: built and run by `make bench` only.
 
 bench_programs = src/bench/bad_clients src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
-	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store src/bench/store_stall \
+	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store src/bench/store_stall src/bench/store_site \
 	src/bench/fileserver_load src/bench/crowd_load src/bench/crowd_raw_server src/bench/long_tcp
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
@@ -119,6 +119,9 @@ src_bench_store_LDADD = src/volume/libvolume.la src/afs/librxafs.la $(PTHREAD_LI
 # How long its largest operations let other writers wait.
 src_bench_store_stall_SOURCES = src/bench/store_stall.c
 src_bench_store_stall_LDADD = src/volume/libvolume.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+# A store of a large site, and how long it takes to work with.
+src_bench_store_site_SOURCES = src/bench/store_site.c
+src_bench_store_site_LDADD = src/volume/libvolume.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # The writable file server, beside OpenAFS's.
 src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c src/bench/count.c src/bench/count.h
