@@ -218,7 +218,8 @@ static void show_check(const struct rxvol *rxvol)
 	unsigned long long faults = tools_count_of(rxvol->result, "faults");
 
 	if (faults)
-		printf("%llu fault%s\n", faults, faults == 1 ? "" : "s");
+		printf("%llu fault%s; \"rxvol which VOLUME VNODE\" shows the path of a vnode\n",
+		       faults, faults == 1 ? "" : "s");
 	else
 		printf("the store is sound\n");
 }

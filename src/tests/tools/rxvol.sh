@@ -350,6 +350,17 @@ volume first has the id 536870912"
 everything one 1
 bad_input
 
+# A check names what is damaged by numbers, and which its path.
+"$rxvol" -S "$work/damaged" create v > "$work/out" 2>&1 && mkdir -p "$work/large/dir" && seq 1 30000 > "$work/large/dir/file" &&
+	"$rxvol" -S "$work/damaged" import v "$work/large" > "$work/out" 2>&1 || fail "a store to damage: $(cat "$work/out")"
+find "$work/damaged/files" -type f -exec rm {} +
+"$rxvol" -S "$work/damaged" check > "$work/out" 2> "$work/err"
+[ $? -eq 1 ] && tail -n 1 "$work/out" | grep -q '^[1-9][0-9]* faults\{0,1\}; "rxvol which VOLUME VNODE" shows the path of a vnode$' ||
+	fail "a check of a damaged store: $(cat "$work/out" "$work/err")"
+vnode=$(sed -n 's/.*vnode \([0-9][0-9]*\).*/\1/p' "$work/out" | head -n 1)
+"$rxvol" -S "$work/damaged" which v "${vnode:-0}" > "$work/out" 2>&1 && grep -q '  file  v:/dir/file$' "$work/out" ||
+	fail "which of vnode $vnode of a damaged store: $(cat "$work/out")"
+
 # Somebody else's files, also in part.
 if [ "$(id -u)" -eq 0 ] && chown 4711 "$store/meta/db" 2> "$work/err"; then
 	no 1 "$store belongs to root, but $store/meta/db to user 4711: all of it must belong to the user" list
