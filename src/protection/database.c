@@ -117,6 +117,39 @@ int prot_query(struct prot *prot, const char *sql, const int64_t *parameters, in
 	return sql_query(prot->db, sql, parameters, count, name, take_first_number, &value);
 }
 
+/* -- copying -- */
+
+/* 0 or a code. The file is empty. */
+static int fill_copy(struct prot *prot, const char *path, int fd, char *message)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&prot->db_lock);
+	if (prot_query(prot, "VACUUM INTO ?", NULL, 0, path, NULL) != SQLITE_OK)
+		rc = prot_database_error(prot, "be copied", message);
+	pthread_mutex_unlock(&prot->db_lock);
+	if (!rc && fsync(fd)) {
+		snprintf(message, PROT_MESSAGE_MAX, "%.250s: %s", path, strerror(errno));
+		rc = PROT_ERROR;
+	}
+	return rc;
+}
+
+int prot_copy(struct prot *prot, const char *path, char *message)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), rc;
+
+	if (fd < 0) {
+		snprintf(message, PROT_MESSAGE_MAX, "%.250s: %s", path, strerror(errno));
+		return PROT_ERROR;
+	}
+	rc = fill_copy(prot, path, fd, message);
+	if (rc)
+		unlink(path);
+	close(fd);
+	return rc;
+}
+
 /* -- opening -- */
 
 /* options.path, or the file in that directory. */

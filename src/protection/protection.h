@@ -91,6 +91,8 @@ struct prot;
 int prot_open(const struct prot_options *options, struct prot **prot, char *message);
 /* The path of the file if prot_open() has made it, else NULL. Valid as long as the database. */
 const char *prot_made(const struct prot *prot);
+/* Write the state of one moment to a new file, and flush that. As prot_open(). */
+int prot_copy(struct prot *prot, const char *path, char *message);
 /* All views must have been put back. NULL is allowed. */
 void prot_close(struct prot *prot);
 

@@ -33,7 +33,8 @@ static const struct tools_program program = {
 		 "       rxpt -S DIR access NAME LETTERS\n"
 		 "       rxpt -S DIR list [--users] [--groups] [--json]\n"
 		 "       rxpt -S DIR examine NAME... [--json]\n"
-		 "       rxpt -S DIR members NAME [--json]\n",
+		 "       rxpt -S DIR members NAME [--json]\n"
+		 "       rxpt -S DIR copy FILE\n",
 	.summary = "Manage the users and groups of rxfsd, also while it runs.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
@@ -56,6 +57,7 @@ static const struct command {
 	{{"list", 0, 0, ""}, pt_list, false},
 	{{"examine", 1, MANY, "NAME..."}, pt_examine, false},
 	{{"members", 1, 1, "NAME"}, pt_members, false},
+	{{"copy", 1, 1, "FILE"}, pt_copy, false},
 };
 
 /* An option that the command ignores would surprise the user. True after a message about one. */

@@ -45,6 +45,7 @@ bool pt_parse_access(const char *text, uint32_t *access);
 int pt_list(struct pt *pt, char **names, size_t count);
 int pt_examine(struct pt *pt, char **names, size_t count);
 int pt_members(struct pt *pt, char **names, size_t count);
+int pt_copy(struct pt *pt, char **names, size_t count);
 /* Report the entries with these ids, which were added. */
 int pt_show_added(struct pt *pt, const int32_t *ids, size_t count);
 

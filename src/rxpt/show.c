@@ -273,3 +273,14 @@ int pt_members(struct pt *pt, char **names, size_t count)
 	prot_view_put(view);
 	return status;
 }
+
+int pt_copy(struct pt *pt, char **names, size_t count)
+{
+	char message[PROT_MESSAGE_MAX];
+
+	(void)count;
+	if (!prot_copy(pt->prot, names[0], message))
+		return 0;
+	tools_error("%s", message);
+	return TOOLS_EXIT_FAILURE;
+}
