@@ -109,6 +109,23 @@ static const char *format_date(char text[32], uint32_t date)
 
 /* ---- dump ---- */
 
+int admin_fail_snapshot(struct admin_run *run, int rc, const char *name)
+{
+	if (rc == STORE_VBUSY)
+		return admin_fail(
+			run, 1,
+			"%s: another dump, export or restore of it runs; try again when that "
+			"has ended",
+			name);
+	if (rc == STORE_VNOVOL)
+		return admin_fail(
+			run, 1,
+			"%s: the clone was removed or made anew meanwhile, so that what was "
+			"read is of several states; begin again",
+			name);
+	return admin_fail_code(run, rc, "%s", name);
+}
+
 /* Member "since": a clone of the volume. 0, or 1 after an error. */
 static int find_base(struct admin_run *run, const struct store_volume *volume, uint32_t *since,
 		     struct dump_base *base)
@@ -166,19 +183,13 @@ int admin_dump(struct admin_run *run)
 	transfer.total = since ? 0 : volume.used_kib * 1024;
 	rc = store_snapshot_take(run->store, volume.id, since, &snapshot);
 	if (rc)
-		return admin_fail_code(run, rc, "%s", volume.name);
+		return admin_fail_snapshot(run, rc, volume.name);
 	rc = dump_write(run->store, snapshot, &base, &output, &counts, &local);
 	end = store_snapshot_end(snapshot);
 	if (rc)
 		return fail_dump(&transfer, rc, local);
-	if (end == STORE_VNOVOL)
-		return admin_fail(
-			run, 1,
-			"%s: the clone was made anew meanwhile, so that the dump is of no "
-			"use; dump it again",
-			volume.name);
 	if (end)
-		return admin_fail_code(run, end, "%s", volume.name);
+		return admin_fail_snapshot(run, end, volume.name);
 	if (!transfer.pipe && fsync(transfer.fd))
 		return fail_dump(&transfer, -errno, true);
 	return admin_done(run,

@@ -57,18 +57,24 @@ static const struct admin_member which_members[] = {
 	{"unique", ADMIN_NUMBER, false},
 };
 static const struct admin_member import_members[] = {
-	{"volume", ADMIN_TEXT, true},
-	{"path", ADMIN_ANY_TEXT, false},
-	{"owner", ADMIN_TEXT, false},
-	{"progress", ADMIN_FLAG, false},
+	{"volume", ADMIN_TEXT, true},	   {"path", ADMIN_ANY_TEXT, false},
+	{"owner", ADMIN_TEXT, false},	   {"update", ADMIN_FLAG, false},
+	{"compare", ADMIN_FLAG, false},	   {"delete", ADMIN_FLAG, false},
+	{"attributes", ADMIN_FLAG, false}, {"progress", ADMIN_FLAG, false},
 };
 static const struct admin_member export_members[] = {
-	{"volume", ADMIN_TEXT, true},
-	{"path", ADMIN_ANY_TEXT, false},
-	{"set_id", ADMIN_FLAG, false},
+	{"volume", ADMIN_TEXT, true},	 {"path", ADMIN_ANY_TEXT, false},
+	{"set_id", ADMIN_FLAG, false},	 {"update", ADMIN_FLAG, false},
+	{"delete", ADMIN_FLAG, false},	 {"attributes", ADMIN_FLAG, false},
 	{"progress", ADMIN_FLAG, false},
 };
 
+static const struct admin_member compare_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"path", ADMIN_ANY_TEXT, false},
+	{"attributes", ADMIN_FLAG, false},
+	{"progress", ADMIN_FLAG, false},
+};
 static const struct admin_member dump_members[] = {
 	{"volume", ADMIN_TEXT, true},
 	{"since", ADMIN_TEXT, false},
@@ -114,6 +120,7 @@ static const struct command {
 	{"which", admin_which, MEMBERS(which_members), false, false},
 	{"import", admin_import, MEMBERS(import_members), true, WANTS_DIRECTORY},
 	{"export", admin_export, MEMBERS(export_members), false, WANTS_DIRECTORY},
+	{"compare", admin_compare, MEMBERS(compare_members), false, WANTS_DIRECTORY},
 	{"dump", admin_dump, MEMBERS(dump_members), false, WANTS_STREAM},
 	{"restore", admin_restore, MEMBERS(restore_members), true, WANTS_STREAM},
 	{"restore-from", admin_restore_from, MEMBERS(volume_only), true, WANTS_NOTHING},

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* export: a tree of a volume into a directory of this machine. */
+/*
+ * export: a tree of a volume, as it is at one moment, into a directory of this machine. An update replaces what differs there: a new
+ * file gets its name when it is complete.
+ */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "admin/attributes.h"
 #include "admin/private.h"
 #include "afs/dir.h"
 
@@ -17,7 +22,7 @@
 /* A directory that was made, and gets its mode and time at the end. */
 struct made {
 	char *path;
-	struct store_fid fid;
+	uint32_t vnode, unique;
 	unsigned mode;
 	uint32_t mtime;
 };
@@ -34,8 +39,10 @@ struct export
 	struct admin_run *run;
 	int at; /* descriptor of the directory that gets names now */
 	char *buffer;
-	bool set_id;
-	uint64_t total, bytes, objects, skipped;
+	struct store_snapshot *snapshot;
+	bool set_id, update, remove;
+	FILE *attributes; /* NULL: none are wanted */
+	uint64_t total, bytes, objects, skipped, unchanged, removed;
 	struct made *made;
 	size_t count, room, next; /* made[next..count) still have to be filled */
 	struct linked *linked;
@@ -52,11 +59,11 @@ static void skip_object(struct export *export, const char *path, const char *rea
  * Set-id bits of the volume would give the rights of a user of this machine. They stay only if the request says so, and where the
  * file will belong to the same number.
  */
-static unsigned choose_export_mode(const struct export *export, const struct store_status *status)
+static unsigned choose_export_mode(const struct export *export, const struct store_vnode *vnode)
 {
-	bool same = status->owner >= 0 && (uid_t)status->owner == geteuid();
+	bool same = vnode->owner >= 0 && (uid_t)vnode->owner == geteuid();
 
-	return status->mode & (same && export->set_id ? 07777 : 01777);
+	return vnode->mode & (same && export->set_id ? 07777 : 01777);
 }
 
 /* Sets the times of the open file, or with `name` those of a link in that directory. 0 or -errno. */
@@ -147,33 +154,136 @@ static int store_error(struct export *export, const char *path, int code)
 }
 
 /* Bytes, mode and time of a new file. 0 or -errno, *code as above. */
-static int fill_file(struct export *export, const char *path, int fd, const struct store_fid *fid,
-		     int *code)
+static int fill_file(struct export *export, const char *path, int fd,
+		     const struct store_vnode *vnode, int *code)
 {
-	struct store *store = export->run->store;
-	struct store_status status;
 	struct store_reader *reader;
 	int rc;
 
-	*code = store->ops->read_begin(store, &admin_caller, fid, &reader, &status);
+	*code = store_snapshot_open(export->snapshot, &reader);
 	if (*code)
 		return 0;
-	rc = copy_to_local_file(export, path, fd, reader, status.length, code);
-	store->ops->read_end(reader);
+	rc = copy_to_local_file(export, path, fd, reader, vnode->length, code);
+	export->run->store->ops->read_end(reader);
 	if (rc || *code)
 		return rc;
-	if (fchmod(fd, choose_export_mode(export, &status)) < 0)
+	if (fchmod(fd, choose_export_mode(export, vnode)) < 0)
 		return -errno;
-	return set_exported_times(fd, NULL, status.client_mtime);
+	return set_exported_times(fd, NULL, vnode->client_mtime);
+}
+
+/* -- what is there already -- */
+
+#define NEW_NAME ".rxvol-new" /* of a file or link until it is complete */
+
+/* Remove a name and all that is below it, without following links. 0 or -errno. */
+static int remove_local(int at, const char *name)
+{
+	const struct dirent *entry;
+	int rc = 0, fd;
+	DIR *stream;
+
+	if (!unlinkat(at, name, 0) || errno == ENOENT)
+		return 0;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	stream = fd < 0 ? NULL : fdopendir(fd);
+	if (!stream) {
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (!rc && (entry = readdir(stream)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			rc = remove_local(fd, entry->d_name);
+	closedir(stream);
+	return rc ? rc : unlinkat(at, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+/* Make room for another kind of object. 0 or -errno; -EISDIR: only --delete removes a directory. */
+static int clear_local(struct export *export, const char *name, const struct stat *st)
+{
+	if (S_ISDIR(st->st_mode) && !export->remove)
+		return -EISDIR;
+	return remove_local(export->at, name);
+}
+
+/* Whether a file is there with this size, time and mode; the mode is corrected. */
+static bool is_unchanged_file(struct export *export, const char *name, const struct stat *st,
+			      const struct store_vnode *vnode)
+{
+	unsigned mode = choose_export_mode(export, vnode);
+	bool same;
+	int fd;
+
+	if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != vnode->length ||
+	    st->st_mtime != (time_t)vnode->client_mtime)
+		return false;
+	if ((st->st_mode & 07777) == mode)
+		return true;
+	fd = openat(export->at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	same = fd >= 0 && fchmod(fd, mode) == 0;
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* A complete object gets its name, in place of another one if it is an update. 0 or -errno. */
+static int name_new(struct export *export, const char *name)
+{
+	struct stat st;
+	int rc;
+
+	if (export->update && !fstatat(export->at, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    S_ISDIR(st.st_mode)) {
+		rc = clear_local(export, name, &st);
+		if (rc)
+			return rc;
+	}
+	rc = renameat2(export->at, NEW_NAME, export->at, name,
+		       export->update ? 0 : RENAME_NOREPLACE);
+	return rc < 0 ? -errno : 0;
+}
+
+/* The name of a new file or link: with an update, one that nobody else uses. */
+static const char *choose_new_name(const struct export *export, const char *name)
+{
+	if (!export->update)
+		return name;
+	unlinkat(export->at, NEW_NAME, 0);
+	return NEW_NAME;
+}
+
+/* Whether two names in the directory are those of one file. */
+static bool is_one_file(const struct export *export, const char *name, const char *other)
+{
+	struct stat a, b;
+
+	return !fstatat(export->at, name, &a, AT_SYMLINK_NOFOLLOW) &&
+	       !fstatat(export->at, other, &b, AT_SYMLINK_NOFOLLOW) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 /* A further name of a file of the same directory: 1 if it was made. */
 static bool export_linked(struct export *export, const char *name, uint32_t vnode)
 {
-	for (size_t i = 0; i < export->linked_count; i++)
-		if (export->linked[i].vnode == vnode)
-			return linkat(export->at, export->linked[i].name, export->at, name, 0) == 0;
-	return false;
+	const char *new;
+	size_t i = 0;
+
+	while (i < export->linked_count && export->linked[i].vnode != vnode)
+		i++;
+	if (i == export->linked_count)
+		return false;
+	if (export->update && is_one_file(export, name, export->linked[i].name)) {
+		export->unchanged++;
+		return true;
+	}
+	new = choose_new_name(export, name);
+	if (linkat(export->at, export->linked[i].name, export->at, new, 0) < 0 ||
+	    (export->update && name_new(export, name)))
+		return false;
+	export->objects++;
+	return true;
 }
 
 static void note_exported_link(struct export *export, const char *name, uint32_t vnode)
@@ -193,46 +303,82 @@ static void note_exported_link(struct export *export, const char *name, uint32_t
 		export->linked_count++;
 }
 
-static int export_file(struct export *export, const char *path, const char *name,
-		       const struct store_status *status)
+/* 0; -1: the export ends. *made: there is a new one. */
+static int write_exported_file(struct export *export, const char *path, const char *name,
+			       const struct store_vnode *vnode, bool *made)
 {
+	const char *new = choose_new_name(export, name);
 	int code = 0, rc, fd;
 
-	if (status->links > 1 && export_linked(export, name, status->fid.vnode)) {
-		export->objects++;
-		return 0;
-	}
-	fd = openat(export->at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(export->at, new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return local_error(export, path, -errno);
-	rc = fill_file(export, path, fd, &status->fid, &code);
+	rc = fill_file(export, path, fd, vnode, &code);
 	if (close(fd) < 0 && !rc)
 		rc = -errno;
-	if (rc || code) {
-		unlinkat(export->at, name, 0);
-		return rc ? local_error(export, path, rc) : store_error(export, path, code);
+	if (!rc && !code && export->update)
+		rc = name_new(export, name);
+	*made = !rc && !code;
+	if (*made)
+		return 0;
+	unlinkat(export->at, new, 0);
+	return rc ? local_error(export, path, rc) : store_error(export, path, code);
+}
+
+static int export_file(struct export *export, const char *path, const char *name,
+		       const struct store_vnode *vnode)
+{
+	struct stat st;
+	bool made = true;
+	int rc;
+
+	if (vnode->links > 1 && export_linked(export, name, vnode->vnode))
+		return 0;
+	if (export->update && !fstatat(export->at, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    is_unchanged_file(export, name, &st, vnode)) {
+		export->unchanged++;
+	} else {
+		rc = write_exported_file(export, path, name, vnode, &made);
+		if (rc || !made)
+			return rc;
+		export->objects++;
 	}
-	export->objects++;
-	if (status->links > 1)
-		note_exported_link(export, name, status->fid.vnode);
+	if (vnode->links > 1)
+		note_exported_link(export, name, vnode->vnode);
 	return 0;
 }
 
 /* -- links and directories -- */
 
-static int export_symlink(struct export *export, const char *path, const char *name,
-			  const struct store_status *status)
+static bool is_same_symlink(const struct export *export, const char *name, const char *text)
 {
-	struct store_status now;
+	char there[STORE_TEXT_MAX + 1];
+	ssize_t n = readlinkat(export->at, name, there, sizeof(there));
+
+	return n >= 0 && (size_t)n == strlen(text) && !memcmp(there, text, (size_t)n);
+}
+
+static int export_symlink(struct export *export, const char *path, const char *name,
+			  const struct store_vnode *vnode)
+{
+	const char *new;
 	char *text;
-	int rc = admin_contents(export->run->store, &status->fid, &text, NULL, &now);
+	int rc = admin_snapshot_contents(export->run->store, export->snapshot, vnode, &text);
 
 	if (rc)
 		return store_error(export, path, rc);
-	rc = symlinkat(text, export->at, name) < 0 ? -errno : 0;
+	if (export->update && is_same_symlink(export, name, text)) {
+		free(text);
+		export->unchanged++;
+		return 0;
+	}
+	new = choose_new_name(export, name);
+	rc = symlinkat(text, export->at, new) < 0 ? -errno : 0;
 	free(text);
 	if (!rc)
-		rc = set_exported_times(export->at, name, status->client_mtime);
+		rc = set_exported_times(export->at, new, vnode->client_mtime);
+	if (!rc && export->update)
+		rc = name_new(export, name);
 	if (rc)
 		return local_error(export, path, rc);
 	export->objects++;
@@ -240,7 +386,7 @@ static int export_symlink(struct export *export, const char *path, const char *n
 }
 
 /* Takes `path`. */
-static int push_made_directory(struct export *export, char *path, const struct store_status *status)
+static int push_made_directory(struct export *export, char *path, const struct store_vnode *vnode)
 {
 	if (export->count == export->room) {
 		size_t room = export->room ? export->room * 2 : 64;
@@ -254,44 +400,73 @@ static int push_made_directory(struct export *export, char *path, const struct s
 		export->made = grown;
 		export->room = room;
 	}
-	export->made[export->count++] = (struct made){
-		path, status->fid, choose_export_mode(export, status), status->client_mtime};
+	export->made[export->count++] =
+		(struct made){path, vnode->vnode, vnode->unique, choose_export_mode(export, vnode),
+			      vnode->client_mtime};
+	return 0;
+}
+
+/* 0 or -errno. One that is there stays in an update, and can be written to until the end. */
+static int make_local_directory(struct export *export, const char *name)
+{
+	struct stat st;
+	int rc;
+
+	if (export->update && !fstatat(export->at, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (S_ISDIR(st.st_mode)) {
+			int fd = openat(export->at, name,
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+			rc = fd < 0 || fchmod(fd, st.st_mode | 0700) < 0 ? -errno : 0;
+			if (fd >= 0)
+				close(fd);
+			export->unchanged += !rc;
+			return rc;
+		}
+		rc = clear_local(export, name, &st);
+		if (rc)
+			return rc;
+	}
+	if (mkdirat(export->at, name, 0700) < 0)
+		return -errno;
+	export->objects++;
 	return 0;
 }
 
 static int export_directory(struct export *export, const char *path, const char *name,
-			    const struct store_status *status)
+			    const struct store_vnode *vnode)
 {
 	char *copy;
+	int rc = make_local_directory(export, name);
 
-	if (mkdirat(export->at, name, 0700) < 0)
-		return local_error(export, path, -errno);
-	export->objects++;
+	if (rc)
+		return local_error(export, path, rc);
 	copy = strdup(path);
 	if (!copy) {
 		admin_fail(export->run, 1, "no memory");
 		return -1;
 	}
-	return push_made_directory(export, copy, status);
+	return push_made_directory(export, copy, vnode);
 }
 
 static int export_object(struct export *export, const char *path, const char *name,
 			 const struct store_fid *fid)
 {
-	struct store *store = export->run->store;
-	struct store_status status;
-	int rc = store->ops->status(store, &admin_caller, fid, &status);
+	struct store_vnode vnode;
+	int rc = store_snapshot_find(export->snapshot, fid->vnode, fid->unique, &vnode);
 
 	admin_progress(export->run, path, export->bytes, export->total, export->objects);
 	if (rc)
 		return store_error(export, path, rc);
-	switch (status.kind) {
+	if (export->attributes && admin_attributes_write(export->attributes, path, &vnode))
+		return local_error(export, ADMIN_ATTRIBUTES, -errno);
+	switch (vnode.kind) {
 	case STORE_FILE:
-		return export_file(export, path, name, &status);
+		return export_file(export, path, name, &vnode);
 	case STORE_SYMLINK:
-		return export_symlink(export, path, name, &status);
+		return export_symlink(export, path, name, &vnode);
 	case STORE_DIR:
-		return export_directory(export, path, name, &status);
+		return export_directory(export, path, name, &vnode);
 	}
 	return store_error(export, path, -EIO);
 }
@@ -299,7 +474,7 @@ static int export_object(struct export *export, const char *path, const char *na
 static int export_entry(struct export *export, const struct made *dir,
 			const struct afs_dir_entry *entry)
 {
-	struct store_fid fid = {dir->fid.volume, entry->vnode, entry->unique};
+	struct store_fid fid = {0, entry->vnode, entry->unique};
 	char *path;
 	int rc;
 
@@ -336,24 +511,61 @@ static int export_image(struct export *export, const struct made *dir, const cha
 	return !rc && more < 0 ? store_error(export, dir->path, -EIO) : rc;
 }
 
+static bool is_attributes_file(const char *name)
+{
+	return !strcmp(name, ADMIN_ATTRIBUTES) || !strcmp(name, ADMIN_ATTRIBUTES_NEW);
+}
+
+/* Names that the directory of the volume does not have. 0, or -1: the export ends. */
+static int remove_others(struct export *export, const struct made *dir, const char *image,
+			 size_t length)
+{
+	int copy = fcntl(export->at, F_DUPFD_CLOEXEC, 0), rc = 0;
+	DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+	uint32_t vnode, unique;
+
+	if (!stream) {
+		rc = -errno;
+		if (copy >= 0)
+			close(copy);
+		return local_error(export, dir->path, rc);
+	}
+	while (!rc && (entry = readdir(stream))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		    (!*dir->path && is_attributes_file(entry->d_name)) ||
+		    afs_dir_lookup((const uint8_t *)image, length, entry->d_name, &vnode,
+				   &unique) == 1)
+			continue;
+		rc = remove_local(export->at, entry->d_name);
+		export->removed += !rc;
+		rc = rc ? local_error(export, dir->path, rc) : 0;
+	}
+	closedir(stream);
+	return rc;
+}
+
 /* All names of a directory. */
 static int export_names(struct export *export, struct made dir)
 {
-	struct store_status status;
+	struct store_vnode vnode;
 	char *image;
-	size_t length;
-	int rc = admin_contents(export->run->store, &dir.fid, &image, &length, &status);
+	int rc = store_snapshot_find(export->snapshot, dir.vnode, dir.unique, &vnode);
 
+	if (!rc)
+		rc = admin_snapshot_contents(export->run->store, export->snapshot, &vnode, &image);
 	if (rc)
 		return store_error(export, dir.path, rc);
 	export->at = admin_open_beneath(export->run->output->directory, dir.path,
 					O_RDONLY | O_DIRECTORY, 0);
-	if (export->at < 0)
+	if (export->at < 0) {
 		rc = local_error(export, dir.path, export->at);
-	else
-		rc = export_image(export, &dir, image, length);
-	if (export->at >= 0)
+	} else {
+		rc = export_image(export, &dir, image, (size_t)vnode.length);
+		if (!rc && export->remove)
+			rc = remove_others(export, &dir, image, (size_t)vnode.length);
 		close(export->at);
+	}
 	free(image);
 	return rc;
 }
@@ -376,13 +588,23 @@ static void finish_directories(struct export *export)
 	}
 }
 
-static int export_tree(struct export *export, struct admin_place *place)
+static int export_tree(struct export *export, const struct store_vnode *vnode)
 {
 	char *top = strdup("");
-	int rc = top ? push_made_directory(export, top, &place->status) : -1;
+	int rc = top ? push_made_directory(export, top, vnode) : -1;
 
+	if (!rc && export->attributes && admin_attributes_write(export->attributes, "", vnode))
+		rc = local_error(export, ADMIN_ATTRIBUTES, -errno);
 	while (!rc && export->next < export->count)
 		rc = export_names(export, export->made[export->next++]);
+	/* Before the time of the directory that it is in. */
+	if (!rc && export->attributes) {
+		int error =
+			admin_attributes_close(export->attributes, export->run->output->directory);
+
+		export->attributes = NULL;
+		rc = error ? local_error(export, ADMIN_ATTRIBUTES, error) : 0;
+	}
 	if (!rc)
 		finish_directories(export);
 	while (export->count)
@@ -392,28 +614,63 @@ static int export_tree(struct export *export, struct admin_place *place)
 	return rc;
 }
 
+/* The snapshot has been taken. 0; 1 after an error. */
+static int run_export(struct export *export, const struct admin_place *place)
+{
+	struct admin_run *run = export->run;
+	struct store_vnode vnode;
+	int rc = store_snapshot_find(export->snapshot, place->fid.vnode, place->fid.unique, &vnode);
+
+	if (rc)
+		return admin_fail_code(run, rc, "%s", place->name);
+	export->buffer = malloc(BUFFER);
+	if (!export->buffer)
+		return admin_fail(run, 1, "no memory");
+	if (admin_get_flag(run, "attributes")) {
+		export->attributes = admin_attributes_create(run->output->directory);
+		if (!export->attributes) {
+			free(export->buffer);
+			return admin_fail(run, 1, "%s: %s", ADMIN_ATTRIBUTES, strerror(errno));
+		}
+	}
+	rc = export_tree(export, &vnode);
+	if (export->attributes)
+		fclose(export->attributes);
+	free(export->buffer);
+	return rc ? 1 : 0;
+}
+
 int admin_export(struct admin_run *run)
 {
-	struct export export = {.run = run, .set_id = admin_get_flag(run, "set_id")};
+	struct export export = {.run = run,
+				.set_id = admin_get_flag(run, "set_id"),
+				.update = admin_get_flag(run, "update"),
+				.remove = admin_get_flag(run, "delete")};
 	struct admin_place place;
-	int rc = admin_find_place(run, &place);
+	int rc = admin_find_place(run, &place), end;
 
 	if (rc)
 		return rc;
 	free(place.path);
 	if (place.status.kind != STORE_DIR)
 		return admin_fail_code(run, -ENOTDIR, "%s", place.name);
+	if (export.remove && !export.update)
+		return admin_fail(run, 2, "--delete is for an update; add --update");
 	export.total = place.fid.vnode == STORE_ROOT_VNODE ? place.volume.used_kib * 1024 : 0;
-	export.buffer = malloc(BUFFER);
-	if (!export.buffer)
-		return admin_fail(run, 1, "no memory");
-	rc = export_tree(&export, &place);
-	free(export.buffer);
+	rc = store_snapshot_take(run->store, place.volume.id, 0, &export.snapshot);
+	if (rc)
+		return admin_fail_snapshot(run, rc, place.volume.name);
+	rc = run_export(&export, &place);
+	end = store_snapshot_end(export.snapshot);
 	if (rc)
 		return 1;
+	if (end)
+		return admin_fail_snapshot(run, end, place.volume.name);
 	return admin_done(run,
-			  json_pack("{s:I, s:I, s:I}", "objects", (json_int_t) export.objects,
-				    "bytes", (json_int_t) export.bytes, "skipped",
+			  json_pack("{s:I, s:I, s:I, s:I, s:I}", "objects",
+				    (json_int_t) export.objects, "bytes", (json_int_t) export.bytes,
+				    "unchanged", (json_int_t) export.unchanged, "removed",
+				    (json_int_t) export.removed, "skipped",
 				    (json_int_t) export.skipped),
 			  false, export.skipped != 0);
 }

@@ -10,31 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "admin/private.h"
+#include "admin/import.h"
 #include "afs/dir.h"
 
-#define ADMIN_BUFFER ((size_t)1 << 20) /* bytes that are read at once */
-
-/* One import. One thread. */
-struct admin_import {
-	struct admin_run *run;
-	int32_t owner;	 /* of all that is made */
-	bool owned;	 /* the request says so */
-	char *buffer;	 /* ADMIN_BUFFER bytes */
-	uint64_t total;	 /* bytes of all files; 0: unknown */
-	uint64_t bytes;	 /* read so far */
-	uint64_t passed; /* bytes of files that an earlier import has completed */
-	uint64_t objects, unchanged, skipped;
-	uint64_t cleared; /* objects with set-id bits, which were not taken over */
-	struct pending *pending;
-	/* The names that the directory in the volume had before; NULL: none, or not known. */
-	char *image;
-	size_t image_length;
-	void *linked; /* tree of the files of this directory that have several names */
-	bool full;    /* the directory of the volume */
-};
-
-static void admin_import_skip(struct admin_import *import, const char *path, const char *reason)
+void admin_import_skip(struct admin_import *import, const char *path, const char *reason)
 {
 	import->skipped++;
 	admin_skipped(import->run, *path ? path : ".", reason);
@@ -69,7 +48,7 @@ static bool is_fatal(int rc)
 }
 
 /* After a result of the store for an object: 0 if that was skipped, 1 if the import ends. */
-static int admin_import_refused(struct admin_import *import, const char *path, int rc)
+int admin_import_refused(struct admin_import *import, const char *path, int rc)
 {
 	if (is_fatal(rc)) {
 		admin_fail(import->run, 1,
@@ -91,10 +70,6 @@ static int admin_import_refused(struct admin_import *import, const char *path, i
 #define PIECES_LEAST 128
 #define PIECES_MOST  4096
 
-struct piece {
-	uint64_t start, end;
-};
-
 static unsigned most_pieces(uint64_t size)
 {
 	uint64_t most = size >> 17;
@@ -108,7 +83,8 @@ static unsigned most_pieces(uint64_t size)
  * Where a file has data. Holes shorter than `gap` count as data. Returns the number of pieces, or
  * `most` + 1 if there are more.
  */
-static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, unsigned most, struct piece *piece)
+static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, unsigned most,
+			    struct admin_piece *piece)
 {
 	unsigned count = 0;
 	off_t at = 0;
@@ -121,7 +97,7 @@ static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, unsigned most, 
 		end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
 		/* A file system that cannot tell. */
 		if (end < 0 || end <= start) {
-			piece[0] = (struct piece){0, size};
+			piece[0] = (struct admin_piece){0, size};
 			return 1;
 		}
 		at = end;
@@ -135,13 +111,13 @@ static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, unsigned most, 
 		}
 		if (count == most)
 			return most + 1;
-		piece[count++] = (struct piece){(uint64_t)start, (uint64_t)end};
+		piece[count++] = (struct admin_piece){(uint64_t)start, (uint64_t)end};
 	}
 	return count;
 }
 
 /* Few enough pieces: short holes of a file with very many are filled. */
-static unsigned choose_pieces(int fd, uint64_t size, struct piece *piece)
+static unsigned choose_pieces(int fd, uint64_t size, struct admin_piece *piece)
 {
 	unsigned most = most_pieces(size), count = most + 1;
 
@@ -153,7 +129,7 @@ static unsigned choose_pieces(int fd, uint64_t size, struct piece *piece)
 /* The bytes of a piece go to a writer. 0, a result of the store, or 1000 + errno of the file. */
 #define SOURCE_ERROR 1000
 static int copy_piece_to_writer(struct admin_import *import, const char *path, int fd,
-				const struct piece *piece, struct store_writer *writer)
+				const struct admin_piece *piece, struct store_writer *writer)
 {
 	uint64_t at = piece->start;
 
@@ -178,8 +154,8 @@ static int copy_piece_to_writer(struct admin_import *import, const char *path, i
 	return 0;
 }
 
-static int store_piece(struct admin_import *import, const char *path, int fd, uint64_t size,
-		       const struct piece *piece, const struct store_fid *fid,
+int admin_import_piece(struct admin_import *import, const char *path, int fd, uint64_t size,
+		       const struct admin_piece *piece, const struct store_fid *fid,
 		       const struct store_set *set)
 {
 	struct store *store = import->run->store;
@@ -207,20 +183,20 @@ static int store_piece(struct admin_import *import, const char *path, int fd, ui
  * that completes it sets what `set` says, and each one before that only the time 0. 0; 1: the file was skipped; -1:
  * the import ends, after an error.
  */
-static int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
-			     const struct store_fid *fid, const struct store_set *set)
+int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
+		      const struct store_fid *fid, const struct store_set *set)
 {
 	static const struct store_set unfinished = {.mask = STORE_SET_MTIME};
-	struct piece piece[PIECES_MOST + 1];
+	struct admin_piece piece[PIECES_MOST + 1];
 	unsigned count = choose_pieces(fd, size, piece);
 	int rc = 0;
 
 	/* A hole at the end. */
 	if (!count || piece[count - 1].end < size)
-		piece[count++] = (struct piece){size, size};
+		piece[count++] = (struct admin_piece){size, size};
 	for (unsigned i = 0; !rc && i < count; i++)
-		rc = store_piece(import, path, fd, size, &piece[i], fid,
-				 i + 1 < count ? &unfinished : set);
+		rc = admin_import_piece(import, path, fd, size, &piece[i], fid,
+					i + 1 < count ? &unfinished : set);
 	if (rc == SOURCE_ERROR + EINTR && admin_stopped(import->run)) {
 		admin_fail(import->run, 1, "interrupted");
 		return -1;
@@ -260,8 +236,8 @@ static int admin_import_measure(struct admin_import *import, const char *path, i
 }
 
 /* As admin_import_data(), of such a file: the bytes in the buffer. */
-static int admin_import_unsized(struct admin_import *import, const char *path, uint64_t size,
-				const struct store_fid *fid, const struct store_set *set)
+int admin_import_unsized(struct admin_import *import, const char *path, uint64_t size,
+			 const struct store_fid *fid, const struct store_set *set)
 {
 	struct store *store = import->run->store;
 	struct iovec iov = {import->buffer, (size_t)size};
@@ -311,12 +287,24 @@ static uint32_t choose_import_mode(struct admin_import *import, const struct sta
 	return mode & ~(uint32_t)(S_ISUID | S_ISGID);
 }
 
-static struct store_set set_of(struct admin_import *import, const struct stat *st)
+static struct store_set choose_set(struct admin_import *import, const char *path,
+				   const struct stat *st)
 {
+	const struct admin_attribute *attribute = admin_attributes_find(import->attributes, path);
 	uint32_t mtime = st->st_mtime < 0		     ? 0
 			 : st->st_mtime > (time_t)UINT32_MAX ? UINT32_MAX
 							     : (uint32_t)st->st_mtime;
 
+	/* The owner of the set-id bits is known then. */
+	if (attribute)
+		return (struct store_set){
+			.mask = STORE_SET_MTIME | STORE_SET_OWNER | STORE_SET_GROUP |
+				STORE_SET_MODE,
+			.mtime = mtime,
+			.owner = attribute->owner,
+			.group = attribute->group,
+			.mode = attribute->mode,
+		};
 	return (struct store_set){
 		.mask = STORE_SET_MTIME | STORE_SET_OWNER | STORE_SET_MODE,
 		.mtime = mtime,
@@ -326,8 +314,8 @@ static struct store_set set_of(struct admin_import *import, const struct stat *s
 }
 
 /* Mode, time and owner of an object. 0, or 1 after an error. */
-static int set_status(struct admin_import *import, const char *path, const struct store_fid *fid,
-		      const struct store_set *set)
+int admin_import_status(struct admin_import *import, const char *path, const struct store_fid *fid,
+			const struct store_set *set)
 {
 	struct store *store = import->run->store;
 	struct store_status status;
@@ -343,9 +331,10 @@ static int set_status(struct admin_import *import, const char *path, const struc
 /*
  * Make an object. 0 and *status; 1: it was refused, and that was reported; -1: the import ends.
  */
-static int create_object(struct admin_import *import, const struct store_fid *dir, const char *path,
-			 const char *name, enum store_kind kind, const char *text,
-			 const struct store_set *set, struct store_status *status)
+static int create_imported(struct admin_import *import, const struct store_fid *dir,
+			   const char *path, const char *name, enum store_kind kind,
+			   const char *text, const struct store_set *set,
+			   struct store_status *status)
 {
 	struct store *store = import->run->store;
 	struct store_caller caller = admin_caller;
@@ -428,8 +417,8 @@ static int import_link(struct admin_import *import, const struct store_fid *dir,
 /* -- names that exist in the volume already -- */
 
 /* Whether the directory had a name, and the status of that object. */
-static bool find_existing(struct admin_import *import, const struct store_fid *dir,
-			  const char *name, struct store_status *status)
+bool admin_import_existing(struct admin_import *import, const struct store_fid *dir,
+			   const char *name, struct store_status *status)
 {
 	struct store *store = import->run->store;
 	struct store_fid fid = {.volume = dir->volume};
@@ -440,20 +429,9 @@ static bool find_existing(struct admin_import *import, const struct store_fid *d
 	       !store->ops->status(store, &admin_caller, &fid, status);
 }
 
-/*
- * A file is in this state from its creation to the transaction that completes it. Any change by a user ends it. Nobody has that id,
- * so that no user can make such a file.
- */
-#define UNFINISHED_MODE	 0
-#define UNFINISHED_OWNER INT32_MIN
-static bool is_unfinished(const struct store_status *status)
-{
-	return status->kind == STORE_FILE && status->owner == UNFINISHED_OWNER &&
-	       status->mode == UNFINISHED_MODE && status->client_mtime == 0;
-}
-
 /* An incomplete file is removed. 0 or a result. */
-static int take_back(struct admin_import *import, const struct store_fid *dir, const char *name)
+int admin_import_take_back(struct admin_import *import, const struct store_fid *dir,
+			   const char *name)
 {
 	struct store *store = import->run->store;
 	struct store_status status;
@@ -476,10 +454,10 @@ static int pass_existing(struct admin_import *import, const struct store_fid *di
 	struct store_status existing;
 	int rc;
 
-	if (!find_existing(import, dir, name, &existing))
+	if (!admin_import_existing(import, dir, name, &existing))
 		return 0;
-	if (is_unfinished(&existing)) {
-		rc = take_back(import, dir, name);
+	if (admin_is_unfinished(&existing)) {
+		rc = admin_import_take_back(import, dir, name);
 		return rc && rc != -ENOENT ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
 	}
 	if (existing.kind != STORE_FILE || existing.length != size ||
@@ -519,28 +497,28 @@ static int import_contents(struct admin_import *import, const char *path, int fd
 	return rc;
 }
 
-/* A new file with the bytes of an open one. As create_object(). */
+/* A new file with the bytes of an open one. As create_imported(). */
 static int import_bytes(struct admin_import *import, const struct store_fid *dir, const char *path,
 			const char *name, int fd, uint64_t size, const struct store_set *set,
 			struct store_status *status)
 {
 	const struct store_set unfinished = {.mask = STORE_SET_MTIME | STORE_SET_MODE |
 						     STORE_SET_OWNER,
-					     .owner = UNFINISHED_OWNER,
-					     .mode = UNFINISHED_MODE};
+					     .owner = ADMIN_UNFINISHED_OWNER,
+					     .mode = ADMIN_UNFINISHED_MODE};
 	/* Creation gives it the owner, and the lower bits of the mode. */
 	bool whole = !size && !(set->mode & ~0777u);
-	int rc = create_object(import, dir, path, name, STORE_FILE, NULL, whole ? set : &unfinished,
-			       status);
+	int rc = create_imported(import, dir, path, name, STORE_FILE, NULL,
+				 whole ? set : &unfinished, status);
 
 	if (rc || whole)
 		return rc;
 	if (size)
 		rc = import_contents(import, path, fd, size, &status->fid, set);
-	else if (set_status(import, path, &status->fid, set))
+	else if (admin_import_status(import, path, &status->fid, set))
 		rc = -1;
 	if (rc) {
-		take_back(import, dir, name);
+		admin_import_take_back(import, dir, name);
 		import->objects--;
 	}
 	return rc;
@@ -550,14 +528,20 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 		       const char *name, int fd, const struct stat *st)
 {
 	struct linked *first = find_linked(import, st);
-	struct store_set set = set_of(import, st);
+	struct store_set set = choose_set(import, path, st);
 	struct store_status status = {0};
 	uint64_t size = (uint64_t)st->st_size;
 	int rc = size ? 0 : admin_import_measure(import, path, fd, &size);
 
 	if (rc)
 		goto out;
-	rc = pass_existing(import, dir, path, name, size, &set, &status);
+	if (import->update) {
+		const struct admin_source source = {fd, size, &set, first ? &first->fid : NULL};
+
+		rc = admin_update_file(import, dir, path, name, &source, &status);
+	} else {
+		rc = pass_existing(import, dir, path, name, size, &set, &status);
+	}
 	if (rc)
 		goto out;
 	if (first)
@@ -604,7 +588,7 @@ static bool is_same_link(struct admin_import *import, const struct store_status 
 static int import_symlink(struct admin_import *import, const struct store_fid *dir,
 			  const char *path, const char *name, int fd, const struct stat *st)
 {
-	struct store_set set = set_of(import, st);
+	struct store_set set = choose_set(import, path, st);
 	struct store_status status;
 	char text[STORE_TEXT_MAX + 2];
 	ssize_t n = readlinkat(fd, "", text, sizeof(text) - 1);
@@ -616,12 +600,20 @@ static int import_symlink(struct admin_import *import, const struct store_fid *d
 		return 0;
 	}
 	text[n] = 0;
-	if (find_existing(import, dir, name, &status) && is_same_link(import, &status, text)) {
-		import->unchanged++;
-		return 0;
+	if (admin_import_existing(import, dir, name, &status)) {
+		if (is_same_link(import, &status, text)) {
+			import->unchanged++;
+			return 0;
+		}
+		if (import->update) {
+			int rc = admin_update_clear(import, dir, path, name, &status);
+
+			if (rc)
+				return rc < 0 ? -1 : 0;
+		}
 	}
-	return create_object(import, dir, path, name, STORE_SYMLINK, text, &set, &status) < 0 ? -1
-											      : 0;
+	return create_imported(import, dir, path, name, STORE_SYMLINK, text, &set, &status) < 0 ? -1
+												: 0;
 }
 
 static int push_pending_directory(struct admin_import *import, const char *path,
@@ -648,9 +640,14 @@ static int import_directory(struct admin_import *import, const struct store_fid 
 	int rc;
 
 	/* An existing directory gets the names in addition. */
-	if (find_existing(import, dir, name, &status) && status.kind == STORE_DIR)
-		return push_pending_directory(import, path, &status.fid, true);
-	rc = create_object(import, dir, path, name, STORE_DIR, NULL, &set, &status);
+	if (admin_import_existing(import, dir, name, &status)) {
+		if (status.kind == STORE_DIR)
+			return push_pending_directory(import, path, &status.fid, true);
+		rc = import->update ? admin_update_clear(import, dir, path, name, &status) : 0;
+		if (rc)
+			return rc < 0 ? -1 : 0;
+	}
+	rc = create_imported(import, dir, path, name, STORE_DIR, NULL, &set, &status);
 	return rc ? rc > 0 ? 0 : -1 : push_pending_directory(import, path, &status.fid, false);
 }
 
@@ -705,6 +702,8 @@ static int import_name(struct admin_import *import, const struct pending *dir, c
 	fd = admin_source_open(import->run, path, ADMIN_SOURCE_LOOK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		admin_import_skip(import, path, strerror(fd < 0 ? -fd : errno));
+	else if (import->attributes && !*dir->path && !strcmp(name, ADMIN_ATTRIBUTES))
+		rc = 0;
 	else if ((reason = explain_unfit_name(name, st.st_mode)))
 		admin_import_skip(import, path, reason);
 	else
@@ -749,7 +748,7 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void free_names(char **names, int count)
+void admin_free_names(char **names, int count)
 {
 	while (count > 0)
 		free(names[--count]);
@@ -783,12 +782,11 @@ static int read_names(DIR *stream, char ***out)
 	*out = names;
 	return count;
 fail:
-	free_names(names, count);
+	admin_free_names(names, count);
 	return -(errno ? errno : ENOMEM);
 }
 
-/* All names of an open directory, sorted; it may not be one that this process can enter. Their number, or -errno. */
-static int list_sorted_names(int fd, char ***names)
+int admin_list_names(int fd, char ***names)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), count;
 	DIR *stream = copy < 0 ? NULL : fdopendir(copy);
@@ -826,7 +824,7 @@ static int import_pending(struct admin_import *import, const struct pending *dir
 	struct stat st;
 	int count, rc;
 
-	count = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : list_sorted_names(fd, &names);
+	count = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : admin_list_names(fd, &names);
 	if (count < 0) {
 		admin_import_skip(import, dir->path, strerror(-count));
 		if (fd >= 0)
@@ -836,12 +834,16 @@ static int import_pending(struct admin_import *import, const struct pending *dir
 	rc = load_existing(import, dir);
 	if (!rc)
 		rc = import_names(import, dir, names, count);
+	if (!rc && import->remove && !import->full)
+		rc = admin_update_delete(import, &dir->fid, dir->path, names, (size_t)count);
 	free(import->image);
 	import->image = NULL;
-	free_names(names, count);
+	admin_free_names(names, count);
 	close(fd);
-	set = set_of(import, &st);
-	return rc ? -1 : set_status(import, dir->path, &dir->fid, &set) ? -1 : 0;
+	if (rc)
+		return -1;
+	set = choose_set(import, dir->path, &st);
+	return admin_update_directory(import, dir->path, &dir->fid, &set);
 }
 
 static void free_pending(struct pending *pending)
@@ -908,29 +910,49 @@ static int find_import_directory(struct admin_import *import, struct store_fid *
 	return rc ? admin_fail_code(import->run, rc, "%s", place.name) : 0;
 }
 
-int admin_import(struct admin_run *run)
+static int run_import(struct admin_import *import)
 {
-	struct admin_import import = {.run = run, .owned = admin_get_text(run, "owner") != NULL};
+	struct admin_run *run = import->run;
 	struct store_fid fid;
 	bool existed;
-	int rc = admin_owner(run, 0, &import.owner);
+	int rc = find_import_directory(import, &fid, &existed);
 
-	if (rc || (rc = find_import_directory(&import, &fid, &existed)))
+	if (rc)
 		return rc;
 	if (admin_get_flag(run, "progress"))
-		import.total = admin_source_bytes(run);
-	import.buffer = malloc(ADMIN_BUFFER);
-	if (!import.buffer)
+		import->total = admin_source_bytes(run);
+	import->buffer = malloc(ADMIN_BUFFER);
+	if (!import->buffer)
 		return admin_fail(run, 1, "no memory");
-	rc = push_pending_directory(&import, "", &fid, existed) ? -1 : import_all(&import);
-	free(import.buffer);
+	rc = push_pending_directory(import, "", &fid, existed) ? -1 : import_all(import);
+	free(import->buffer);
 	if (rc)
 		return 1;
 	return admin_done(run,
-			  json_pack("{s:I, s:I, s:I, s:I, s:I}", "objects",
-				    (json_int_t)import.objects, "bytes", (json_int_t)import.bytes,
-				    "unchanged", (json_int_t)import.unchanged, "cleared",
-				    (json_int_t)import.cleared, "skipped",
-				    (json_int_t)import.skipped),
-			  true, import.skipped != 0);
+			  json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "objects",
+				    (json_int_t)import->objects, "bytes", (json_int_t)import->bytes,
+				    "unchanged", (json_int_t)import->unchanged, "removed",
+				    (json_int_t)import->removed, "cleared",
+				    (json_int_t)import->cleared, "skipped",
+				    (json_int_t)import->skipped),
+			  true, import->skipped != 0);
+}
+
+int admin_import(struct admin_run *run)
+{
+	struct admin_import import = {.run = run,
+				      .owned = admin_get_text(run, "owner") != NULL,
+				      .update = admin_get_flag(run, "update"),
+				      .compare = admin_get_flag(run, "compare"),
+				      .remove = admin_get_flag(run, "delete")};
+	int rc = admin_owner(run, 0, &import.owner);
+
+	if (!rc && !import.update && (import.remove || import.compare))
+		return admin_fail(run, 2, "--delete and --compare are for an update; add --update");
+	if (!rc)
+		rc = admin_attributes_load(run, &import.attributes);
+	if (!rc)
+		rc = run_import(&import);
+	admin_attributes_free(import.attributes);
+	return rc;
 }

@@ -4,7 +4,7 @@
 #define ADMIN_PRIVATE_H
 
 #include "admin/admin.h"
-#include "volume/store/store.h"
+#include "volume/store/transfer.h"
 
 #define ADMIN_PATH_MAX 4096 /* bytes of a path in a volume, its NUL included */
 
@@ -96,6 +96,9 @@ int admin_find_parent(struct admin_run *run, struct admin_place *place, const ch
 /* A directory or link as bytes: to be freed; *length may be NULL. The bytes end with a NUL. */
 int admin_contents(struct store *store, const struct store_fid *fid, char **bytes, size_t *length,
 		   struct store_status *status);
+/* The same of the vnode that a snapshot gave last. */
+int admin_snapshot_contents(struct store *store, struct store_snapshot *snapshot,
+			    const struct store_vnode *vnode, char **bytes);
 /* A name in a directory: 0, -ENOENT, or another result of the store. */
 int admin_lookup(struct store *store, const struct store_fid *dir, const char *name,
 		 struct store_fid *fid);
@@ -143,6 +146,9 @@ int admin_source_open(const struct admin_run *run, const char *path, enum admin_
 /* The lengths of all files; 0: not known. */
 uint64_t admin_source_bytes(const struct admin_run *run);
 
+/* After a result of store_snapshot_take() or store_snapshot_end() for that volume. Returns 1. */
+int admin_fail_snapshot(struct admin_run *run, int rc, const char *name);
+
 /* -- the commands: the exit status -- */
 
 int admin_create(struct admin_run *run);
@@ -162,6 +168,7 @@ int admin_unmount(struct admin_run *run);
 int admin_which(struct admin_run *run);
 int admin_import(struct admin_run *run);
 int admin_export(struct admin_run *run);
+int admin_compare(struct admin_run *run);
 int admin_dump(struct admin_run *run);
 int admin_restore(struct admin_run *run);
 int admin_restore_from(struct admin_run *run);

@@ -96,6 +96,29 @@ out:
 	return rc;
 }
 
+int admin_snapshot_contents(struct store *store, struct store_snapshot *snapshot,
+			    const struct store_vnode *vnode, char **bytes)
+{
+	struct store_reader *reader;
+	int rc = store_snapshot_open(snapshot, &reader);
+
+	*bytes = NULL;
+	if (rc)
+		return rc;
+	rc = -EFBIG;
+	if (vnode->length <= CONTENTS_MAX) {
+		*bytes = calloc(1, (size_t)vnode->length + 1);
+		rc = *bytes ? read_whole_contents(store, reader, *bytes, (size_t)vnode->length)
+			    : -ENOMEM;
+	}
+	store->ops->read_end(reader);
+	if (rc) {
+		free(*bytes);
+		*bytes = NULL;
+	}
+	return rc;
+}
+
 int admin_lookup(struct store *store, const struct store_fid *dir, const char *name,
 		 struct store_fid *fid)
 {

@@ -31,6 +31,17 @@ static const struct tools_option options[] = {
 		"export: keep set-user-id and set-group-id bits of files whose owner has the number of this user"),
 	TOOLS_OPTION("negative", 'n', TOOLS_FLAG, negative, NULL,
 		     "acl: change entries that take rights away"),
+	TOOLS_OPTION("update", 0, TOOLS_FLAG, update, NULL,
+		     "import, export: replace what differs in size, time, mode or owner"),
+	TOOLS_OPTION(
+		"compare", 0, TOOLS_FLAG, compare, NULL,
+		"import --update: read the contents of files with the same size and time, too"),
+	TOOLS_OPTION("delete", 0, TOOLS_FLAG, remove, NULL,
+		     "import --update, export --update: remove what the source does not have"),
+	TOOLS_OPTION(
+		"attributes", 0, TOOLS_FLAG, attributes, NULL,
+		"export: write owners, modes and access lists to a file in the tree; import, compare: "
+		"take them from it"),
 	TOOLS_OPTION("since", 0, TOOLS_STRING, since, "CLONE",
 		     "dump: only what has changed since this clone of the volume was made"),
 	TOOLS_OPTION(
@@ -55,28 +66,32 @@ static const struct tools_option options[] = {
 
 static const struct tools_program program = {
 	.name = "rxvol",
-	.usage = "usage: rxvol -S DIR init\n"
-		 "       rxvol -S DIR create NAME [--acl 'NAME RIGHTS...'] [--quota SIZE] [--id N] "
-		 "[--owner NAME|N]\n"
-		 "       rxvol -S DIR list\n"
-		 "       rxvol -S DIR examine VOLUME\n"
-		 "       rxvol -S DIR remove VOLUME\n"
-		 "       rxvol -S DIR rename VOLUME NEWNAME\n"
-		 "       rxvol -S DIR clone VOLUME [--backup]\n"
-		 "       rxvol -S DIR mount VOLUME:PATH TARGET [--rw]\n"
+	.usage =
+		"usage: rxvol -S DIR init\n"
+		"       rxvol -S DIR create NAME [--acl 'NAME RIGHTS...'] [--quota SIZE] [--id N] "
+		"[--owner NAME|N]\n"
+		"       rxvol -S DIR list\n"
+		"       rxvol -S DIR examine VOLUME\n"
+		"       rxvol -S DIR remove VOLUME\n"
+		"       rxvol -S DIR rename VOLUME NEWNAME\n"
+		"       rxvol -S DIR clone VOLUME [--backup]\n"
+		"       rxvol -S DIR mount VOLUME:PATH TARGET [--rw]\n"
 		 "       rxvol -S DIR mounts [VOLUME]\n"
 		 "       rxvol -S DIR unmount VOLUME:PATH\n"
 		 "       rxvol -S DIR which VOLUME:PATH | FID | VOLUME VNODE [UNIQUE]\n"
-		 "       rxvol -S DIR import VOLUME[:PATH] DIRECTORY [--owner NAME|N]\n"
-		 "       rxvol -S DIR export VOLUME[:PATH] DIRECTORY [--set-id]\n"
-		 "       rxvol -S DIR dump VOLUME [--since CLONE] [--file FILE]\n"
-		 "       rxvol -S DIR restore VOLUME [--id N] [--replace] [--file FILE]\n"
-		 "       rxvol -S DIR restore-from CLONE\n"
-		 "       rxvol -S DIR quota VOLUME [SIZE|none]\n"
-		 "       rxvol -S DIR acl VOLUME[:PATH] [[-n] NAME RIGHTS...]\n"
-		 "       rxvol -S DIR online VOLUME\n"
-		 "       rxvol -S DIR offline VOLUME [--message TEXT]\n"
-		 "       rxvol -S DIR check [--fast | --data]\n"
+		"       rxvol -S DIR import VOLUME[:PATH] DIRECTORY [--owner NAME|N] "
+		"[--update [--compare] [--delete]] [--attributes]\n"
+		"       rxvol -S DIR export VOLUME[:PATH] DIRECTORY [--set-id] [--update [--delete]] "
+		"[--attributes]\n"
+		"       rxvol -S DIR compare VOLUME[:PATH] DIRECTORY [--attributes]\n"
+		"       rxvol -S DIR dump VOLUME [--since CLONE] [--file FILE]\n"
+		"       rxvol -S DIR restore VOLUME [--id N] [--replace] [--file FILE]\n"
+		"       rxvol -S DIR restore-from CLONE\n"
+		"       rxvol -S DIR quota VOLUME [SIZE|none]\n"
+		"       rxvol -S DIR acl VOLUME[:PATH] [[-n] NAME RIGHTS...]\n"
+		"       rxvol -S DIR online VOLUME\n"
+		"       rxvol -S DIR offline VOLUME [--message TEXT]\n"
+		"       rxvol -S DIR check [--fast | --data]\n"
 		 "       rxvol -S DIR convert\n"
 		 "       rxvol rescue SOURCE TARGET [--copy DIR]\n",
 	.summary = "Manage the volumes of rxfsd, also while it runs.",
@@ -90,7 +105,7 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 {
 	const struct {
 		bool given;
-		const char *option, *commands[2];
+		const char *option, *commands[3];
 	} uses[] = {
 		{v->acl.count > 0, "--acl", {"create"}},
 		{v->quota, "--quota", {"create"}},
@@ -100,6 +115,10 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 		{v->rw, "--rw", {"mount"}},
 		{v->set_id, "--set-id", {"export"}},
 		{v->negative, "--negative", {"acl"}},
+		{v->update, "--update", {"import", "export"}},
+		{v->compare, "--compare", {"import"}},
+		{v->remove, "--delete", {"import", "export"}},
+		{v->attributes, "--attributes", {"import", "export", "compare"}},
 		{v->since, "--since", {"dump"}},
 		{v->file, "--file", {"dump", "restore"}},
 		{v->replace, "--replace", {"restore"}},
@@ -110,13 +129,17 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 	};
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-		const char *second = uses[i].commands[1];
+		const char *const *commands = uses[i].commands;
+		size_t at = 0;
 
-		if (!uses[i].given || !strcmp(v->command, uses[i].commands[0]) ||
-		    (second && !strcmp(v->command, second)))
+		while (at < 3 && commands[at] && strcmp(v->command, commands[at]) != 0)
+			at++;
+		if (!uses[i].given || (at < 3 && commands[at]))
 			continue;
-		tools_error("%s is an option of %s%s%s", uses[i].option, uses[i].commands[0],
-			    second ? " and " : "", second ? second : "");
+		tools_error("%s is an option of %s%s%s%s%s", uses[i].option, commands[0],
+			    commands[1] ? commands[2] ? ", " : " and " : "",
+			    commands[1] ? commands[1] : "", commands[2] ? " and " : "",
+			    commands[2] ? commands[2] : "");
 		return true;
 	}
 	return false;

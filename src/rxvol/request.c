@@ -193,13 +193,17 @@ static bool request_mount(struct rxvol *rxvol, char **arguments, size_t count)
 	       (!rxvol->rw || set_request_member(rxvol, "rw", json_true()));
 }
 
-/* import and export; rxvol_session() opens the directory. */
+/* import, export and compare; rxvol_session() opens the directory. */
 static bool request_copy(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
 	rxvol->local = arguments[1];
 	return set_volume_path(rxvol, arguments[0], true) &&
 	       (!rxvol->set_id || set_request_member(rxvol, "set_id", json_true())) &&
+	       (!rxvol->update || set_request_member(rxvol, "update", json_true())) &&
+	       (!rxvol->compare || set_request_member(rxvol, "compare", json_true())) &&
+	       (!rxvol->remove || set_request_member(rxvol, "delete", json_true())) &&
+	       (!rxvol->attributes || set_request_member(rxvol, "attributes", json_true())) &&
 	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
 }
 
@@ -280,8 +284,9 @@ static const struct command {
 	{{"mounts", 0, 1, "[VOLUME]"}, request_mounts},
 	{{"unmount", 1, 1, "VOLUME:PATH"}, request_path},
 	{{"which", 1, 3, "VOLUME:PATH | FID | VOLUME VNODE [UNIQUE]"}, request_which},
-	{{"import", 2, 2, "VOLUME[:PATH] DIRECTORY"}, request_copy},
-	{{"export", 2, 2, "VOLUME[:PATH] DIRECTORY [--set-id]"}, request_copy},
+	{{"import", 2, 2, "VOLUME[:PATH] DIRECTORY [--update]"}, request_copy},
+	{{"export", 2, 2, "VOLUME[:PATH] DIRECTORY [--update]"}, request_copy},
+	{{"compare", 2, 2, "VOLUME[:PATH] DIRECTORY [--attributes]"}, request_copy},
 	{{"dump", 1, 1, "VOLUME [--since CLONE] [--file FILE]"}, request_stream},
 	{{"restore", 1, 1, "VOLUME [--id N] [--replace] [--file FILE]"}, request_stream},
 	{{"restore-from", 1, 1, "CLONE"}, request_volume},

@@ -361,7 +361,8 @@ static int prepare_session(struct rxvol *rxvol)
 	    (rxvol->local && open_local_directory(rxvol, &st)) ||
 	    (rxvol->stream && open_stream(rxvol)))
 		return -1;
-	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && leave_reader(rxvol))
+	if (rxvol->local && strcmp(rxvol->command, "export") && !geteuid() && st.st_uid &&
+	    leave_reader(rxvol))
 		return -1;
 	if (become_owner(rxvol, &st) || check_export_directory(rxvol))
 		return -1;

@@ -168,6 +168,8 @@ static void show_copy(const struct rxvol *rxvol)
 	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
 	if (tools_count_of(rxvol->result, "unchanged"))
 		printf("; %llu there already", tools_count_of(rxvol->result, "unchanged"));
+	if (tools_count_of(rxvol->result, "removed"))
+		printf("; %llu removed", tools_count_of(rxvol->result, "removed"));
 	if (tools_count_of(rxvol->result, "cleared"))
 		printf("; %llu without their set-id bits",
 		       tools_count_of(rxvol->result, "cleared"));
@@ -213,6 +215,20 @@ static void show_restore_from(const struct rxvol *rxvol)
 	       tools_text_of(rxvol->result, "clone"));
 }
 
+static void show_compare(const struct rxvol *rxvol)
+{
+	unsigned long long differences = tools_count_of(rxvol->result, "differences");
+	char bytes[32];
+
+	printf("compared %llu files, directories and links, %s: ",
+	       tools_count_of(rxvol->result, "objects"),
+	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
+	if (differences)
+		printf("%llu difference%s\n", differences, differences == 1 ? "" : "s");
+	else
+		printf("the same\n");
+}
+
 static void show_check(const struct rxvol *rxvol)
 {
 	unsigned long long faults = tools_count_of(rxvol->result, "faults");
@@ -230,17 +246,12 @@ static void show_text(const struct rxvol *rxvol)
 		const char *command;
 		void (*show)(const struct rxvol *rxvol);
 	} commands[] = {
-		{"dump", show_dump},
-		{"restore", show_restore},
-		{"restore-from", show_restore_from},
-		{"create", show_create},
-		{"list", show_list},
-		{"examine", show_examine},
-		{"clone", show_clone},
-		{"acl", show_acl},
-		{"import", show_copy},
-		{"export", show_copy},
-		{"check", show_check}, {"which", rxvol_show_which},
+		{"compare", show_compare}, {"dump", show_dump},
+		{"restore", show_restore}, {"restore-from", show_restore_from},
+		{"create", show_create},   {"list", show_list},
+		{"examine", show_examine}, {"clone", show_clone},
+		{"acl", show_acl},	   {"import", show_copy},
+		{"export", show_copy},	   {"check", show_check}, {"which", rxvol_show_which},
 	};
 	void (*show)(const struct rxvol *rxvol) = show_nothing;
 
@@ -263,7 +274,7 @@ int rxvol_show(struct rxvol *rxvol)
 	}
 	if (!strcmp(rxvol->command, "create"))
 		json_object_set_new(rxvol->result, "made_store", json_boolean(rxvol->made));
-	if (!strcmp(rxvol->command, "check"))
+	if (!strcmp(rxvol->command, "check") || !strcmp(rxvol->command, "compare"))
 		json_object_set(rxvol->result, "lines", rxvol->faults);
 	if (!strcmp(rxvol->command, "mounts"))
 		json_object_set(rxvol->result, "mounts", rxvol->faults);

@@ -24,7 +24,8 @@ struct rxvol {
 	const char *target; /* of rescue */
 	const char *copy;   /* the directory of the copy of the metadata */
 	const char *since, *file;
-	bool backup, rw, set_id, negative, fast, data, replace, json, quiet;
+	bool backup, rw, set_id, negative, fast, data, replace, update, compare, remove, attributes, json,
+		quiet;
 
 	const char *command;
 	json_t *request;     /* owned */

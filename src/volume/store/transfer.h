@@ -42,7 +42,10 @@ void store_snapshot_header(const struct store_snapshot *snapshot, struct store_h
 /* The first directory, or file or link, with a number above `after`: 0 or -ENOENT. */
 int store_snapshot_next(struct store_snapshot *snapshot, bool directories, uint32_t after,
 			struct store_vnode *vnode);
-/* The contents of the vnode that store_snapshot_next() gave last, for store_ops.read(). */
+/* One of them: 0 or STORE_VNOVNODE. */
+int store_snapshot_find(struct store_snapshot *snapshot, uint32_t vnode, uint32_t unique,
+			struct store_vnode *found);
+/* The contents of the vnode that one of the two gave last, for store_ops.read(). */
 int store_snapshot_open(struct store_snapshot *snapshot, struct store_reader **reader);
 
 /* -- making: one thread at a time -- */

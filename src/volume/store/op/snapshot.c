@@ -273,17 +273,13 @@ static void fill_whole_vnode(const struct store_snapshot *snapshot, struct store
 		vnode->acl = *version->acl;
 }
 
-int store_snapshot_next(struct store_snapshot *snapshot, bool directories, uint32_t after,
-			struct store_vnode *vnode)
+static int find_in_snapshot(struct store_snapshot *snapshot, uint32_t number,
+			    struct store_vnode *vnode)
 {
 	struct found *found = &snapshot->found;
-	uint32_t number;
-	int result = whole_next(snapshot->core, &snapshot->view, &snapshot->scan, directories,
-				after, &number);
+	int result;
 
 	lookup_end(found);
-	if (result)
-		return result;
 	*found = (struct found){.view = snapshot->view, .fid = {snapshot->rec.id, number, 0}};
 	result = lookup_version(snapshot->core, &found->view, number, &found->version);
 	if (result)
@@ -291,6 +287,24 @@ int store_snapshot_next(struct store_snapshot *snapshot, bool directories, uint3
 	found->fid.unique = found->version->v.unique;
 	fill_whole_vnode(snapshot, vnode);
 	return 0;
+}
+
+int store_snapshot_next(struct store_snapshot *snapshot, bool directories, uint32_t after,
+			struct store_vnode *vnode)
+{
+	uint32_t number;
+	int result = whole_next(snapshot->core, &snapshot->view, &snapshot->scan, directories,
+				after, &number);
+
+	return result ? result : find_in_snapshot(snapshot, number, vnode);
+}
+
+int store_snapshot_find(struct store_snapshot *snapshot, uint32_t number, uint32_t unique,
+			struct store_vnode *vnode)
+{
+	int result = find_in_snapshot(snapshot, number, vnode);
+
+	return !result && vnode->unique != unique ? STORE_VNOVNODE : result;
 }
 
 int store_snapshot_open(struct store_snapshot *snapshot, struct store_reader **reader)

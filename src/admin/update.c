@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* import --update: what exists in the volume gets the state of the tree. A file gets new contents in one step, unless it has holes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "admin/import.h"
+#include "afs/dir.h"
+
+/* -- removing -- */
+
+static int remove_volume_name(struct admin_import *import, const struct store_fid *dir,
+			      const char *name, bool directory)
+{
+	struct store *store = import->run->store;
+	struct store_changes changes = {0};
+	struct store_status status;
+	int rc = store->ops->remove(store, &admin_caller, dir, name,
+				    directory ? STORE_DIR : STORE_FILE, &status, &changes);
+
+	if (!rc)
+		admin_changed(import->run, &changes);
+	import->removed += !rc;
+	return rc;
+}
+
+/* A name and all below it. 0 or a result. A path is as deep as ADMIN_PATH_MAX permits. */
+static int remove_volume_tree(struct admin_import *import, const struct store_fid *dir,
+			      const char *name, const struct store_fid *fid, unsigned depth)
+{
+	struct store *store = import->run->store;
+	struct afs_dir_entry entry;
+	struct store_status status;
+	uint32_t cursor = 0;
+	char *image = NULL;
+	size_t length;
+	int rc = store->ops->status(store, &admin_caller, fid, &status);
+
+	if (rc || status.kind != STORE_DIR)
+		return rc ? rc : remove_volume_name(import, dir, name, false);
+	if (depth > ADMIN_PATH_MAX / 2)
+		return -ENAMETOOLONG;
+	rc = admin_contents(store, fid, &image, &length, &status);
+	while (!rc && afs_dir_next((const uint8_t *)image, length, &cursor, &entry) == 1) {
+		struct store_fid below = {fid->volume, entry.vnode, entry.unique};
+
+		if (admin_stopped(import->run))
+			rc = -EINTR;
+		else if (strcmp(entry.name, ".") && strcmp(entry.name, ".."))
+			rc = remove_volume_tree(import, fid, entry.name, &below, depth + 1);
+	}
+	free(image);
+	return rc ? rc : remove_volume_name(import, dir, name, true);
+}
+
+/* 0; 1: it stays, which was reported; -1. */
+static int remove_or_report(struct admin_import *import, const struct store_fid *dir,
+			    const char *path, const char *name, const struct store_fid *fid)
+{
+	int rc = remove_volume_tree(import, dir, name, fid, 0);
+
+	if (rc == -EINTR) {
+		admin_fail(import->run, 1, "interrupted");
+		return -1;
+	}
+	if (!rc || rc == -ENOENT)
+		return 0;
+	return admin_import_refused(import, path, rc) ? -1 : 1;
+}
+
+int admin_update_clear(struct admin_import *import, const struct store_fid *dir, const char *path,
+		       const char *name, const struct store_status *existing)
+{
+	if (existing->kind == STORE_DIR && !import->remove) {
+		admin_import_skip(import, path,
+				  "is a directory in the volume; --delete replaces it");
+		return 1;
+	}
+	return remove_or_report(import, dir, path, name, &existing->fid);
+}
+
+static int compare_kept_names(const void *a, const void *b)
+{
+	return strcmp(a, *(char *const *)b);
+}
+
+/* Whether it is a link that leads to another volume: an administrator made it, and no tree of this machine has one. */
+static bool is_mount_link(struct admin_import *import, const struct store_fid *fid)
+{
+	struct store *store = import->run->store;
+	struct store_status status;
+
+	return !store->ops->status(store, &admin_caller, fid, &status) &&
+	       status.kind == STORE_SYMLINK && !(status.mode & 0111);
+}
+
+int admin_update_delete(struct admin_import *import, const struct store_fid *dir, const char *path,
+			char **names, size_t count)
+{
+	struct afs_dir_entry entry;
+	uint32_t cursor = 0;
+	int rc = 0;
+
+	while (import->image && rc >= 0 &&
+	       afs_dir_next((const uint8_t *)import->image, import->image_length, &cursor,
+			    &entry) == 1) {
+		struct store_fid fid = {dir->volume, entry.vnode, entry.unique};
+
+		if (!strcmp(entry.name, ".") || !strcmp(entry.name, "..") ||
+		    (count &&
+		     bsearch(entry.name, names, count, sizeof(*names), compare_kept_names)) ||
+		    is_mount_link(import, &fid))
+			continue;
+		rc = remove_or_report(import, dir, path, entry.name, &fid);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+/* -- files -- */
+
+/* Whether the volume has the bytes of the file. 1, 0, or -1: the import ends. */
+static int has_same_bytes(struct admin_import *import, const struct admin_source *source,
+			  const struct store_fid *fid)
+{
+	struct store *store = import->run->store;
+	char *there = malloc(ADMIN_BUFFER);
+	struct store_reader *reader;
+	struct store_status status;
+	uint64_t at = 0;
+	int same = 1;
+
+	if (!there || store->ops->read_begin(store, &admin_caller, fid, &reader, &status)) {
+		free(there);
+		return 0;
+	}
+	while (same == 1 && at < source->size) {
+		struct iovec iov = {there, ADMIN_BUFFER};
+		ssize_t n = store->ops->read(reader, &iov, 1, at, 0);
+
+		if (n > 0 && (uint64_t)n > source->size - at)
+			n = (ssize_t)(source->size - at);
+		if (n <= 0 || pread(source->fd, import->buffer, (size_t)n, (off_t)at) != n ||
+		    memcmp(import->buffer, there, (size_t)n))
+			same = 0;
+		at += n > 0 ? (uint64_t)n : 0;
+		if (admin_stopped(import->run)) {
+			admin_fail(import->run, 1, "interrupted");
+			same = -1;
+		}
+	}
+	store->ops->read_end(reader);
+	free(there);
+	return same;
+}
+
+/* Who owns what exists stays as it is, unless the request says it. */
+static struct store_set choose_update_set(const struct admin_import *import, const char *path,
+					  const struct store_set *set,
+					  const struct store_status *existing)
+{
+	struct store_set chosen = *set;
+
+	if (!import->owned && !admin_attributes_find(import->attributes, path))
+		chosen.owner = existing->owner;
+	return chosen;
+}
+
+static bool has_same_status(const struct store_status *status, const struct store_set *set)
+{
+	return status->client_mtime == set->mtime && status->owner == set->owner &&
+	       (status->kind == STORE_SYMLINK || status->mode == set->mode) &&
+	       (!(set->mask & STORE_SET_GROUP) || status->group == set->group);
+}
+
+/* All bytes at once, so that nobody sees a part of them. As admin_import_data(). */
+static int replace_at_once(struct admin_import *import, const char *path,
+			   const struct admin_source *source, const struct store_fid *fid)
+{
+	const struct admin_piece whole = {0, source->size};
+	int rc = admin_import_piece(import, path, source->fd, source->size, &whole, fid,
+				    source->set);
+
+	if (rc == 1000 + EINTR && admin_stopped(import->run)) {
+		admin_fail(import->run, 1, "interrupted");
+		return -1;
+	}
+	if (rc >= 1000) {
+		admin_import_skip(import, path,
+				  rc == 1000 ? "became shorter while it was read"
+					     : strerror(rc - 1000));
+		return 1;
+	}
+	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
+}
+
+/* Holes are kept by pieces. Until the last one the file is unfinished, so that another import begins it again. */
+static int replace_in_pieces(struct admin_import *import, const char *path,
+			     const struct admin_source *source, const struct store_fid *fid)
+{
+	const struct store_set unfinished = {.mask = STORE_SET_MTIME | STORE_SET_MODE |
+						     STORE_SET_OWNER,
+					     .owner = ADMIN_UNFINISHED_OWNER,
+					     .mode = ADMIN_UNFINISHED_MODE};
+	const struct admin_piece nothing = {0, 0};
+	int rc = admin_import_piece(import, path, source->fd, 0, &nothing, fid, &unfinished);
+
+	if (rc)
+		return admin_import_refused(import, path, rc) ? -1 : 1;
+	return admin_import_data(import, path, source->fd, source->size, fid, source->set);
+}
+
+static bool has_holes(const struct admin_source *source)
+{
+	off_t hole = lseek(source->fd, 0, SEEK_HOLE);
+
+	return hole >= 0 && (uint64_t)hole < source->size;
+}
+
+static bool is_same_moment(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* New contents of a file that is there. As admin_import_data(). */
+static int replace_contents(struct admin_import *import, const char *path,
+			    const struct admin_source *source, const struct store_fid *fid)
+{
+	const struct store_set again = {.mask = STORE_SET_MTIME};
+	struct stat before, after;
+	int rc;
+
+	if (fstat(source->fd, &before) < 0)
+		before = (struct stat){0};
+	if (!before.st_size)
+		return admin_import_unsized(import, path, source->size, fid, source->set);
+	rc = has_holes(source) ? replace_in_pieces(import, path, source, fid)
+			       : replace_at_once(import, path, source, fid);
+	if (rc || (!fstat(source->fd, &after) && after.st_size == before.st_size &&
+		   is_same_moment(&after.st_mtim, &before.st_mtim) &&
+		   is_same_moment(&after.st_ctim, &before.st_ctim)))
+		return rc;
+	/* The next update shall find a difference. */
+	admin_import_skip(import, path, "changed while it was read; import again");
+	return admin_import_status(import, path, fid, &again) ? -1 : 1;
+}
+
+/* The file stays; its contents and status become those of the source. 1 or -1. */
+static int update_in_place(struct admin_import *import, const char *path,
+			   const struct admin_source *source, const struct store_status *existing,
+			   bool same)
+{
+	int rc;
+
+	if (same && has_same_status(existing, source->set)) {
+		import->unchanged++;
+		import->passed += source->size;
+		return 1;
+	}
+	rc = same ? admin_import_status(import, path, &existing->fid, source->set) ? -1 : 0
+		  : replace_contents(import, path, source, &existing->fid);
+	import->objects += rc == 0;
+	return rc < 0 ? -1 : 1;
+}
+
+int admin_update_file(struct admin_import *import, const struct store_fid *dir, const char *path,
+		      const char *name, const struct admin_source *source,
+		      struct store_status *status)
+{
+	struct store_status existing;
+	struct store_set chosen;
+	int same, rc;
+
+	if (!admin_import_existing(import, dir, name, &existing))
+		return 0;
+	if (admin_is_unfinished(&existing)) {
+		rc = admin_import_take_back(import, dir, name);
+		return rc && rc != -ENOENT ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
+	}
+	if (existing.kind != STORE_FILE)
+		return admin_update_clear(import, dir, path, name, &existing);
+	if (source->first && existing.fid.vnode == source->first->vnode &&
+	    existing.fid.unique == source->first->unique) {
+		import->unchanged++;
+		return 1;
+	}
+	same = existing.length == source->size && existing.client_mtime == source->set->mtime;
+	if (same && import->compare)
+		same = has_same_bytes(import, source, &existing.fid);
+	if (same < 0)
+		return -1;
+	/* Other names of the file there need not change with this one. */
+	if (source->first || (!same && existing.links > 1))
+		return admin_update_clear(import, dir, path, name, &existing);
+	*status = existing;
+	chosen = choose_update_set(import, path, source->set, &existing);
+	const struct admin_source update = {source->fd, source->size, &chosen, NULL};
+
+	return update_in_place(import, path, &update, &existing, same);
+}
+
+/* -- directories -- */
+
+static int update_acl(struct admin_import *import, const char *path, const struct store_fid *dir,
+		      const struct store_acl *now, const struct store_acl *acl)
+{
+	struct store *store = import->run->store;
+	struct store_changes changes = {0};
+	struct store_status status;
+	int rc;
+
+	if (admin_is_same_acl(now, acl))
+		return 0;
+	if (admin_acl_permit(import->run, acl, *path ? path : "."))
+		return -1;
+	rc = store->ops->set_acl(store, &admin_caller, dir, acl, &status, &changes);
+	if (rc)
+		return admin_import_refused(import, path, rc) ? -1 : 0;
+	admin_changed(import->run, &changes);
+	return 0;
+}
+
+int admin_update_directory(struct admin_import *import, const char *path,
+			   const struct store_fid *dir, const struct store_set *set)
+{
+	const struct admin_attribute *attribute = admin_attributes_find(import->attributes, path);
+	struct store *store = import->run->store;
+	struct store_status status;
+	struct store_set chosen;
+	struct store_acl acl;
+	int rc = store->ops->acl(store, &admin_caller, dir, &acl, &status);
+
+	if (rc)
+		return admin_import_refused(import, path, rc) ? -1 : 0;
+	if (attribute && attribute->listed && update_acl(import, path, dir, &acl, &attribute->acl))
+		return -1;
+	chosen = import->update ? choose_update_set(import, path, set, &status) : *set;
+	if (has_same_status(&status, &chosen))
+		return 0;
+	return admin_import_status(import, path, dir, &chosen) ? -1 : 0;
+}
