@@ -8,6 +8,7 @@ dist_doc_DATA += \
 	doc/architecture-server.md \
 	doc/architecture-transport.md \
 	doc/attacks.md \
+	doc/backup.md \
 	doc/choosing.md \
 	doc/classic.md \
 	doc/conformance.md \

@@ -247,6 +247,19 @@ static int check_onto(struct admin_run *run, const struct store_volume *volume,
 	return 0;
 }
 
+/* A new volume. Without a wish it has the number that it had, if that is free, so that what refers to it leads to it again. */
+static int begin_new(struct admin_run *run, const char *name, uint32_t id,
+		     const struct dump_info *info, struct store_restore **restore)
+{
+	uint32_t old = info->header.volume.rw;
+	int rc;
+
+	if (id || !old || old > INT32_MAX)
+		return store_restore_begin(run->store, name, id, restore);
+	rc = store_restore_begin(run->store, name, old, restore);
+	return rc == STORE_VVOLEXISTS ? store_restore_begin(run->store, name, 0, restore) : rc;
+}
+
 /* *restore of a new volume, or onto the one of that name. 0, or the status after an error. */
 static int begin_restore(struct admin_run *run, const struct dump_info *info,
 			 struct store_restore **restore)
@@ -275,7 +288,7 @@ static int begin_restore(struct admin_run *run, const struct dump_info *info,
 	rc = admin_check_name(run, name);
 	if (rc)
 		return rc;
-	rc = store_restore_begin(run->store, name, (uint32_t)id, restore);
+	rc = begin_new(run, name, (uint32_t)id, info, restore);
 	if (rc == -EEXIST)
 		return admin_fail(run, 1, "%s: a volume with this name is being restored", name);
 	return rc ? admin_fail_code(run, rc, "%s", name) : 0;

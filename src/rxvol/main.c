@@ -18,7 +18,8 @@ static const struct tools_option options[] = {
 		"quota", 0, TOOLS_STRING, quota, "SIZE",
 		"create: the most that the volume may hold, such as 500M or 10G; default: no limit"),
 	TOOLS_OPTION("id", 0, TOOLS_UINT, id, "N",
-		     "create, restore: the number of the volume; default: the next free one",
+		     "create, restore: the number of the volume; default: the next free one, or that of the "
+		     "dump",
 		     .min = 1, .max = INT32_MAX),
 	TOOLS_OPTION("owner", 0, TOOLS_STRING, owner, "NAME|N",
 		     "create, import: the user who owns the root directory or what is imported; "
