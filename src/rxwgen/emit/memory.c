@@ -95,35 +95,34 @@ static void emit_free_list(struct emit *e, const struct xg_type *type)
 	emit_close(e, "} while (at);");
 }
 
-static void emit_free_union(struct emit *e, const struct xg_type *type)
+static bool owns_arm(const struct xg_arm *arm)
 {
-	const char *d = emit_member_name(e, type->discriminant.name);
-	const char *inside = emit_format(e, "v->%s", emit_arms(e, type));
+	struct emit_view view = emit_view(&arm->decl);
+
+	return emit_view_owns(&view);
+}
+
+/*
+ * A switch over the arms of the union `v`; `emit_arm` emits the statements of one. With `all` each
+ * arm has a case. Otherwise one without memory has a case only if the default has memory.
+ */
+static void emit_arm_switch(struct emit *e, const struct xg_type *type, const char *v, bool all,
+			    void (*emit_arm)(struct emit *e, const struct xg_type *type,
+					     const struct xg_arm *arm))
+{
 	bool is_bool = emit_view(&type->discriminant).kind == XG_BOOL, others = false;
 
 	assert(type->what == XG_UNION);
-	if (!type->owns)
-		return;
+	for (size_t i = 0; i < type->arm_count; i++)
+		others = others || (!type->arms[i].text && (all || owns_arm(&type->arms[i])));
+	emit_line(e, "switch (%s%s->%s) {", is_bool ? "(int)" : "", v,
+		  emit_member_name(e, type->discriminant.name));
 	for (size_t i = 0; i < type->arm_count; i++) {
-		struct emit_view view = emit_view(&type->arms[i].decl);
-
-		others = others || (!type->arms[i].text && emit_view_owns(&view));
-	}
-	emit_line(e, "switch (%sv->%s) {", is_bool ? "(int)" : "", d);
-	for (size_t i = 0; i < type->arm_count; i++) {
-		const struct xg_arm *arm = &type->arms[i];
-		struct emit_view view = emit_view(&arm->decl);
-		bool owns = emit_view_owns(&view);
-
-		/* An arm without memory needs a case only if the default frees some. */
-		if (!owns && !others)
+		if (!all && !others && !owns_arm(&type->arms[i]))
 			continue;
-		emit_line(e, "%s:", emit_case(e, type, arm));
+		emit_line(e, "%s:", emit_case(e, type, &type->arms[i]));
 		e->depth++;
-		if (owns)
-			emit_free_value(
-				e, &view,
-				emit_member(e, inside, emit_member_name(e, arm->decl.name)));
+		emit_arm(e, type, &type->arms[i]);
 		emit_line(e, "break;");
 		e->depth--;
 	}
@@ -132,6 +131,16 @@ static void emit_free_union(struct emit *e, const struct xg_type *type)
 		emit_line(e, "\tbreak;");
 	}
 	emit_line(e, "}");
+}
+
+static void emit_free_arm(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
+{
+	struct emit_view view = emit_view(&arm->decl);
+
+	if (emit_view_owns(&view))
+		emit_free_value(e, &view,
+				emit_format(e, "v->%s.%s", emit_arms(e, type),
+					    emit_member_name(e, arm->decl.name)));
 }
 
 void emit_free(struct emit *e, const struct xg_type *type)
@@ -147,8 +156,8 @@ void emit_free(struct emit *e, const struct xg_type *type)
 		emit_free_value(e, &view, "*v");
 		emit_zero(e, &view, type->name, "*v");
 	} else {
-		if (type->what == XG_UNION)
-			emit_free_union(e, type);
+		if (type->what == XG_UNION && type->owns)
+			emit_arm_switch(e, type, "v", false, emit_free_arm);
 		else if (type->list)
 			emit_free_list(e, type);
 		for (size_t i = 0; type->what == XG_STRUCT && !type->list && i < type->member_count;
@@ -293,36 +302,23 @@ static void emit_copy_list(struct emit *e, const struct xg_type *type)
 	emit_close(e, "}");
 }
 
+static void emit_copy_arm(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
+{
+	struct emit_view view = emit_view(&arm->decl);
+	const char *name;
+
+	if (view.form == EMIT_VOID)
+		return;
+	name = emit_format(e, "%s.%s", emit_arms(e, type), emit_member_name(e, arm->decl.name));
+	emit_copy_value(e, &view, emit_format(e, "to->%s", name), emit_format(e, "from->%s", name));
+}
+
 static void emit_copy_union(struct emit *e, const struct xg_type *type)
 {
 	const char *d = emit_member_name(e, type->discriminant.name);
-	const char *to = emit_format(e, "to->%s", emit_arms(e, type));
-	const char *from = emit_format(e, "from->%s", emit_arms(e, type));
-	bool is_bool = emit_view(&type->discriminant).kind == XG_BOOL, others = false;
 
-	assert(type->what == XG_UNION);
 	emit_line(e, "to->%s = from->%s;", d, d);
-	emit_line(e, "switch (%sfrom->%s) {", is_bool ? "(int)" : "", d);
-	for (size_t i = 0; i < type->arm_count; i++) {
-		const struct xg_arm *arm = &type->arms[i];
-		struct emit_view view = emit_view(&arm->decl);
-		const char *name =
-			view.form == EMIT_VOID ? "" : emit_member_name(e, arm->decl.name);
-
-		others = others || !arm->text;
-		emit_line(e, "%s:", emit_case(e, type, arm));
-		e->depth++;
-		if (view.form != EMIT_VOID)
-			emit_copy_value(e, &view, emit_member(e, to, name),
-					emit_member(e, from, name));
-		emit_line(e, "break;");
-		e->depth--;
-	}
-	if (!others) {
-		emit_line(e, "default:");
-		emit_line(e, "\tbreak;");
-	}
-	emit_line(e, "}");
+	emit_arm_switch(e, type, "from", true, emit_copy_arm);
 }
 
 /* The body, of a type with memory of its own. */

@@ -347,6 +347,28 @@ static void write_type_hint(struct python *p, const struct xg_decl *decl, enum x
 		fputs(" | None", p->out);
 }
 
+/* "NAME: HINT" with the text around it. */
+static void write_field_hint(struct python *p, const char *before, const struct xg_decl *decl,
+			     const char *after)
+{
+	fputs(before, p->out);
+	write_name(p, decl->name);
+	fputs(": ", p->out);
+	write_type_hint(p, decl, decl->shape);
+	fputs(after, p->out);
+}
+
+/* "("NAME", TYPE)," with the text before it. */
+static void write_field_type(struct python *p, const char *before, const struct xg_decl *decl,
+			     enum xg_shape shape)
+{
+	fprintf(p->out, "%s(\"", before);
+	write_name(p, decl->name);
+	fputs("\", ", p->out);
+	write_type_object(p, decl, shape);
+	fputs("),", p->out);
+}
+
 static void write_enum_class(struct python *p, const struct xg_type *type)
 {
 	assert(type->what == XG_ENUM);
@@ -377,13 +399,8 @@ static void write_struct_hints(struct python *p, const struct xg_type *type)
 {
 	fputs("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n",
 	      p->out);
-	for (size_t i = 0; i < type->member_count; i++) {
-		fputs("            ", p->out);
-		write_name(p, type->members[i].name);
-		fputs(": ", p->out);
-		write_type_hint(p, &type->members[i], type->members[i].shape);
-		fputs(" = ...,\n", p->out);
-	}
+	for (size_t i = 0; i < type->member_count; i++)
+		write_field_hint(p, "            ", &type->members[i], " = ...,\n");
 	fputs("        ) -> None: ...\n", p->out);
 	if (!type->list)
 		return;
@@ -394,11 +411,8 @@ static void write_struct_hints(struct python *p, const struct xg_type *type)
 
 static void write_union_hints(struct python *p, const struct xg_type *type)
 {
-	fputs("\n    if rxw_typing.TYPE_CHECKING:\n        ", p->out);
-	write_name(p, type->discriminant.name);
-	fputs(": ", p->out);
-	write_type_hint(p, &type->discriminant, type->discriminant.shape);
-	putc('\n', p->out);
+	write_field_hint(p, "\n    if rxw_typing.TYPE_CHECKING:\n        ", &type->discriminant,
+			 "\n");
 	for (size_t i = 0; i < type->arm_count; i++) {
 		const struct xg_decl *arm = &type->arms[i].decl;
 		bool known = arm->kind == XG_VOID;
@@ -406,13 +420,8 @@ static void write_union_hints(struct python *p, const struct xg_type *type)
 		for (size_t k = 0; k < i && !known; k++)
 			known = type->arms[k].decl.kind != XG_VOID &&
 				!strcmp(type->arms[k].decl.name, arm->name);
-		if (known)
-			continue;
-		fputs("        ", p->out);
-		write_name(p, arm->name);
-		fputs(": ", p->out);
-		write_type_hint(p, arm, arm->shape);
-		putc('\n', p->out);
+		if (!known)
+			write_field_hint(p, "        ", arm, "\n");
 	}
 	fputs("        _case_: ", p->out);
 	write_type_hint(p, &type->discriminant, type->discriminant.shape);
@@ -424,26 +433,17 @@ static void write_union_hints(struct python *p, const struct xg_type *type)
 static void write_struct_class(struct python *p, const struct xg_type *type)
 {
 	assert(type->what == XG_STRUCT);
-	fputs("\n\n@rxw_xdr.structure(\n", p->out);
-	for (size_t i = 0; i < type->member_count; i++) {
-		fputs("    (\"", p->out);
-		write_name(p, type->members[i].name);
-		fputs("\", ", p->out);
-		write_type_object(p, &type->members[i], type->members[i].shape);
-		fputs("),\n", p->out);
-	}
-	fprintf(p->out, "%s)\nclass ", type->list ? "    linked=True,\n" : "");
+	fputs("\n\n@rxw_xdr.structure(", p->out);
+	for (size_t i = 0; i < type->member_count; i++)
+		write_field_type(p, "\n    ", &type->members[i], type->members[i].shape);
+	fprintf(p->out, "\n%s)\nclass ", type->list ? "    linked=True,\n" : "");
 	write_name(p, type->name);
 	fputs(":\n", p->out);
 	if (write_docstring(p, "    ", type->doc, NULL))
 		putc('\n', p->out);
 	for (size_t i = 0; i < type->member_count; i++) {
 		write_comment(p, "    ", type->members[i].doc);
-		fputs("    ", p->out);
-		write_name(p, type->members[i].name);
-		fputs(": ", p->out);
-		write_type_hint(p, &type->members[i], type->members[i].shape);
-		putc('\n', p->out);
+		write_field_hint(p, "    ", &type->members[i], "\n");
 	}
 	write_struct_hints(p, type);
 }
@@ -469,11 +469,9 @@ static void write_union_arm(struct python *p, const struct xg_arm *arm)
 static void write_union_class(struct python *p, const struct xg_type *type)
 {
 	assert(type->what == XG_UNION);
-	fputs("\n\n@rxw_xdr.union(\n    (\"", p->out);
-	write_name(p, type->discriminant.name);
-	fputs("\", ", p->out);
-	write_type_object(p, &type->discriminant, type->discriminant.shape);
-	fputs("),\n", p->out);
+	write_field_type(p, "\n\n@rxw_xdr.union(\n    ", &type->discriminant,
+			 type->discriminant.shape);
+	putc('\n', p->out);
 	for (size_t i = 0; i < type->arm_count; i++)
 		write_union_arm(p, &type->arms[i]);
 	fputs(")\nclass ", p->out);
@@ -555,13 +553,8 @@ static void write_field_types(struct python *p, const struct xg_proc *proc,
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 
-		if (!(param->direction & direction))
-			continue;
-		fputs("\n        (\"", p->out);
-		write_name(p, param->decl.name);
-		fputs("\", ", p->out);
-		write_type_object(p, &param->decl, get_param_shape(param));
-		fputs("),", p->out);
+		if (param->direction & direction)
+			write_field_type(p, "\n        ", &param->decl, get_param_shape(param));
 	}
 	fputs(count_directed(proc, direction) ? "\n    ),\n" : "),\n", p->out);
 }

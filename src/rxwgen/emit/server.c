@@ -59,6 +59,36 @@ static void emit_expected_size(struct emit *e, const struct xg_proc *proc, const
 		emit_line(e, "rxw_rpc_expect(&%s, %llu);", s, (unsigned long long)least);
 }
 
+/* An expression for a result, a parameter of NAME_reply. */
+static const char *format_reply_value(struct emit *e, const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+	const char *name = emit_param_name(e, param);
+
+	if (param->decl.shape == XG_FIXED || !emit_aggregate(&view))
+		return name;
+	return emit_format(e, "*%s", name);
+}
+
+/* Encode the results if there is no `code`; `format` makes an expression for one. */
+static void emit_results(struct emit *e, const struct xg_proc *proc,
+			 const char *(*format)(struct emit *e, const struct xg_param *param))
+{
+	const char *s = emit_local(e, proc, "s"), *code = emit_local(e, proc, "code");
+
+	emit_open(e, "if (!%s) {", code);
+	emit_line(e, "rxw_rpc_writer(&%s, %s);", s, emit_local(e, proc, "call"));
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (param->direction & XG_OUT)
+			emit_put_param(e, param, emit_format(e, "&%s.xdr", s), format(e, param));
+	}
+	emit_check(e, emit_format(e, "rxw_rpc_flush(&%s)", s),
+		   emit_format(e, "%s = RXW_RPC_SS_MARSHAL;", code));
+	emit_close(e, "}");
+}
+
 static void emit_server_stub(struct emit *e, const struct xg_proc *proc)
 {
 	const char *package = emit_package_name(e, proc->package);
@@ -104,19 +134,8 @@ static void emit_server_stub(struct emit *e, const struct xg_proc *proc)
 		  to, call, format_handler_arguments(e, proc));
 	if (in)
 		e->depth--;
-	if (out) {
-		emit_open(e, "if (!%s) {", code);
-		emit_line(e, "rxw_rpc_writer(&%s, %s);", s, call);
-		for (size_t i = 0; i < proc->param_count; i++) {
-			const struct xg_param *param = &proc->params[i];
-
-			if (param->direction & XG_OUT)
-				emit_put_param(e, param, x, emit_param_name(e, param));
-		}
-		emit_check(e, emit_format(e, "rxw_rpc_flush(&%s)", s),
-			   emit_format(e, "%s = RXW_RPC_SS_MARSHAL;", code));
-		emit_close(e, "}");
-	}
+	if (out)
+		emit_results(e, proc, emit_param_name);
 	for (size_t i = 0; i < proc->param_count; i++)
 		emit_free_param(e, &proc->params[i], emit_param_name(e, &proc->params[i]));
 	if (in || out)
@@ -124,38 +143,16 @@ static void emit_server_stub(struct emit *e, const struct xg_proc *proc)
 	emit_close(e, "}");
 }
 
-/* An expression for a result, a parameter of NAME_reply. */
-static const char *format_reply_value(struct emit *e, const struct xg_param *param)
-{
-	struct emit_view view = emit_param_view(param);
-	const char *name = emit_param_name(e, param);
-
-	if (param->decl.shape == XG_FIXED || !emit_aggregate(&view))
-		return name;
-	return emit_format(e, "*%s", name);
-}
-
 static void emit_reply_function(struct emit *e, const struct xg_proc *proc)
 {
-	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
 	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
 
 	emit_line(e, "%s", emit_answer_head(e, proc));
 	emit_open(e, "{");
 	if (has_direction(proc, XG_OUT)) {
-		emit_line(e, "struct rxw_rpc_stream %s;", s);
+		emit_line(e, "struct rxw_rpc_stream %s;", emit_local(e, proc, "s"));
 		emit_blank(e);
-		emit_open(e, "if (!%s) {", code);
-		emit_line(e, "rxw_rpc_writer(&%s, %s);", s, call);
-		for (size_t i = 0; i < proc->param_count; i++) {
-			const struct xg_param *param = &proc->params[i];
-
-			if (param->direction & XG_OUT)
-				emit_put_param(e, param, x, format_reply_value(e, param));
-		}
-		emit_check(e, emit_format(e, "rxw_rpc_flush(&%s)", s),
-			   emit_format(e, "%s = RXW_RPC_SS_MARSHAL;", code));
-		emit_close(e, "}");
+		emit_results(e, proc, format_reply_value);
 	}
 	emit_line(e, "return rxw_rpc_answer(%s, %s, &%sinterface, %s);", call, code,
 		  emit_package_name(e, proc->package), emit_function(e, proc));
