@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+const uint64_t rxw_bitmap_nothing[] = {0, 0, UINT64_MAX << 1};
+
 void rxw_bitmap_init(struct rxw_bitmap *b, uint64_t *memory, uint32_t room)
 {
 	uint32_t words = RXW_BITMAP_WORDS(room), tops = RXW_BITMAP_TOPS(room);
@@ -20,16 +22,6 @@ void rxw_bitmap_init(struct rxw_bitmap *b, uint64_t *memory, uint32_t room)
 	memset(memory, 0, RXW_BITMAP_MEMORY(room) * sizeof(*memory));
 	if (words < 64)
 		b->full[0] = UINT64_MAX << words;
-}
-
-void rxw_bitmap_init_empty(struct rxw_bitmap *b)
-{
-	static const uint64_t nothing[RXW_BITMAP_MEMORY(RXW_BITMAP_LEAST)] = {0, 0, UINT64_MAX << 1};
-
-	b->room = RXW_BITMAP_LEAST;
-	b->words = (uint64_t *)nothing;
-	b->any = b->words + 1;
-	b->full = b->words + 2;
 }
 
 /* Bits [from, to) of a word; to is at most 64. */

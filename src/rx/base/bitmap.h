@@ -31,8 +31,13 @@ struct rxw_bitmap {
 
 /* An empty set in this memory. */
 void rxw_bitmap_init(struct rxw_bitmap *b, uint64_t *memory, uint32_t room);
-/* An empty set without memory: nothing may be added. It covers RXW_BITMAP_LEAST numbers. */
-void rxw_bitmap_init_empty(struct rxw_bitmap *b);
+/* The value of an empty set without memory: nothing may be added. It covers RXW_BITMAP_LEAST numbers. */
+extern const uint64_t rxw_bitmap_nothing[RXW_BITMAP_MEMORY(RXW_BITMAP_LEAST)];
+#define RXW_BITMAP_EMPTY                                                            \
+	{                                                                           \
+		(uint64_t *)rxw_bitmap_nothing, (uint64_t *)rxw_bitmap_nothing + 1, \
+			(uint64_t *)rxw_bitmap_nothing + 2, RXW_BITMAP_LEAST        \
+	}
 /* Add the numbers [from, to), or remove them. */
 void rxw_bitmap_set(struct rxw_bitmap *b, uint32_t from, uint32_t to);
 void rxw_bitmap_clear(struct rxw_bitmap *b, uint32_t from, uint32_t to);

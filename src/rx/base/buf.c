@@ -835,7 +835,9 @@ void rxw_buf_unref(struct rxw_buf *b)
 	if (!b)
 		return;
 	assert(atomic_load_explicit(&b->refs, memory_order_relaxed) > 0);
-	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+	/* Nobody else has one to copy, so the last reference needs no atomic subtraction. */
+	if (atomic_load_explicit(&b->refs, memory_order_acquire) != 1 &&
+	    atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	pool = b->pool;
 	s = b->home;

@@ -407,6 +407,7 @@ void sim_free(struct sim *sim)
 			rxw_pcall_burst_done(&call->p, &t->burst, t->burst.count, 0,
 					     sim_out(call->node));
 			free(event.more);
+			host_drop(&call->p);
 			break;
 		}
 		case SIM_AUTH: {

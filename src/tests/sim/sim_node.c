@@ -254,11 +254,13 @@ void sim_send(struct sim_call *call)
 			t->sent = (unsigned)sim_draw(sim, t->burst.count);
 			t->error = sim_chance(sim, 0.5) ? EAGAIN : ENOBUFS;
 		}
-		if (sim->setup.send_wait != 0)
+		if (sim->setup.send_wait != 0) {
+			call->refs++;
 			sim_at(sim, sim->now + sim_draw(sim, sim->setup.send_wait), SIM_BURST_DONE,
 			       call, t);
-		else
+		} else {
 			burst_over(call, t);
+		}
 	}
 	sim_settle(node);
 	host_drop(&call->p);
@@ -512,7 +514,7 @@ void sim_node_event(struct sim *sim, const struct sim_event *e)
 		return;
 	case SIM_BURST_DONE:
 		burst_over(call, e->more);
-		return;
+		break;
 	case SIM_TIMER:
 		if (call->timer_set <= sim->now) {
 			call->timer_set = UINT64_MAX;

@@ -45,7 +45,7 @@ enum rxw_burst_result rxw_pcall_burst(struct rxw_pcall *p, unsigned max_packets,
 				      struct rxw_out *out);
 /*
  * The system call is over: `error` is 0 or an errno, `sent` datagrams were sent. The others count
- * as never sent (EAGAIN and the like) or as lost. Drops the burst's references.
+ * as never sent (EAGAIN and the like) or as lost. Drops the burst's reference.
  */
 void rxw_pcall_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			  int error, struct rxw_out *out);

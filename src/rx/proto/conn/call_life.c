@@ -262,14 +262,22 @@ enum rxw_burst_result rxw_pcall_burst(struct rxw_pcall *p, unsigned max_packets,
 	return result;
 }
 
+/* Nothing is to be sent before an ACK, a timer or the writer comes. */
+static bool has_sent_all(const struct rxw_sendq *q)
+{
+	return q->nxt == q->end && q->lost == 0 && q->force == 0 && !q->probe &&
+	       q->renumber.state == RXW_RENUMBER_NONE;
+}
+
 void rxw_pcall_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			  int error, struct rxw_out *out)
 {
 	rxw_send_burst_done(p, burst, sent, error, out->now);
+	if (sent == burst->count && has_sent_all(&p->tx))
+		return;
 	if (rxw_pcall_live(p))
 		rxw_send_schedule(p, out);
 	rxw_pcall_arm(p, out);
-	p->conn->ops->drop(p);
 }
 
 void rxw_pcall_read_pause(struct rxw_pcall *p, struct rxw_out *out)

@@ -137,8 +137,8 @@ struct rxw_txrun {
 
 /*
  * Datagrams ready to be sent: contiguous, `segment` bytes each. From rxw_pcall_burst() to
- * rxw_pcall_burst_done() the burst holds references of the call and of the buffer, and the bytes
- * must not change.
+ * rxw_pcall_burst_done() the burst holds a reference of the buffer, and the caller one of the call;
+ * the bytes must not change.
  */
 struct rxw_burst {
 	struct rxw_pcall *call;

@@ -35,7 +35,7 @@ static void init_later(struct rxw_later *l)
 
 	l->buf = NULL;
 	l->count = 0;
-	rxw_bitmap_init_empty(&l->have);
+	l->have = (struct rxw_bitmap)RXW_BITMAP_EMPTY;
 	l->entry = (uint16_t *)no_entries;
 }
 

@@ -37,22 +37,24 @@ static void lay_out_packets(struct rxw_sent *b, uint64_t *bits, uint32_t *orders
 	b->low_top = b->low + RXW_BITMAP_WORDS(room);
 }
 
+/* Nothing was sent: sets that are empty, and no memory. */
+static const uint32_t no_orders[RXW_SENT_LEAST + 2];
+static const struct rxw_resent none_resent[RXW_RESENT_KEPT];
+static const struct rxw_sent nothing_sent = {
+	.room = RXW_SENT_LEAST,
+	.order = (uint32_t *)no_orders,
+	.low = (uint32_t *)no_orders + RXW_SENT_LEAST,
+	.low_top = (uint32_t *)no_orders + RXW_SENT_LEAST + 1,
+	.flight = RXW_BITMAP_EMPTY,
+	.lost = RXW_BITMAP_EMPTY,
+	.once = RXW_BITMAP_EMPTY,
+	.doubted = RXW_BITMAP_EMPTY,
+	.resent = (struct rxw_resent *)none_resent,
+};
+
 void rxw_sent_init(struct rxw_sent *b)
 {
-	static const uint32_t no_orders[RXW_SENT_LEAST + 2];
-	static const struct rxw_resent none_resent[RXW_RESENT_KEPT];
-	struct rxw_bitmap *const maps[] = {&b->flight, &b->lost, &b->once, &b->doubted};
-
-	b->buf = b->log_buf = b->first = NULL;
-	b->resent = (struct rxw_resent *)none_resent;
-	b->room = RXW_SENT_LEAST;
-	for (unsigned i = 0; i < 4; i++)
-		rxw_bitmap_init_empty(maps[i]);
-	b->order = (uint32_t *)no_orders;
-	b->low = b->order + RXW_SENT_LEAST;
-	b->low_top = b->low + 1;
-	b->log = NULL;
-	b->log_room = b->log_head = b->log_count = 0;
+	*b = nothing_sent;
 }
 
 bool rxw_sent_begin(struct rxw_sent *b, struct rxw_pool *pool)
@@ -70,10 +72,6 @@ bool rxw_sent_begin(struct rxw_sent *b, struct rxw_pool *pool)
 	if (b->first == NULL)
 		return false;
 	memory = b->first->data;
-	/* Each of them may be replaced by a larger one. */
-	b->buf = b->log_buf = b->first;
-	rxw_buf_ref(b->buf);
-	rxw_buf_ref(b->log_buf);
 	lay_out_packets(b, (uint64_t *)memory, (uint32_t *)(memory + bits), RXW_SENT_LEAST);
 	b->log = (struct rxw_txseg *)(memory + size);
 	b->log_room = FIRST_LOG;
@@ -84,6 +82,8 @@ bool rxw_sent_begin(struct rxw_sent *b, struct rxw_pool *pool)
 
 void rxw_sent_fini(struct rxw_sent *b)
 {
+	if (b->first == NULL)
+		return;
 	rxw_buf_unref(b->buf);
 	rxw_buf_unref(b->log_buf);
 	rxw_buf_unref(b->first);

@@ -50,18 +50,20 @@ struct rxw_resent {
  * the same for 64 words. Orders and serials may wrap around.
  */
 struct rxw_sent {
-	struct rxw_buf *
-		buf; /* NULL: nothing was sent; calls that wait for a reply to send have no such memory */
+	struct rxw_buf *buf; /* bits and orders; NULL: they are in the first memory */
 	uint32_t room;
 	uint32_t *order; /* of the latest transmission */
 	uint32_t *low, *low_top;
 	struct rxw_bitmap flight, lost;
 	struct rxw_bitmap once;	   /* was acknowledged, though the peer may have dropped it since */
 	struct rxw_bitmap doubted; /* declared lost because of others that arrived, or of time */
-	struct rxw_buf *
-		first; /* the first memory: `resent`, and bits, orders and log until they grow; or NULL */
+	/*
+	 * The first memory: `resent`, and bits, orders and log until they grow. NULL: nothing was sent; calls that wait
+	 * for a reply to send have no such memory.
+	 */
+	struct rxw_buf *first;
 	struct rxw_resent *resent; /* the latest retransmissions of packets declared lost */
-	struct rxw_buf *log_buf;
+	struct rxw_buf *log_buf;   /* as `buf` */
 	struct rxw_txseg *log;
 	uint32_t log_room, log_head, log_count;
 };

@@ -259,7 +259,6 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 	if (n == 1)
 		burst->segment = (uint16_t)burst->length;
 	rxw_buf_ref(e->buf);
-	p->conn->ops->hold(p);
 	if (restart_rto)
 		q->base_at = out->now;
 	q->tail_at = out->now;

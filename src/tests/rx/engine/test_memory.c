@@ -279,8 +279,8 @@ END_TEST
 static size_t held_by(struct rxw_call *call)
 {
 	const struct rxw_sendq *q = &call->p.tx;
-	const struct rxw_buf *own[] = { q->ents.buf, q->sent.buf, q->sent.log_buf,
-					call->p.rx.ents.buf, call->p.rx.later.buf };
+	const struct rxw_buf *own[] = {q->ents.buf,	q->sent.first,	     q->sent.buf,
+				       q->sent.log_buf, call->p.rx.ents.buf, call->p.rx.later.buf};
 	const struct rxw_buf *before = NULL;
 	size_t bytes = sizeof(*call);
 
