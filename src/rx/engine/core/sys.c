@@ -268,6 +268,8 @@ static void *begin_thread(void *arg)
 	void *result;
 
 	pthread_setname_np(pthread_self(), start->name);
+	/* Nobody cancels it. Otherwise each function of the library would change the state twice. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	/* A CPU that this machine lacks is no error: the thread runs anywhere. */
 	if (start->placed)
 		pthread_setaffinity_np(pthread_self(), sizeof(start->cpus), &start->cpus);
