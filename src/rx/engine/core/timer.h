@@ -17,6 +17,7 @@ struct rxw_shard;
 /* Of a shard. The holder of the receive role owns all but `inbox`, which any thread pushes to. */
 struct rxw_wheel {
 	struct rxw_connection *slot[RXW_WHEEL_SLOTS];
+	uint64_t used[RXW_WHEEL_SLOTS / 64]; /* a bit for each slot that may have entries */
 	uint64_t tick; /* ms: the latest that was handled */
 	unsigned count;
 	_Atomic(struct rxw_connection *) inbox; /* a stack; the holder takes it whole */

@@ -138,6 +138,7 @@ static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 	if (*slot)
 		(*slot)->timer.wheel_prev = &c->timer.wheel_next;
 	*slot = c;
+	w->used[tick % RXW_WHEEL_SLOTS / 64] |= UINT64_C(1) << tick % 64;
 	w->count++;
 	atomic_store(&c->timer.armed, tick * TICK);
 }
@@ -272,6 +273,19 @@ static void relink_stale(struct rxw_shard *s, uint64_t tick, unsigned *left)
 	}
 }
 
+/* The first tick of [tick, end) whose slot may have entries; at least `end`: none. */
+static uint64_t next_used(const struct rxw_wheel *w, uint64_t tick, uint64_t end)
+{
+	while (tick < end) {
+		uint64_t used = w->used[tick % RXW_WHEEL_SLOTS / 64] >> tick % 64;
+
+		if (used)
+			return tick + (unsigned)__builtin_ctzll(used);
+		tick += 64 - tick % 64;
+	}
+	return tick;
+}
+
 uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks)
 {
 	uint64_t tick = s->wheel.tick + 1, end = tick + ticks;
@@ -283,12 +297,12 @@ uint64_t rxw_timer_next(struct rxw_shard *s, uint64_t now, unsigned ticks)
 		return now;
 	if (!s->wheel.count)
 		return UINT64_MAX;
-	for (; tick < end; tick++)
-		if (s->wheel.slot[tick % RXW_WHEEL_SLOTS]) {
-			relink_stale(s, tick, &left);
-			if (s->wheel.slot[tick % RXW_WHEEL_SLOTS])
-				return tick * TICK;
-		}
+	while ((tick = next_used(&s->wheel, tick, end)) < end) {
+		relink_stale(s, tick, &left);
+		if (s->wheel.slot[tick % RXW_WHEEL_SLOTS])
+			return tick * TICK;
+		s->wheel.used[tick % RXW_WHEEL_SLOTS / 64] &= ~(UINT64_C(1) << tick % 64);
+	}
 	return s->wheel.count ? end * TICK : UINT64_MAX;
 }
 

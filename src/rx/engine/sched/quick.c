@@ -142,6 +142,6 @@ void rxw_deferral_end(struct rxw_call *call)
 
 void rxw_deferral_release_call(struct rxw_call *call)
 {
-	if (atomic_exchange(&call->deferral.counted, false))
+	if (atomic_load(&call->deferral.counted) && atomic_exchange(&call->deferral.counted, false))
 		rxw_deferral_release(call->conn);
 }

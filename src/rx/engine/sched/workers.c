@@ -633,7 +633,7 @@ bool rxw_workers_reserved(const struct rxw_call *call)
 
 bool rxw_workers_release_call(struct rxw_call *call)
 {
-	if (!atomic_exchange(&call->sched.reserved, false))
+	if (!atomic_load(&call->sched.reserved) || !atomic_exchange(&call->sched.reserved, false))
 		return false;
 	rxw_workers_release(call->conn);
 	return true;
@@ -858,14 +858,16 @@ uint64_t rxw_workers_serve(struct rxw_endpoint *ep)
 			rxw_call_unref(done);
 		shards |= UINT64_C(1) << rxw_home(call->conn)->index;
 		rxw_run_begin(&run, service, now);
+		rxw_clock_cache_set(now);
 		succeeded = !ep->upcalls->serve(call, RXW_BY_LISTENER);
-		now = rxw_now();
+		now = rxw_clock_cached();
 		rxw_run_note(service, now - run.began);
 		rxw_run_end(&run, service, now);
 		done = call;
 		rxw_workers_lock(ep);
 		end_call(w, &self, call, succeeded);
 	}
+	rxw_clock_cache_set(0);
 	w->listeners--;
 	rxw_worker_end(&self);
 	if (w->stop)

@@ -172,7 +172,12 @@ int32_t rxw_serve_call(struct rxw_call *call, enum rxw_server by)
 	rxw_change_end(&a, c);
 	if (!code) {
 		rxw_count(by == RXW_BY_RECEIVER ? &s->handlers_inline : &s->handlers_worker, 1);
+		call->r.brief = by != RXW_BY_WORKER;
+		if (by == RXW_BY_LISTENER)
+			rxw_clock_cache_set(0);
 		code = run_handler(call);
+		if (by != RXW_BY_WORKER)
+			rxw_clock_cache_set(rxw_now());
 		/* It may have been ended already; the caller of this function holds a reference. */
 		if (rxw_call_is_deferred(call))
 			return 0;
@@ -218,8 +223,7 @@ static void serve_inline(struct rxw_effects *a, struct rxw_call *call)
 
 	rxw_run_begin(&run, service, rxw_clock_cached());
 	rxw_serve_call(call, RXW_BY_RECEIVER);
-	after = rxw_now();
-	rxw_clock_cache_set(after);
+	after = rxw_clock_cached();
 	if (!rxw_run_end(&run, service, after))
 		return;
 	/* Send what is ready without waiting for further handlers. */

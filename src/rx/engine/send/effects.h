@@ -156,7 +156,10 @@ void rxw_callback_hand_over(struct rxw_call *call);
  * run first.
  */
 void rxw_callback_run_quantum(struct rxw_call *call);
-/* For struct rxw_upcalls: runs the handler. Returns its result, or the reason why it did not run. */
+/*
+ * For struct rxw_upcalls: runs the handler. Returns its result, or the reason why it did not run. Except on a worker, the
+ * cached time is that of the handler's begin before, and of its end afterwards.
+ */
 int32_t rxw_serve_call(struct rxw_call *call, enum rxw_server by);
 
 #endif

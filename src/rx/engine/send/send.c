@@ -204,7 +204,8 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 	call->tx.next = NULL;
 	*q->tail = call;
 	q->tail = &call->tx.next;
-	atomic_store(&s->tx.any, true);
+	if (!atomic_load(&s->tx.any)) /* only changed under the lock */
+		atomic_store(&s->tx.any, true);
 	pthread_mutex_unlock(&s->tx.lock);
 	return s;
 }

@@ -35,7 +35,7 @@ static bool ends_soon(const struct rxw_call *call)
 	const struct rxw_rxpiece *only = &call->r.piece[0];
 
 	return call->r.ended && call->r.count == 1 && only->count == 1 && only->first_seq == 1 &&
-	       (call->p.client || (call->is_inline && rxw_receiving()));
+	       (call->p.client || call->r.brief);
 }
 
 /*
@@ -177,7 +177,7 @@ static void reclaim_lent(struct rxw_call *call)
 void rxw_stream_defer(struct rxw_call *call)
 {
 	call->flags |= RXW_CALL_NONBLOCK;
-	call->is_inline = false;
+	call->is_inline = call->r.brief = false;
 	/* The peer may wait for the acknowledgement of what a short handler has read. */
 	report_consumed(call, true);
 	rxw_conn_lock(call->conn);

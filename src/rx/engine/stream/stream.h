@@ -26,6 +26,7 @@ struct rxw_call_reader {
 	uint32_t consumed;  /* packets consumed and not yet reported */
 	bool ended;	    /* these pieces are the last */
 	bool lent;
+	bool brief;	/* the thread that serves the call expects its handler to end at once */
 	uint64_t bytes; /* read or lent */
 };
 

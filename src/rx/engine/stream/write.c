@@ -266,9 +266,8 @@ static void complete_server_call(struct rxw_call *call, uint64_t now)
 	call->w.state = RXW_WRITER_GONE;
 	call->ended = true;
 	call->finished = now;
-	/* The cached time does not include the run time of a short handler. */
 	if (!call->p.error)
-		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0], rxw_now() - call->started);
+		rxw_latency_add(&rxw_home(call->conn)->stats.latency[0], now - call->started);
 	rxw_call_unlive(call);
 }
 
@@ -451,7 +450,7 @@ static int push_packets(struct rxw_call *call, unsigned how)
 	}
 	over = last && r != -RXW_EAGAIN;
 	if (last)
-		call->w.end_pending = !over;
+		atomic_store_explicit(&call->w.end_pending, !over, memory_order_relaxed);
 	if (over) {
 		call->w.state = RXW_WRITER_GONE;
 		left = finish_writing(call);
