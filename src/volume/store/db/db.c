@@ -12,10 +12,6 @@
 #include "common/bytes.h"
 #include "volume/store/disk/vfs.h"
 
-/* Stores that were made before it was needed lack it. */
-#define ADDED \
-	"CREATE INDEX IF NOT EXISTS prune_group ON prune(grp);"
-
 static const char *const schema =
 	"PRAGMA page_size=4096;"
 	"PRAGMA journal_mode=WAL;"
@@ -38,7 +34,9 @@ static const char *const schema =
 	"CREATE TABLE dropped(id INTEGER PRIMARY KEY AUTOINCREMENT, map INTEGER, above INTEGER,"
 	" until INTEGER, next INTEGER, slot INTEGER);"
 	"CREATE TABLE prune(id INTEGER PRIMARY KEY AUTOINCREMENT, grp INTEGER, epoch INTEGER,"
-	" done_epoch INTEGER, done_vnode INTEGER);" ADDED "COMMIT;";
+	" done_epoch INTEGER, done_vnode INTEGER);"
+	"CREATE INDEX prune_group ON prune(grp);"
+	"COMMIT;";
 
 static const char *const text[STATEMENTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -232,12 +230,6 @@ void db_close(struct db *db)
 		sqlite3_finalize(db->statement[i]);
 	sqlite3_close(db->sql);
 	free(db);
-}
-
-int db_complete(struct db *db)
-{
-	assert(db->begun);
-	return run_sql_text(db, ADDED);
 }
 
 static void reserve_page_ends(struct db *db)
