@@ -207,6 +207,7 @@ static ssize_t find_view_error(struct store_reader *reader, uint64_t offset)
 		damage_report(reader->core, &reader->fid, offset);
 	else if (done == -ENOENT)
 		report_missing_contents(reader->core, &reader->fid);
+	/* Nothing is wrong with it any more: the disk gave other bytes before. */
 	return done == -EBADMSG || done == -ENOENT || done >= 0 ? -EIO : done;
 }
 
@@ -216,7 +217,11 @@ static ssize_t read_view_bytes(struct store_reader *reader, const struct iovec *
 	ssize_t done = store_view_read(reader->view, iov, count, offset, cached);
 	uint64_t want = 0;
 
-	if (done == -EAGAIN || (cached && done >= 0))
+	if (cached && (done >= 0 || done == -EAGAIN))
+		return done;
+	if (done == -ENOENT)
+		return report_missing_contents(reader->core, &reader->fid);
+	if (done < 0 && done != -EBADMSG)
 		return done;
 	for (int i = 0; i < count; i++)
 		want += iov[i].iov_len;
