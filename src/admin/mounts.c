@@ -63,6 +63,7 @@ struct listing {
 	struct store_volume in;	     /* the one that is looked at */
 	struct locate_directory dir; /* of the last one that was found */
 	uint64_t count, dangling;
+	uint64_t skipped; /* volumes that cannot be read */
 };
 
 /* Whether the name is that of a volume or of a clone that it could have. */
@@ -161,7 +162,7 @@ static bool is_listing_stopped(void *arg)
 	return admin_stopped(l->run);
 }
 
-/* Those in one volume. A volume that is gone meanwhile has none. 0 or a result. */
+/* Those in one volume. A volume that is gone meanwhile has none, a damaged or busy one is skipped. 0 or a result. */
 static int list_mounts_in(struct listing *l, const struct store_volume *volume)
 {
 	const struct store_object_scan scan = {
@@ -175,17 +176,24 @@ static int list_mounts_in(struct listing *l, const struct store_volume *volume)
 	l->in = *volume;
 	rc = store_objects(l->run->store, volume->id, &scan);
 	locate_forget(&l->dir);
-	return rc == STORE_VNOVOL ? 0 : rc;
+	if (!rc || rc == STORE_VNOVOL || rc == -ENOMEM || rc == -EINTR)
+		return rc == STORE_VNOVOL ? 0 : rc;
+	l->skipped++;
+	admin_skipped(l->run, volume->name, admin_code_text(rc));
+	return 0;
 }
 
-/* Clones repeat what their volume has, or had: only one that was asked for is looked at. */
+/*
+ * Clones repeat what their volume has, or had: only one that was asked for is looked at. A damaged record does not say what
+ * the volume is.
+ */
 static int list_all_mounts(struct listing *l)
 {
 	struct store_volume volume = {0};
 	int rc = 0;
 
 	while (!rc && l->run->store->ops->volume_next(l->run->store, volume.id, &volume) == 0)
-		if (volume.type == STORE_RW || volume.id == l->of.id)
+		if (volume.type == STORE_RW || volume.id == l->of.id || !volume.rw)
 			rc = list_mounts_in(l, &volume);
 	return rc;
 }
@@ -202,12 +210,12 @@ int admin_mounts(struct admin_run *run)
 		return admin_fail(run, 1, "interrupted");
 	if (rc)
 		return admin_fail_code(run, rc, "volume %s", l.in.name);
-	if (l.wanted && !l.of.id && !l.count)
+	if (l.wanted && !l.of.id && !l.count && !l.skipped)
 		return admin_fail_code(run, STORE_VNOVOL, "%.200s", l.wanted);
 	return admin_done(run,
-			  json_pack("{s:I, s:I}", "count", (json_int_t)l.count, "dangling",
-				    (json_int_t)l.dangling),
-			  false, 0);
+			  json_pack("{s:I, s:I, s:I}", "count", (json_int_t)l.count, "dangling",
+				    (json_int_t)l.dangling, "skipped", (json_int_t)l.skipped),
+			  false, l.skipped != 0);
 }
 
 /* -- unmount -- */

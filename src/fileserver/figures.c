@@ -106,7 +106,8 @@ static int compare_volume_ids(const void *a, const void *b)
 
 static void add_to_sums(struct volume_sums *sums, const struct store_volume *volume)
 {
-	sums->of_type[volume->type]++;
+	/* A damaged record does not say what the volume is. */
+	sums->of_type[volume->type] += volume->rw != 0;
 	sums->offline += !volume->online;
 	if (volume->type != STORE_RW && volume->created &&
 	    (!sums->oldest_clone || volume->created < sums->oldest_clone))

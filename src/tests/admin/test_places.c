@@ -223,6 +223,25 @@ START_TEST(many_mount_points)
 }
 END_TEST
 
+/* A volume that cannot be read does not hide those of others. */
+START_TEST(damaged_volume)
+{
+	struct fixture f;
+
+	fixture_open(&f);
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"v\"}");
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"w\"}");
+	make(&f, root_of(&f, "v"), "m", STORE_SYMLINK, "#w.");
+	make(&f, root_of(&f, "w"), "m", STORE_SYMLINK, "#v.");
+	change_database(&f, "UPDATE volume SET record = zeroblob(60) WHERE name = 'v'");
+	ck_assert_int_eq(fixture_ask(&f, "{\"command\": \"mounts\"}"), 1);
+	ck_assert_uint_eq(f.mounts, 1);
+	ck_assert_uint_eq(f.skipped, 1);
+	ck_assert_ptr_nonnull(strstr(f.reason, "record is damaged"));
+	fixture_close(&f);
+}
+END_TEST
+
 START_TEST(unmounting)
 {
 	struct store_fid root;
@@ -249,4 +268,4 @@ START_TEST(unmounting)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "administration of a store: paths of numbers, mount points", deep_paths,
-		 moved_objects, damaged_records, many_mount_points, unmounting)
+		 moved_objects, damaged_records, many_mount_points, damaged_volume, unmounting)
