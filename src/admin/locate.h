@@ -27,6 +27,8 @@ int locate_directory(struct store *store, const struct store_fid *fid,
 void locate_forget(struct locate_directory *dir);
 /* The first name of an object; others follow it. NULL: it has none there. */
 const struct locate_name *locate_find(const struct locate_directory *dir, uint32_t vnode);
+/* mounts.c: whether clients take a link with this mode and text for a mount point. */
+bool locate_is_mount(uint32_t mode, const char *text);
 /* "VOLUME:/a/b/NAME", to be freed. dir NULL: the root itself, with the name "". NULL: no memory. */
 char *locate_join(const struct store_volume *volume, const struct locate_directory *dir,
 		  const char *name);

@@ -42,6 +42,13 @@ static bool parse_target(uint32_t mode, const char *text, struct target *target)
 	return true;
 }
 
+bool locate_is_mount(uint32_t mode, const char *text)
+{
+	struct target target;
+
+	return parse_target(mode, text, &target);
+}
+
 /* The volume that a name or number leads to. */
 static bool find_target(struct store *store, const char *name, struct store_volume *volume)
 {

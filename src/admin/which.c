@@ -10,6 +10,7 @@ struct search {
 	struct admin_run *run;
 	struct store_volume volume;
 	struct store_object object;
+	bool mount; /* it is a mount point */
 	int result; /* of looking up its record: 0, STORE_VNOVNODE or -EIO */
 	json_t *paths;
 };
@@ -22,7 +23,7 @@ static const char *kind_of(const struct search *s)
 	case STORE_DIR:
 		return "directory";
 	case STORE_SYMLINK:
-		return "link";
+		return s->mount ? "mount point" : "link";
 	default:
 		return "unknown";
 	}
@@ -191,11 +192,25 @@ static int search_path(struct search *s)
 		       : 0;
 }
 
+/* A link whose text cannot be read is one like others. */
+static void look_at_text(struct search *s)
+{
+	struct store_status status;
+	char *text = NULL;
+
+	if (!s->result && s->object.kind == STORE_SYMLINK &&
+	    !admin_contents(s->run->store, &s->object.fid, &text, NULL, &status))
+		s->mount = locate_is_mount(status.mode, text);
+	free(text);
+}
+
 int admin_which(struct admin_run *run)
 {
 	struct search s = {.run = run, .paths = json_array()};
 	int rc = json_object_get(run->request, "vnode") ? search_number(&s) : search_path(&s);
 
+	if (!rc)
+		look_at_text(&s);
 	if (!rc)
 		rc = admin_done(run, search_result(&s), false, s.result != 0);
 	json_decref(s.paths);

@@ -146,6 +146,8 @@ mount_points() {
 	vol unmount "$v:empty/back" --json && shows "\"text\": \"#$v.\""
 	vol mounts "$v" && [ "$(wc -l < "$work/out")" -eq 2 ] || fail "$how: mounts after unmount: $(cat "$work/out")"
 
+	vol which "$v:/mnt" && shows "  mount point  $v:/mnt\$"
+	vol which "$v:/link" && shows "  link  $v:/link\$"
 	vol which "$v:/dir/deep/file" && shows "^$id\.[0-9]*\.[0-9]*  file  $v:/dir/deep/file\$"
 	fid=$(sed 's/  .*//' "$work/out")
 	vol which "$fid" && says "$fid  file  $v:/dir/deep/file"
