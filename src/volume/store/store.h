@@ -193,6 +193,8 @@ void store_stats(struct store *store, struct store_stats *stats);
  */
 struct store_commit_costs {
 	uint64_t ns, cpu_ns; /* cpu_ns: if store_options.timed */
+	uint64_t
+		paused_ns; /* that no commit could run, or that one waited for the log to become shorter */
 	uint32_t rows;
 };
 void store_commit_costs(struct store *store, struct store_commit_costs *costs);

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,13 +362,13 @@ uint32_t db_rows(const struct db *db)
 	return db->rows_read + (uint32_t)sqlite3_total_changes(db->sql);
 }
 
-int db_checkpoint(struct db *db, bool *all)
+int db_checkpoint(struct db *db, unsigned *left)
 {
 	int frames = -1, moved = 0;
 	int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames,
 					   &moved);
 
-	*all = rc == SQLITE_OK && frames == moved;
+	*left = rc == SQLITE_OK && frames >= moved ? (unsigned)(frames - moved) : UINT_MAX;
 	return rc == SQLITE_BUSY ? 0 : db_result(db, rc);
 }
 

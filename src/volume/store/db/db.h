@@ -42,8 +42,8 @@ int db_commit(struct db *db);
 void db_rollback(struct db *db);
 /* Rows that were read, inserted, changed and deleted since the connection was opened, for differences. */
 uint32_t db_rows(const struct db *db);
-/* Move pages from the log to the database without waiting. *all: nothing else is in the log. */
-int db_checkpoint(struct db *db, bool *all);
+/* Move pages from the log to the database without waiting. *left: those that are in the log only. */
+int db_checkpoint(struct db *db, unsigned *left);
 /* Move all of the log, waiting for readers, and empty it. */
 int db_checkpoint_all(struct db *db);
 /* After a db_checkpoint() that left nothing: make the file of the log empty, unless a reader uses it. */

@@ -22,6 +22,9 @@
 #define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
 #define LOG_TIGHT   (256u << 10) /* the same while the disk is full */
 #define ROOM_KIB    1024	 /* that are free when it is no longer */
+#define SWITCHES    4		 /* tries to let the log start again, one behind the other */
+#define SWITCH_NS   (20 * (uint64_t)NS_PER_MS) /* a flush before that takes less */
+#define SWITCH_MOST 1024	 /* pages of the log that move while commits wait, about */
 #define PRUNE_BURST 20		 /* steps between two looks at other work */
 
 struct keeper {
@@ -436,31 +439,80 @@ static void set_checkpointing(struct keeper *keeper, bool on)
 /* While no commit can come: all of the log goes to the database. On a full disk its file becomes empty. */
 static void move_log_to_database(struct core *core, struct db *db)
 {
-	bool all;
+	unsigned left;
 
-	if (db_checkpoint(db, &all) || !all)
+	if (db_checkpoint(db, &left) || left)
 		return;
 	store_vfs_emptied(core->vfs);
 	if (core->tight)
 		db_log_cut(db);
 }
 
+/*
+ * SQLite flushes the database only if no commit came meanwhile, so that all would be left to the end, for which commits wait. A
+ * failure is told again by the file that SQLite has open.
+ */
+static void flush_database_file(struct core *core)
+{
+	const struct store_layer_ops *ops = core->layer->ops;
+	struct store_file *file;
+
+	if (ops->open(core->layer, "meta/db", STORE_OPEN_WRITE, &file))
+		return;
+	ops->sync(file);
+	ops->close(file);
+}
+
+/* Whether the log must start again, although commits may wait long. */
+static bool must_switch_log(struct core *core)
+{
+	return core->tight || store_vfs_log_size(core->vfs) >= LOG_LONG * 4ull;
+}
+
+/*
+ * Between two commits. The bytes of objects that commits since `referring` refer to would be flushed meanwhile: they may be very
+ * many, so it is for another time.
+ */
+static bool switch_log(struct keeper *keeper, uint64_t referring)
+{
+	struct core *core = keeper->core;
+	bool now;
+
+	txn_pause(core->txn);
+	now = core->durability == STORE_STRICT || txn_referring(core->txn) == referring ||
+	      must_switch_log(core);
+	if (now)
+		move_log_to_database(core, keeper->db);
+	txn_resume(core->txn);
+	return now;
+}
+
 static void checkpoint_long_log(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
-	bool all;
+	uint64_t referring, begun;
+	unsigned left;
+	bool done;
 
 	if (store_vfs_log_size(core->vfs) < (core->tight ? LOG_TIGHT : LOG_BYTES))
 		return;
 	/*
 	 * Most of it beside the commits, the rest between two of them: the log can start again. The second
-	 * time is short, so that few commits remain to be flushed while others wait.
+	 * time is short, so that few commits remain to be flushed while others wait. A view of a reader may keep the rest in
+	 * the log, and may end any time.
 	 */
 	set_checkpointing(keeper, true);
-	if (!db_checkpoint(keeper->db, &all) && !db_checkpoint(keeper->db, &all)) {
-		txn_pause(core->txn);
-		move_log_to_database(core, keeper->db);
-		txn_resume(core->txn);
+	done = db_checkpoint(keeper->db, &left) != 0;
+	flush_database_file(core);
+	done = done || db_checkpoint(keeper->db, &left);
+	for (unsigned i = 0; i < SWITCHES && !done; i++) {
+		begun = monotonic_ns();
+		flush_database_file(core);
+		referring = txn_referring(core->txn);
+		done = db_checkpoint(keeper->db, &left) || left > SWITCH_MOST;
+		/* While the disk is busy, so would be the next flush, for which all wait. */
+		if (!done && (monotonic_ns() - begun < SWITCH_NS || must_switch_log(core)))
+			done = switch_log(keeper, referring);
 	}
 	set_checkpointing(keeper, false);
 }

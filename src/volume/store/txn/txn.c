@@ -43,8 +43,10 @@ struct txn {
 	unsigned expected;  /* operations that came in the last round */
 	uint64_t failures;  /* of flushes, before the operations checked their bytes */
 
-	_Atomic uint64_t operations, commits;
-	_Atomic uint64_t most_ns, most_cpu_ns; /* of a commit, since txn_costs() */
+	uint64_t paused; /* since when; belongs to the thread that keeps commits away */
+
+	_Atomic uint64_t operations, commits, referring;
+	_Atomic uint64_t most_ns, most_cpu_ns, most_paused_ns; /* of a commit, since txn_costs() */
 	_Atomic uint32_t most_rows;
 	_Atomic unsigned waiting; /* in the queue */
 };
@@ -112,10 +114,20 @@ static void leave_gate(struct txn *txn)
 void txn_pause(struct txn *txn)
 {
 	enter_gate(txn, true);
+	txn->paused = monotonic_ns();
+}
+
+static void note_pause(struct txn *txn, uint64_t begun)
+{
+	uint64_t ns = monotonic_ns() - begun;
+
+	if (ns > txn->most_paused_ns)
+		txn->most_paused_ns = ns;
 }
 
 void txn_resume(struct txn *txn)
 {
+	note_pause(txn, txn->paused);
 	leave_gate(txn);
 }
 
@@ -198,6 +210,7 @@ static int finish_batch(struct txn *txn, struct txn_op *first, const struct txn_
 	/* The log may reach the disk as soon as it is written. */
 	if (!result && txn->options.strict && work->refers)
 		result = flush_referred_objects(txn);
+	txn->referring += work->refers;
 	if (!result)
 		result = work_commit(work);
 	if (!result) {
@@ -291,6 +304,7 @@ static void note_costs(struct txn *txn, const struct store_commit_costs *begun)
 void txn_costs(struct txn *txn, struct store_commit_costs *costs)
 {
 	costs->ns = atomic_exchange(&txn->most_ns, 0);
+	costs->paused_ns = atomic_exchange(&txn->most_paused_ns, 0);
 	costs->cpu_ns = atomic_exchange(&txn->most_cpu_ns, 0);
 	costs->rows = atomic_exchange(&txn->most_rows, 0);
 }
@@ -302,7 +316,9 @@ static void run_whole_batch(struct txn *txn, struct queue *batch)
 	bool full;
 	int result;
 
+	start = monotonic_ns();
 	txn->options.admit(txn->options.arg);
+	note_pause(txn, start);
 	enter_gate(txn, false);
 	begin_costs(txn, &begun);
 	begin_batch(txn);
@@ -455,6 +471,11 @@ int txn_run(struct txn *txn, struct txn_op *op)
 		lead_batches(txn, op);
 	sem_destroy(&op->wake);
 	return op->result;
+}
+
+uint64_t txn_referring(struct txn *txn)
+{
+	return txn->referring;
 }
 
 void txn_counts(struct txn *txn, uint64_t *operations, uint64_t *commits)

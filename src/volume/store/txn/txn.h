@@ -70,6 +70,8 @@ void txn_pause(struct txn *txn);
 void txn_resume(struct txn *txn);
 /* Operations and commits since the start. */
 void txn_counts(struct txn *txn, uint64_t *operations, uint64_t *commits);
+/* Commits since the start that refer to bytes in objects, which a flush of the log flushes before. */
+uint64_t txn_referring(struct txn *txn);
 /* The greatest of one commit since the last call. */
 void txn_costs(struct txn *txn, struct store_commit_costs *costs);
 
