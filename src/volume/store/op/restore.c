@@ -17,6 +17,7 @@
 
 #define BATCH	    64		/* vnodes of a transaction */
 #define BATCH_BYTES (256 << 10) /* of their contents, after which it is run */
+#define CACHED	    2048	/* vnodes of the volume that may be in the cache */
 
 /* A vnode that waits to be committed. */
 struct restore_item {
@@ -35,6 +36,7 @@ struct store_restore {
 	struct restore_item item[BATCH];
 	unsigned count;
 	size_t bytes;
+	unsigned cached;
 	struct restore_bits seen;
 };
 
@@ -155,14 +157,25 @@ static int apply_items(struct txn_op *txn, struct work *work)
 	return result;
 }
 
+void restore_note_cached(struct store_restore *restore, unsigned count)
+{
+	restore->cached += count;
+	if (restore->cached < CACHED)
+		return;
+	cache_drop(restore->core->cache, restore->old.group);
+	restore->cached = 0;
+}
+
 static int commit_items(struct store_restore *restore)
 {
 	struct restore_op op = {0};
+	unsigned count = restore->count;
 	int result = restore->count ? run_restore_op(restore, &op, apply_items) : 0;
 
 	while (restore->count)
 		version_unref(restore->item[--restore->count].version);
 	restore->bytes = 0;
+	restore_note_cached(restore, count);
 	return result;
 }
 

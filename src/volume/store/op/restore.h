@@ -21,6 +21,8 @@ int restore_remove(struct store_restore *restore, uint32_t vnode);
 int restore_correct(struct store_restore *restore, uint32_t vnode, const struct version *now,
 		    uint32_t links, uint32_t parent_unique);
 int restore_flush(struct store_restore *restore);
+/* So many vnodes of the volume came into the cache. One pass over a large volume leaves others their place. */
+void restore_note_cached(struct store_restore *restore, unsigned count);
 
 /*
  * Each directory is reached from the root by one name, and each name leads to an object of the directory. Corrects counts

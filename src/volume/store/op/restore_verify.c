@@ -31,6 +31,7 @@ __attribute__((format(printf, 2, 3))) static int refuse_tree(const struct verifi
 
 static int find_version(const struct verification *check, uint32_t vnode, struct version **version)
 {
+	restore_note_cached(check->restore, 1);
 	return lookup_version(check->core, &check->view, vnode, version);
 }
 

@@ -273,6 +273,27 @@ static void fill_whole_vnode(const struct store_snapshot *snapshot, struct store
 		vnode->acl = *version->acl;
 }
 
+/* Past the cache, which one pass over a volume would only empty. */
+static int read_snapshot_row(struct store_snapshot *snapshot, uint32_t number,
+			     struct version **version)
+{
+	struct vnode_key key = {snapshot->view.group, number, snapshot->view.epoch};
+	struct db *db;
+	int result = readers_get(snapshot->core->readers, &db);
+
+	if (result)
+		return result;
+	result = db_vnode_get(db, &key, version);
+	readers_put(snapshot->core->readers, db);
+	if (!result && !(*version)->v.kind) {
+		version_unref(*version);
+		result = -ENOENT;
+	}
+	if (result)
+		*version = NULL;
+	return result == -ENOENT ? STORE_VNOVNODE : result;
+}
+
 static int find_in_snapshot(struct store_snapshot *snapshot, uint32_t number,
 			    struct store_vnode *vnode)
 {
@@ -281,7 +302,7 @@ static int find_in_snapshot(struct store_snapshot *snapshot, uint32_t number,
 
 	lookup_end(found);
 	*found = (struct found){.view = snapshot->view, .fid = {snapshot->rec.id, number, 0}};
-	result = lookup_version(snapshot->core, &found->view, number, &found->version);
+	result = read_snapshot_row(snapshot, number, &found->version);
 	if (result)
 		return result;
 	found->fid.unique = found->version->v.unique;
