@@ -40,7 +40,9 @@ static void fill_volume_info(struct core *core, const struct volrec *rec, bool d
 					.sync = rec->created};
 	snprintf(volume->name, sizeof(volume->name), "%s", rec->name);
 	snprintf(volume->offline_message, sizeof(volume->offline_message), "%s",
-		 damaged ? "the record of the volume is damaged" : rec->message);
+		 damaged		      ? "the record of the volume is damaged"
+		 : rec->offline & VOLUME_BUSY ? "its contents are being replaced"
+					      : rec->message);
 	if (damaged)
 		return;
 	if (rec->type != STORE_RW && volumes_get(&core->volumes, rec->group, &rw))
