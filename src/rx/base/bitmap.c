@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A set of numbers within a window that moves. */
 
+#include "base/assert.h"
 #include "base/bitmap.h"
 
-#include <assert.h>
 #include <string.h>
 
 const uint64_t rxw_bitmap_nothing[] = {0, 0, UINT64_MAX << 1};

@@ -3,7 +3,6 @@
  * Reference-counted buffers for received messages and packets to send; memory budgets. Large buffers are slots of
  * mappings of their own.
  */
-#include <assert.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 
 /* With AddressSanitizer, a use of memory that is idle is an error. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Congestion control (rx-protocol 4.4 items 4, 5): the common part of the controllers, and NewReno. */
 
+#include "base/assert.h"
 #include "base/cc.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/rtt.h"

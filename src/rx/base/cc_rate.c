@@ -6,9 +6,9 @@
  * known as BBR; this is a small form of its third version.
  */
 
+#include "base/assert.h"
 #include "base/cc.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/rtt.h"

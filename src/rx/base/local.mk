@@ -4,6 +4,7 @@
 rx_base_sources = \
 	src/rx/base/addr.c src/rx/base/addr.h \
 	src/rx/base/ascii.h \
+	src/rx/base/assert.c src/rx/base/assert.h \
 	src/rx/base/bitmap.c src/rx/base/bitmap.h \
 	src/rx/base/buf.c src/rx/base/buf.h \
 	src/rx/base/cc.c src/rx/base/cc.h src/rx/base/cc_rate.c \

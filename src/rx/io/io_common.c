@@ -4,7 +4,6 @@
  * system call, for any system and as a baseline; or many messages, single or segmented. Sets of sockets that one thread
  * waits for.
  */
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "io/io_sock.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Control messages: of messages to send, of received ones, and of ICMP errors about datagrams sent earlier (the error queue). */
-#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -8,6 +7,7 @@
 #include <time.h>
 #include <linux/errqueue.h> /* needs struct timespec */
 
+#include "base/assert.h"
 #include "base/path_probe.h"
 #include "common/cancel.h"
 #include "io/io_linux.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving in batches. The timeout is changed, with a system call, only when it differs. */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "io/io_sock.h"
 

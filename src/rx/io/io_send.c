@@ -3,11 +3,11 @@
  * Sending: entries are split into messages, which are sent in batches. No failure loses or repeats
  * one.
  */
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/measure.h"
 #include "common/cancel.h"
 #include "common/clock.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sets of sockets that one thread waits for. Apart from io_common.c, which tests replace. */
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "io/io_sock.h"
 

@@ -3,7 +3,6 @@
  * One socket: create, configure, bind; a kernel program that selects a port's socket by the second word of a datagram. An
  * option that the kernel refuses is logged once.
  */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -15,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "io/io_linux.h"
 #include "io/io_sock.h"
 

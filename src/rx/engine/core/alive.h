@@ -7,10 +7,11 @@
 #ifndef RXW_ENGINE_ALIVE_H
 #define RXW_ENGINE_ALIVE_H
 
-#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/assert.h"
 
 struct rxw_alive {
 	_Atomic(uint32_t) mark;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* System services: the clock, condition variables, threads and log lines. */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "common/clock.h"
 #include "common/held.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls in progress and their statistics. */
-#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <rxwire/call.h>
 #include <rxwire/stats.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "engine/lock.h"
 #include "engine/objects.h"

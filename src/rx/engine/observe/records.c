@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Records of a trace for the application: addresses of datagrams, descriptions of events. */
-#include <assert.h>
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <rxwire/error.h>
 
+#include "base/assert.h"
 #include "base/path_probe.h"
 #include "base/measure.h"
 #include "engine/observe/records.h"

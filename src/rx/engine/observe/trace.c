@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packet traces: recording datagrams and events in a ring, copying it, and the public functions. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,6 +7,7 @@
 
 #include <rxwire/trace.h>
 
+#include "base/assert.h"
 #include "base/path_probe.h"
 #include "common/cancel.h"
 #include "common/clock.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistics: sums of the counters of shards and sockets, and the effective configuration. */
-#include <assert.h>
 #include <string.h>
 
 #include <rxwire/error.h>
 #include <rxwire/stats.h>
 
+#include "base/assert.h"
 #include "engine/observe/counters.h"
 #include "common/sized.h"
 #include "engine/objects.h"
@@ -173,7 +173,7 @@ int rxw_endpoint_counter(rxw_endpoint *endpoint, const char *name, uint64_t *val
 	return 0;
 }
 
-static_assert(RXW_DURATIONS == RXW_LATENCY_SLOTS, "slots of durations");
+_Static_assert(RXW_DURATIONS == RXW_LATENCY_SLOTS, "slots of durations");
 
 static void copy_latency(uint64_t *slot, uint64_t *sum, const struct rxw_latency *from)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shards: initialization, the listener thread, and the receive role. */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/receive/batch.h"

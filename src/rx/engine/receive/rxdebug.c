@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replies to VERSION and DEBUG packets: access, rate limits and contents (rx-protocol 8). */
-#include <assert.h>
 #include <time.h>
 
+#include "base/assert.h"
 #include "base/debugfmt.h"
 #include "engine/lock.h"
 #include "proto/peer/event.h"

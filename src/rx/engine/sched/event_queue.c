@@ -3,13 +3,13 @@
  * Completion queues: calls with events. A call has one entry, so memory is bounded by the calls. What is
  * reported is determined when the entry is taken out.
  */
-#include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/objects.h"

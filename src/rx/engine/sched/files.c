@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads that may wait for files, and their queue, in which each peer has one place. */
-#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "engine/core/engine.h"
 #include "engine/core/sys.h"
 #include "engine/sched/files.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions of calls, and those for stubs: beginning, ending, events, and attributes. */
-#include <assert.h>
 #include <stdlib.h>
 
 #include <rxwire/afs.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/receive/lifecycle.h"

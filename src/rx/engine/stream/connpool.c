@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pools of connections: a channel of any of them. */
-#include <assert.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "engine/stream/observer.h"
 #include "base/addr.h"
 #include "common/sized.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writing the streams of a call: bytes into slots, slots into runs, runs into the send queue. */
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "common/cancel.h"
 #include "engine/receive/lifecycle.h"
 #include "engine/lock.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The timer of a call: when it has to run, limits, ACKs, keepalive, address validation (rx-protocol 6). */
-#include <assert.h>
-
+#include "base/assert.h"
 #include "base/hash.h"
 #include "proto/conn/call.h"
 

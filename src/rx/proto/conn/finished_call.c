@@ -3,9 +3,9 @@
  * Calls that are over: what the channel remembers, and how late packets are answered (2.6, 2.8,
  * 2.10).
  */
-#include <assert.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "proto/conn/conn.h"
 
 static uint32_t rwind_of(const struct rxw_recvq *q)

@@ -4,9 +4,9 @@
  * It does not use common/htable.h because the marks of its chains save a cache miss for each packet
  * with an unknown id.
  */
-#include <assert.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "proto/conn/conn.h"
 

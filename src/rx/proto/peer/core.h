@@ -6,11 +6,11 @@
 #ifndef RXW_PROTO_CORE_H
 #define RXW_PROTO_CORE_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/cc.h"
 #include "base/wire.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Peers: the table, wasted work, rate limits. */
-#include <assert.h>
 #include <limits.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "proto/peer/validation.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs through a security class: sealed by the writer, verified by any thread (7.1). The null class (7.2). */
-#include <assert.h>
-
+#include "base/assert.h"
 #include "proto/state.h"
 
 /* No protection, no exchange. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Arrays of list nodes, named by index, that grow through the buffer pool. */
-#include <assert.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "proto/peer/slab.h"
 
 static void set_free(struct rxw_slab *s, unsigned from, unsigned to)

@@ -6,8 +6,7 @@
  * that its received data may take, less what its other windows permit it to send. Beyond these
  * limits, calls that have less than an equal share get up to an eighth more, and others shrink.
  */
-#include <assert.h>
-
+#include "base/assert.h"
 #include "base/wire.h"
 #include "proto/peer/wide.h"
 

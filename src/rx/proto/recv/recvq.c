@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The receive queue: runs in order, runs behind gaps, memory limits (3.4, 3.7, 4.4 item 9). */
-#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "proto/state.h"
 
 #define WINDOW_SECOND	    32u		   /* the window once the first packet was consumed */

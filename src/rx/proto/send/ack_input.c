@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ACKs received: scoreboard, round trips, windows (rx-protocol 3.2, 3.5, 3.8). */
-#include <assert.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "proto/state.h"
 
 #define TELL_AFTER	16u	/* packets: the window of short calls does not grow */

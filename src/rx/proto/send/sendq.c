@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send queue: runs pushed by the writer, until they are acknowledged. */
-#include <assert.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "proto/state.h"
 
 #define FIRST_CWND	4u

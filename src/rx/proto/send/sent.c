@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The transmissions of a call and the state of each packet sent. */
-#include <assert.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "proto/send/sent.h"
 
 #define FORGET_AT_ONCE 16u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Transmission: thresholds, pacing, bursts of new and of lost packets
  * (rx-protocol 4.1, 4.4, 6.7). */
-#include <assert.h>
 #include <errno.h>
 
+#include "base/assert.h"
 #include "proto/state.h"
 
 #define BURST_PACKETS 45u
