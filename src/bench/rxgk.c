@@ -43,9 +43,12 @@ static int64_t now(void *context)
 
 static int make_conn(const struct rxw_gk_enctype *e, uint32_t level, bool client, void **conn)
 {
-	struct rxw_rxgk_token t = {.size = sizeof(t), .enctype = e->id, .level = level, .key = {1, 2, 3},
-				   .token = "token", .token_length = 5};
-	struct rxw_rxgk_client_options o = {.size = sizeof(o), .time = now};
+	struct rxw_rxgk_token t = {.enctype = e->id,
+				   .level = level,
+				   .key = {1, 2, 3},
+				   .token = "token",
+				   .token_length = 5};
+	struct rxw_rxgk_client_options o = {.time = now};
 	struct rxw_security_id id = {.epoch = 1, .cid = 4, .index = 4, .client = client};
 	struct rxw_gk_class *k;
 

@@ -14,7 +14,6 @@
  * contents with rxw_rxgk_token_free(). The key is secret.
  */
 struct rxw_rxgk_token {
-	size_t size;
 	int32_t enctype;   /* 17, 18, 19 or 20 */
 	uint8_t key[32];   /* K0, of the length that the enctype requires */
 	uint32_t level;	   /* enum rxw_level of all connections with this token */
@@ -29,9 +28,7 @@ struct rxw_rxgk_token {
 /* Wipe and free the contents of a token, but not the structure. NULL is ignored. */
 void rxw_rxgk_token_free(struct rxw_rxgk_token *token);
 
-/* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_rxgk_print_options {
-	size_t size;
 	int32_t enctype;      /* of K0; 0 = that of the service key */
 	uint32_t level;	      /* enum rxw_level */
 	uint32_t lifetime_s;  /* of the token; 0 = unlimited */
@@ -43,17 +40,14 @@ struct rxw_rxgk_print_options {
 };
 
 /*
- * Create a token with the newest rxgk key of `keys`. Set token->size before. -RXW_EINVAL;
- * -RXW_ENOKEY: no rxgk key; -RXW_ENOTSUP: the enctype is not 17..20; -RXW_ENOMEM; -RXW_ESYS: no
- * random numbers. Any thread.
+ * Create a token with the newest rxgk key of `keys`. -RXW_EINVAL; -RXW_ENOKEY: no rxgk key;
+ * -RXW_ENOTSUP: the enctype is not 17..20; -RXW_ENOMEM; -RXW_ESYS: no random numbers. Any thread.
  */
 RXW_MUST_USE
 int rxw_rxgk_print_token(rxw_keys *keys, const struct rxw_rxgk_print_options *options,
 			 struct rxw_rxgk_token *token);
 
-/* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_rxgk_client_options {
-	size_t size;
 	uint8_t index;			/* RXW_RXGK_INDEX…; 0 = 4 */
 	int64_t (*time)(void *context); /* 100 ns since 1970; NULL = system clock */
 	void *time_context;
@@ -62,16 +56,14 @@ struct rxw_rxgk_client_options {
 
 /*
  * The client side, for rxw_connection_create(). The token is copied; its level is that of the
- * connections. `options` may be NULL. The caller owns *security. -RXW_EINVAL; -RXW_ENOTSUP:
- * unknown enctype; -RXW_ENOMEM. Any thread.
+ * connections. `options` may be NULL. The caller owns *security. -RXW_EINVAL; -RXW_ENOTSUP: unknown
+ * enctype; -RXW_ENOMEM. Any thread.
  */
 RXW_MUST_USE
 int rxw_rxgk_client(const struct rxw_rxgk_token *token,
 		    const struct rxw_rxgk_client_options *options, rxw_security **security);
 
-/* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_rxgk_negotiate_options {
-	size_t size;
 	const char *cell;   /* target afs-rxgk@_afs.CELL */
 	const char *target; /* or another name: hostbased, or a principal with a slash */
 	const char *ccache; /* credential cache; NULL = default cache */
@@ -83,11 +75,11 @@ struct rxw_rxgk_negotiate_options {
 };
 
 /*
- * Get a token over `connection`, which leads to the negotiation service with the null class.
- * Waits for the server and for the KDC. Set token->size before. Free the token with
- * rxw_rxgk_token_free(). -RXW_EINVAL; -RXW_ENOKEY: no ticket; -RXW_ECALL: the call failed, or the
- * server refused; -RXW_EDECODE: the answer is invalid or not authentic; -RXW_ENOMEM, -RXW_ESYS.
- * `error`, of `room` bytes, receives a message; it may be NULL.
+ * Get a token over `connection`, which leads to the negotiation service with the null class. Waits
+ * for the server and for the KDC. Free the token with rxw_rxgk_token_free(). -RXW_EINVAL;
+ * -RXW_ENOKEY: no ticket; -RXW_ECALL: the call failed, or the server refused; -RXW_EDECODE: the
+ * answer is invalid or not authentic; -RXW_ENOMEM, -RXW_ESYS. `error`, of `room` bytes, receives a
+ * message; it may be NULL.
  */
 RXW_MUST_USE
 int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *options,

@@ -11,7 +11,6 @@
 #include <rxwire/error.h>
 
 #include "common/cancel.h"
-#include "common/sized.h"
 #include "keys/keys.h"
 #include "rxgk/negotiate.h"
 
@@ -201,7 +200,6 @@ static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
 		r = -RXW_ENOMEM;
 		goto out;
 	}
-	token->size = sizeof(*token);
 	token->enctype = i.enctype;
 	token->level = i.level;
 	token->lifetime = i.lifetime;
@@ -290,12 +288,10 @@ end:
 	return r;
 }
 
-__attribute__((cold))
-int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *given,
-		       struct rxw_rxgk_token *token, char *error, size_t room)
+__attribute__((cold)) int rxw_rxgk_negotiate(rxw_connection *connection,
+					     const struct rxw_rxgk_negotiate_options *options,
+					     struct rxw_rxgk_token *token, char *error, size_t room)
 {
-	struct rxw_rxgk_negotiate_options known = {0}, *options = &known;
-	struct rxw_rxgk_token made = {.size = sizeof(made)};
 	struct why why = {error, room};
 	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
 	gss_name_t target = GSS_C_NO_NAME;
@@ -307,9 +303,7 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 
 	if (error && room)
 		error[0] = 0;
-	if (!connection || !sized_valid(token) || !given ||
-	    !sized_read(&known, sizeof(known), given) ||
-	    (!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
+	if ((!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
 	    (options->enctype && !rxw_gk_enctype(options->enctype)))
 		return say_why(&why, -RXW_EINVAL, "an argument is missing or out of range");
 	r = fill_start(options, nonce, &start);
@@ -319,14 +313,11 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 	if (major == GSS_S_COMPLETE)
 		major = import_target(options, &target, &minor);
 	if (major == GSS_S_COMPLETE)
-		r = negotiate_token(connection, cred, target, &start, &made, &why);
+		r = negotiate_token(connection, cred, target, &start, token, &why);
 	else
 		r = say_gss(&why, major, minor, -RXW_ENOKEY);
 	gss_release_cred(&ignored, &cred);
 	gss_release_name(&ignored, &target);
-	if (!r)
-		sized_write(token, &made, sizeof(made));
-	explicit_bzero(&made, sizeof(made));
 	return r;
 }
 

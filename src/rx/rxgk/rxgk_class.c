@@ -61,13 +61,18 @@ int rxw_gk_class_server(const struct rxw_rxgk_server_options *given, struct rxw_
 	return 0;
 }
 
-static int client_class(const struct rxw_rxgk_token *token,
-			const struct rxw_rxgk_client_options *options, struct rxw_gk_class **klass)
+__attribute__((cold)) int rxw_gk_class_client(const struct rxw_rxgk_token *token,
+					      const struct rxw_rxgk_client_options *options,
+					      struct rxw_gk_class **klass)
 {
-	uint8_t index = options->index ? options->index : RXW_RXGK_INDEX;
+	static const struct rxw_rxgk_client_options defaults;
 	const struct rxw_gk_enctype *e;
 	struct rxw_gk_class *k;
+	uint8_t index;
 
+	if (!options)
+		options = &defaults;
+	index = options->index ? options->index : RXW_RXGK_INDEX;
 	if (token->level > RXW_LEVEL_CRYPT || !token->token || !token->token_length ||
 	    token->token_length > RXW_GK_TOKEN_MAX || !rxw_gk_index_ok(index))
 		return -RXW_EINVAL;
@@ -96,21 +101,6 @@ static int client_class(const struct rxw_rxgk_token *token,
 	k->token.expires = token->expires;
 	*klass = k;
 	return 0;
-}
-
-__attribute__((cold)) int rxw_gk_class_client(const struct rxw_rxgk_token *token,
-					      const struct rxw_rxgk_client_options *options,
-					      struct rxw_gk_class **klass)
-{
-	struct rxw_rxgk_client_options o = {0};
-	struct rxw_rxgk_token known = {0};
-	int r = -RXW_EINVAL;
-
-	if (token && sized_read(&known, sizeof(known), token) &&
-	    (!options || sized_read(&o, sizeof(o), options)))
-		r = client_class(&known, &o, klass);
-	explicit_bzero(&known, sizeof(known));
-	return r;
 }
 
 static void conn_destroy(void *conn)

@@ -8,7 +8,6 @@
 #include <rxwire/xdr.h>
 
 #include "common/cancel.h"
-#include "common/sized.h"
 #include "keys/keys.h"
 #include "rxgk/rxgk_conn.h"
 #include "rxgk/rxgk_token.h"
@@ -228,11 +227,9 @@ static size_t export_name(const char *name, uint8_t *out, size_t room)
 }
 
 __attribute__((cold)) int rxw_rxgk_print_token(rxw_keys *keys,
-					       const struct rxw_rxgk_print_options *given,
+					       const struct rxw_rxgk_print_options *options,
 					       struct rxw_rxgk_token *token)
 {
-	struct rxw_rxgk_print_options options = {0};
-	struct rxw_rxgk_token made = {.size = sizeof(made)};
 	uint8_t key[RXW_KEY_MAX], name[RXW_GK_NAME_MAX];
 	uint8_t index;
 	const struct rxw_gk_enctype *e;
@@ -243,34 +240,31 @@ __attribute__((cold)) int rxw_rxgk_print_token(rxw_keys *keys,
 	int r;
 	NOT_CANCELLED;
 
-	if (!keys || !sized_valid(token) || !given ||
-	    !sized_read(&options, sizeof(options), given) || options.level > RXW_LEVEL_CRYPT)
-		return -RXW_EINVAL;
-	index = options.index ? options.index : RXW_RXGK_INDEX;
-	if (!rxw_gk_index_ok(index))
+	index = options->index ? options->index : RXW_RXGK_INDEX;
+	if (options->level > RXW_LEVEL_CRYPT || !rxw_gk_index_ok(index))
 		return -RXW_EINVAL;
 	r = rxw_keys_best(keys, RXW_KEY_RXGK, &kvno, &enctype, key, sizeof(key), &length);
 	if (r)
 		return r;
 	e = rxw_gk_enctype(enctype);
-	b.enctype = options.enctype ? rxw_gk_enctype(options.enctype) : e;
+	b.enctype = options->enctype ? rxw_gk_enctype(options->enctype) : e;
 	if (!e || !b.enctype || length != e->key_length || kvno <= 0) {
 		r = -RXW_ENOTSUP;
 		goto out;
 	}
 	now = rxw_gk_clock(NULL);
-	b.level = options.level;
-	b.lifetime = options.rekey_s;
-	b.bytelife = options.rekey_bytes;
+	b.level = options->level;
+	b.lifetime = options->rekey_s;
+	b.bytelife = options->rekey_bytes;
 	b.starts = index == RXW_RXGK_INDEX_YFS ? now : 0;
-	b.expires = options.lifetime_s ? now + options.lifetime_s * RXW_RXGK_SECOND : 0;
-	if (options.name) {
+	b.expires = options->lifetime_s ? now + options->lifetime_s * RXW_RXGK_SECOND : 0;
+	if (options->name) {
 		b.names = 1;
 		b.name.kind = RXW_GK_NAME_GSS;
 		b.name.data = name;
-		b.name.data_length = (uint32_t)export_name(options.name, name, sizeof(name));
-		b.name.display = (const uint8_t *)options.name;
-		b.name.display_length = (uint32_t)strlen(options.name);
+		b.name.data_length = (uint32_t)export_name(options->name, name, sizeof(name));
+		b.name.display = (const uint8_t *)options->name;
+		b.name.display_length = (uint32_t)strlen(options->name);
 		if (!b.name.data_length) {
 			r = -RXW_EINVAL;
 			goto out;
@@ -279,19 +273,16 @@ __attribute__((cold)) int rxw_rxgk_print_token(rxw_keys *keys,
 	r = RAND_bytes(b.k0, b.enctype->key_length) == 1 ? 0 : -RXW_ESYS;
 	if (r)
 		goto out;
-	r = rxw_gk_token_seal(&b, index, kvno, e, key, &made.token, &made.token_length);
-	if (r)
-		goto out;
-	made.enctype = b.enctype->id;
-	memcpy(made.key, b.k0, b.enctype->key_length);
-	made.level = b.level;
-	made.lifetime = b.lifetime;
-	made.bytelife = b.bytelife;
-	made.expires = b.expires;
-	sized_write(token, &made, sizeof(made));
+	*token = (struct rxw_rxgk_token){.enctype = b.enctype->id,
+					 .level = b.level,
+					 .lifetime = b.lifetime,
+					 .bytelife = b.bytelife,
+					 .expires = b.expires};
+	r = rxw_gk_token_seal(&b, index, kvno, e, key, &token->token, &token->token_length);
+	if (!r)
+		memcpy(token->key, b.k0, b.enctype->key_length);
 out:
 	explicit_bzero(key, sizeof(key));
 	explicit_bzero(&b, sizeof(b));
-	explicit_bzero(&made, sizeof(made));
 	return r;
 }

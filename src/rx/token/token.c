@@ -89,10 +89,8 @@ static int ask_service(const struct rxw_token_options *options, struct way *way,
 		       const struct rxw_cell_client *client, struct negotiated *n, char *error,
 		       size_t room)
 {
-	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o),
-					       .cell = options->cell,
-					       .ccache = client->where,
-					       .level = options->level};
+	struct rxw_rxgk_negotiate_options o = {
+		.cell = options->cell, .ccache = client->where, .level = options->level};
 	char name[NAME_ROOM], ignored[8];
 	int length, result;
 
@@ -100,7 +98,6 @@ static int ask_service(const struct rxw_token_options *options, struct way *way,
 		 options->realm ? "@" : "", options->realm ? options->realm : "");
 	if (options->realm)
 		o.target = name;
-	n->token.size = sizeof(n->token);
 	result = rxw_rxgk_negotiate(way->connection, &o, &n->token, error, room);
 	if (result == -RXW_ENOKEY && !options->realm) {
 		length = snprintf(name, sizeof(name), "afs-rxgk/_afs.%s@%s", options->cell,
@@ -213,8 +210,8 @@ static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, c
 static int take_rxgk(rxw_token *token, const struct rxw_rxgk_token *gk, const char *client,
 		     char *error, size_t room)
 {
-	const struct rxw_rxgk_client_options co = {
-		.size = sizeof(co), .index = token->info.index, .client_name = client};
+	const struct rxw_rxgk_client_options co = {.index = token->info.index,
+						   .client_name = client};
 	int result = rxw_rxgk_client(gk, &co, &token->security);
 
 	token->info.enctype = gk->enctype;
@@ -292,8 +289,7 @@ static int print_rxkad(rxw_token *token, const struct rxw_token_options *options
 static int print_rxgk(rxw_token *token, const struct rxw_token_options *options, char *error,
 		      size_t room)
 {
-	const struct rxw_rxgk_print_options po = {.size = sizeof(po),
-						  .level = options->level,
+	const struct rxw_rxgk_print_options po = {.level = options->level,
 						  .lifetime_s = options->lifetime_s,
 						  .name = options->client,
 						  .index = options->index};
@@ -302,7 +298,6 @@ static int print_rxgk(rxw_token *token, const struct rxw_token_options *options,
 
 	if (!gk)
 		return rxw_token_say(error, room, "token", -RXW_ENOMEM);
-	gk->size = sizeof(*gk);
 	result = rxw_rxgk_print_token(options->keys, &po, gk);
 	if (result < 0) {
 		rxw_secret_free(gk);

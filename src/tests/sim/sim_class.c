@@ -66,14 +66,12 @@ static bool make_gk(struct sim_class *k, rxw_keys *keys, uint8_t level, int enct
 						 .level_min = level,
 						 .time = gk_time,
 						 .time_context = k};
-	struct rxw_rxgk_client_options client = {
-		.size = sizeof(client), .time = gk_time, .time_context = k};
-	struct rxw_rxgk_print_options print = {.size = sizeof(print),
-					       .level = level,
+	struct rxw_rxgk_client_options client = {.time = gk_time, .time_context = k};
+	struct rxw_rxgk_print_options print = {.level = level,
 					       .lifetime_s = lifetime != 0 ? lifetime : 1u << 30,
 					       .rekey_bytes = rekey_bytes,
 					       .name = "user@TEST"};
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
+	struct rxw_rxgk_token token = {0};
 	bool good = rxw_keys_generate(keys, RXW_KEY_RXGK, 3, enctype) == 0 &&
 		    rxw_rxgk_print_token(keys, &print, &token) == 0;
 

@@ -195,9 +195,9 @@ static rxw_security *kad_client(struct h_bed *bed, uint8_t level)
 
 static rxw_security *gk_client(struct h_bed *bed, uint8_t level)
 {
-	struct rxw_rxgk_print_options print = {.size = sizeof(print), .level = level};
-	struct rxw_rxgk_client_options options = {.size = sizeof(options)};
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
+	struct rxw_rxgk_print_options print = {.level = level};
+	struct rxw_rxgk_client_options options = {0};
+	struct rxw_rxgk_token token = {0};
 	rxw_security *s;
 
 	ck_assert_int_eq(rxw_rxgk_print_token(bed->keys, &print, &token), 0);

@@ -162,45 +162,11 @@ static int rxgk_server_of(const void *p)
 }
 
 static struct rxw_rxkad_token kad_token;
-static struct rxw_rxgk_token gk_token;
-
-static int rxgk_client_of(const void *p)
-{
-	rxw_security *security;
-	int r = rxw_rxgk_client(p, NULL, &security);
-
-	return let_go(r, security);
-}
-
-static int rxgk_client_options_of(const void *p)
-{
-	rxw_security *security;
-	int r = rxw_rxgk_client(&gk_token, p, &security);
-
-	return let_go(r, security);
-}
-
-static int rxgk_print_of(const void *p)
-{
-	struct rxw_rxgk_token made = {.size = sizeof(made)};
-	int r = rxw_rxgk_print_token(bed.keys, p, &made);
-
-	rxw_rxgk_token_free(&made);
-	return r;
-}
 
 /* There is no keytab: the function fails when it looks for one. */
 static int negotiation_of(const void *p)
 {
 	int r = rxw_rxgk_negotiation_create(p, &negotiation, NULL, 0);
-
-	return r == -RXW_ENOKEY ? 0 : r;
-}
-
-static int negotiate_of(const void *p)
-{
-	struct rxw_rxgk_token made = {.size = sizeof(made)};
-	int r = rxw_rxgk_negotiate(connection, p, &made, NULL, 0);
 
 	return r == -RXW_ENOKEY ? 0 : r;
 }
@@ -218,10 +184,7 @@ static struct rxw_rxkad_print_options rxkad_print;
 static struct rxw_rpcstats_options rpcstats_options;
 static struct rxw_rpcstats_call rpcstats_call;
 static struct rxw_rxgk_server_options rxgk_server;
-static struct rxw_rxgk_client_options rxgk_client;
-static struct rxw_rxgk_print_options rxgk_print;
 static struct rxw_rxgk_negotiation_options rxgk_negotiation;
-static struct rxw_rxgk_negotiate_options rxgk_negotiate;
 
 /* `needed`: bytes up to the last member that the function needs. */
 #define IN(use, structure, last)                                                        \
@@ -251,11 +214,7 @@ static const struct {
 	IN(rpcstats_of, rpcstats_options, size),
 	IN(rpcstats_record_of, rpcstats_call, functions),
 	IN(rxgk_server_of, rxgk_server, keys),
-	IN(rxgk_client_of, gk_token, token_length),
-	IN(rxgk_client_options_of, rxgk_client, size),
-	IN(rxgk_print_of, rxgk_print, size),
 	IN(negotiation_of, rxgk_negotiation, keytab),
-	IN(negotiate_of, rxgk_negotiate, keytab),
 };
 #define GIVEN (sizeof(given) / sizeof(given[0]))
 
@@ -351,19 +310,14 @@ static void open_all(void)
 	token_options = local;
 	ck_assert_int_eq(rxw_token_create(&local, &token, NULL, 0), 0);
 	rxkad_server.keys = rxgk_server.keys = rxgk_negotiation.keys = bed.keys;
-	rxgk_negotiation.keytab = rxgk_negotiate.keytab = "FILE:/nonexistent/keytab";
-	rxgk_negotiate.cell = "example.org";
+	rxgk_negotiation.keytab = "FILE:/nonexistent/keytab";
 	kad_token.size = sizeof(kad_token);
 	ck_assert_int_eq(rxw_rxkad_print_token(bed.keys, NULL, &kad_token), 0);
-	rxgk_print.size = sizeof(rxgk_print);
-	gk_token.size = sizeof(gk_token);
-	ck_assert_int_eq(rxw_rxgk_print_token(bed.keys, &rxgk_print, &gk_token), 0);
 }
 
 static void close_all(void)
 {
 	rxw_rxkad_token_free(&kad_token);
-	rxw_rxgk_token_free(&gk_token);
 	rxw_token_unref(token);
 	rxw_rpcstats_destroy(rpcstats);
 	rxw_call_end(call, RXW_USER_ABORT, NULL);

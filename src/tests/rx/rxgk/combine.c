@@ -40,7 +40,7 @@ static void read_combined(const uint8_t *reply, size_t size, const struct rxw_rx
 	struct rxw_gk_bytes blob = {0};
 	struct rxw_xdr x;
 
-	*token = (struct rxw_rxgk_token){.size = sizeof(*token)};
+	*token = (struct rxw_rxgk_token){0};
 	rxw_xdr_reader(&x, reply, size);
 	rxw_gk_get_bytes(&x, &blob, RXW_GK_TOKEN_MAX);
 	rxw_xdr_get_i32(&x, &token->enctype);

@@ -63,7 +63,7 @@ static void bed_end(struct bed *b)
 
 static void use(struct bed *b, const struct rxw_rxgk_token *t, uint8_t index, const char *name)
 {
-	struct rxw_rxgk_client_options co = {.size = sizeof(co), .index = index};
+	struct rxw_rxgk_client_options co = {.index = index};
 	char who[LIVE_WHO], expected[LIVE_WHO];
 	rxw_security *s;
 	rxw_connection *c;
@@ -86,9 +86,8 @@ START_TEST(tokens_for_a_ticket)
 		for (int32_t e = 16; e <= 20; e++) {
 			for (uint32_t level = 0; level <= 2; level++) {
 				struct rxw_rxgk_negotiate_options o = {
-					.size = sizeof(o), .cell = CELL, .level = level,
-					.enctype = e > 16 ? e : 0};
-				struct rxw_rxgk_token t = {.size = sizeof(t)};
+					.cell = CELL, .level = level, .enctype = e > 16 ? e : 0};
+				struct rxw_rxgk_token t = {0};
 				char why[256];
 
 				ck_assert_msg(!rxw_rxgk_negotiate(b.negotiator, &o, &t, why,
@@ -109,11 +108,11 @@ END_TEST
 
 START_TEST(refused_requests)
 {
-	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o), .cell = CELL, .level = 1};
+	struct rxw_rxgk_negotiate_options o = {.cell = CELL, .level = 1};
 	struct rxw_rxgk_negotiation_options no = {.size = sizeof(no), .keys = keys,
 						  .keytab = "/nonexistent/keytab"};
 	rxw_rxgk_negotiation *none;
-	struct rxw_rxgk_token t = {.size = sizeof(t)};
+	struct rxw_rxgk_token t = {0};
 	struct bed b;
 	char why[256];
 
@@ -141,11 +140,14 @@ START_TEST(combined_tokens)
 	static const uint8_t uuid[16] = {1,    2,  3,  4,  5,  6,  7,	 8,
 					 0x89, 10, 11, 12, 13, 14, 0xff, 16};
 	static const uint8_t other_uuid[16] = {9};
-	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o), .cell = CELL, .level = 1};
-	struct rxw_rxgk_print_options po = {.size = sizeof(po), .level = 2, .lifetime_s = 1000,
-					    .rekey_s = 70, .rekey_bytes = 20, .enctype = 17,
+	struct rxw_rxgk_negotiate_options o = {.cell = CELL, .level = 1};
+	struct rxw_rxgk_print_options po = {.level = 2,
+					    .lifetime_s = 1000,
+					    .rekey_s = 70,
+					    .rekey_bytes = 20,
+					    .enctype = 17,
 					    .name = "host/cm@RXWIRE.TEST"};
-	struct rxw_rxgk_token user = {.size = sizeof(user)}, cm = user, both = user;
+	struct rxw_rxgk_token user = {0}, cm = user, both = user;
 	struct rxw_gk_body body;
 	struct bed b;
 
@@ -193,9 +195,9 @@ END_TEST
 /* Malformed requests end with a code, and the service goes on. */
 START_TEST(malformed_requests)
 {
-	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o), .cell = CELL, .level = 1};
+	struct rxw_rxgk_negotiate_options o = {.cell = CELL, .level = 1};
 	uint64_t seed = test_seed();
-	struct rxw_rxgk_token t = {.size = sizeof(t)};
+	struct rxw_rxgk_token t = {0};
 	struct bed b;
 
 	bed_begin(&b, 0, 4);

@@ -47,8 +47,7 @@ void rig_server(struct rig_side *s, rxw_keys *keys, uint8_t level_min, uint8_t i
 void rig_client(struct rig_side *s, const struct rxw_rxgk_token *token, uint8_t index,
 		const struct rxw_security_id *id)
 {
-	struct rxw_rxgk_client_options o = {.size = sizeof(o), .index = index, .time = now,
-					    .time_context = s};
+	struct rxw_rxgk_client_options o = {.index = index, .time = now, .time_context = s};
 
 	if (!s->now)
 		s->now = RIG_NOW;

@@ -24,11 +24,10 @@ static rxw_security *server_class(rxw_keys *keys, uint8_t level_min, uint8_t ind
 static rxw_security *client_class(rxw_keys *keys, struct rxw_rxgk_print_options *o,
 				  int64_t (*time)(void *))
 {
-	struct rxw_rxgk_client_options co = {.size = sizeof(co), .index = o->index, .time = time};
-	struct rxw_rxgk_token t = {.size = sizeof(t)};
+	struct rxw_rxgk_client_options co = {.index = o->index, .time = time};
+	struct rxw_rxgk_token t = {0};
 	rxw_security *s;
 
-	o->size = sizeof(*o);
 	ck_assert_int_eq(rxw_rxgk_print_token(keys, o, &t), 0);
 	ck_assert_int_eq(rxw_rxgk_client(&t, &co, &s), 0);
 	rxw_rxgk_token_free(&t);

@@ -117,8 +117,7 @@ static void set_up(struct exchange *x, const json_t *e)
 
 	x->response_size = payload(packet_of(x, "RESPONSE"), x->response, sizeof(x->response));
 	length = rxw_xdr_load32(x->response + 8);
-	x->token = (struct rxw_rxgk_token){.size = sizeof(x->token),
-					   .enctype = (int32_t)number(t, "enctype"),
+	x->token = (struct rxw_rxgk_token){.enctype = (int32_t)number(t, "enctype"),
 					   .level = (uint32_t)number(t, "level"),
 					   .lifetime = (uint32_t)number(t, "lifetime"),
 					   .bytelife = (uint32_t)number(t, "bytelife"),
@@ -429,8 +428,11 @@ static void client_packet(const struct deviation *d, const struct rxw_security_i
 {
 	struct rxw_security_id own = *id;
 	struct rig_side c = {0};
-	struct rxw_rxgk_token t = {.size = sizeof(t), .enctype = 17, .level = d->level,
-				   .key = K0, .token = (void *)"none", .token_length = 4};
+	struct rxw_rxgk_token t = {.enctype = 17,
+				   .level = d->level,
+				   .key = K0,
+				   .token = (void *)"none",
+				   .token_length = 4};
 
 	own.client = true;
 	rig_client(&c, &t, 4, &own);

@@ -49,9 +49,8 @@ static void make_rxgk(uint32_t level, int32_t enctype, rxw_security **server, rx
 {
 	struct rxw_rxgk_server_options options = {.size = sizeof(options),
 						  .level_min = (uint8_t)level};
-	struct rxw_rxgk_print_options print = {
-		.size = sizeof(print), .level = level, .name = "user@TEST"};
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
+	struct rxw_rxgk_print_options print = {.level = level, .name = "user@TEST"};
+	struct rxw_rxgk_token token = {0};
 
 	ck_assert_int_eq(rxw_keys_create(&options.keys), 0);
 	ck_assert_int_eq(rxw_keys_generate(options.keys, RXW_KEY_RXGK, 3, enctype), 0);

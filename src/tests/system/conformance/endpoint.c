@@ -279,8 +279,7 @@ static int32_t name_to_id(rxw_call *call, void *context)
 /* --- rxgk, with a key shared with the scripted peer --- */
 
 static rxw_keys *rxgk_keys;
-static struct rxw_rxgk_print_options rxgk_token = {.size = sizeof(rxgk_token),
-						   .name = "alice@REALM"};
+static struct rxw_rxgk_print_options rxgk_token = {.name = "alice@REALM"};
 
 static void rxgk_key(const char *hex)
 {
@@ -314,7 +313,7 @@ static rxw_security *rxgk_server(void)
 
 static rxw_security *rxgk_client(void)
 {
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
+	struct rxw_rxgk_token token = {0};
 	rxw_security *made;
 	int rc = rxw_rxgk_print_token(rxgk_keys, &rxgk_token, &token);
 
