@@ -18,8 +18,11 @@
 #define QUEUE_MIN_TIGHT	  12		 /* packets; if half of the memory is used up */
 #define PART_OF_FREE	  48
 #define QUEUE_UNVALIDATED 32
-/* Bytes that all calls over short paths may queue together, or QUEUE_MIN each. */
-#define NEAR_MOST	  (16u << 20)
+/*
+ * Bytes that all calls over short paths may queue together, or QUEUE_MIN each. They should stay in
+ * the caches until they are received.
+ */
+#define NEAR_MOST	  (4u << 20)
 
 static bool can_write(const struct rxw_call *call)
 {
