@@ -150,6 +150,13 @@ bench-crowd: bench-programs
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/crowd \
 		--page $(srcdir)/doc/notes/crowd.md $(CROWD_ARGS)
 
+# Copies by afscp get, beside rsync and rxperf; options: make bench-copies COPIES_ARGS='--only tree'
+EXTRA_DIST += src/bench/copies
+COPIES_ARGS =
+.PHONY: bench-copies
+bench-copies: all
+	python3 $(srcdir)/src/bench/copies --source '$(abs_top_srcdir)' --build '$(abs_top_builddir)' $(COPIES_ARGS)
+
 # Long paths: emulated links (src/tests/link), with the kernel's TCP beside rxwire.
 src_bench_long_tcp_SOURCES = src/bench/long_tcp.c
 src_bench_long_tcp_LDADD = $(PTHREAD_LIBS)
