@@ -216,6 +216,14 @@ static bool is_part_of_object(void *arg, int fd, uint64_t length, const char *na
 	return false;
 }
 
+/* Mode of the copy of an object. */
+static mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status)
+{
+	mode_t mode = status->UnixModeBits & 0777;
+
+	return copy->set->preserve ? mode : mode & ~copy->run->umask;
+}
+
 int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
 	     const char *name, bool inside, const char *label)
 {
@@ -227,20 +235,12 @@ int get_open(struct copy *copy, const struct afs_object *object, struct sink *si
 	uint64_t length = afs_status_length(status), version = 0;
 
 	if (length < PART_LEAST)
-		return sink_open(sink, dir, name, inside);
+		return sink_open(sink, dir, name, inside, get_mode(copy, status));
 	version = part_version(version, (uint64_t)fid->Volume << 32 | fid->Vnode);
 	version = part_version(version, (uint64_t)fid->Unique << 32 | status->ClientModTime);
 	version = part_version(version, afs_status_version(status));
 	part.version = part_version(version, length);
 	return sink_open_part(sink, dir, name, inside, &part);
-}
-
-/* Mode of the copy of an object. */
-static mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status)
-{
-	mode_t mode = status->UnixModeBits & 0777;
-
-	return copy->set->preserve ? mode : mode & ~copy->run->umask;
 }
 
 enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,21 +115,31 @@ static int choose_temporary(struct sink *s)
 	return set_temporary(s, name);
 }
 
+static bool can_link;
+
+/* A file without a name gets one by this folder. */
+static void look_for_descriptors(void)
+{
+	can_link = access("/proc/self/fd", X_OK) == 0;
+}
+
 /*
  * Create a file without a name, which even SIGKILL cannot leave behind. -1: not supported here, or
  * it could not get a name later.
  */
-static int open_nameless(struct sink *s)
+static int open_nameless(struct sink *s, mode_t mode)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char folder[sizeof(s->temp)];
 	size_t before;
 
 	last_part(s->name, &before);
-	if (before >= sizeof(folder) || access("/proc/self/fd", X_OK) < 0)
+	pthread_once(&once, look_for_descriptors);
+	if (before >= sizeof(folder) || !can_link)
 		return -1;
 	memcpy(folder, s->name, before);
 	strcpy(folder + before, ".");
-	s->fd = openat(s->dir, folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	s->fd = openat(s->dir, folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
 	if (s->fd < 0)
 		return -1;
 	s->nameless = s->owned = s->seekable = true;
@@ -152,12 +163,18 @@ static int open_temporary(struct sink *s)
 	return -1;
 }
 
-/* Give a nameless file the temporary name, which is renamed to the final one later. */
+/* Give a nameless file its name, or a temporary one if that exists, which is renamed later. */
 static int link_nameless(struct sink *s)
 {
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+	if (linkat(AT_FDCWD, path, s->dir, s->name, AT_SYMLINK_FOLLOW) == 0) {
+		s->nameless = false;
+		return 0;
+	}
+	if (errno != EEXIST)
+		return -1;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (choose_temporary(s) < 0)
 			return -1;
@@ -242,13 +259,13 @@ static int open_special(struct sink *s, int dir, const char *name, bool inside)
 	return 1;
 }
 
-int sink_open(struct sink *s, int dir, const char *name, bool inside)
+int sink_open(struct sink *s, int dir, const char *name, bool inside, mode_t mode)
 {
 	int rc = open_special(s, dir, name, inside);
 
 	if (rc <= 0)
 		return rc;
-	return open_nameless(s) == 0 ? 0 : open_temporary(s);
+	return open_nameless(s, mode) == 0 ? 0 : open_temporary(s);
 }
 
 int sink_open_part(struct sink *s, int dir, const char *name, bool inside,
@@ -258,7 +275,7 @@ int sink_open_part(struct sink *s, int dir, const char *name, bool inside,
 
 	if (rc <= 0)
 		return rc;
-	if (open_sink_part(s, part) == 0 || open_nameless(s) == 0)
+	if (open_sink_part(s, part) == 0 || open_nameless(s, 0600) == 0)
 		return 0;
 	return open_temporary(s);
 }
@@ -342,30 +359,41 @@ int sink_restart(struct sink *s)
 	return ftruncate(s->fd, 0);
 }
 
-int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
+/* Size, mode and time of a file that is complete. */
+static int set_attributes(struct sink *s, mode_t mode, uint32_t mtime)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)mtime}};
-	int fd = s->fd, lock, failed;
+	struct stat st;
 
+	/* Each change is a transaction of the file system: most files need only that of the time. */
+	if (fstat(s->fd, &st) < 0 ||
+	    (st.st_size != (off_t)s->end && ftruncate(s->fd, (off_t)s->end) < 0) ||
+	    ((st.st_mode & 07777) != mode && fchmod(s->fd, mode) < 0))
+		return -1;
+	return futimens(s->fd, times);
+}
+
+/* What close() reports, for example that the disk of a network file system is full. */
+static int flush_descriptor(int fd)
+{
+	int same = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return same < 0 ? -1 : close(same);
+}
+
+int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
+{
 	if (!s->owned)
 		return 0;
-	if (s->seekable &&
-	    (ftruncate(fd, (off_t)s->end) < 0 || fchmod(fd, mode) < 0 || futimens(fd, times) < 0))
+	if (s->seekable && set_attributes(s, mode, mtime) < 0)
 		return -1;
-	if (s->nameless && link_nameless(s) < 0)
+	if (flush_descriptor(s->fd) < 0 || (s->nameless && link_nameless(s) < 0) ||
+	    (s->temporary && renameat(s->dir, s->temp, s->dir, s->name) < 0))
 		return -1;
-	/* Another process must not take the part before it has its name. */
-	lock = s->part ? dup(fd) : -1;
-	/* close() may report that the disk of a network file system is full. */
-	failed = close(fd);
-	s->owned = lock >= 0;
-	s->fd = lock;
-	if (failed || (s->temporary && renameat(s->dir, s->temp, s->dir, s->name) < 0))
-		return -1;
+	/* Only now may another process take the part, whose lock ends. */
+	close(s->fd);
 	s->owned = s->temporary = false;
 	s->fd = -1;
-	if (lock >= 0)
-		close(lock);
 	return 0;
 }
 

@@ -51,9 +51,10 @@ struct sink {
 
 /*
  * Open `name` in `dir`. 0, or -1 with errno (EISDIR: it is a directory). `inside`: the name comes
- * from the server, so an existing link or device is replaced and never followed.
+ * from the server, so an existing link or device is replaced and never followed. `mode`: the one that
+ * sink_commit() will probably get, which then saves a step.
  */
-int sink_open(struct sink *sink, int dir, const char *name, bool inside);
+int sink_open(struct sink *sink, int dir, const char *name, bool inside, mode_t mode);
 
 /* A large file of which an earlier run may have left a part. */
 struct sink_part {

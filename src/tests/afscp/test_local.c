@@ -43,7 +43,7 @@ START_TEST(commit)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/file", folder);
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), 0);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false, 0640), 0);
 	ck_assert(s.seekable);
 	/* Parts may come in any order. */
 	ck_assert_int_eq(sink_write(&s, &second, 1, 6), 0);
@@ -223,7 +223,7 @@ START_TEST(holes)
 	struct sink s;
 
 	snprintf(path, sizeof(path), "%s/file", folder);
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), 0);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false, 0640), 0);
 	ck_assert_int_eq(sink_write(&s, &(struct iovec){zeros, sizeof(zeros)}, 1, 0), 0);
 	ck_assert_int_eq(sink_write(&s, &(struct iovec){x, 1}, 1, sizeof(zeros)), 0);
 	ck_assert_int_eq(
@@ -249,7 +249,7 @@ START_TEST(abandon)
 	f = fopen(path, "w");
 	fputs("old", f);
 	fclose(f);
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), 0);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false, 0640), 0);
 	ck_assert_int_eq(sink_write(&s, &iov, 1, 0), 0);
 	errno = EIO;
 	sink_abandon(&s);
@@ -270,7 +270,7 @@ START_TEST(disk_full)
 	struct iovec iov = {data, 1};
 	struct sink s;
 
-	if (sink_open(&s, AT_FDCWD, "/dev/full", false) < 0)
+	if (sink_open(&s, AT_FDCWD, "/dev/full", false, 0640) < 0)
 		return; /* no such device here: nothing to test */
 	ck_assert(!s.temporary);
 	ck_assert_int_eq(sink_write(&s, &iov, 1, 0), -1);
@@ -286,22 +286,22 @@ START_TEST(not_files)
 	struct sink s;
 	struct stat st;
 
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, "/dev/null", false), 0);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, "/dev/null", false, 0640), 0);
 	ck_assert(!s.temporary && !s.seekable);
 	ck_assert_int_eq(sink_commit(&s, 0600, 0), 0);
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, folder, false), -1);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, folder, false, 0640), -1);
 	ck_assert_int_eq(errno, EISDIR);
 	snprintf(path, sizeof(path), "%s/none/file", folder);
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), -1);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false, 0640), -1);
 	ck_assert_int_eq(errno, ENOENT);
 	snprintf(path, sizeof(path), "%s/", folder);
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), -1);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false, 0640), -1);
 	/*
 	 * A name that the server chose: an existing file is replaced, and a link is never followed.
 	 */
 	snprintf(link, sizeof(link), "%s/link", folder);
 	ck_assert_int_eq(symlink("/dev/null", link), 0);
-	ck_assert_int_eq(sink_open(&s, AT_FDCWD, link, true), 0);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, link, true, 0640), 0);
 	ck_assert(s.temporary || s.nameless);
 	ck_assert_int_eq(sink_commit(&s, 0600, 0), 0);
 	ck_assert_int_eq(lstat(link, &st), 0);
