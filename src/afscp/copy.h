@@ -90,8 +90,16 @@ enum copy_result copy_report_tree(const struct copy *copy, const char *label, ui
 
 struct pool;
 
-/* A job: handles one object, and frees `arg`. */
-typedef enum copy_result (*pool_work)(struct copy *copy, void *arg);
+/* A job: handles one object. */
+struct pool_kind {
+	enum copy_result (*work)(struct copy *copy, void *arg); /* frees `arg` */
+	void (*drop)(void *arg);				/* frees `arg` instead */
+	/*
+	 * Begins what work() will wait for, so that a thread has several jobs at a time; NULL: the
+	 * job is large, and a thread takes no other one beside it.
+	 */
+	void (*begin)(struct copy *copy, void *arg);
+};
 
 /*
  * Of `sources` of the command line. With --jobs 1, or for a single file, there are no threads:
@@ -101,10 +109,9 @@ int pool_open(struct copy *copy, size_t sources, struct pool **pool);
 /*
  * Have a job done in the volume that is current for `copy`, which is the thread of pool_open().
  * Waits while the queue is full. Failed jobs are counted in run->failed. COPY_STOP: a job has
- * returned that; then and at the end of the pool `drop` frees the arguments of jobs that are not
- * done.
+ * returned that; the jobs that are not done are dropped.
  */
-enum copy_result pool_add(struct pool *pool, pool_work work, void (*drop)(void *arg), void *arg);
+enum copy_result pool_add(struct pool *pool, const struct pool_kind *kind, void *arg);
 /* Wait for all jobs. COPY_GOOD or COPY_STOP. */
 enum copy_result pool_wait(struct pool *pool);
 /* End the threads. NULL is allowed. */
@@ -116,10 +123,11 @@ struct sink; /* local.h */
 
 /*
  * Copy a file. `label` names it in messages. *object becomes the version that was copied: another
- * server of a read-only volume may have another one.
+ * server of a read-only volume may have another one. `ahead`: the fetch of all of it, if that was
+ * begun ahead; or NULL.
  */
 enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
-			  const char *label);
+			  const char *label, struct afs_fetch *ahead);
 /* Open the destination of the object. 0, or -1 with errno; see sink_open(). */
 int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
 	     const char *name, bool inside, const char *label);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* afscp get: the command, and the copy of one file. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -157,9 +158,11 @@ static enum copy_result fetch_part(struct file *f)
 	struct afs_error error;
 	int rc;
 
-	copy_fresh(f->copy);
-	afs_fetch_init(&f->fetch, &f->object->fid, f->at,
-		       left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
+	if (!f->fetch.call) {
+		copy_fresh(f->copy);
+		afs_fetch_init(&f->fetch, &f->object->fid, f->at,
+			       left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
+	}
 	rc = afs_client_read(f->copy->client, &f->fetch, f->label, write_fetched, f, &error);
 	if (rc > 0) {
 		errno = f->error;
@@ -173,7 +176,7 @@ static enum copy_result fetch_part(struct file *f)
 }
 
 enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
-			  const char *label)
+			  const char *label, struct afs_fetch *ahead)
 {
 	struct file file = {.copy = copy,
 			    .object = object,
@@ -182,6 +185,11 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 			    .at = sink->begun,
 			    .begun = sink->begun};
 
+	if (ahead && ahead->call) {
+		assert(file.begun == 0 && ahead->offset == 0);
+		file.fetch = *ahead;
+		ahead->call = NULL;
+	}
 	atomic_fetch_add(&copy->run->left_out, file.begun);
 	while (file.at < afs_status_length(&object->status)) {
 		enum copy_result rc = fetch_part(&file);
@@ -511,7 +519,7 @@ static enum copy_result get_to_file(struct copy *copy, struct one *one)
 	if (get_open(copy, &one->object, &sink, AT_FDCWD, one->name, false, one->label) < 0) {
 		rc = report_create_error(one->name);
 	} else {
-		rc = get_file(copy, &one->object, &sink, one->label);
+		rc = get_file(copy, &one->object, &sink, one->label, NULL);
 		rc = get_close(copy, &one->object, &sink, rc, one->label);
 	}
 	atomic_store(&copy->run->at_once, false);
@@ -529,11 +537,13 @@ static enum copy_result do_get_job(struct copy *copy, void *arg)
 	} else {
 		sink_stdout(&sink);
 		atomic_store(&copy->run->at_once, true);
-		rc = get_file(copy, &one->object, &sink, one->label);
+		rc = get_file(copy, &one->object, &sink, one->label, NULL);
 	}
 	drop_get_job(one);
 	return rc;
 }
+
+static const struct pool_kind get_job = {.work = do_get_job, .drop = drop_get_job};
 
 static enum copy_result add_get_job(struct copy *copy, struct pool *pool,
 				    const struct afs_object *object, bool to_stdout,
@@ -552,7 +562,7 @@ static enum copy_result add_get_job(struct copy *copy, struct pool *pool,
 		if (!one->name)
 			goto fail;
 	}
-	return pool_add(pool, do_get_job, drop_get_job, one);
+	return pool_add(pool, &get_job, one);
 fail:
 	if (one)
 		drop_get_job(one);

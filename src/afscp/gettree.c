@@ -157,10 +157,12 @@ struct plain {
 	char **names; /* hard links; at least one */
 	size_t count;
 	char *label;
+	struct afs_fetch ahead; /* of a small file */
 };
 
 static void free_plain(struct plain *plain)
 {
+	afs_client_drop_read(&plain->ahead);
 	for (size_t i = 0; plain->names && i < plain->count; i++)
 		free(plain->names[i]);
 	free(plain->names);
@@ -188,7 +190,7 @@ static enum copy_result get_named(struct copy *copy, struct plain *plain, const 
 	}
 	if (get_open(copy, &plain->object, &sink, dir, name, true, plain->label) < 0)
 		return write_failed(copy, plain->label, dir, name);
-	rc = get_file(copy, &plain->object, &sink, plain->label);
+	rc = get_file(copy, &plain->object, &sink, plain->label, &plain->ahead);
 	return get_close(copy, &plain->object, &sink, rc, plain->label);
 }
 
@@ -223,6 +225,25 @@ static enum copy_result get_plain(struct copy *copy, void *arg)
 	drop_plain(plain);
 	return rc;
 }
+
+static void begin_plain(struct copy *copy, void *arg)
+{
+	struct plain *plain = arg;
+	const AFSFetchStatus *status = &plain->object.status;
+
+	if (!afs_status_length(status) ||
+	    get_is_there(copy, plain->level->dir, plain->names[0], status))
+		return;
+	copy_fresh(copy);
+	afs_fetch_init(&plain->ahead, &plain->object.fid, 0, afs_status_length(status));
+	afs_client_read_ahead(copy->client, &plain->ahead);
+}
+
+#define SMALL 65536 /* bytes: this times AFS_AHEAD may wait in the memory of a client */
+
+static const struct pool_kind small_file = {
+	.work = get_plain, .drop = drop_plain, .begin = begin_plain};
+static const struct pool_kind large_file = {.work = get_plain, .drop = drop_plain};
 
 /*
  * Entries of a directory that are names of one file: next[i] is the index of the next one after i,
@@ -319,7 +340,8 @@ static enum copy_result add_plain(struct tree *t, const struct entries *entries,
 	plain->object = (struct afs_object){.fid = entries->list[at].fid, .status = *status};
 	plain->level = level;
 	atomic_fetch_add(&level->users, 1);
-	return pool_add(t->pool, get_plain, drop_plain, plain);
+	return pool_add(t->pool, afs_status_length(status) <= SMALL ? &small_file : &large_file,
+			plain);
 }
 
 static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct level *level);

@@ -297,7 +297,7 @@ static enum copy_result put_regular(struct tree *t, int fd, const char *name,
 		f->existing = e->fid;
 	}
 	atomic_fetch_add(&level->users, 1);
-	return pool_add(t->pool, put_file_work, put_file_drop, f);
+	return pool_add(t->pool, &put_file_job, f);
 }
 
 /* Whether the volume has the same link already. */
@@ -551,7 +551,7 @@ static enum copy_result add_put_job(struct pool *pool, int fd, const char *sourc
 	f->exists = to->exists;
 	f->existing = to->object.fid;
 	f->by_link = to->by_link;
-	return pool_add(pool, put_file_work, put_file_drop, f);
+	return pool_add(pool, &put_file_job, f);
 }
 
 /* Open a source; a pipe waits for its writer. -1 after a message. */

@@ -23,9 +23,8 @@ struct put_file {
 /* NULL after a message; takes fd, also then. `level` (may be NULL) waits for the file. */
 struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const char *label,
 			      struct put_level *level);
-/* Jobs: see pool_add(). */
-enum copy_result put_file_work(struct copy *copy, void *arg);
-void put_file_drop(void *arg);
+/* Its job. */
+extern const struct pool_kind put_file_job;
 
 /* Mode of a new object: `mode`, less the umask without --preserve. */
 mode_t put_mode(const struct copy *copy, mode_t mode);

@@ -49,6 +49,19 @@ struct storing {
 	uint64_t counted; /* bytes of the call in progress that the run has counted */
 };
 
+static void put_file_drop(void *arg)
+{
+	struct put_file *f = arg;
+
+	/* There is no client here, so the directory is not completed. */
+	if (f->level)
+		put_level_leave(NULL, f->level);
+	close(f->fd);
+	free(f->name);
+	free(f->label);
+	free(f);
+}
+
 struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const char *label,
 			      struct put_level *level)
 {
@@ -70,19 +83,6 @@ struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const
 	}
 	f->level = level;
 	return f;
-}
-
-void put_file_drop(void *arg)
-{
-	struct put_file *f = arg;
-
-	/* There is no client here, so the directory is not completed. */
-	if (f->level)
-		put_level_leave(NULL, f->level);
-	close(f->fd);
-	free(f->name);
-	free(f->label);
-	free(f);
 }
 
 mode_t put_mode(const struct copy *copy, mode_t mode)
@@ -883,7 +883,7 @@ static enum copy_result put_file(struct copy *copy, struct put_file *f)
 	return put_once(copy, f, NULL);
 }
 
-enum copy_result put_file_work(struct copy *copy, void *arg)
+static enum copy_result put_file_work(struct copy *copy, void *arg)
 {
 	struct put_file *f = arg;
 	enum copy_result rc = put_file(copy, f);
@@ -894,3 +894,5 @@ enum copy_result put_file_work(struct copy *copy, void *arg)
 	put_file_drop(f);
 	return rc;
 }
+
+const struct pool_kind put_file_job = {.work = put_file_work, .drop = put_file_drop};

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rxwire/queue.h>
+
 #include "common/clock.h"
 #include "common/held.h"
 #include "program/message.h"
@@ -500,11 +502,11 @@ enum copy_result copy_judge(const struct copy *copy, const struct afs_error *err
 
 /* ---- jobs ---- */
 
-#define WAITING 2 /* jobs that may wait for each thread */
+#define WAITING	      2 /* large jobs that may wait for each thread */
+#define WAITING_SMALL (AFS_AHEAD / 2)
 
 struct job {
-	pool_work work;
-	void (*drop)(void *arg);
+	const struct pool_kind *kind;
 	void *arg;
 	char volume[VL_MAXNAMELEN];
 };
@@ -517,43 +519,92 @@ struct pool {
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t more;  /* a job, or the end */
-	pthread_cond_t less;  /* room, or nothing left to do */
+	pthread_cond_t less;  /* the queue is half empty, or nothing is left to do */
 	struct job *queue;    /* a ring */
 	size_t room, first, count, busy;
 	bool ending, stopped;
 };
 
-/* Do a job with the client of this thread. */
-static enum copy_result do_job(struct pool *p, struct copy *copy, struct job *job)
-{
-	const struct copy_source source = {.volume = job->volume, .path = ""};
-	enum copy_result rc;
+/* The jobs of a thread, in order: a large one, or small ones, of which the first `begun` have begun. */
+struct taken {
+	struct job job[AFS_AHEAD];
+	size_t count, begun;
+};
 
-	if (copy_locate(copy, &source) < 0) {
-		job->drop(job->arg);
-		rc = COPY_STOP;
-	} else {
-		rc = job->work(copy, job->arg);
+/* Whether the thread may have the next job of the queue as well. */
+static bool may_take(struct pool *p, const struct taken *t)
+{
+	assert(mutex_is_held(&p->lock));
+	return p->count && (!t->count || (t->count < AFS_AHEAD && t->job[0].kind->begin &&
+					  p->queue[p->first].kind->begin));
+}
+
+/* Take jobs; waits for one if there is none. False: the end. */
+static bool take_jobs(struct pool *p, struct taken *t)
+{
+	assert(mutex_is_held(&p->lock));
+	while (!t->count && !p->count && !p->ending)
+		pthread_cond_wait(&p->more, &p->lock);
+	/* By halves, so that requests leave together. */
+	if (t->count > AFS_AHEAD / 2)
+		return true;
+	while (may_take(p, t)) {
+		t->job[t->count++] = p->queue[p->first];
+		p->first = (p->first + 1) % p->room;
+		p->count--;
+		p->busy++;
 	}
+	if (p->count <= p->room / 2)
+		pthread_cond_signal(&p->less);
+	return t->count;
+}
+
+static void forget_first(struct taken *t)
+{
+	t->begun -= t->begun > 0;
+	memmove(t->job, t->job + 1, --t->count * sizeof(t->job[0]));
+}
+
+/* Send the requests of small jobs, in one batch. */
+static void begin_jobs(struct copy *copy, struct taken *t)
+{
+	rxw_batch_begin();
+	for (; t->begun < t->count; t->begun++) {
+		struct job *job = &t->job[t->begun];
+
+		/* A client has connections to the server of one volume. */
+		if (job->kind->begin && strcmp(job->volume, copy->volume.name) == 0)
+			job->kind->begin(copy, job->arg);
+	}
+	rxw_batch_end();
+}
+
+/* Do the first job with the client of this thread. */
+static enum copy_result do_job(struct pool *p, struct copy *copy, struct taken *t)
+{
+	struct job job = t->job[0];
+	const struct copy_source source = {.volume = job.volume, .path = ""};
+	bool located = copy_locate(copy, &source) == 0;
+	enum copy_result rc = COPY_STOP;
+
+	if (located)
+		begin_jobs(copy, t);
+	forget_first(t);
+	if (located)
+		rc = job.kind->work(copy, job.arg);
+	else
+		job.kind->drop(job.arg);
 	if (rc != COPY_GOOD)
 		atomic_fetch_add(&p->copy->run->failed, 1);
 	return rc;
 }
 
-/* Take the next job. False: the end. */
-static bool take_job(struct pool *p, struct job *job)
+static void drop_job(struct taken *t)
 {
-	assert(mutex_is_held(&p->lock));
-	while (p->count == 0 && !p->ending)
-		pthread_cond_wait(&p->more, &p->lock);
-	if (p->count == 0)
-		return false;
-	*job = p->queue[p->first];
-	p->first = (p->first + 1) % p->room;
-	p->count--;
-	p->busy++;
-	pthread_cond_broadcast(&p->less);
-	return true;
+	struct job job = t->job[0];
+
+	forget_first(t);
+	job.kind->drop(job.arg);
 }
 
 struct start {
@@ -565,23 +616,24 @@ static void *do_jobs(void *arg)
 {
 	struct start start = *(struct start *)arg;
 	struct pool *p = start.pool;
-	struct job job;
+	struct taken taken = {0};
 
 	free(arg);
 	pthread_mutex_lock(&p->lock);
-	while (take_job(p, &job)) {
+	while (take_jobs(p, &taken)) {
 		bool stopped = p->stopped;
 		enum copy_result rc = COPY_STOP;
 
 		pthread_mutex_unlock(&p->lock);
 		if (stopped)
-			job.drop(job.arg);
+			drop_job(&taken);
 		else
-			rc = do_job(p, start.copy, &job);
+			rc = do_job(p, start.copy, &taken);
 		pthread_mutex_lock(&p->lock);
 		p->stopped |= rc == COPY_STOP;
 		p->busy--;
-		pthread_cond_broadcast(&p->less);
+		if (p->stopped || (!p->count && !p->busy))
+			pthread_cond_signal(&p->less);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
@@ -619,7 +671,7 @@ int pool_open(struct copy *copy, size_t sources, struct pool **pool)
 	if (p) {
 		p->copy = copy;
 		p->threads = many ? (size_t)copy->set->jobs : 0;
-		p->room = WAITING * p->threads;
+		p->room = WAITING_SMALL * p->threads;
 		pthread_mutex_init(&p->lock, NULL);
 		pthread_cond_init(&p->more, NULL);
 		pthread_cond_init(&p->less, NULL);
@@ -641,20 +693,20 @@ int pool_open(struct copy *copy, size_t sources, struct pool **pool)
 	return 0;
 }
 
-enum copy_result pool_add(struct pool *p, pool_work work, void (*drop)(void *arg), void *arg)
+enum copy_result pool_add(struct pool *p, const struct pool_kind *kind, void *arg)
 {
-	struct job job = {.work = work, .drop = drop, .arg = arg};
+	struct job job = {.kind = kind, .arg = arg};
 	enum copy_result rc = COPY_GOOD;
 
 	memcpy(job.volume, p->copy->volume.name, sizeof(job.volume));
 	if (p->threads == 0) {
-		rc = work(p->copy, arg);
+		rc = kind->work(p->copy, arg);
 		if (rc != COPY_GOOD)
 			atomic_fetch_add(&p->copy->run->failed, 1);
 		return rc == COPY_STOP ? COPY_STOP : COPY_GOOD;
 	}
 	pthread_mutex_lock(&p->lock);
-	while (p->count == p->room && !p->stopped)
+	while (p->count >= (kind->begin ? WAITING_SMALL : WAITING) * p->threads && !p->stopped)
 		pthread_cond_wait(&p->less, &p->lock);
 	if (p->stopped) {
 		rc = COPY_STOP;
@@ -665,7 +717,7 @@ enum copy_result pool_add(struct pool *p, pool_work work, void (*drop)(void *arg
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (rc == COPY_STOP)
-		drop(arg);
+		kind->drop(arg);
 	return rc;
 }
 

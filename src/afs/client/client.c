@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients: the endpoint, its connections, blocking calls, and their errors. */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -130,6 +131,18 @@ static int fail_as_interrupted(struct afs_error *error, const char *what)
 	return -1;
 }
 
+void afs_adopt_call(struct afs_client *c, rxw_call *call, unsigned deadline_ms)
+{
+	pthread_mutex_lock(&c->lock);
+	assert(!c->running);
+	c->running = call;
+	c->patience_ms = deadline_ms ? deadline_ms : c->limit_ms;
+	c->stalled = false;
+	if (c->cancelled)
+		rxw_call_abort(call, RXW_USER_ABORT);
+	pthread_mutex_unlock(&c->lock);
+}
+
 int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what,
 	      unsigned deadline_ms, rxw_call **call, struct afs_error *error)
 {
@@ -145,13 +158,7 @@ int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what
 	rc = connection ? rxw_call_begin(connection, &co, call) : -RXW_ESTATE;
 	if (rc < 0)
 		return afs_failed(error, what, rc);
-	pthread_mutex_lock(&c->lock);
-	c->running = *call;
-	c->patience_ms = deadline_ms ? deadline_ms : c->limit_ms;
-	c->stalled = false;
-	if (c->cancelled)
-		rxw_call_abort(*call, RXW_USER_ABORT);
-	pthread_mutex_unlock(&c->lock);
+	afs_adopt_call(c, *call, deadline_ms);
 	return 0;
 }
 
@@ -301,6 +308,7 @@ void afs_client_close(struct afs_client *client)
 	afs_watch_end(client);
 	if (client->vl)
 		rxw_connection_release(client->vl);
+	rxw_connpool_release(client->ahead);
 	if (client->fs)
 		rxw_connection_release(client->fs);
 	if (client->endpoint)
@@ -308,6 +316,13 @@ void afs_client_close(struct afs_client *client)
 	rxw_security_unref(client->security);
 	free(client->sites);
 	free(client);
+}
+
+/* Fetches that begin ahead from now on need other connections. */
+static void forget_pool(struct afs_client *client)
+{
+	rxw_connpool_release(client->ahead);
+	client->ahead = NULL;
 }
 
 int afs_client_renew(struct afs_client *client, rxw_security *security, struct afs_error *error)
@@ -337,6 +352,7 @@ int afs_client_renew(struct afs_client *client, rxw_security *security, struct a
 	pthread_mutex_unlock(&client->lock);
 	rxw_connection_release(old_vl);
 	rxw_connection_release(old_fs);
+	forget_pool(client);
 	rxw_security_unref(old);
 	return 0;
 }
@@ -369,6 +385,7 @@ int afs_client_use(struct afs_client *client, const struct afs_volume *volume,
 	afs_server_asked(client, &volume->server, volume->server_len);
 	pthread_mutex_unlock(&client->lock);
 	rxw_connection_release(old);
+	forget_pool(client);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Data of files: FetchData64 as a state machine, and StoreData64. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -174,12 +175,16 @@ int afs_client_read(struct afs_client *client, struct afs_fetch *f, const char *
 	rxw_call *call;
 	int taken = 0;
 
-	if (afs_watch_start(client) < 0) {
+	if (f->call) {
+		call = f->call;
+		f->call = NULL;
+		afs_adopt_call(client, call, 0);
+	} else if (afs_watch_start(client) < 0) {
 		afs_error_text(error, "%s: cannot start a thread", what);
 		return -1;
-	}
-	if (afs_begin(client, client->fs, what, 0, &call, error) < 0)
+	} else if (afs_begin(client, client->fs, what, 0, &call, error) < 0) {
 		return -1;
+	}
 	do {
 		struct iovec iov[SLICES];
 		unsigned count = SLICES;
@@ -195,6 +200,35 @@ int afs_client_read(struct afs_client *client, struct afs_fetch *f, const char *
 		return 0;
 	}
 	return taken ? 1 : -1;
+}
+
+#define CALLS 4 /* of a connection */
+
+void afs_client_read_ahead(struct afs_client *client, struct afs_fetch *f)
+{
+	const struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_TRY};
+
+	assert(!f->call && f->phase == AFS_FETCH_SENDING);
+	if (!client->fs || afs_watch_start(client) < 0 ||
+	    (!client->ahead &&
+	     rxw_connpool_create(client->endpoint, (const struct sockaddr *)&client->fs_address,
+				 client->fs_len, AFS_SERVICE_FS, client->security,
+				 AFS_AHEAD / CALLS, &client->ahead) < 0) ||
+	    rxw_connpool_begin(client->ahead, &co, &f->call) < 0)
+		return;
+	if (send_request(f, f->call) == AFS_FETCH_DONE && rxw_call_send_end(f->call) == 0) {
+		f->phase = AFS_FETCH_HEAD;
+		return;
+	}
+	afs_client_drop_read(f);
+	f->phase = AFS_FETCH_SENDING;
+}
+
+void afs_client_drop_read(struct afs_fetch *f)
+{
+	if (f->call)
+		rxw_call_end(f->call, RXW_USER_ABORT, NULL);
+	f->call = NULL;
 }
 
 /* ---- StoreData64 ---- */

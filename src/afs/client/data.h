@@ -42,6 +42,7 @@ struct afs_fetch {
 		AFS_FETCH_REST /* the end of the reply; some extra bytes are ignored */
 	} phase;
 	const char *why; /* of AFS_FETCH_ERROR: static text; NULL = see the code of the call */
+	rxw_call *call;	 /* of afs_client_read_ahead(), or NULL */
 };
 enum afs_fetch_result {
 	AFS_FETCH_AGAIN,
@@ -58,6 +59,17 @@ void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset,
  */
 enum afs_fetch_result afs_fetch_step(struct afs_fetch *fetch, rxw_call *call, struct iovec *iov,
 				     unsigned *count);
+
+#define AFS_AHEAD 16 /* fetches that a client can have begun ahead */
+
+/*
+ * Send the request of a fetch that afs_client_read() will complete, so that many replies arrive
+ * while others are handled. If that is not possible now, nothing has begun, and afs_client_read()
+ * begins the fetch itself. Between rxw_batch_begin() and rxw_batch_end() requests leave together.
+ */
+void afs_client_read_ahead(struct afs_client *client, struct afs_fetch *fetch);
+/* End a fetch that was begun ahead and is not needed. Does nothing for another one. */
+void afs_client_drop_read(struct afs_fetch *fetch);
 
 /* One StoreData64: `length` bytes at `offset` of the file, which then ends there. */
 struct afs_store {

@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include <rxwire/connpool.h>
+
 #include "afs/client/address.h"
 #include "afs/client/client.h"
 #include "afs/rxafscb.h"
@@ -21,6 +23,7 @@
 struct afs_client {
 	rxw_endpoint *endpoint;
 	rxw_connection *vl, *fs; /* fs: NULL until a volume is chosen */
+	rxw_connpool *ahead; /* to the server of fs, for fetches that are begun ahead; or NULL */
 	rxw_security *security;	 /* of all connections; NULL: the null class */
 	struct sockaddr_storage vl_address; /* of the location server in use */
 	struct sockaddr_storage vl_others[AFS_VL_OTHERS]; /* in the order of trying */
@@ -61,6 +64,8 @@ struct afs_client {
  */
 int afs_begin(struct afs_client *client, rxw_connection *connection, const char *what,
 	      unsigned deadline_ms, rxw_call **call, struct afs_error *error);
+/* Make a call that was begun ahead the running one. */
+void afs_adopt_call(struct afs_client *client, rxw_call *call, unsigned deadline_ms);
 int afs_end(struct afs_client *client, rxw_call *call, const char *what, int32_t code,
 	    struct afs_error *error);
 /* End a call; `why`: this side rejects its reply, or NULL. 0, or -1 and *error. */
