@@ -40,6 +40,14 @@ static void put_store(FILE *f, struct store *store)
 	};
 
 	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
+	if (s.copy_age_ms != UINT64_MAX)
+		fsd_metrics_put(
+			f,
+			&(const struct fsd_metric){
+				"store_copy_age_seconds",
+				"Since the copy of the metadata was the same as the metadata.",
+				.value = s.copy_age_ms / 1000},
+			1);
 }
 
 static void put_disk(FILE *f, struct store *store)

@@ -59,6 +59,12 @@ static const struct tools_option table[] = {
 	 .argument = "lazy|strict",
 	 .help = "lazy: a dead machine loses at most the last second; strict: nothing; default "
 		 "lazy"},
+	{.name = "metadata-copy",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(copy),
+	 .argument = "DIR",
+	 .help = "the directory, best on another disk, for the copy of the store's metadata; default: "
+		 "the store"},
 	{.name = "allow-anonymous-writes",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(anonymous_writes),
@@ -384,6 +390,8 @@ static int check_use(const struct options *options, char *message)
 	}
 	if (settings->durability)
 		option = "--durability";
+	else if (settings->copy)
+		option = "--metadata-copy";
 	else if (settings->anonymous_writes)
 		option = "--allow-anonymous-writes";
 	if (!option)

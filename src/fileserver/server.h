@@ -18,6 +18,7 @@ struct fsd_settings {
 	const char *export;	/* directory to serve; NULL: `store` */
 	const char *store;	/* store to serve in place of a directory */
 	const char *durability; /* of the store: strict, lazy; NULL: lazy */
+	const char *copy;	/* the directory for the copy of its metadata; NULL: the store */
 	bool anonymous_writes;	/* ACLs may let anonymous callers of other machines write */
 	const char *audit_log;	/* file; NULL: none */
 	const char *audit;	/* strict, lossy; NULL: lossy */

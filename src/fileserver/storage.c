@@ -27,12 +27,14 @@ int fsd_storage_check(const char *durability, char *message)
 	return -1;
 }
 
-int fsd_storage_open(const char *path, const char *durability, struct store **store, char *message)
+int fsd_storage_open(const char *path, const char *durability, const char *copy,
+		     struct store **store, char *message)
 {
 	const struct store_options options = {
 		.path = path,
 		.durability =
 			durability && strcmp(durability, "strict") == 0 ? STORE_STRICT : STORE_LAZY,
+		.copy = copy,
 		.log = fsd_storage_log,
 	};
 

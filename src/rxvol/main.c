@@ -94,6 +94,7 @@ static const struct tools_program program = {
 		"       rxvol -S DIR offline VOLUME [--message TEXT]\n"
 		"       rxvol -S DIR check [--fast | --data]\n"
 		 "       rxvol -S DIR convert\n"
+		 "       rxvol -S DIR use-copy\n"
 		 "       rxvol rescue SOURCE TARGET [--copy DIR]\n",
 	.summary = "Manage the volumes of rxfsd, also while it runs.",
 	.options = options,
@@ -125,7 +126,6 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 		{v->replace, "--replace", {"restore"}},
 		{v->message, "--message", {"offline"}},
 		{v->fast, "--fast", {"check"}},
-		{v->copy, "--copy", {"rescue"}},
 		{v->data, "--data", {"check"}},
 	};
 
@@ -166,6 +166,8 @@ static int run_volume_command(void *target, char **words, size_t count)
 		return rxvol_init(rxvol);
 	if (!strcmp(rxvol->command, "convert"))
 		return rxvol_convert(rxvol);
+	if (!strcmp(rxvol->command, "use-copy"))
+		return rxvol_use_copy(rxvol);
 	return rxvol_session(rxvol);
 }
 

@@ -296,6 +296,7 @@ static const struct command {
 	{{"offline", 1, 1, "VOLUME [--message TEXT]"}, request_volume},
 	{{"check", 0, 0, "[--fast | --data]"}, request_without_arguments},
 	{{"convert", 0, 0, ""}, request_without_arguments},
+	{{"use-copy", 0, 0, "[--copy DIR]"}, request_without_arguments},
 	{{"rescue", 2, 2, "SOURCE TARGET [--copy DIR]"}, request_rescue},
 };
 

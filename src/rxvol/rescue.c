@@ -81,20 +81,34 @@ int rxvol_rescue(struct rxvol *rxvol)
 	return rescue.lost || rescue.unread || rescue.found ? EXIT_LOSSES : 0;
 }
 
-int rxvol_convert(struct rxvol *rxvol)
+/* A command that changes the files of a store that nobody has open. */
+static int change_closed_store(struct rxvol *rxvol,
+			       int (*change)(const struct store_options *options, char *message),
+			       const char *done)
 {
-	const struct store_options options = {.path = rxvol->store};
+	const struct store_options options = {.path = rxvol->store, .copy = rxvol->copy};
 	char message[STORE_MESSAGE_MAX];
 
 	if (rxvol_become_owner(rxvol))
 		return TOOLS_EXIT_FAILURE;
-	if (store_convert(&options, message)) {
+	if (change(&options, message)) {
 		tools_error("%s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
 	if (*message)
 		printf("%s\n", message);
 	else
-		printf("converted the store %s\n", rxvol->store);
+		printf("%s: %s\n", rxvol->store, done);
 	return 0;
+}
+
+int rxvol_convert(struct rxvol *rxvol)
+{
+	return change_closed_store(rxvol, store_convert, "converted");
+}
+
+int rxvol_use_copy(struct rxvol *rxvol)
+{
+	return change_closed_store(rxvol, store_use_copy,
+				   "goes on with the copy of its metadata; run rxvol check");
 }

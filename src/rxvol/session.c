@@ -391,6 +391,7 @@ static struct store_options store_options_of(const struct rxvol *rxvol)
 {
 	return (struct store_options){
 		.path = rxvol->store,
+		.copy = rxvol->copy,
 		.durability = STORE_LAZY, /* each request ends with a flush */
 		.log = print_store_log,
 	};

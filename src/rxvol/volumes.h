@@ -58,8 +58,9 @@ int rxvol_become_owner(const struct rxvol *rxvol);
 int rxvol_init(struct rxvol *rxvol);
 /* rescue.c: a new store of what is left of one. */
 int rxvol_rescue(struct rxvol *rxvol);
-/* The same file: a store of the format before becomes one of the present. */
+/* The same file: a store of the format before becomes one of the present; the copy of the metadata becomes the metadata. */
 int rxvol_convert(struct rxvol *rxvol);
+int rxvol_use_copy(struct rxvol *rxvol);
 /* show.c: the result on stdout; the exit status. */
 int rxvol_show(struct rxvol *rxvol);
 /* owner.c: whether the directory of the owner has only files of the same, and this user may use them: 0, or -1 after a message. */

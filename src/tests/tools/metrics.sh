@@ -53,6 +53,7 @@ store_ports=127.0.0.1:${store_ports%% *}:${store_ports##*:}
 	"$afscp" -s "$store_ports" put "$work/got2" w:new >> "$work/afscp.out" 2>&1 || fail "afscp: $(cat "$work/afscp.out")"
 wait_for "$work/store.prom" '^rxfsd_store_volume_stored_bytes_total{volume="w"} 6$' "$store_pid" ||
 	fail "the stores are not counted for the volume: $(grep volume "$work/store.prom")"
+wait_for "$work/store.prom" '^rxfsd_store_copy_age_seconds ' "$store_pid" || fail "no copy of the metadata is made"
 grep '\(^\| \)rxfsd_store_' "$work/store.prom" > "$work/store.metrics"
 for line in 'volume_used_bytes{volume="w"} 4096' 'volume_quota_bytes{volume="w"} 104857600' 'volume_files{volume="w"} 3' \
 	'volume_online{volume="w"} 1' 'volume_online{volume="closed"} 0' 'disk_size_bytes [1-9]' 'disk_free_bytes [1-9]' \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conversion of a store of the format before: its database gets checksums of pages. */
+/* Other databases for a store: one with checksums of pages for a store of the format before, and the copy. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "volume/store/db/db.h"
-#include "volume/store/disk/pageset.h"
+#include "volume/store/disk/replica.h"
 #include "volume/store/format.h"
 #include "volume/store/store.h"
 
@@ -147,6 +147,126 @@ int store_convert(const struct store_options *options, char *message)
 			 : result == -EPROTO	? "it was made by a newer version"
 			 : result == -EBADMSG	? "it is damaged, or has a format before the second"
 						: strerror(-result));
+	if (conversion.layer && !options->layer)
+		conversion.layer->ops->destroy(conversion.layer);
+	report_fini(&conversion.report);
+	return result > 0 ? -ENOSPC : result;
+}
+
+/* -- the copy in the place of the database -- */
+
+static int note_greatest_object(void *arg, const struct store_owner *owner, uint64_t object)
+{
+	uint64_t *greatest = arg;
+
+	(void)owner;
+	if (*greatest < object)
+		*greatest = object;
+	return 0;
+}
+
+static int note_greatest_new(void *arg, uint64_t object)
+{
+	return note_greatest_object(arg, NULL, object);
+}
+
+/* The greatest number of an object, whether the copy knows of it or not. */
+static int find_greatest_object(struct store_layer *layer, uint64_t *greatest)
+{
+	struct store_data *data;
+	int result = store_data_open(layer, 16, &data);
+
+	if (result)
+		return result;
+	result = store_data_list(data, note_greatest_object, greatest);
+	if (!result)
+		result = store_data_list_new(data, note_greatest_new, greatest);
+	store_data_close(data);
+	return result;
+}
+
+/* Clients may have seen versions and numbers that the copy does not know of. */
+static int raise_numbers(struct db *db, uint64_t greatest)
+{
+	uint64_t opened = 0, incarnation = 1;
+	int result = db_number_get(db, "opened", &opened);
+
+	if (!result || result == -ENOENT)
+		result = db_number_get(db, "incarnation", &incarnation);
+	if (result && result != -ENOENT)
+		return result;
+	if (opened <= greatest >> 32)
+		opened = (greatest >> 32) + 1;
+	result = db_begin(db);
+	if (!result)
+		result = db_number_put(db, "opened", opened);
+	if (!result)
+		result = db_number_put(db, "incarnation", incarnation + 1);
+	return result ? result : db_commit(db);
+}
+
+static int adopt_copy(struct conversion *conversion, struct store_layer *copy)
+{
+	struct db_options options = {.path = DATABASE,
+				     .full = true,
+				     .cache_kib = 1024,
+				     .vfs_errno = store_vfs_errno,
+				     .report = &conversion->report};
+	struct store_vfs *vfs;
+	struct db *db = NULL;
+	uint64_t greatest = 0;
+	int result = find_greatest_object(conversion->layer, &greatest);
+
+	if (!result)
+		result = store_replica_use(copy, conversion->layer);
+	if (!result)
+		result = store_vfs_create(conversion->layer, NULL, NULL, &vfs);
+	if (result)
+		return result;
+	options.vfs = store_vfs_name(vfs);
+	result = db_open(&options, &db);
+	if (!result)
+		result = raise_numbers(db, greatest);
+	if (!result)
+		result = db_checkpoint_all(db);
+	db_close(db);
+	store_vfs_destroy(vfs);
+	return result;
+}
+
+static int use_found_copy(struct conversion *conversion, struct store_layer *copy)
+{
+	enum store_relation relation;
+	int result = conversion->layer->ops->lock(conversion->layer, "lock");
+
+	if (!result)
+		result = store_replica_compare(copy, conversion->layer, &relation);
+	if (!result && relation == STORE_COPY_NONE)
+		result = -ENOENT;
+	return result ? result : adopt_copy(conversion, copy);
+}
+
+int store_use_copy(const struct store_options *options, char *message)
+{
+	struct conversion conversion = {.layer = options->layer};
+	struct store_layer *copy = options->copy_layer;
+	int result = options->layer ? 0 : store_layer_posix(options->path, &conversion.layer);
+
+	message[0] = '\0';
+	report_init(&conversion.report, options->log, options->arg);
+	if (!result && options->copy)
+		result = store_layer_posix(options->copy, &copy);
+	if (!result)
+		result = use_found_copy(&conversion, copy ? copy : conversion.layer);
+	if (result)
+		snprintf(message, STORE_MESSAGE_MAX,
+			 "%s: the copy of the metadata cannot be used: %s", options->path,
+			 result > 0	     ? "the disk is full"
+			 : result == -EBUSY  ? "another process uses the store; stop it first"
+			 : result == -ENOENT ? "there is none that is complete"
+					     : strerror(-result));
+	if (copy && options->copy)
+		copy->ops->destroy(copy);
 	if (conversion.layer && !options->layer)
 		conversion.layer->ops->destroy(conversion.layer);
 	report_fini(&conversion.report);

@@ -147,10 +147,36 @@ int store_make(const struct store_options *options, char *message)
 
 /* -- opening -- */
 
+static bool has_file(struct store_layer *layer, const char *path)
+{
+	struct store_file *file;
+
+	if (layer->ops->open(layer, path, 0, &file))
+		return false;
+	layer->ops->close(file);
+	return true;
+}
+
+/* A directory with a database is a store, also without FORMAT. The copy has another one, and so has the database. */
+static int find_lost_format(struct core *core)
+{
+	if (core->copy_layer &&
+	    !format_read(core->copy_layer, STORE_COPY "/" FORMAT_NAME, core->uuid)) {
+		report_line(&core->report, REPORT_WARNING,
+			    "%s: FORMAT was lost or damaged, and was written again", core->name);
+		return format_write(core->layer, FORMAT_NAME, core->uuid);
+	}
+	core->unformatted = true;
+	return 0;
+}
+
 static int check_store_format(const struct store_options *options, struct core *core, char *message)
 {
 	int result = format_read(core->layer, FORMAT_NAME, core->uuid);
 
+	if ((result == -ENOENT || result == -EBADMSG || result == -EIO) &&
+	    (has_file(core->layer, "meta/db") || has_file(core->layer, "meta/mark")))
+		result = find_lost_format(core);
 	switch (result) {
 	case 0:
 		return 0;
@@ -258,6 +284,97 @@ static int begin_incarnation(struct core *core, bool crashed)
 	return result;
 }
 
+/* What the process or machine before left: flushed or cut. */
+static int recover_database_log(struct core *core, enum store_past *past)
+{
+	int result = store_vfs_recover(core->vfs, past);
+
+	if (!result && *past == STORE_PAST_KILLED) {
+		core->sync_all = true;
+		if (core->durability == STORE_STRICT)
+			result = flush_store_objects(core);
+		if (result && store_data_any_lost(core->data))
+			result = 0; /* to be recorded */
+	}
+	return result;
+}
+
+/* The copy of the metadata is of use to the store, and not the other way round. */
+static void open_store_replica(struct core *core)
+{
+	uint8_t uuid[16];
+	int result = core->copy_layer && !core->unformatted
+			     ? store_replica_open(core->copy_layer, core->layer, core->vfs,
+						  core->uuid, &core->report, &core->replica)
+			     : 0;
+
+	if (result == -EEXIST)
+		report_line(
+			&core->report, REPORT_ERROR,
+			"%s: the copy of the metadata is not made: its directory has that of another store",
+			core->name);
+	else if (result)
+		report_line(&core->report, REPORT_ERROR,
+			    "%s: the copy of the metadata is not made: %s", core->name,
+			    strerror(-result));
+	else if (core->replica && format_read(core->copy_layer, STORE_COPY "/" FORMAT_NAME, uuid))
+		format_write(core->copy_layer, STORE_COPY "/" FORMAT_NAME, core->uuid);
+}
+
+/* A store whose FORMAT is lost has its identity in the database. */
+static int settle_identity(struct core *core)
+{
+	int result;
+
+	if (!core->unformatted)
+		return 0;
+	result = db_identity_get(core->writer, core->uuid);
+	if (!result)
+		result = format_write(core->layer, FORMAT_NAME, core->uuid);
+	if (!result)
+		report_line(&core->report, REPORT_WARNING,
+			    "%s: FORMAT was lost or damaged, and was written again", core->name);
+	return result;
+}
+
+/*
+ * The connection that writes. If what every start reads is damaged, the copy is to repair it before anything is written:
+ * afterwards nobody could say how the two are related.
+ */
+static int open_writer(struct core *core, const struct db_options *options)
+{
+	int result = db_open(options, &core->writer);
+
+	if (!result)
+		result = db_probe(core->writer);
+	core->unreadable = result == -EIO;
+	if (result != -EIO || !core->copy_layer)
+		return result;
+	db_leave(core->writer);
+	core->writer = NULL;
+	core->repaired = copying_repair(core);
+	if (core->repaired)
+		return -EIO;
+	result = db_open(options, &core->writer);
+	/* What is damaged in both costs what it holds, if the start can do without. */
+	return result;
+}
+
+/* The rest of a damaged table of volumes is served. */
+static int load_volumes(struct core *core)
+{
+	int result = db_volumes(core->writer, add_stored_volume, &core->volumes);
+
+	if (result != -EIO)
+		return result;
+	report_line(
+		&core->report, REPORT_ERROR,
+		"%s: the list of volumes is damaged: some are not served; rxvol rescue makes a new store "
+		"that has them",
+		core->name);
+	return 0;
+}
+
 static int open_store_database(struct core *core)
 {
 	struct db_options options = {.path = "meta/db",
@@ -266,35 +383,35 @@ static int open_store_database(struct core *core)
 				     .vfs_errno = store_vfs_errno,
 				     .report = &core->report};
 	enum store_past past;
+	bool lost;
 	int result = store_vfs_create(core->layer, flush_store_objects, core, &core->vfs);
 
 	if (result)
 		return result;
 	store_vfs_report(core->vfs, &core->report);
 	options.vfs = store_vfs_name(core->vfs);
-	result = store_vfs_recover(core->vfs, &past);
-	if (!result && past == STORE_PAST_KILLED) {
-		core->sync_all = true;
-		if (core->durability == STORE_STRICT)
-			result = flush_store_objects(core);
-		if (result && store_data_any_lost(core->data))
-			result = 0; /* to be recorded */
-	}
+	result = copying_check(core, &lost);
+	if (!result)
+		result = recover_database_log(core, &past);
+	if (!result)
+		result = open_writer(core, &options);
+	if (!result)
+		open_store_replica(core);
 	if (!result)
 		result = store_vfs_begin(core->vfs, core->durability == STORE_STRICT);
 	if (!result)
-		result = db_open(&options, &core->writer);
-	if (!result)
-		result = begin_incarnation(core, past == STORE_PAST_CRASHED);
+		result = begin_incarnation(core, past == STORE_PAST_CRASHED || lost);
 	if (!result)
 		result = lost_load(core, core->writer);
+	if (!result)
+		result = settle_identity(core);
 	if (!result && core->durability == STORE_STRICT)
 		result = lost_record_first(core, core->writer);
 	options.cache_kib = READER_KIB;
 	options.read_only = true;
 	if (!result)
 		result = readers_create(&options, READERS, &core->readers);
-	return result ? result : db_volumes(core->writer, add_stored_volume, &core->volumes);
+	return result ? result : load_volumes(core);
 }
 
 static int open_store_parts(struct core *core, const struct store_options *options)
@@ -333,6 +450,8 @@ static int open_store_parts(struct core *core, const struct store_options *optio
 				      .incarnation = core->incarnation};
 	result = txn_create(&txn, &core->txn);
 	if (!result)
+		result = copying_start(core);
+	if (!result)
 		result = keeper_start(core->keeper);
 	if (!result && options->scrub_kib != STORE_SCRUB_NEVER)
 		result = scrub_start(core->scrubber);
@@ -343,10 +462,12 @@ static int open_store_parts(struct core *core, const struct store_options *optio
 static void free_core(struct core *core)
 {
 	txn_destroy(core->txn);
+	copying_stop(core);
 	keeper_destroy(core->keeper);
 	scrub_destroy(core->scrubber);
 	readers_destroy(core->readers);
 	db_close(core->writer);
+	store_replica_free(core->replica);
 	if (core->vfs)
 		store_vfs_destroy(core->vfs);
 	cache_destroy(core->cache);
@@ -356,9 +477,19 @@ static void free_core(struct core *core)
 	lookup_fini(&core->loads);
 	pthread_mutex_destroy(&core->checking);
 	report_fini(&core->report);
+	if (core->own_copy_layer)
+		core->copy_layer->ops->destroy(core->copy_layer);
 	if (core->own_layer)
 		core->layer->ops->destroy(core->layer);
 	free(core);
+}
+
+/* A short program makes no long copy, which is the server's work. */
+static void end_store_replica(struct core *core)
+{
+	if (store_replica_is_missing(core->replica) && !store_replica_is_long(core->replica))
+		store_replica_renew(core->replica, NULL, NULL);
+	store_replica_end(core->replica);
 }
 
 static void close_store(struct store *store)
@@ -368,12 +499,15 @@ static void close_store(struct store *store)
 
 	scrub_stop(core->scrubber);
 	result = keeper_stop(core->keeper);
+	copying_stop(core);
 	if (!result)
 		result = db_checkpoint_all(core->writer);
 	if (!result)
 		result = flush_store_objects(core);
 	if (!result)
 		result = store_vfs_end(core->vfs);
+	if (!result && core->replica)
+		end_store_replica(core);
 	if (!result)
 		reserve_make(core);
 	if (result)
@@ -435,6 +569,49 @@ static struct core *new_core(const struct store_options *options)
 	return core;
 }
 
+/* Nothing is written to a directory that has no store. */
+static bool has_store(struct core *core)
+{
+	return has_file(core->layer, FORMAT_NAME) || has_file(core->layer, "meta/db") ||
+	       has_file(core->layer, "meta/mark");
+}
+
+/* Without its directory the store is served, and has no copy meanwhile. */
+static void open_copy_layer(struct core *core, const struct store_options *options)
+{
+	int result = 0;
+
+	if (options->copy_layer) {
+		core->copy_layer = options->copy_layer;
+	} else if (options->copy) {
+		result = store_layer_posix(options->copy, &core->copy_layer);
+		core->own_copy_layer = !result;
+	} else if (!options->layer && !options->no_copy) {
+		core->copy_layer = core->layer;
+	}
+	if (result)
+		report_line(&core->report, REPORT_ERROR,
+			    "%s: the copy of the metadata is not made: %s cannot be opened: %s%s",
+			    core->name, options->copy, strerror(-result),
+			    result == -EPERM ? "; it must belong to this user, and to no other"
+					     : "");
+}
+
+static int report_damaged_store(const struct core *core, char *message)
+{
+	if (core->repaired == -ESTALE)
+		return format_failure(
+			message, -EBADMSG,
+			"%s: the metadata are damaged, and their copy may lack the last seconds; to go on with "
+			"the copy: rxvol -S %s use-copy",
+			core->name, core->name);
+	return format_failure(
+		message, -EBADMSG,
+		"%s: the metadata are damaged; make a new store of what is left: rxvol "
+		"rescue %s NEW-DIRECTORY",
+		core->name, core->name);
+}
+
 int store_open(const struct store_options *options, struct store **store, char *message)
 {
 	struct store_layer *layer;
@@ -454,15 +631,18 @@ int store_open(const struct store_options *options, struct store **store, char *
 	}
 	core->layer = layer;
 	core->own_layer = own;
-	result = check_store_format(options, core, message);
+	open_copy_layer(core, options);
+	result = has_store(core) ? lock_store(options, layer, message) : 0;
 	if (!result)
-		result = lock_store(options, layer, message);
+		result = check_store_format(options, core, message);
 	if (!result) {
 		reserve_begin(core);
 		result = open_store_parts(core, options);
 	}
 	if (result > 0)
 		result = -ENOSPC;
+	if (result == -EIO && !message[0] && core->unreadable)
+		result = report_damaged_store(core, message);
 	if (result && !message[0])
 		format_failure(message, result, "%s: the store cannot be opened: %s", core->name,
 			       strerror(-result));
@@ -498,6 +678,7 @@ void store_stats(struct store *store, struct store_stats *stats)
 				      .bytes_copied = core->bytes_copied,
 				      .directories = core->loads.count,
 				      .damaged = core->report.damaged,
+				      .copy_age_ms = copying_age_ms(core),
 				      .memory = cache_memory(core->cache)};
 	txn_counts(core->txn, &stats->operations, &stats->commits);
 	cache_counts(core->cache, &stats->status_hits, &stats->status_misses);

@@ -27,6 +27,13 @@ struct store_options {
 	/* The data are verified in the background: KiB in a second, 0: 8192; or STORE_SCRUB_NEVER. */
 	unsigned scrub_kib;
 	unsigned scrub_wait_ms; /* after the opening; 0: ten minutes */
+	/*
+	 * A directory for the copy of the metadata, best on another disk. NULL: the copy is in the store, unless there is
+	 * to be none, or there is a `layer`: then it is made in `copy_layer`, unless that is NULL.
+	 */
+	const char *copy;
+	bool no_copy;
+	struct store_layer *copy_layer; /* for tests; owned by the caller */
 	bool no_reserve; /* take no room that is given up on a full disk; for tests */
 	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
 	void (*log)(void *arg, int level, const char *line);
@@ -57,6 +64,12 @@ int store_noted_ids(struct store *store, int32_t *user, int32_t *group);
 
 /* Convert a store of the format before, which store_open() refuses. 0, or -errno with a message as above; it may be repeated. */
 int store_convert(const struct store_options *options, char *message);
+
+/*
+ * Go on with the copy of the metadata, although it may lack the last changes, since the metadata are damaged. The damaged ones
+ * are kept in "meta". As above.
+ */
+int store_use_copy(const struct store_options *options, char *message);
 
 /*
  * Make a new store of whatever can be read of a damaged one and of the copy of its metadata, without changing them. Volumes,
@@ -182,6 +195,7 @@ struct store_stats {
 	uint32_t
 		scrub_last; /* when the last pass was complete, in seconds since 1970; 0: none was */
 	uint64_t damaged; /* records that failed verification */
+	uint64_t copy_age_ms; /* of the copy of the metadata, now; UINT64_MAX: there is none */
 	uint64_t pruning; /* versions that wait to be removed, now */
 	size_t memory;	  /* of caches, now */
 };

@@ -233,6 +233,13 @@ void db_close(struct db *db)
 	free(db);
 }
 
+void db_leave(struct db *db)
+{
+	if (db)
+		sqlite3_db_config(db->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	db_close(db);
+}
+
 static void reserve_page_ends(struct db *db)
 {
 	int spare = STORE_DB_SPARE;

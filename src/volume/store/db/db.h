@@ -24,12 +24,13 @@ struct db_options {
 
 int db_open(const struct db_options *options, struct db **db);
 void db_close(struct db *db); /* NULL is allowed */
-/* Make the tables. */
-int db_make(struct db *db);
+void db_leave(struct db *db); /* the same, without moving the log to the database */
+/* Read what every start reads: 0, or -EIO if that is damaged. */
+int db_probe(struct db *db);
+int db_make(struct db *db); /* the tables */
 
-/* Write the whole database to a new file, with room for the checksums of pages. */
-int db_copy_to(struct db *db, const char *path);
-
+int db_copy_to(struct db *db,
+	       const char *path); /* the whole, with room for the checksums of pages */
 /*
  * -- transactions. SQLite undoes one by itself after some errors: then all functions fail until
  * db_rollback(), so that nothing is committed on its own. --

@@ -1081,3 +1081,35 @@ int db_drop_each(struct db *db, int (*each)(void *arg, const struct db_drop *dro
 		db_done(statement);
 	return result;
 }
+
+static int skip_probed_volume(void *arg, const struct volrec *volume, bool damaged)
+{
+	(void)arg, (void)volume, (void)damaged;
+	return 0;
+}
+
+static int skip_probed_object(void *arg, const struct db_object *object)
+{
+	(void)arg, (void)object;
+	return 0;
+}
+
+static int skip_probed_number(void *arg, const char *name, uint64_t value)
+{
+	(void)arg, (void)name, (void)value;
+	return 0;
+}
+
+int db_probe(struct db *db)
+{
+	struct db_prune prune;
+	int result = db_numbers(db, "", skip_probed_number, NULL);
+
+	if (!result)
+		result = db_volumes(db, skip_probed_volume, NULL);
+	if (!result)
+		result = db_objects(db, true, skip_probed_object, NULL);
+	if (!result)
+		result = db_prune_first(db, &prune);
+	return result == -ENOENT ? 0 : result;
+}

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "volume/store/disk/wal.h"
 
-#define PATH_ROOM 64
+#define PATH_ROOM     64
+#define HEADER_LENGTH 28 /* of the first page: 4 bytes, big-endian */
 
 struct store_pageset {
 	struct store_layer *layer;
@@ -123,6 +125,11 @@ uint32_t store_pageset_pages(const struct store_pageset *set)
 bool store_pageset_logs(const struct store_pageset *set, uint32_t number)
 {
 	return number < set->room && set->logged[number];
+}
+
+uint32_t store_pageset_length(const uint8_t first[STORE_DB_PAGE])
+{
+	return get32(first + HEADER_LENGTH);
 }
 
 int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[STORE_DB_PAGE])

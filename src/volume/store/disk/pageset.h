@@ -16,6 +16,8 @@ int store_pageset_open(struct store_layer *layer, const char *folder, struct sto
 void store_pageset_close(struct store_pageset *set); /* NULL is allowed */
 /* Pages of the database; 0: there is none. They have the numbers from 1 on. */
 uint32_t store_pageset_pages(const struct store_pageset *set);
+/* How many pages the database has, as its first page says. */
+uint32_t store_pageset_length(const uint8_t first[STORE_DB_PAGE]);
 /* Read one. 0; -EBADMSG: it is damaged or cannot be read. */
 int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[STORE_DB_PAGE]);
 /* Whether the log has a page, so that the one of the database does not count. */

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,8 @@
 #include "volume/store/disk/crc.h"
 #include "volume/store/disk/wal.h"
 
-#define DATABASE "meta/db"
-#define LOG	 "meta/db-wal"
-#define REGION	 32768 /* bytes of a part of the index, as SQLite asks for it */
+#define PATH_ROOM 64
+#define REGION	  32768 /* bytes of a part of the index, as SQLite asks for it */
 
 /* Bytes of the header of a database, as its format defines them. */
 #define HEADER	     100
@@ -47,6 +47,7 @@ struct index {
 struct store_vfs {
 	sqlite3_vfs base;
 	char name[40];
+	char folder[PATH_ROOM], database[PATH_ROOM], log[PATH_ROOM], mark[PATH_ROOM]; /* paths */
 	struct store_layer *layer;
 	pthread_mutex_t lock;
 	struct locks locks;
@@ -54,6 +55,7 @@ struct store_vfs {
 	struct store_wal *wal; /* has locks of its own */
 	struct report *report; /* of damaged pages; or NULL */
 	bool plain;	       /* pages have no checksums */
+	atomic_bool noted;     /* that there is a damaged page */
 };
 
 /* An open file of one connection: SQLite uses it in one thread at a time. */
@@ -118,6 +120,20 @@ static uint32_t get_page_number(sqlite3_int64 offset)
 	return (uint32_t)(offset / STORE_DB_PAGE) + 1;
 }
 
+/* The next start looks at all pages. */
+static void note_damage(struct store_vfs *vfs)
+{
+	const struct store_layer_ops *ops = vfs->layer->ops;
+	char path[PATH_ROOM + 16];
+	struct store_file *file;
+
+	snprintf(path, sizeof(path), "%s/" STORE_DAMAGED, vfs->folder);
+	if (ops->open(vfs->layer, path, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file))
+		return;
+	ops->close(file);
+	ops->sync_dir(vfs->layer, vfs->folder);
+}
+
 /*
  * A page of the database was read. The header alone is read before the log is looked at, which may have a newer first
  * page. So what all databases have in common there is not taken from the disk.
@@ -135,6 +151,8 @@ static int check_page(struct file *f, uint8_t *data, int size, sqlite3_int64 off
 	if (!is_whole_page(size, offset) || store_page_is_sound(number, data))
 		return SQLITE_OK;
 	last_errno = EIO;
+	if (!atomic_exchange(&f->vfs->noted, true))
+		note_damage(f->vfs);
 	if (f->vfs->report)
 		report_damage(f->vfs->report,
 			      "%s: page %u is damaged, and what it holds cannot be read; " REMEDY,
@@ -229,7 +247,7 @@ static int file_sync(sqlite3_file *base, int flags)
 	if (!rc)
 		rc = f->log ? store_wal_flush(f->vfs->wal, f->file) : ops->sync(f->file);
 	if (!rc && f->created) {
-		rc = ops->sync_dir(f->vfs->layer, "meta");
+		rc = ops->sync_dir(f->vfs->layer, f->vfs->folder);
 		f->created = rc != 0;
 	}
 	return rc ? translate_layer_error(rc, SQLITE_IOERR_FSYNC) : SQLITE_OK;
@@ -508,7 +526,7 @@ static int vfs_open(sqlite3_vfs *base, const char *path, sqlite3_file *out, int 
 	f->vfs = vfs;
 	f->path = path;
 	f->log = (flags & SQLITE_OPEN_WAL) != 0;
-	f->alone = (flags & SQLITE_OPEN_MAIN_DB) && strcmp(path, DATABASE) != 0;
+	f->alone = (flags & SQLITE_OPEN_MAIN_DB) && strcmp(path, vfs->database) != 0;
 	f->sums = (flags & SQLITE_OPEN_MAIN_DB) && !vfs->plain;
 	rc = vfs->layer->ops->open(vfs->layer, path, open, &f->file);
 	if (rc == -ENOENT && (flags & SQLITE_OPEN_CREATE)) {
@@ -530,10 +548,10 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int sync)
 
 	if (rc == -ENOENT)
 		return SQLITE_IOERR_DELETE_NOENT;
-	if (!rc && strcmp(path, LOG) == 0)
+	if (!rc && strcmp(path, vfs->log) == 0)
 		store_wal_removed(vfs->wal);
 	if (!rc && sync)
-		rc = vfs->layer->ops->sync_dir(vfs->layer, "meta");
+		rc = vfs->layer->ops->sync_dir(vfs->layer, vfs->folder);
 	return rc ? translate_layer_error(rc, SQLITE_IOERR_DELETE) : SQLITE_OK;
 }
 
@@ -611,10 +629,22 @@ static int vfs_last_error(sqlite3_vfs *base, int size, char *text)
 int store_vfs_create(struct store_layer *layer, int (*before_log_sync)(void *arg), void *arg,
 		     struct store_vfs **out)
 {
+	return store_vfs_create_in(layer, "meta", before_log_sync, arg, out);
+}
+
+int store_vfs_create_in(struct store_layer *layer, const char *folder,
+			int (*before_log_sync)(void *arg), void *arg, struct store_vfs **out)
+{
 	struct store_vfs *vfs = calloc(1, sizeof(*vfs));
+
+	assert(strlen(folder) + 8 < PATH_ROOM);
 	*out = NULL;
 	if (!vfs)
 		return -ENOMEM;
+	snprintf(vfs->folder, PATH_ROOM, "%s", folder);
+	snprintf(vfs->database, PATH_ROOM, "%.48s/db", folder);
+	snprintf(vfs->log, PATH_ROOM, "%.48s/db-wal", folder);
+	snprintf(vfs->mark, PATH_ROOM, "%.48s/mark", folder);
 	vfs->layer = layer;
 	pthread_mutex_init(&vfs->lock, NULL);
 	snprintf(vfs->name, sizeof(vfs->name), "store-%p", (void *)vfs);
@@ -633,7 +663,7 @@ int store_vfs_create(struct store_layer *layer, int (*before_log_sync)(void *arg
 		.xGetLastError = vfs_last_error,
 		.xCurrentTimeInt64 = vfs_time,
 	};
-	if (store_wal_create(layer, "meta/mark", LOG, before_log_sync, arg, &vfs->wal) == 0) {
+	if (store_wal_create(layer, vfs->mark, vfs->log, before_log_sync, arg, &vfs->wal) == 0) {
 		if (sqlite3_vfs_register(&vfs->base, 0) == SQLITE_OK) {
 			*out = vfs;
 			return 0;
@@ -701,6 +731,11 @@ int store_vfs_seal(struct store_layer *layer, const char *path)
 const char *store_vfs_name(const struct store_vfs *vfs)
 {
 	return vfs->name;
+}
+
+struct store_wal *store_vfs_wal(struct store_vfs *vfs)
+{
+	return vfs->wal;
 }
 
 int store_vfs_recover(struct store_vfs *vfs, enum store_past *past)

@@ -17,6 +17,8 @@ struct store_vfs;
  */
 #define STORE_DB_PAGE  4096
 #define STORE_DB_SPARE 4
+/* A file beside the database: a damaged page was found, so all are to be looked at before it is opened again. */
+#define STORE_DAMAGED "damaged"
 
 /* `number`: from 1 on. */
 uint32_t store_page_sum(uint32_t number, const void *page);
@@ -31,6 +33,11 @@ bool store_page_is_sound(uint32_t number, const void *page);
  */
 int store_vfs_create(struct store_layer *layer, int (*before_log_sync)(void *arg), void *arg,
 		     struct store_vfs **vfs);
+/* The same for a database in another folder. */
+int store_vfs_create_in(struct store_layer *layer, const char *folder,
+			int (*before_log_sync)(void *arg), void *arg, struct store_vfs **vfs);
+/* Its log, for the copy of the metadata. */
+struct store_wal *store_vfs_wal(struct store_vfs *vfs);
 /* All connections are closed. NULL is allowed. */
 void store_vfs_destroy(struct store_vfs *vfs);
 /*

@@ -18,6 +18,9 @@
 #define FRAME_HEADER 24		 /* bytes 4 to 7 are not 0 in the last frame of a transaction */
 #define LOG_MAGIC    0x377f0682u /* the last bit: its checksums are of big-endian words */
 
+#define LOG_CUT	     1	   /* in the mark, in place of an end: the file was cut to nothing */
+#define LATER_FRAMES 16384 /* that are looked at behind the end of the log */
+
 #define GATHERED     131072 /* bytes of frames that wait for the last one of the transaction */
 #define ZEROS	     65536
 #define AHEAD \
@@ -46,6 +49,8 @@ struct store_wal {
 	const char *path, *log;
 	int (*before_sync)(void *arg);
 	void *arg;
+	void (*before_restart)(void *arg); /* or NULL */
+	void *follower;
 	pthread_mutex_t moving;		/* covers what follows; taken before `writing` */
 	struct record record;		/* the last one written or read */
 	uint64_t known_salt, known_end; /* the log for which the record holds */
@@ -53,6 +58,7 @@ struct store_wal {
 	uint64_t safe_salt, safe_end;
 	/* Bytes behind these may be in memory only, although the kernel takes them for written. */
 	bool doubt;
+	bool damaged, empty; /* what inspect_log() has found */
 	uint64_t named; /* generation of the log whose name is on stable storage; 0: none */
 	struct store_file *file, *log_file; /* kept open: a flush needs no descriptor; or NULL */
 	pthread_mutex_t writing; /* held while the log is written to or cut; taken before `lock` */
@@ -173,6 +179,14 @@ static void follow_log_cut(struct store_wal *wal, uint64_t size)
 	pthread_mutex_unlock(&wal->lock);
 }
 
+static void get_log_end(struct store_wal *wal, uint64_t *salt, uint64_t *end)
+{
+	pthread_mutex_lock(&wal->lock);
+	*salt = wal->salt;
+	*end = wal->end;
+	pthread_mutex_unlock(&wal->lock);
+}
+
 uint64_t store_wal_size(struct store_wal *wal)
 {
 	uint64_t end;
@@ -267,6 +281,13 @@ static int gather_log_bytes(struct store_wal *wal, struct store_file *file, cons
 	return complete ? write_gathered_frames(wal, file) : 0;
 }
 
+/* All that the log has is in the database, and flushed. */
+static void tell_follower(struct store_wal *wal)
+{
+	if (wal->before_restart)
+		wal->before_restart(wal->follower);
+}
+
 int store_wal_write(struct store_wal *wal, struct store_file *file, const void *data, size_t size,
 		    uint64_t offset)
 {
@@ -274,6 +295,8 @@ int store_wal_write(struct store_wal *wal, struct store_file *file, const void *
 
 	if (is_log_lost(wal))
 		return -ENOTRECOVERABLE;
+	if (offset == 0)
+		tell_follower(wal);
 	pthread_mutex_lock(&wal->writing);
 	begin_log_write(wal, offset);
 	if (may_gather_bytes(wal, size, offset)) {
@@ -320,20 +343,38 @@ static void forget_log_state(struct store_wal *wal)
 	wal->gather.length = wal->gather.top = 0;
 }
 
-int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t size)
+void store_wal_follow(struct store_wal *wal, void (*before_restart)(void *arg), void *arg)
 {
-	const struct store_layer_ops *ops = file->layer->ops;
-	int rc;
+	wal->before_restart = before_restart;
+	wal->follower = arg;
+}
 
-	pthread_mutex_lock(&wal->writing);
-	rc = ops->truncate(file, size);
-	if (!rc) {
-		forget_log_state(wal);
-		follow_log_cut(wal, size);
-		rc = ops->sync(file);
+static void fill_marked_place(const struct store_wal *wal, struct store_place *place)
+{
+	place->sequence = wal->record.sequence;
+	place->gone = place->damaged = false;
+	place->closed = wal->record.state == STATE_CLOSED;
+	if (wal->record.state != STATE_LAZY) {
+		place->marked_salt = place->salt;
+		place->marked_end = place->end;
+	} else {
+		place->marked_salt = wal->record.salt;
+		place->marked_end = wal->record.end;
 	}
-	pthread_mutex_unlock(&wal->writing);
-	return rc;
+}
+
+void store_wal_place(struct store_wal *wal, struct store_place *place)
+{
+	*place = (struct store_place){0};
+	get_log_end(wal, &place->salt, &place->end);
+}
+
+void store_wal_marked(struct store_wal *wal, struct store_place *place)
+{
+	pthread_mutex_lock(&wal->moving);
+	store_wal_place(wal, place);
+	fill_marked_place(wal, place);
+	pthread_mutex_unlock(&wal->moving);
 }
 
 void store_wal_removed(struct store_wal *wal)
@@ -353,6 +394,7 @@ struct scan {
 	uint32_t sum[2];
 	uint8_t header[LOG_HEADER];
 	uint64_t salt, frame, end; /* as in struct store_wal */
+	uint64_t stop;		   /* the first frame that is not whole */
 	/* Write the bytes of [from, until) again; until = 0: none, and the walk has no limit. */
 	uint64_t from, until;
 };
@@ -408,6 +450,7 @@ static int scan_log_frames(struct scan *scan, uint8_t *frame)
 	for (uint64_t at = LOG_HEADER; !rc && (!scan->until || at < scan->until);
 	     at += scan->frame) {
 		rc = read_exactly(scan, frame, (size_t)scan->frame, at);
+		scan->stop = at;
 		if (rc || !is_next_frame(scan, frame))
 			return rc == -ENODATA ? 0 : rc;
 		rc = rewrite_log_bytes(scan, frame, (size_t)scan->frame, at);
@@ -443,15 +486,38 @@ static int scan_log(struct scan *scan)
 	return rc;
 }
 
-/* Find the generation and the end of the log as it is. */
-static int inspect_log(struct store_wal *wal)
+/* Whether frames of this generation come behind one that is not whole: then that one is damaged. */
+static bool has_later_frames(struct scan *scan)
+{
+	uint8_t header[FRAME_HEADER];
+
+	for (unsigned i = 0; i < LATER_FRAMES && scan->stop; i++) {
+		uint64_t at = scan->stop + (i + 1) * scan->frame;
+
+		if (read_exactly(scan, header, sizeof(header), at))
+			break;
+		if (get64(header + 8) == scan->salt)
+			return true;
+	}
+	return false;
+}
+
+/* Find the generation and the end of the log as it is. `thorough`: and whether it is damaged. */
+static int inspect_log(struct store_wal *wal, bool thorough)
 {
 	struct scan scan = {0};
+	uint64_t length = 0;
 	int rc = wal->layer->ops->open(wal->layer, wal->log, 0, &scan.file);
 
+	wal->empty = rc == -ENOENT;
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	rc = scan_log(&scan);
+	if (!rc && thorough)
+		rc = wal->layer->ops->size(scan.file, &length);
+	wal->damaged =
+		!rc && thorough && (scan.salt ? has_later_frames(&scan) : length >= LOG_HEADER);
+	wal->empty = !rc && thorough && !length;
 	wal->layer->ops->close(scan.file);
 	pthread_mutex_lock(&wal->lock);
 	wal->salt = scan.salt;
@@ -573,7 +639,8 @@ static void note_known_log(struct store_wal *wal)
 }
 
 /* What happened before, and how much of the log counts. *cut: the rest is to be cut off. */
-static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *keep, bool *cut)
+static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *keep, bool *cut,
+		     bool thorough)
 {
 	char boot[64] = "";
 	bool found, restarted;
@@ -583,7 +650,7 @@ static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *kee
 	if (!rc)
 		rc = read_mark_record(wal, &found);
 	if (!rc)
-		rc = inspect_log(wal);
+		rc = inspect_log(wal, thorough);
 	if (rc)
 		return rc;
 	*past = STORE_PAST_CLOSED;
@@ -620,10 +687,30 @@ int store_wal_recover(struct store_wal *wal, enum store_past *past)
 {
 	uint64_t keep;
 	bool cut;
-	int rc = judge_log(wal, past, &keep, &cut);
+	int rc = judge_log(wal, past, &keep, &cut, false);
 
 	/* Also a log that was cut before: that flush may have failed. */
 	return rc || !cut ? rc : cut_log(wal, keep);
+}
+
+int store_wal_inspect(struct store_wal *wal, struct store_place *place)
+{
+	enum store_past past;
+	uint64_t keep = 0;
+	bool cut;
+	int rc = judge_log(wal, &past, &keep, &cut, true);
+
+	*place = (struct store_place){.salt = keep ? wal->salt : 0, .end = keep};
+	fill_marked_place(wal, place);
+	if (!rc && !place->closed && place->sequence) {
+		/* A machine that stops leaves a log in any state. */
+		place->damaged = (wal->damaged && past != STORE_PAST_CRASHED) ||
+				 (place->salt == place->marked_salt &&
+				  place->marked_end > LOG_CUT && place->end < place->marked_end);
+		place->gone = wal->empty && wal->record.state == STATE_LAZY && wal->record.salt &&
+			      wal->record.end != LOG_CUT;
+	}
+	return rc;
 }
 
 int store_wal_frames(struct store_wal *wal, int (*each)(void *arg, const struct store_frame *frame),
@@ -633,7 +720,7 @@ int store_wal_frames(struct store_wal *wal, int (*each)(void *arg, const struct 
 	enum store_past past;
 	uint64_t keep;
 	bool cut;
-	int rc = judge_log(wal, &past, &keep, &cut);
+	int rc = judge_log(wal, &past, &keep, &cut, false);
 
 	if (rc || keep <= LOG_HEADER)
 		return rc;
@@ -671,14 +758,6 @@ int store_wal_begin(struct store_wal *wal, bool strict)
 		rc = write_mark_record(wal, true);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
-}
-
-static void get_log_end(struct store_wal *wal, uint64_t *salt, uint64_t *end)
-{
-	pthread_mutex_lock(&wal->lock);
-	*salt = wal->salt;
-	*end = wal->end;
-	pthread_mutex_unlock(&wal->lock);
 }
 
 /*
@@ -767,17 +846,46 @@ int store_wal_flush(struct store_wal *wal, struct store_file *log)
 	return rc;
 }
 
-int store_wal_emptied(struct store_wal *wal)
+static int note_empty_log(struct store_wal *wal, uint64_t mark)
 {
 	uint64_t salt, end;
 	int rc = 0;
 
 	pthread_mutex_lock(&wal->moving);
 	get_log_end(wal, &salt, &end);
-	if (wal->record.state == STATE_LAZY)
-		rc = move_mark_record(wal, salt, 0, end);
+	if (wal->record.state == STATE_LAZY && salt &&
+	    (wal->record.salt != salt || wal->record.end != mark))
+		rc = move_mark_record(wal, salt, mark, end);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
+}
+
+int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t size)
+{
+	const struct store_layer_ops *ops = file->layer->ops;
+	int rc;
+
+	if (size == 0) {
+		tell_follower(wal);
+		/* Else the mark would say that the log has lost something. */
+		rc = note_empty_log(wal, LOG_CUT);
+		if (rc)
+			return rc;
+	}
+	pthread_mutex_lock(&wal->writing);
+	rc = ops->truncate(file, size);
+	if (!rc) {
+		forget_log_state(wal);
+		follow_log_cut(wal, size);
+		rc = ops->sync(file);
+	}
+	pthread_mutex_unlock(&wal->writing);
+	return rc;
+}
+
+int store_wal_emptied(struct store_wal *wal)
+{
+	return note_empty_log(wal, 0);
 }
 
 static bool has_log_grown(struct store_wal *wal)

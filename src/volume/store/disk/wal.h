@@ -44,6 +44,27 @@ void store_wal_removed(struct store_wal *wal);
 int store_wal_flush(struct store_wal *wal, struct store_file *log);
 
 /*
+ * For a copy of the log. `before_restart` is called without locks of the log, and without commits, before it begins anew or
+ * is cut to nothing: all of it is in the database, and flushed. Before the first connection.
+ */
+void store_wal_follow(struct store_wal *wal, void (*before_restart)(void *arg), void *arg);
+struct store_place {
+	uint64_t salt; /* generation of the log; 0: it is empty */
+	uint64_t end;  /* bytes of its transactions */
+	/* The members that follow are not filled by store_wal_place(). */
+	uint64_t marked_salt, marked_end; /* as far as what the log refers to is flushed */
+	uint64_t sequence;		  /* of the mark */
+	bool closed;			  /* the mark says so */
+	/* Only of store_wal_inspect(): in the middle of the log, or at its beginning, bytes are damaged. */
+	bool damaged;
+	bool gone; /* there is no log although there was one */
+};
+void store_wal_place(struct store_wal *wal, struct store_place *place);
+void store_wal_marked(struct store_wal *wal, struct store_place *place); /* may wait for a flush */
+/* The same of a log that nobody has open, as store_wal_recover() would leave it. 0 or -errno. */
+int store_wal_inspect(struct store_wal *wal, struct store_place *place);
+
+/*
  * Call `each` for the frames that count, of a log that nobody has open, without changing anything. Nonzero stops. 0, -errno,
  * or what `each` returned.
  */

@@ -20,6 +20,7 @@
 #define LOG_MOST    (1024u << 20) /* commits wait until it is shorter */
 #define PACE_NS	    (20 * (uint64_t)NS_PER_MS) /* that a commit waits at most, before that */
 #define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
+#define LOG_BEHIND  (32u << 20)	 /* the same while the copy of the metadata is behind */
 #define LOG_TIGHT   (256u << 10) /* the same while the disk is full */
 #define ROOM_KIB    1024	 /* that are free when it is no longer */
 #define SWITCHES    4		 /* tries to let the log start again, one behind the other */
@@ -496,6 +497,8 @@ static void checkpoint_long_log(struct keeper *keeper)
 
 	if (store_vfs_log_size(core->vfs) < (core->tight ? LOG_TIGHT : LOG_BYTES))
 		return;
+	if (copying_is_behind(core) && store_vfs_log_size(core->vfs) < LOG_BEHIND)
+		return;
 	/*
 	 * Most of it beside the commits, the rest between two of them: the log can start again. The second
 	 * time is short, so that few commits remain to be flushed while others wait. A view of a reader may keep the rest in
@@ -590,6 +593,9 @@ static int flush_commits(struct keeper *keeper)
 	if (core->durability == STORE_LAZY)
 		result = store_vfs_mark(core->vfs);
 	keeper->flushes++;
+	/* Before objects are removed that it may refer to. */
+	if (!result)
+		copying_ship(core);
 	note_flush_result(keeper, target, result);
 	if (!core->tight && !core->reserved)
 		reserve_make(core);

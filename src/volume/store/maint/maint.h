@@ -54,6 +54,24 @@ int lost_record_first(struct core *core, struct db *db);
 /* -EIO: bytes of a file's newest version are lost. */
 int lost_check(struct core *core, const struct store_fid *fid);
 
+/*
+ * -- the copy of the metadata, at most some seconds behind. Nothing of it happens if the store has none --
+ */
+
+/* Before the database is opened: repair what damage is known of. *lost: the last changes are. 0 or -ENOMEM. */
+int copying_check(struct core *core, bool *lost);
+/* Repair all damaged pages. 0; -ESTALE: the copy may lack changes; -ENOENT: there is none; or -errno. */
+int copying_repair(struct core *core);
+/* Starts the thread. 0 or a result. */
+int copying_start(struct core *core);
+void copying_stop(struct core *core);
+/* After a flush: copy what the log has more. */
+void copying_ship(struct core *core);
+/* The log must not begin anew now. */
+bool copying_is_behind(struct core *core);
+/* Milliseconds since the copy was the same as the database; UINT64_MAX: there is none. */
+uint64_t copying_age_ms(struct core *core);
+
 /* -- verification of all data, with a thread of its own, because it waits for the disk -- */
 
 /* `rate_kib`: in a second, 0: 8192; `wait_ms`: after the opening, 0: ten minutes. 0 or -ENOMEM. */

@@ -7,6 +7,7 @@
 
 #include "volume/store/data/data.h"
 #include "volume/store/db/db.h"
+#include "volume/store/disk/replica.h"
 #include "volume/store/disk/report.h"
 #include "volume/store/disk/vfs.h"
 #include "volume/store/store.h"
@@ -18,6 +19,7 @@
 
 struct keeper;
 struct scrubber;
+struct copier;
 
 /* Directories whose pages are being read from the database. */
 struct page_loads {
@@ -45,6 +47,14 @@ struct core {
 	struct txn *txn;
 	struct keeper *keeper;
 	struct scrubber *scrubber;
+	/* The copy of the metadata; NULL: there is none. */
+	struct store_layer *copy_layer;
+	bool own_copy_layer;
+	struct store_replica *replica;
+	struct copier *copier;
+	int repaired;	  /* result of a repair from it */
+	bool unreadable;  /* the database, when it was opened */
+	bool unformatted; /* FORMAT is lost: the database has the identity */
 	struct report report;
 	uint8_t uuid[16];
 	uint32_t incarnation, opened; /* unclean restarts of the machine; openings */

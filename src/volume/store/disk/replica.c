@@ -1,0 +1,966 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The copy of the metadata: following the log, moving it to the copy, making the copy anew, repairs. */
+#include "volume/store/disk/replica.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sqlite3.h>
+
+#include "common/bytes.h"
+#include "common/clock.h"
+#include "common/held.h"
+#include "volume/store/disk/crc.h"
+#include "volume/store/disk/wal.h"
+
+#define COPY_DB	   STORE_COPY "/db"
+#define COPY_NEW   STORE_COPY "/db.new"
+#define COPY_LOG   STORE_COPY "/db-wal"
+#define COPY_STATE STORE_COPY "/state"
+#define META_DB	   "meta/db"
+#define META_LOG   "meta/db-wal"
+#define CHUNK	   (256u << 10)
+#define LONG	   (64u << 20) /* bytes of a database whose copy takes more than a moment */
+#define STRETCH	   256 /* pages that are verified at a time */
+#define TRIES	   5 /* to read a page that is being written */
+
+/* The file of the state has two of these, SLOT bytes apart, written in turn. */
+#define SLOT  4096
+#define MAGIC 0x3179706f43575852ull
+
+enum {
+	COPY_PARTIAL = 1, /* it is being made */
+	COPY_FOLLOWS,	  /* it has all generations of the log before its own */
+	COPY_CLOSED,	  /* it is the database whose mark has `mark` */
+};
+
+struct state {
+	uint64_t magic, sequence;
+	uint64_t state, mark;
+	/* The last generation of the log that the copy has as a whole, also before it is in the copy. */
+	uint64_t salt, end;
+	uint64_t moved; /* it is in the copy */
+	uint8_t uuid[16];
+	uint64_t check;
+};
+
+struct store_replica {
+	struct store_layer *layer, *store;
+	struct store_wal *wal;
+	struct report *report;
+	pthread_mutex_t settling; /* one thread flushes, moves the log, or makes the copy; taken first */
+	uint32_t verified;	  /* pages of the copy, in this pass; covered by `settling` */
+	pthread_mutex_t lock;	  /* covers the rest; held while bytes are copied, not during flushes */
+	struct state state;	  /* the last one that was written or read */
+	struct store_file *from, *to; /* the logs; or NULL */
+	uint64_t salt, end;	      /* what the copy's log has; 0, 0: nothing */
+	bool complete;		      /* all of a generation: the next one is to come */
+	bool missing;		      /* there is no copy */
+	bool making;
+	bool told;		      /* that it failed */
+	bool unflushed, named;
+	uint64_t same_ns;
+	uint8_t *chunk;
+};
+
+/* -- the file of the state -- */
+
+static uint64_t compute_state_check(const struct state *state)
+{
+	return store_crc(0, state, offsetof(struct state, check));
+}
+
+static int read_copy_state(struct store_layer *layer, struct state *newest)
+{
+	struct store_file *file;
+	struct state state;
+	const struct iovec iov = {&state, sizeof(state)};
+	int rc = layer->ops->open(layer, COPY_STATE, 0, &file);
+
+	*newest = (struct state){0};
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	for (unsigned i = 0; i < 2; i++) {
+		ssize_t n = layer->ops->preadv(file, &iov, 1, (uint64_t)i * SLOT, false);
+
+		if (n == (ssize_t)sizeof(state) && state.magic == MAGIC &&
+		    state.check == compute_state_check(&state) &&
+		    state.sequence > newest->sequence)
+			*newest = state;
+	}
+	layer->ops->close(file);
+	return 0;
+}
+
+/* Write replica->state to the slot that the newest one is not in. `flush`: durably. */
+static int put_copy_state(struct store_replica *replica, bool flush)
+{
+	const struct store_layer_ops *ops = replica->layer->ops;
+	struct state *state = &replica->state;
+	const struct iovec iov = {state, sizeof(*state)};
+	struct store_file *file;
+	ssize_t n;
+	int rc = ops->open(replica->layer, COPY_STATE, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
+
+	assert(mutex_is_held(&replica->lock));
+	if (rc)
+		return rc;
+	state->magic = MAGIC;
+	state->sequence++;
+	state->check = compute_state_check(state);
+	n = ops->pwritev(file, &iov, 1, state->sequence % 2 * SLOT);
+	rc = n < 0 ? (int)n : flush ? ops->sync(file) : 0;
+	ops->close(file);
+	return rc || !flush ? rc : ops->sync_dir(replica->layer, STORE_COPY);
+}
+
+static int write_copy_state(struct store_replica *replica, uint64_t state, uint64_t mark)
+{
+	int rc;
+
+	pthread_mutex_lock(&replica->lock);
+	replica->state.state = state;
+	replica->state.mark = mark;
+	rc = put_copy_state(replica, true);
+	pthread_mutex_unlock(&replica->lock);
+	return rc;
+}
+
+/* -- failures: the copy is given up -- */
+
+static void close_logs(struct store_replica *replica)
+{
+	if (replica->from)
+		replica->store->ops->close(replica->from);
+	if (replica->to)
+		replica->layer->ops->close(replica->to);
+	replica->from = replica->to = NULL;
+}
+
+static void give_copy_up(struct store_replica *replica, int rc)
+{
+	assert(mutex_is_held(&replica->lock));
+	close_logs(replica);
+	replica->missing = true;
+	replica->complete = false;
+	replica->salt = replica->end = replica->same_ns = 0;
+	if (rc == -EBADMSG && !replica->told)
+		report_line(replica->report, REPORT_ERROR,
+			    "the metadata are damaged: their copy, which is older, is kept as it is; stop the "
+			    "server, and start it again");
+	else if (rc && !replica->told)
+		report_line(replica->report, REPORT_ERROR,
+			    "the copy of the metadata cannot be written: %s; it is tried again: look at its disk",
+			    strerror(-rc));
+	replica->told |= rc != 0;
+}
+
+/* -- following the log -- */
+
+static int open_logs(struct store_replica *replica)
+{
+	int rc = 0;
+
+	if (!replica->from)
+		rc = replica->store->ops->open(replica->store, META_LOG, 0, &replica->from);
+	if (!rc && !replica->to) {
+		rc = replica->layer->ops->open(replica->layer, COPY_LOG,
+					       STORE_OPEN_WRITE | STORE_OPEN_CREATE, &replica->to);
+		replica->named = false;
+	}
+	return rc;
+}
+
+/* Copy the bytes of the log up to `end`. */
+static int copy_log_bytes(struct store_replica *replica, uint64_t end)
+{
+	int rc = end > replica->end ? open_logs(replica) : 0;
+
+	assert(mutex_is_held(&replica->lock));
+	while (!rc && replica->end < end) {
+		uint64_t left = end - replica->end;
+		struct iovec iov = {replica->chunk, left < CHUNK ? (size_t)left : CHUNK};
+		ssize_t n = replica->store->ops->preadv(replica->from, &iov, 1, replica->end, false);
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -EIO;
+		iov.iov_len = (size_t)n;
+		n = replica->layer->ops->pwritev(replica->to, &iov, 1, replica->end);
+		rc = n < 0 ? (int)n : 0;
+		if (!rc)
+			replica->end += (uint64_t)n;
+		replica->unflushed = true;
+	}
+	return rc;
+}
+
+/* `limit`: as far as what the log refers to is flushed, or was some time ago; NULL: all of it is. */
+static void ship_log(struct store_replica *replica, const struct store_place *limit)
+{
+	uint64_t now = monotonic_ns();
+	struct store_place place;
+	int rc;
+
+	assert(mutex_is_held(&replica->lock));
+	if (replica->missing || replica->complete || replica->making)
+		return;
+	store_wal_place(replica->wal, &place);
+	if (limit && limit->marked_salt != place.salt)
+		return;
+	if (limit && limit->marked_end < place.end)
+		place.end = limit->marked_end;
+	if (!replica->end)
+		replica->salt = place.salt;
+	assert(replica->salt == place.salt);
+	rc = copy_log_bytes(replica, place.end);
+	if (rc)
+		give_copy_up(replica, rc);
+	else
+		replica->same_ns = now;
+}
+
+void store_replica_ship(struct store_replica *replica)
+{
+	struct store_place limit;
+
+	store_wal_marked(replica->wal, &limit);
+	pthread_mutex_lock(&replica->lock);
+	ship_log(replica, &limit);
+	pthread_mutex_unlock(&replica->lock);
+}
+
+/* If the machine stops now, this may be known without the bytes of the log, which tell the same by their end. */
+static void note_complete_log(struct store_replica *replica)
+{
+	replica->state.salt = replica->salt;
+	replica->state.end = replica->end;
+	replica->state.moved = false;
+	put_copy_state(replica, false);
+}
+
+/* The log of the database begins anew: the copy needs the rest of it now. */
+static void complete_generation(void *arg)
+{
+	struct store_replica *replica = arg;
+	struct store_place place;
+
+	store_wal_place(replica->wal, &place);
+	if (!place.end)
+		return;
+	pthread_mutex_lock(&replica->lock);
+	if (replica->complete) {
+		/* The disk of the copy is too slow. */
+		give_copy_up(replica, 0);
+	} else {
+		ship_log(replica, NULL);
+		replica->complete = !replica->missing && !replica->making && replica->end;
+		if (replica->complete)
+			note_complete_log(replica);
+	}
+	if (replica->from)
+		replica->store->ops->close(replica->from);
+	replica->from = NULL;
+	pthread_mutex_unlock(&replica->lock);
+}
+
+/* -- flushing, and moving the log to the copy: SQLite does that, as with any database -- */
+
+static int flush_copy_log(struct store_replica *replica)
+{
+	struct store_file *file = NULL;
+	bool named;
+	int rc;
+
+	pthread_mutex_lock(&replica->lock);
+	if (!replica->unflushed || !replica->to) {
+		pthread_mutex_unlock(&replica->lock);
+		return 0;
+	}
+	replica->unflushed = false;
+	named = replica->named;
+	pthread_mutex_unlock(&replica->lock);
+	/* A file of its own: the other one may be closed meanwhile. */
+	rc = replica->layer->ops->open(replica->layer, COPY_LOG, STORE_OPEN_WRITE, &file);
+	if (rc)
+		return rc;
+	rc = replica->layer->ops->sync(file);
+	replica->layer->ops->close(file);
+	if (!rc && !named)
+		rc = replica->layer->ops->sync_dir(replica->layer, STORE_COPY);
+	pthread_mutex_lock(&replica->lock);
+	replica->named |= !rc;
+	pthread_mutex_unlock(&replica->lock);
+	return rc;
+}
+
+/* Afterwards the log is empty. Also for a copy of an earlier process. */
+static int move_copy_log(struct store_layer *layer)
+{
+	struct store_vfs *vfs;
+	sqlite3 *db = NULL;
+	int rc = store_vfs_create_in(layer, STORE_COPY, NULL, NULL, &vfs), result;
+
+	if (rc)
+		return rc;
+	result = sqlite3_open_v2(COPY_DB, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+				 store_vfs_name(vfs));
+	if (result == SQLITE_OK)
+		result = sqlite3_exec(db,
+				      "PRAGMA synchronous=FULL;PRAGMA cache_size=-256;"
+				      "PRAGMA mmap_size=0;SELECT count(*) FROM sqlite_master",
+				      NULL, NULL, NULL);
+	if (result == SQLITE_OK)
+		result = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	rc = result == SQLITE_OK ? 0 : -store_vfs_errno();
+	if (result != SQLITE_OK && !rc)
+		rc = -EIO;
+	sqlite3_close(db);
+	store_vfs_destroy(vfs);
+	return rc;
+}
+
+static int move_complete_log(struct store_replica *replica)
+{
+	int rc;
+
+	pthread_mutex_lock(&replica->lock);
+	if (replica->to)
+		replica->layer->ops->close(replica->to);
+	replica->to = NULL;
+	pthread_mutex_unlock(&replica->lock);
+	rc = move_copy_log(replica->layer);
+	pthread_mutex_lock(&replica->lock);
+	/* It may have been given up meanwhile. */
+	if (!rc && replica->complete) {
+		replica->complete = false;
+		replica->salt = replica->end = 0;
+		replica->state.moved = true;
+		rc = put_copy_state(replica, true);
+	}
+	pthread_mutex_unlock(&replica->lock);
+	return rc;
+}
+
+void store_replica_settle(struct store_replica *replica)
+{
+	struct store_place limit;
+	bool complete, missing;
+	int rc;
+
+	pthread_mutex_lock(&replica->settling);
+	pthread_mutex_lock(&replica->lock);
+	complete = replica->complete;
+	missing = replica->missing;
+	pthread_mutex_unlock(&replica->lock);
+	rc = missing ? 0 : flush_copy_log(replica);
+	if (!rc && complete && !missing)
+		rc = move_complete_log(replica);
+	store_wal_marked(replica->wal, &limit);
+	pthread_mutex_lock(&replica->lock);
+	if (rc)
+		give_copy_up(replica, rc);
+	else
+		ship_log(replica, &limit);
+	pthread_mutex_unlock(&replica->lock);
+	pthread_mutex_unlock(&replica->settling);
+}
+
+bool store_replica_is_busy(struct store_replica *replica)
+{
+	bool busy;
+
+	pthread_mutex_lock(&replica->lock);
+	busy = replica->complete;
+	pthread_mutex_unlock(&replica->lock);
+	return busy;
+}
+
+bool store_replica_is_missing(struct store_replica *replica)
+{
+	bool missing;
+
+	pthread_mutex_lock(&replica->lock);
+	missing = replica->missing;
+	pthread_mutex_unlock(&replica->lock);
+	return missing;
+}
+
+uint64_t store_replica_time(struct store_replica *replica)
+{
+	uint64_t time;
+
+	pthread_mutex_lock(&replica->lock);
+	time = replica->same_ns;
+	pthread_mutex_unlock(&replica->lock);
+	return time;
+}
+
+/* -- making the copy: pages of the database, which a checkpoint may be writing, then the log, which has those -- */
+
+static bool is_zero_page(const uint8_t *page)
+{
+	return !page[0] && memcmp(page, page + 1, STORE_DB_PAGE - 1) == 0;
+}
+
+/* -EBADMSG: it is damaged. One without any byte was never used. */
+static int read_stable_page(struct store_replica *replica, struct store_file *file, uint32_t number,
+			    uint8_t *page)
+{
+	const struct iovec iov = {page, STORE_DB_PAGE};
+
+	for (int i = 0; i < TRIES; i++) {
+		ssize_t n = replica->store->ops->preadv(
+			file, &iov, 1, (uint64_t)(number - 1) * STORE_DB_PAGE, false);
+
+		if (n == STORE_DB_PAGE && (store_page_is_sound(number, page) || is_zero_page(page)))
+			return 0;
+	}
+	return -EBADMSG;
+}
+
+static int copy_database_pages(struct store_replica *replica, struct store_file *from,
+			       struct store_file *to, bool (*stopped)(void *arg), void *arg)
+{
+	const struct store_layer_ops *ops = replica->layer->ops;
+	unsigned room = CHUNK / STORE_DB_PAGE;
+	uint8_t *chunk = malloc(CHUNK);
+	uint64_t length;
+	uint32_t pages = 0;
+	int rc = chunk ? replica->store->ops->size(from, &length) : -ENOMEM;
+
+	if (!rc)
+		pages = (uint32_t)(length / STORE_DB_PAGE);
+	for (uint32_t at = 0; !rc && at < pages; at += room) {
+		uint32_t count = pages - at < room ? pages - at : room;
+		const struct iovec iov = {chunk, (size_t)count * STORE_DB_PAGE};
+		ssize_t n;
+
+		if (stopped && stopped(arg))
+			rc = -EINTR;
+		for (uint32_t i = 0; !rc && i < count; i++)
+			rc = read_stable_page(replica, from, at + i + 1, chunk + i * STORE_DB_PAGE);
+		n = rc ? 0 : ops->pwritev(to, &iov, 1, (uint64_t)at * STORE_DB_PAGE);
+		if (n < 0)
+			rc = (int)n;
+	}
+	free(chunk);
+	if (!rc)
+		rc = ops->truncate(to, (uint64_t)pages * STORE_DB_PAGE);
+	return rc ? rc : ops->sync(to);
+}
+
+static int copy_database(struct store_replica *replica, bool (*stopped)(void *arg), void *arg)
+{
+	struct store_file *from, *to;
+	int rc = replica->store->ops->open(replica->store, META_DB, 0, &from);
+
+	if (rc)
+		return rc;
+	rc = replica->layer->ops->open(replica->layer, COPY_NEW,
+				       STORE_OPEN_WRITE | STORE_OPEN_CREATE, &to);
+	if (!rc) {
+		rc = copy_database_pages(replica, from, to, stopped, arg);
+		replica->layer->ops->close(to);
+	}
+	replica->store->ops->close(from);
+	return rc;
+}
+
+static int remove_copy_log(struct store_layer *layer)
+{
+	int rc = layer->ops->unlink(layer, COPY_LOG);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	return layer->ops->sync_dir(layer, STORE_COPY);
+}
+
+static int make_copy(struct store_replica *replica, bool (*stopped)(void *arg), void *arg)
+{
+	struct store_place limit;
+	int rc = copy_database(replica, stopped, arg);
+
+	/* Until here there is the older copy. */
+	if (!rc)
+		rc = write_copy_state(replica, COPY_PARTIAL, 0);
+	if (!rc)
+		rc = remove_copy_log(replica->layer);
+	if (!rc)
+		rc = replica->layer->ops->rename(replica->layer, COPY_NEW, COPY_DB);
+	if (!rc)
+		rc = replica->layer->ops->sync_dir(replica->layer, STORE_COPY);
+	if (rc)
+		return rc;
+	store_wal_marked(replica->wal, &limit);
+	pthread_mutex_lock(&replica->lock);
+	replica->making = replica->missing = replica->complete = false;
+	replica->salt = replica->end = replica->state.salt = 0;
+	ship_log(replica, &limit);
+	rc = replica->missing ? -EIO : 0;
+	pthread_mutex_unlock(&replica->lock);
+	if (!rc)
+		rc = flush_copy_log(replica);
+	return rc ? rc : write_copy_state(replica, COPY_FOLLOWS, 0);
+}
+
+void store_replica_renew(struct store_replica *replica, bool (*stopped)(void *arg), void *arg)
+{
+	int rc;
+
+	pthread_mutex_lock(&replica->settling);
+	pthread_mutex_lock(&replica->lock);
+	close_logs(replica);
+	replica->making = true;
+	pthread_mutex_unlock(&replica->lock);
+	rc = make_copy(replica, stopped, arg);
+	pthread_mutex_lock(&replica->lock);
+	replica->making = false;
+	if (rc)
+		give_copy_up(replica, rc == -EINTR ? 0 : rc);
+	else if (replica->told)
+		report_line(replica->report, REPORT_INFO, "the copy of the metadata is complete again");
+	if (!rc)
+		replica->told = false;
+	pthread_mutex_unlock(&replica->lock);
+	pthread_mutex_unlock(&replica->settling);
+}
+
+/* The number of the first damaged page of a stretch; 0: there is none. */
+static uint32_t find_damaged_page(struct store_replica *replica, struct store_file *file,
+				  uint32_t count)
+{
+	uint8_t page[STORE_DB_PAGE];
+	const struct iovec iov = {page, sizeof(page)};
+
+	for (; count; count--) {
+		uint64_t at = (uint64_t)replica->verified * STORE_DB_PAGE;
+		ssize_t n = replica->layer->ops->preadv(file, &iov, 1, at, false);
+
+		if (n == 0) {
+			replica->verified = 0;
+			return 0;
+		}
+		replica->verified++;
+		if (n != STORE_DB_PAGE ||
+		    (!store_page_is_sound(replica->verified, page) && !is_zero_page(page)))
+			return replica->verified;
+	}
+	return 0;
+}
+
+static bool is_page_of_database_sound(struct store_replica *replica, uint32_t number)
+{
+	uint8_t page[STORE_DB_PAGE];
+	struct store_file *file;
+	bool sound;
+
+	if (replica->store->ops->open(replica->store, META_DB, 0, &file))
+		return false;
+	sound = !read_stable_page(replica, file, number, page);
+	replica->store->ops->close(file);
+	return sound;
+}
+
+void store_replica_verify(struct store_replica *replica, bool all)
+{
+	struct store_file *file;
+	uint32_t damaged;
+
+	pthread_mutex_lock(&replica->settling);
+	if (all)
+		replica->verified = 0;
+	if (!replica->layer->ops->open(replica->layer, COPY_DB, 0, &file)) {
+		damaged = find_damaged_page(replica, file, all ? UINT32_MAX : STRETCH);
+		replica->layer->ops->close(file);
+		/* A page that is damaged in both may be sound in another copy, which nobody has. */
+		if (damaged && is_page_of_database_sound(replica, damaged)) {
+			report_damage(replica->report,
+				      "page %u of the copy of the metadata is damaged: the copy is made again; look "
+				      "at its disk",
+				      (unsigned)damaged);
+			pthread_mutex_lock(&replica->lock);
+			give_copy_up(replica, 0);
+			pthread_mutex_unlock(&replica->lock);
+		}
+	}
+	pthread_mutex_unlock(&replica->settling);
+}
+
+bool store_replica_is_long(struct store_replica *replica)
+{
+	struct store_file *file;
+	uint64_t length = 0;
+
+	if (replica->store->ops->open(replica->store, META_DB, 0, &file))
+		return false;
+	replica->store->ops->size(file, &length);
+	replica->store->ops->close(file);
+	return length > LONG;
+}
+
+/* -- beginning and end -- */
+
+/* What the log of the copy has. */
+static int inspect_copy_log(struct store_layer *layer, struct store_place *place)
+{
+	struct store_wal *wal;
+	enum store_past past;
+	int rc = store_wal_create(layer, STORE_COPY "/mark", COPY_LOG, NULL, NULL, &wal);
+
+	if (rc)
+		return rc;
+	rc = store_wal_recover(wal, &past);
+	if (!rc)
+		store_wal_place(wal, place);
+	store_wal_destroy(wal);
+	return rc;
+}
+
+/* SQLite counts generations in the first half of the salt. */
+static bool is_next_generation(uint64_t before, uint64_t salt)
+{
+	return before && (uint32_t)(salt >> 32) == (uint32_t)(before >> 32) + 1;
+}
+
+/* The copy has all of a generation of the log: `copy` is what its own log has. */
+static bool has_whole_generation(const struct state *state, const struct store_place *copy)
+{
+	if (!state->salt)
+		return false;
+	if (state->moved)
+		return copy->end == 0;
+	return copy->salt == state->salt && copy->end == state->end;
+}
+
+/* Whether a page that the database's log does not have is the same in both. */
+static bool is_copy_same(const struct state *state, const struct store_place *main,
+			 const struct store_place *copy)
+{
+	if (state->state == COPY_CLOSED)
+		return main->closed && state->mark == main->sequence && !main->end && !copy->end;
+	if (state->state != COPY_FOLLOWS)
+		return false;
+	if (copy->end && copy->salt == main->salt)
+		return true;
+	if (!has_whole_generation(state, copy))
+		return false;
+	return main->end ? is_next_generation(state->salt, main->salt)
+			 : state->salt == main->marked_salt && main->marked_end <= 1;
+}
+
+/* Whether the copy can go on from where it is. */
+static int find_copy_place(struct store_replica *replica)
+{
+	struct store_place main, copy;
+	int rc = inspect_copy_log(replica->layer, &copy);
+
+	if (rc)
+		return rc;
+	store_wal_marked(replica->wal, &main);
+	replica->missing = !is_copy_same(&replica->state, &main, &copy) ||
+			   (copy.salt == main.salt && copy.end > main.end);
+	if (replica->missing)
+		return 0;
+	replica->salt = copy.end ? copy.salt : 0;
+	replica->end = copy.end;
+	replica->complete = copy.end && copy.salt != main.salt;
+	/* From now on the database may be newer. */
+	return write_copy_state(replica, COPY_FOLLOWS, 0);
+}
+
+static int prepare_copy(struct store_replica *replica, const uint8_t uuid[16])
+{
+	static const uint8_t none[16];
+	int rc = replica->layer->ops->mkdir(replica->layer, STORE_COPY);
+
+	if (rc && rc != -EEXIST)
+		return rc;
+	rc = read_copy_state(replica->layer, &replica->state);
+	if (rc)
+		return rc;
+	if (memcmp(replica->state.uuid, none, 16) && memcmp(replica->state.uuid, uuid, 16))
+		return -EEXIST;
+	memcpy(replica->state.uuid, uuid, 16);
+	return find_copy_place(replica);
+}
+
+int store_replica_open(struct store_layer *copy, struct store_layer *store, struct store_vfs *vfs,
+		       const uint8_t uuid[16], struct report *report, struct store_replica **out)
+{
+	struct store_replica *replica = calloc(1, sizeof(*replica));
+	int rc;
+
+	*out = NULL;
+	if (!replica)
+		return -ENOMEM;
+	*replica = (struct store_replica){.layer = copy,
+					  .store = store,
+					  .wal = store_vfs_wal(vfs),
+					  .report = report,
+					  .chunk = malloc(CHUNK)};
+	pthread_mutex_init(&replica->lock, NULL);
+	pthread_mutex_init(&replica->settling, NULL);
+	rc = replica->chunk ? prepare_copy(replica, uuid) : -ENOMEM;
+	if (rc) {
+		store_replica_free(replica);
+		return rc;
+	}
+	store_wal_follow(replica->wal, complete_generation, replica);
+	*out = replica;
+	return 0;
+}
+
+void store_replica_free(struct store_replica *replica)
+{
+	if (!replica)
+		return;
+	close_logs(replica);
+	pthread_mutex_destroy(&replica->lock);
+	pthread_mutex_destroy(&replica->settling);
+	free(replica->chunk);
+	free(replica);
+}
+
+void store_replica_end(struct store_replica *replica)
+{
+	struct store_place place;
+	bool same;
+
+	store_replica_settle(replica);
+	store_wal_marked(replica->wal, &place);
+	pthread_mutex_lock(&replica->lock);
+	same = !replica->missing && !replica->complete && !replica->end && place.closed &&
+	       !place.end;
+	pthread_mutex_unlock(&replica->lock);
+	if (same)
+		write_copy_state(replica, COPY_CLOSED, place.sequence);
+}
+
+/* -- repairs -- */
+
+/* Places of both logs. */
+static int inspect_both_logs(struct store_layer *copy, struct store_layer *store,
+			     struct store_place *main, struct store_place *other)
+{
+	struct store_wal *wal;
+	int rc = inspect_copy_log(copy, other);
+
+	if (!rc)
+		rc = store_wal_create(store, "meta/mark", META_LOG, NULL, NULL, &wal);
+	if (rc)
+		return rc;
+	rc = store_wal_inspect(wal, main);
+	store_wal_destroy(wal);
+	return rc;
+}
+
+int store_replica_compare(struct store_layer *copy, struct store_layer *store,
+			  enum store_relation *relation)
+{
+	struct store_place main, other;
+	struct state state;
+	int rc = read_copy_state(copy, &state);
+
+	*relation = STORE_COPY_NONE;
+	if (rc || state.state == COPY_PARTIAL || !state.state)
+		return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
+	rc = inspect_both_logs(copy, store, &main, &other);
+	if (rc)
+		return rc;
+	*relation = is_copy_same(&state, &main, &other) ? STORE_COPY_SAME : STORE_COPY_OLDER;
+	return 0;
+}
+
+/* Copy a range of a file to another, durably. */
+static int copy_range(struct store_file *from, struct store_file *to, uint64_t at, uint64_t end)
+{
+	uint8_t *chunk = malloc(CHUNK);
+	int rc = chunk ? 0 : -ENOMEM;
+
+	while (!rc && at < end) {
+		struct iovec iov = {chunk, end - at < CHUNK ? (size_t)(end - at) : CHUNK};
+		ssize_t n = from->layer->ops->preadv(from, &iov, 1, at, false);
+
+		if (n <= 0) {
+			rc = n < 0 ? (int)n : -EIO;
+			break;
+		}
+		iov.iov_len = (size_t)n;
+		at += (uint64_t)n;
+		n = to->layer->ops->pwritev(to, &iov, 1, at - iov.iov_len);
+		rc = n < 0 ? (int)n : 0;
+	}
+	free(chunk);
+	return rc ? rc : to->layer->ops->sync(to);
+}
+
+/* Both logs have the same bytes, as far as they go. */
+static int extend_log(struct store_layer *copy, struct store_layer *store, uint64_t from_end,
+		      uint64_t end)
+{
+	struct store_file *from, *to;
+	int rc = copy->ops->open(copy, COPY_LOG, 0, &from);
+
+	if (rc)
+		return rc;
+	rc = store->ops->open(store, META_LOG, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &to);
+	if (!rc) {
+		rc = copy_range(from, to, from_end, end);
+		store->ops->close(to);
+	}
+	copy->ops->close(from);
+	return rc ? rc : store->ops->sync_dir(store, "meta");
+}
+
+/* Whether the copy's log is of the generation that the database's log has, or must have had. */
+static bool is_log_of(const struct store_place *main, const struct store_place *copy)
+{
+	if (main->salt)
+		return copy->salt == main->salt;
+	return main->marked_end > 1 ? copy->salt == main->marked_salt
+				    : is_next_generation(main->marked_salt, copy->salt);
+}
+
+int store_replica_mend_log(struct store_layer *copy, struct store_layer *store, bool *mended,
+			   bool *lost)
+{
+	struct store_place main, other;
+	bool gone;
+	int rc = inspect_both_logs(copy, store, &main, &other);
+
+	*mended = *lost = false;
+	if (rc || (!main.damaged && !main.gone))
+		return rc;
+	gone = main.gone;
+	/* What lies behind the damage may be whole. */
+	if (other.end > main.end && is_log_of(&main, &other)) {
+		rc = extend_log(copy, store, main.end, other.end);
+		if (!rc)
+			rc = inspect_both_logs(copy, store, &main, &other);
+	}
+	*mended = !rc && !gone && !main.damaged;
+	*lost = !rc && !*mended;
+	return rc;
+}
+
+struct repair {
+	struct store_pageset *damaged, *sound;
+	struct store_layer *layer;
+	struct store_file *file; /* opened when it is first needed */
+	uint32_t repaired, left;
+};
+
+static int write_repaired_page(struct repair *repair, uint32_t number, uint8_t *page)
+{
+	const struct iovec iov = {page, STORE_DB_PAGE};
+	ssize_t n;
+	int rc = repair->file
+			 ? 0
+			 : repair->layer->ops->open(repair->layer, META_DB,
+						    STORE_OPEN_WRITE | STORE_OPEN_CREATE,
+						    &repair->file);
+
+	if (rc)
+		return rc;
+	put32(page + STORE_DB_PAGE - STORE_DB_SPARE, store_page_sum(number, page));
+	n = repair->layer->ops->pwritev(repair->file, &iov, 1,
+					(uint64_t)(number - 1) * STORE_DB_PAGE);
+	repair->repaired++;
+	return n < 0 ? (int)n : 0;
+}
+
+static int repair_page(struct repair *repair, uint32_t number)
+{
+	uint8_t page[STORE_DB_PAGE];
+
+	if (store_pageset_logs(repair->damaged, number) ||
+	    !store_pageset_read(repair->damaged, number, page))
+		return 0;
+	if (!store_pageset_read(repair->sound, number, page))
+		return write_repaired_page(repair, number, page);
+	repair->left++;
+	return 0;
+}
+
+static int repair_pages(struct repair *repair)
+{
+	uint32_t pages = store_pageset_pages(repair->damaged);
+	int rc = 0;
+
+	if (pages < store_pageset_pages(repair->sound))
+		pages = store_pageset_pages(repair->sound);
+	for (uint32_t number = 1; !rc && number <= pages; number++)
+		rc = repair_page(repair, number);
+	if (!rc && repair->file)
+		rc = repair->layer->ops->sync(repair->file);
+	if (repair->file)
+		repair->layer->ops->close(repair->file);
+	return rc ? rc : repair->layer->ops->sync_dir(repair->layer, "meta");
+}
+
+int store_replica_repair(struct store_layer *copy, struct store_layer *store, uint32_t *repaired,
+			 uint32_t *left)
+{
+	struct repair repair = {.layer = store};
+	int rc = store_pageset_open(store, "meta", &repair.damaged);
+
+	if (!rc)
+		rc = store_pageset_open(copy, STORE_COPY, &repair.sound);
+	if (!rc)
+		rc = repair_pages(&repair);
+	store_pageset_close(repair.damaged);
+	store_pageset_close(repair.sound);
+	*repaired = repair.repaired;
+	*left = repair.left;
+	return rc;
+}
+
+/* A copy of a file under another name, durably. */
+static int copy_whole_file(struct store_layer *from_layer, const char *from_path,
+			   struct store_layer *to_layer, const char *to_path)
+{
+	struct store_file *from, *to;
+	uint64_t length;
+	int rc = from_layer->ops->open(from_layer, from_path, 0, &from);
+
+	if (rc)
+		return rc;
+	rc = to_layer->ops->open(to_layer, to_path, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &to);
+	if (!rc) {
+		rc = to_layer->ops->truncate(to, 0);
+		if (!rc)
+			rc = from_layer->ops->size(from, &length);
+		if (!rc)
+			rc = copy_range(from, to, 0, length);
+		to_layer->ops->close(to);
+	}
+	from_layer->ops->close(from);
+	return rc;
+}
+
+static int keep_damaged_file(struct store_layer *store, const char *path, const char *kept)
+{
+	int rc = store->ops->rename(store, path, kept);
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
+int store_replica_use(struct store_layer *copy, struct store_layer *store)
+{
+	int rc = keep_damaged_file(store, META_LOG, META_LOG ".damaged");
+
+	if (!rc)
+		rc = keep_damaged_file(store, META_DB, META_DB ".damaged");
+	if (!rc)
+		rc = store->ops->unlink(store, "meta/mark");
+	if (!rc || rc == -ENOENT)
+		rc = store->ops->sync_dir(store, "meta");
+	if (!rc)
+		rc = copy_whole_file(copy, COPY_LOG, store, META_LOG);
+	if (!rc || rc == -ENOENT)
+		rc = copy_whole_file(copy, COPY_DB, store, META_DB);
+	return rc ? rc : store->ops->sync_dir(store, "meta");
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The thread that keeps the copy of the metadata, and repairs from the copy before a store is opened. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "volume/store/maint/maint.h"
+
+#define SETTLE_NS (3 * (uint64_t)NS_PER_S)  /* between two flushes of the copy */
+#define IDLE_NS	  (30 * (uint64_t)NS_PER_S) /* more than that, when nothing changes */
+#define RENEW_NS  (30 * (uint64_t)NS_PER_S) /* after an attempt to make it that failed */
+
+struct copier {
+	struct core *core;
+	struct db *db; /* of the thread, for a view that does not change while the copy is made */
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock; /* covers the rest */
+	pthread_cond_t work;
+	bool stop, full; /* full: a complete log waits */
+	bool shipped;	 /* something was, since the last flush */
+};
+
+/* -- the thread -- */
+
+static bool is_copier_stopped(void *arg)
+{
+	struct copier *copier = arg;
+	bool stop;
+
+	pthread_mutex_lock(&copier->lock);
+	stop = copier->stop;
+	pthread_mutex_unlock(&copier->lock);
+	return stop;
+}
+
+/* A view that does not change keeps the log from beginning anew, or the database from being written. */
+static int renew_in_view(struct copier *copier)
+{
+	uint32_t group = 0;
+	int result = db_begin_read(copier->db);
+
+	if (result)
+		return result;
+	result = db_group_next(copier->db, &group);
+	if (!result || result == -ENOENT || result == -EIO)
+		store_replica_renew(copier->core->replica, is_copier_stopped, copier);
+	db_end_read(copier->db);
+	return 0;
+}
+
+/* Wait until there is something to do. False: stop. */
+static bool wait_for_copying(struct copier *copier, uint64_t due)
+{
+	bool go;
+
+	pthread_mutex_lock(&copier->lock);
+	while (!copier->stop && !copier->full &&
+	       monotonic_ns() < (copier->shipped ? due : due + IDLE_NS))
+		monotonic_wait(&copier->work, &copier->lock,
+			       copier->shipped ? due : due + IDLE_NS);
+	go = !copier->stop;
+	copier->full = copier->shipped = false;
+	pthread_mutex_unlock(&copier->lock);
+	return go;
+}
+
+static void *run_copier(void *arg)
+{
+	struct copier *copier = arg;
+	struct store_replica *replica = copier->core->replica;
+	uint64_t renew_ns = 0, due = 0;
+
+	do {
+		if (store_replica_is_missing(replica) && monotonic_ns() >= renew_ns) {
+			renew_in_view(copier);
+			renew_ns = monotonic_ns() + RENEW_NS;
+		}
+		store_replica_settle(replica);
+		store_replica_verify(replica, false);
+		due = monotonic_ns() + SETTLE_NS;
+	} while (wait_for_copying(copier, due));
+	return NULL;
+}
+
+void copying_ship(struct core *core)
+{
+	struct copier *copier = core->copier;
+
+	if (!copier)
+		return;
+	store_replica_ship(core->replica);
+	pthread_mutex_lock(&copier->lock);
+	copier->shipped = true;
+	copier->full |= store_replica_is_busy(core->replica);
+	pthread_cond_signal(&copier->work);
+	pthread_mutex_unlock(&copier->lock);
+}
+
+bool copying_is_behind(struct core *core)
+{
+	return core->copier && store_replica_is_busy(core->replica);
+}
+
+int copying_start(struct core *core)
+{
+	struct db_options options = {.path = "meta/db",
+				     .vfs = store_vfs_name(core->vfs),
+				     .read_only = true,
+				     .cache_kib = 64,
+				     .vfs_errno = store_vfs_errno,
+				     .report = &core->report};
+	struct copier *copier;
+	int result;
+
+	if (!core->replica)
+		return 0;
+	copier = calloc(1, sizeof(*copier));
+	if (!copier)
+		return -ENOMEM;
+	copier->core = core;
+	pthread_mutex_init(&copier->lock, NULL);
+	monotonic_cond_init(&copier->work);
+	core->copier = copier;
+	result = db_open(&options, &copier->db);
+	if (!result)
+		result = -pthread_create(&copier->thread, NULL, run_copier, copier);
+	copier->started = !result;
+	return result;
+}
+
+void copying_stop(struct core *core)
+{
+	struct copier *copier = core->copier;
+
+	if (!copier)
+		return;
+	if (copier->started) {
+		pthread_mutex_lock(&copier->lock);
+		copier->stop = true;
+		pthread_cond_signal(&copier->work);
+		pthread_mutex_unlock(&copier->lock);
+		pthread_join(copier->thread, NULL);
+	}
+	db_close(copier->db);
+	pthread_mutex_destroy(&copier->lock);
+	pthread_cond_destroy(&copier->work);
+	free(copier);
+	core->copier = NULL;
+}
+
+uint64_t copying_age_ms(struct core *core)
+{
+	uint64_t time = core->replica ? store_replica_time(core->replica) : 0;
+
+	return time ? (monotonic_ns() - time) / NS_PER_MS : UINT64_MAX;
+}
+
+/* -- repairs before the store is opened -- */
+
+static bool is_noted(struct core *core)
+{
+	struct store_file *file;
+
+	if (core->layer->ops->open(core->layer, "meta/" STORE_DAMAGED, 0, &file))
+		return false;
+	core->layer->ops->close(file);
+	return true;
+}
+
+/* The first page says how long the database is. */
+static bool is_database_short(struct core *core)
+{
+	uint8_t page[STORE_DB_PAGE];
+	struct store_pageset *set;
+	bool bad;
+
+	if (store_pageset_open(core->layer, "meta", &set))
+		return true;
+	bad = store_pageset_read(set, 1, page) ||
+	      store_pageset_pages(set) < store_pageset_length(page);
+	store_pageset_close(set);
+	return bad;
+}
+
+int copying_repair(struct core *core)
+{
+	enum store_relation relation;
+	uint32_t repaired, left;
+	int result = store_replica_compare(core->copy_layer, core->layer, &relation);
+
+	if (result)
+		return result;
+	if (relation != STORE_COPY_SAME)
+		return relation == STORE_COPY_OLDER ? -ESTALE : -ENOENT;
+	result = store_replica_repair(core->copy_layer, core->layer, &repaired, &left);
+	if (result)
+		return result;
+	if (repaired)
+		report_line(&core->report, REPORT_WARNING,
+			    "%s: %u damaged pages of the metadata were repaired from the copy: look at the disk",
+			    core->name, (unsigned)repaired);
+	if (left)
+		report_line(&core->report, REPORT_ERROR,
+			    "%s: %u damaged pages of the metadata are damaged in the copy, too: what they "
+			    "hold cannot be read; rxvol rescue makes a new store of the rest",
+			    core->name, (unsigned)left);
+	else
+		core->layer->ops->unlink(core->layer, "meta/" STORE_DAMAGED);
+	return 0;
+}
+
+int copying_check(struct core *core, bool *lost)
+{
+	bool mended = false;
+	int result = 0;
+
+	*lost = false;
+	if (core->copy_layer)
+		result = store_replica_mend_log(core->copy_layer, core->layer, &mended, lost);
+	if (result == -ENOMEM)
+		return result;
+	if (mended)
+		report_line(&core->report, REPORT_WARNING,
+			    "%s: the log of the metadata was damaged, and was repaired from the copy",
+			    core->name);
+	if (*lost)
+		report_line(&core->report, REPORT_ERROR,
+			    "%s: the log of the metadata is damaged: the last changes before the last start "
+			    "are lost",
+			    core->name);
+	if (core->copy_layer && (is_noted(core) || is_database_short(core)))
+		copying_repair(core);
+	return 0;
+}
