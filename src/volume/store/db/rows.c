@@ -1110,6 +1110,6 @@ int db_probe(struct db *db)
 	if (!result)
 		result = db_objects(db, true, skip_probed_object, NULL);
 	if (!result)
-		result = db_prune_first(db, &prune);
+		result = db_prune_first(db, 0, &prune);
 	return result == -ENOENT ? 0 : result;
 }
