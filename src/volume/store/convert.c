@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Other databases for a store: one with checksums of pages for a store of the format before, and the copy. */
+/*
+ * Other databases for a store: one with checksums of pages and blocks for a store of the format before, and the copy.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "volume/store/db/db.h"
+#include "volume/store/db/upgrade.h"
+#include "volume/store/disk/pageset.h"
 #include "volume/store/disk/replica.h"
 #include "volume/store/format.h"
 #include "volume/store/store.h"
 
 #define DATABASE     "meta/db"
 #define DATABASE_NEW "meta/db.new"
+#define SPARE_BYTE   20 /* of the first page: how many bytes at the end of each are not SQLite's */
 
 struct conversion {
 	struct store_layer *layer;
@@ -28,9 +32,13 @@ static int write_new_database(struct conversion *conversion, struct store_vfs *v
 					   .vfs_errno = store_vfs_errno,
 					   .report = &conversion->report};
 	struct db *db = NULL;
+	uint64_t opened;
 	int result = db_open(&options, &db);
 
+	/* A connection that has read nothing does not know that there is a log, which would hide the new pages. */
 	if (!result)
+		result = db_number_get(db, "opened", &opened);
+	if (!result || result == -ENOENT)
 		result = db_checkpoint_all(db);
 	if (!result)
 		result = db_copy_to(db, DATABASE_NEW);
@@ -70,12 +78,14 @@ static bool is_converted(struct store_layer *layer)
 
 	if (store_pageset_open(layer, "meta", &set))
 		return false;
-	sound = store_pageset_pages(set) && !store_pageset_read(set, 1, page);
+	/* The log of a killed server may have the first page, which then is sound as well. */
+	sound = store_pageset_pages(set) && !store_pageset_read(set, 1, page) &&
+		page[SPARE_BYTE] == STORE_DB_SPARE;
 	store_pageset_close(set);
 	return sound;
 }
 
-static int put_identity(struct conversion *conversion)
+static int upgrade_database(struct conversion *conversion)
 {
 	struct db_options options = {.path = DATABASE,
 				     .full = true,
@@ -90,6 +100,8 @@ static int put_identity(struct conversion *conversion)
 		return result;
 	options.vfs = store_vfs_name(vfs);
 	result = db_open(&options, &db);
+	if (!result)
+		result = db_upgrade_contents(db, conversion->layer);
 	if (!result)
 		result = db_identity_put(db, conversion->uuid);
 	if (!result)
@@ -117,7 +129,7 @@ static int convert_store(struct conversion *conversion)
 			result = ops->sync_dir(conversion->layer, "meta");
 	}
 	if (!result)
-		result = put_identity(conversion);
+		result = upgrade_database(conversion);
 	return result ? result : format_write(conversion->layer, FORMAT_NAME, conversion->uuid);
 }
 

@@ -23,7 +23,7 @@ struct store_options {
 	size_t memory;	/* bytes of all caches; 0: 64 MiB */
 	unsigned files; /* open files that are kept; 0: 256 */
 	unsigned small; /* bytes of a file that is kept in the database, at most 64 KiB; 0: 8192 */
-	bool timed; /* measure the CPU time of commits; for tests */
+	bool timed;	/* measure the CPU time of commits; for tests */
 	/* The data are verified in the background: KiB in a second, 0: 8192; or STORE_SCRUB_NEVER. */
 	unsigned scrub_kib;
 	unsigned scrub_wait_ms; /* after the opening; 0: ten minutes */

@@ -810,11 +810,11 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {
-		cold_directories,  no_room_in_cache, cold_and_submitted,  promised_disk,
-		promised_quota,	   rival_writers,    slow_reader,	  ordered_volumes,
-		many_objects,	   deep_rename,	     crossed_renames,
-		large_directories, many_clones,	     cached_volume_again, check_beside_changes};
+	const TTest *const tests[] = {cold_directories, no_room_in_cache,    cold_and_submitted,
+				      promised_disk,	promised_quota,	     rival_writers,
+				      slow_reader,	ordered_volumes,     many_objects,
+				      deep_rename,	crossed_renames,     large_directories,
+				      many_clones,	cached_volume_again, check_beside_changes};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;

@@ -146,6 +146,9 @@ void store_view_close(struct store_view *view);
 /* Whether a view shows an object; in some of `count` blocks from `first` on. */
 bool store_data_shown(struct store_data *data, const struct store_owner *owner, uint64_t object,
 		      uint64_t first, uint32_t count);
+/* Bytes of an object as they are; -EIO: there are fewer. */
+int store_data_read(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		    void *bytes, size_t length, uint64_t offset);
 /* Give the space of blocks back that no version refers to. 0 or -errno. */
 int store_data_punch(struct store_data *data, const struct store_owner *owner, uint64_t object,
 		     uint64_t first, uint32_t count);

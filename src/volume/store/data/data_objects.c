@@ -803,6 +803,21 @@ int store_data_stat(struct store_data *data, const struct store_owner *owner, ui
 	return rc;
 }
 
+int store_data_read(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		    void *bytes, size_t length, uint64_t offset)
+{
+	const struct iovec iov = {bytes, length};
+	struct data_object *object;
+	int rc = data_acquire(data, owner, number, &object);
+	ssize_t n;
+
+	if (rc)
+		return rc;
+	n = data->layer->ops->preadv(object->file, &iov, 1, offset, false);
+	data_release(data, object);
+	return n < 0 ? (int)n : (size_t)n < length ? -EIO : 0;
+}
+
 int store_data_punch(struct store_data *data, const struct store_owner *owner, uint64_t number,
 		     uint64_t first, uint32_t count)
 {

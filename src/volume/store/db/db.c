@@ -28,12 +28,7 @@ static const char *const schema =
 	"CREATE TABLE small(id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
 	"CREATE TABLE object(id INTEGER PRIMARY KEY, grp INTEGER, vnode INTEGER, uniq INTEGER,"
 	" refs INTEGER NOT NULL);"
-	"CREATE INDEX object_dead ON object(id) WHERE refs=0;"
-	"CREATE TABLE slot(id INTEGER PRIMARY KEY, map INTEGER, slot INTEGER, epoch INTEGER,"
-	" data BLOB NOT NULL);"
-	"CREATE UNIQUE INDEX slot_key ON slot(map, slot, epoch);"
-	"CREATE TABLE dropped(id INTEGER PRIMARY KEY AUTOINCREMENT, map INTEGER, above INTEGER,"
-	" until INTEGER, next INTEGER, slot INTEGER);"
+	"CREATE INDEX object_dead ON object(id) WHERE refs=0;" DB_SLOT_TABLES
 	"CREATE TABLE prune(id INTEGER PRIMARY KEY AUTOINCREMENT, grp INTEGER, epoch INTEGER,"
 	" done_epoch INTEGER, done_vnode INTEGER);"
 	"CREATE INDEX prune_group ON prune(grp);"

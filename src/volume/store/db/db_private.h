@@ -76,6 +76,13 @@ struct db {
 	uint32_t rows_read;
 };
 
+#define DB_SLOT_TABLES                                                                           \
+	"CREATE TABLE slot(id INTEGER PRIMARY KEY, map INTEGER, slot INTEGER, epoch INTEGER,"    \
+	" data BLOB NOT NULL);"                                                                  \
+	"CREATE UNIQUE INDEX slot_key ON slot(map, slot, epoch);"                                \
+	"CREATE TABLE dropped(id INTEGER PRIMARY KEY AUTOINCREMENT, map INTEGER, above INTEGER," \
+	" until INTEGER, next INTEGER, slot INTEGER);"
+
 #define DB_ROW 1000 /* of db_step(): a row; 0: the end */
 
 /* A result of SQLite as one of this module; damage is reported. */

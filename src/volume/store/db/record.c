@@ -11,7 +11,7 @@
 #include "common/bytes.h"
 #include "volume/store/disk/crc.h"
 
-#define VNODE_FORMAT	      3
+#define VNODE_FORMAT	       3
 #define VOLUME_FORMAT	      1
 #define VOLUME_FORMAT_MINIMUM  2 /* has the minimum, which is 0 in others */
 #define VOLUME_FORMAT_SNAPSHOT 3 /* has the minimum and a snapshot */
@@ -231,6 +231,23 @@ size_t version_encode(const struct version *version, const struct vnode_key *key
 	assert((size_t)(at - record) <= RECORD_MAX);
 	put_little(&crc, compute_vnode_crc(key, record + 4, (size_t)(at - record) - 4), 4);
 	return (size_t)(at - record);
+}
+
+size_t version_seal(const struct vnode_key *key, uint8_t *record, size_t length)
+{
+	uint8_t *crc = record;
+
+	assert(length > 4);
+	record[4] = VNODE_FORMAT;
+	put_little(&crc, compute_vnode_crc(key, record + 4, length - 4), 4);
+	return length;
+}
+
+bool version_is_sealed(const struct vnode_key *key, const uint8_t *record, size_t length)
+{
+	struct bytes from = {.at = record, .left = length};
+
+	return length > 4 && get_little(&from, 4) == compute_vnode_crc(key, record + 4, length - 4);
 }
 
 static void decode_vnode(struct bytes *from, struct vnode *v)

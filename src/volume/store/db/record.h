@@ -80,6 +80,9 @@ struct vnode_key {
 
 /* Returns the length; `record` has RECORD_MAX bytes. */
 size_t version_encode(const struct version *version, const struct vnode_key *key, uint8_t *record);
+/* Of a record that was made otherwise: put the format and the checksum in; the length. And whether the checksum is right. */
+size_t version_seal(const struct vnode_key *key, uint8_t *record, size_t length);
+bool version_is_sealed(const struct vnode_key *key, const uint8_t *record, size_t length);
 /* 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. Of the content, the first slot is there. */
 int version_decode(const uint8_t *record, size_t length, const struct vnode_key *key,
 		   struct version **version);

@@ -374,8 +374,7 @@ int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8
 	} else if (!result) {
 		report_damage(db->options.report,
 			      "%s: page %u of directory %u of volume %u is missing: restore it",
-			      db->options.path, page, key->vnode,
-			      key->group);
+			      db->options.path, page, key->vnode, key->group);
 		result = -EIO;
 	}
 	db_done(statement);

@@ -822,14 +822,14 @@ static int check_object_now(struct checking *checking, const struct db_object *o
 	if (!result)
 		result = db_drop_each(checking->fresh, count_drop_references, &count);
 	for (unsigned i = 0; i < count.maps && !result; i++)
-		result = db_slots_each(checking->fresh, count.map[i], count_slot_references,
-				       &count);
+		result =
+			db_slots_each(checking->fresh, count.map[i], count_slot_references, &count);
 	if (!result && !count.many && count.refs != now.refs)
-		report_fault(checking,
-			     "object %llx of vnode %u of volume %u has %llu references in place of %llu",
-			     (unsigned long long)object->id, object->owner.vnode,
-			     object->owner.group, (unsigned long long)now.refs,
-			     (unsigned long long)count.refs);
+		report_fault(
+			checking,
+			"object %llx of vnode %u of volume %u has %llu references in place of %llu",
+			(unsigned long long)object->id, object->owner.vnode, object->owner.group,
+			(unsigned long long)now.refs, (unsigned long long)count.refs);
 	return result;
 }
 
