@@ -641,10 +641,13 @@ int main(int argc, char **argv)
 	char message[STORE_MESSAGE_MAX];
 	int option;
 
-	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:wSc:")) != -1)
+	while ((option = getopt(argc, argv, "sCb:t:m:l:v:k:p:n:wSc:")) != -1)
 		switch (option) {
 		case 's':
 			options.durability = STORE_STRICT;
+			break;
+		case 'C':
+			options.no_copy = true;
 			break;
 		case 'b':
 			file_bytes = strtoul(optarg, NULL, 10);
@@ -685,7 +688,7 @@ int main(int argc, char **argv)
 		}
 	if (optind != argc - 1) {
 		fprintf(stderr,
-			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
+			"usage: store [-s] [-C] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
 			"[-l LOAD] [-k THREADS] [-v VNODES] "
 			"[-p MIB OF A FILE [-n PAGES] [-S] [-w] | -c MIB OF A FILE [-n WRITES]] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;

@@ -429,9 +429,17 @@ cp -r "$work/elsewhere" "$work/newer" && cp -r "$work/elsewhere" "$work/damaged"
 sed -i '1s/[0-9][0-9]*/999/' "$work/newer/FORMAT"
 refused 1 'newer version' "$rxvol" -S "$work/newer" list
 printf 'rxw' > "$work/damaged/FORMAT"
-refused 1 "$work/damaged" "$rxvol" -S "$work/damaged" list
+"$rxvol" -S "$work/damaged" list > "$work/out" 2> "$work/err" && grep -q 'FORMAT was lost or damaged' "$work/err" || fail "a damaged FORMAT: $(cat "$work/err")"
 head -c 100 /dev/urandom > "$work/garbage/FORMAT"
-refused 1 "$work/garbage" "$rxvol" -S "$work/garbage" list
+"$rxvol" -S "$work/garbage" list > "$work/out" 2> "$work/err" && cmp -s "$work/damaged/FORMAT" "$work/garbage/FORMAT" || fail "a FORMAT of garbage: $(cat "$work/err")"
+# Damage: the copy repairs, use-copy goes on with it, a rescue makes a new store.
+rm "$work/damaged/meta/db"
+"$rxvol" -S "$work/damaged" check > "$work/out" 2> "$work/err" && grep -q 'repaired from the copy' "$work/err" || fail "a lost database: $(cat "$work/err")"
+rm "$work/damaged/meta/db" "$work/damaged/meta/mark"
+refused 1 'use-copy' "$rxvol" -S "$work/damaged" list
+"$rxvol" -S "$work/damaged" use-copy > "$work/out" && "$rxvol" -S "$work/damaged" check > "$work/out" || fail "use-copy: $(cat "$work/out")"
+"$rxvol" rescue "$work/damaged" "$work/rescued" > "$work/out" && grep -q 'nothing is lost' "$work/out" || fail "a rescue: $(cat "$work/out")"
+"$rxvol" -S "$work/rescued" check > "$work/out" || fail "a rescued store: $(cat "$work/out")"
 mkdir -m 755 "$work/plain"
 refused 1 'chmod 700' "$rxvol" -S "$work/plain" init
 refused 1 'plain: has no store; make one with' "$rxvol" -S "$work/plain" list

@@ -107,6 +107,10 @@ src_tests_volume_store_test_faults_SOURCES = src/tests/volume/store/test_faults.
 src_tests_volume_store_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_faults_LDADD = $(tiny_test_libs)
 
+check_tests += src/tests/volume/store/test_rescue
+src_tests_volume_store_test_rescue_SOURCES = src/tests/volume/store/test_rescue.c $(store_test_disk)
+src_tests_volume_store_test_rescue_LDADD = $(store_test_libs)
+
 check_tests += src/tests/volume/store/test_flush
 src_tests_volume_store_test_flush_SOURCES = src/tests/volume/store/test_flush.c $(store_test_disk)
 src_tests_volume_store_test_flush_LDADD = $(store_test_libs)

@@ -141,6 +141,7 @@ int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[
 	ssize_t n;
 
 	assert(number > 0);
+	memset(page, 0, STORE_DB_PAGE);
 	n = file ? set->layer->ops->preadv(file, &iov, 1, offset, false) : 0;
 	if (n != STORE_DB_PAGE)
 		return -EBADMSG;

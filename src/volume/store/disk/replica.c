@@ -528,64 +528,125 @@ void store_replica_renew(struct store_replica *replica, bool (*stopped)(void *ar
 	pthread_mutex_unlock(&replica->settling);
 }
 
-/* The number of the first damaged page of a stretch; 0: there is none. */
-static uint32_t find_damaged_page(struct store_replica *replica, struct store_file *file,
-				  uint32_t count)
+/* -- single pages of one for the other. In each, a page that no log has is as the last generation of the log left it. -- */
+
+/* Whether the first `end` bytes of a log have a page; *offset: where. A log that cannot be read may have it. */
+static bool may_log_have(struct store_layer *layer, const char *path, uint64_t end, uint32_t number,
+			 uint64_t *offset)
+{
+	struct store_file *file;
+	int rc;
+
+	*offset = 0;
+	if (!end)
+		return false;
+	if (layer->ops->open(layer, path, 0, &file))
+		return true;
+	rc = store_wal_find(file, end, number, offset);
+	layer->ops->close(file);
+	return rc || *offset;
+}
+
+static bool may_database_log_have(struct store_replica *replica, uint32_t number)
+{
+	struct store_place place;
+	uint64_t offset;
+
+	store_wal_place(replica->wal, &place);
+	return may_log_have(replica->store, META_LOG, place.end, number, &offset);
+}
+
+static bool read_page_at(struct store_layer *layer, const char *path, uint64_t offset,
+			 uint8_t *page)
+{
+	const struct iovec iov = {page, STORE_DB_PAGE};
+	struct store_file *file;
+	ssize_t n;
+
+	if (layer->ops->open(layer, path, 0, &file))
+		return false;
+	n = layer->ops->preadv(file, &iov, 1, offset, false);
+	layer->ops->close(file);
+	return n == STORE_DB_PAGE;
+}
+
+static bool read_page_of(struct store_layer *layer, const char *path, uint32_t number,
+			 uint8_t *page)
+{
+	return read_page_at(layer, path, (uint64_t)(number - 1) * STORE_DB_PAGE, page) &&
+	       store_page_is_sound(number, page);
+}
+
+/* A page of the database is damaged, for store_vfs_spare(). */
+static bool spare_page(void *arg, uint32_t number, uint8_t page[STORE_DB_PAGE])
+{
+	struct store_replica *replica = arg;
+	uint64_t offset = 0;
+	bool known;
+
+	pthread_mutex_lock(&replica->lock);
+	known = !replica->missing && !replica->making && !may_database_log_have(replica, number);
+	/* The generation before may not be in the copy yet. */
+	if (known && replica->complete &&
+	    may_log_have(replica->layer, COPY_LOG, replica->end, number, &offset))
+		known = offset && read_page_at(replica->layer, COPY_LOG, offset, page);
+	else if (known)
+		known = read_page_of(replica->layer, COPY_DB, number, page);
+	pthread_mutex_unlock(&replica->lock);
+	return known;
+}
+
+/* A page of the copy is damaged. */
+static void mend_page_of_copy(struct store_replica *replica, struct store_file *file,
+			      uint32_t number)
+{
+	uint8_t page[STORE_DB_PAGE];
+	const struct iovec iov = {page, STORE_DB_PAGE};
+	ssize_t n = 0;
+
+	pthread_mutex_lock(&replica->lock);
+	if (!replica->missing && !replica->making && !replica->complete &&
+	    read_page_of(replica->store, META_DB, number, page) &&
+	    !may_database_log_have(replica, number))
+		n = replica->layer->ops->pwritev(file, &iov, 1,
+						 (uint64_t)(number - 1) * STORE_DB_PAGE);
+	pthread_mutex_unlock(&replica->lock);
+	if (n == STORE_DB_PAGE)
+		report_damage(
+			replica->report,
+			"page %u of the copy of the metadata was damaged, and was repaired: look at its "
+			"disk",
+			(unsigned)number);
+}
+
+void store_replica_verify(struct store_replica *replica, bool all)
 {
 	uint8_t page[STORE_DB_PAGE];
 	const struct iovec iov = {page, sizeof(page)};
+	struct store_file *file;
 
-	for (; count; count--) {
+	pthread_mutex_lock(&replica->settling);
+	if (all)
+		replica->verified = 0;
+	if (replica->layer->ops->open(replica->layer, COPY_DB, STORE_OPEN_WRITE, &file)) {
+		pthread_mutex_unlock(&replica->settling);
+		return;
+	}
+	for (uint32_t count = all ? UINT32_MAX : STRETCH; count; count--) {
 		uint64_t at = (uint64_t)replica->verified * STORE_DB_PAGE;
 		ssize_t n = replica->layer->ops->preadv(file, &iov, 1, at, false);
 
 		if (n == 0) {
 			replica->verified = 0;
-			return 0;
+			break;
 		}
 		replica->verified++;
-		if (n != STORE_DB_PAGE ||
-		    (!store_page_is_sound(replica->verified, page) && !is_zero_page(page)))
-			return replica->verified;
+		/* One of zeros may never have been used: then that of the database is no better. */
+		if (n != STORE_DB_PAGE || !store_page_is_sound(replica->verified, page))
+			mend_page_of_copy(replica, file, replica->verified);
 	}
-	return 0;
-}
-
-static bool is_page_of_database_sound(struct store_replica *replica, uint32_t number)
-{
-	uint8_t page[STORE_DB_PAGE];
-	struct store_file *file;
-	bool sound;
-
-	if (replica->store->ops->open(replica->store, META_DB, 0, &file))
-		return false;
-	sound = !read_stable_page(replica, file, number, page);
-	replica->store->ops->close(file);
-	return sound;
-}
-
-void store_replica_verify(struct store_replica *replica, bool all)
-{
-	struct store_file *file;
-	uint32_t damaged;
-
-	pthread_mutex_lock(&replica->settling);
-	if (all)
-		replica->verified = 0;
-	if (!replica->layer->ops->open(replica->layer, COPY_DB, 0, &file)) {
-		damaged = find_damaged_page(replica, file, all ? UINT32_MAX : STRETCH);
-		replica->layer->ops->close(file);
-		/* A page that is damaged in both may be sound in another copy, which nobody has. */
-		if (damaged && is_page_of_database_sound(replica, damaged)) {
-			report_damage(replica->report,
-				      "page %u of the copy of the metadata is damaged: the copy is made again; look "
-				      "at its disk",
-				      (unsigned)damaged);
-			pthread_mutex_lock(&replica->lock);
-			give_copy_up(replica, 0);
-			pthread_mutex_unlock(&replica->lock);
-		}
-	}
+	replica->layer->ops->sync(file);
+	replica->layer->ops->close(file);
 	pthread_mutex_unlock(&replica->settling);
 }
 
@@ -709,6 +770,7 @@ int store_replica_open(struct store_layer *copy, struct store_layer *store, stru
 		return rc;
 	}
 	store_wal_follow(replica->wal, complete_generation, replica);
+	store_vfs_spare(vfs, spare_page, replica);
 	*out = replica;
 	return 0;
 }
@@ -847,72 +909,85 @@ int store_replica_mend_log(struct store_layer *copy, struct store_layer *store, 
 }
 
 struct repair {
-	struct store_pageset *damaged, *sound;
-	struct store_layer *layer;
-	struct store_file *file; /* opened when it is first needed */
+	struct store_pageset *main, *copy;
+	struct store_layer *layer, *copy_layer;
+	struct store_file *file, *copy_file; /* opened when they are first needed */
 	uint32_t repaired, left;
 };
 
-static int write_repaired_page(struct repair *repair, uint32_t number, uint8_t *page)
+static int write_repaired_page(struct store_layer *layer, const char *path,
+			       struct store_file **file, uint32_t number, uint8_t *page)
 {
 	const struct iovec iov = {page, STORE_DB_PAGE};
 	ssize_t n;
-	int rc = repair->file
-			 ? 0
-			 : repair->layer->ops->open(repair->layer, META_DB,
-						    STORE_OPEN_WRITE | STORE_OPEN_CREATE,
-						    &repair->file);
+	int rc = *file ? 0
+		       : layer->ops->open(layer, path, STORE_OPEN_WRITE | STORE_OPEN_CREATE, file);
 
 	if (rc)
 		return rc;
 	put32(page + STORE_DB_PAGE - STORE_DB_SPARE, store_page_sum(number, page));
-	n = repair->layer->ops->pwritev(repair->file, &iov, 1,
-					(uint64_t)(number - 1) * STORE_DB_PAGE);
-	repair->repaired++;
+	n = layer->ops->pwritev(*file, &iov, 1, (uint64_t)(number - 1) * STORE_DB_PAGE);
 	return n < 0 ? (int)n : 0;
 }
 
+/* The one that is sound, in the place of the other. */
 static int repair_page(struct repair *repair, uint32_t number)
 {
-	uint8_t page[STORE_DB_PAGE];
+	uint8_t page[STORE_DB_PAGE], other[STORE_DB_PAGE];
+	bool sound, same;
 
-	if (store_pageset_logs(repair->damaged, number) ||
-	    !store_pageset_read(repair->damaged, number, page))
+	if (store_pageset_logs(repair->main, number))
 		return 0;
-	if (!store_pageset_read(repair->sound, number, page))
-		return write_repaired_page(repair, number, page);
-	repair->left++;
-	return 0;
+	sound = !store_pageset_read(repair->main, number, page);
+	same = !store_pageset_read(repair->copy, number, other);
+	/* A log of the copy has the last generation of that of the database, or what that has, too. */
+	if (sound && !same && !store_pageset_logs(repair->copy, number))
+		return write_repaired_page(repair->copy_layer, COPY_DB, &repair->copy_file, number,
+					   page);
+	if (sound)
+		return 0;
+	repair->repaired += same;
+	repair->left += !same && !(is_zero_page(page) && is_zero_page(other));
+	return same ? write_repaired_page(repair->layer, META_DB, &repair->file, number, other) : 0;
+}
+
+static int end_repair(struct store_layer *layer, const char *folder, struct store_file *file)
+{
+	int rc = file ? layer->ops->sync(file) : 0;
+
+	if (file)
+		layer->ops->close(file);
+	return rc || !file ? rc : layer->ops->sync_dir(layer, folder);
 }
 
 static int repair_pages(struct repair *repair)
 {
-	uint32_t pages = store_pageset_pages(repair->damaged);
-	int rc = 0;
+	uint32_t pages = store_pageset_pages(repair->main);
+	int rc = 0, other;
 
-	if (pages < store_pageset_pages(repair->sound))
-		pages = store_pageset_pages(repair->sound);
+	if (pages < store_pageset_pages(repair->copy))
+		pages = store_pageset_pages(repair->copy);
 	for (uint32_t number = 1; !rc && number <= pages; number++)
 		rc = repair_page(repair, number);
-	if (!rc && repair->file)
-		rc = repair->layer->ops->sync(repair->file);
-	if (repair->file)
-		repair->layer->ops->close(repair->file);
-	return rc ? rc : repair->layer->ops->sync_dir(repair->layer, "meta");
+	other = end_repair(repair->layer, "meta", repair->file);
+	if (!rc)
+		rc = other;
+	other = end_repair(repair->copy_layer, STORE_COPY, repair->copy_file);
+	return rc ? rc : other;
 }
 
 int store_replica_repair(struct store_layer *copy, struct store_layer *store, uint32_t *repaired,
 			 uint32_t *left)
 {
-	struct repair repair = {.layer = store};
-	int rc = store_pageset_open(store, "meta", &repair.damaged);
+	struct repair repair = {.layer = store, .copy_layer = copy};
+	int rc = store_pageset_open(store, "meta", &repair.main);
 
 	if (!rc)
-		rc = store_pageset_open(copy, STORE_COPY, &repair.sound);
+		rc = store_pageset_open(copy, STORE_COPY, &repair.copy);
 	if (!rc)
 		rc = repair_pages(&repair);
-	store_pageset_close(repair.damaged);
-	store_pageset_close(repair.sound);
+	store_pageset_close(repair.main);
+	store_pageset_close(repair.copy);
 	*repaired = repair.repaired;
 	*left = repair.left;
 	return rc;

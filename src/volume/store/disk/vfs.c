@@ -56,6 +56,8 @@ struct store_vfs {
 	struct report *report; /* of damaged pages; or NULL */
 	bool plain;	       /* pages have no checksums */
 	atomic_bool noted;     /* that there is a damaged page */
+	bool (*spare)(void *arg, uint32_t number, uint8_t *page);
+	void *spare_arg;
 };
 
 /* An open file of one connection: SQLite uses it in one thread at a time. */
@@ -134,6 +136,25 @@ static void note_damage(struct store_vfs *vfs)
 	ops->sync_dir(vfs->layer, vfs->folder);
 }
 
+/* A page is damaged: the copy may have it. */
+static int replace_page(struct file *f, uint32_t number, uint8_t *data)
+{
+	struct store_vfs *vfs = f->vfs;
+	bool spare = vfs->spare_arg && vfs->spare(vfs->spare_arg, number, data);
+
+	if (vfs->report)
+		report_damage(
+			vfs->report,
+			spare ? "%s: page %u is damaged: that of the copy is used, and the next "
+				"start repairs it; look at the disk"
+			      : "%s: page %u is damaged, and what it holds cannot be read; " REMEDY,
+			f->path, (unsigned)number);
+	if (spare)
+		return SQLITE_OK;
+	last_errno = EIO;
+	return SQLITE_IOERR_DATA;
+}
+
 /*
  * A page of the database was read. The header alone is read before the log is looked at, which may have a newer first
  * page. So what all databases have in common there is not taken from the disk.
@@ -150,14 +171,9 @@ static int check_page(struct file *f, uint8_t *data, int size, sqlite3_int64 off
 	}
 	if (!is_whole_page(size, offset) || store_page_is_sound(number, data))
 		return SQLITE_OK;
-	last_errno = EIO;
 	if (!atomic_exchange(&f->vfs->noted, true))
 		note_damage(f->vfs);
-	if (f->vfs->report)
-		report_damage(f->vfs->report,
-			      "%s: page %u is damaged, and what it holds cannot be read; " REMEDY,
-			      f->path, (unsigned)number);
-	return SQLITE_IOERR_DATA;
+	return replace_page(f, number, data);
 }
 
 /* Nothing of `data` is changed, since the log has the page as it is. */
@@ -688,6 +704,14 @@ void store_vfs_destroy(struct store_vfs *vfs)
 void store_vfs_report(struct store_vfs *vfs, struct report *report)
 {
 	vfs->report = report;
+}
+
+void store_vfs_spare(struct store_vfs *vfs,
+		     bool (*spare)(void *arg, uint32_t number, uint8_t page[STORE_DB_PAGE]),
+		     void *arg)
+{
+	vfs->spare = spare;
+	vfs->spare_arg = arg;
 }
 
 void store_vfs_plain(struct store_vfs *vfs)

@@ -693,6 +693,24 @@ int store_wal_recover(struct store_wal *wal, enum store_past *past)
 	return rc || !cut ? rc : cut_log(wal, keep);
 }
 
+int store_wal_find(struct store_file *log, uint64_t end, uint32_t page, uint64_t *offset)
+{
+	struct scan scan = {.file = log};
+	uint8_t header[LOG_HEADER];
+	int rc = end > LOG_HEADER ? read_exactly(&scan, header, LOG_HEADER, 0) : 0;
+
+	*offset = 0;
+	if (rc || end <= LOG_HEADER)
+		return rc;
+	scan.frame = FRAME_HEADER + (uint64_t)get32(header + 8);
+	for (uint64_t at = LOG_HEADER; !rc && at < end; at += scan.frame) {
+		rc = read_exactly(&scan, header, FRAME_HEADER, at);
+		if (!rc && get32(header) == page)
+			*offset = at + FRAME_HEADER;
+	}
+	return rc;
+}
+
 int store_wal_inspect(struct store_wal *wal, struct store_place *place)
 {
 	enum store_past past;

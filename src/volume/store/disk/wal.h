@@ -61,7 +61,12 @@ struct store_place {
 };
 void store_wal_place(struct store_wal *wal, struct store_place *place);
 void store_wal_marked(struct store_wal *wal, struct store_place *place); /* may wait for a flush */
-/* The same of a log that nobody has open, as store_wal_recover() would leave it. 0 or -errno. */
+/*
+ * Find the last frame of a page among the first `end` bytes of the log in a file. *offset: of its bytes; 0: there is none. 0
+ * or -errno.
+ */
+int store_wal_find(struct store_file *log, uint64_t end, uint32_t page, uint64_t *offset);
+/* As store_wal_marked(), of a log that nobody has open, as store_wal_recover() would leave it. 0 or -errno. */
 int store_wal_inspect(struct store_wal *wal, struct store_place *place);
 
 /*
