@@ -224,7 +224,8 @@ static int open_sink_part(struct sink *s, const struct sink_part *part)
 		return -1;
 	}
 	s->begun = part->resume ? (uint64_t)st.st_size : 0;
-	if (ftruncate(s->fd, (off_t)s->begun) < 0)
+	/* ext4 writes a file to the disk when it is closed if it was ever cut to nothing. */
+	if ((uint64_t)st.st_size != s->begun && ftruncate(s->fd, (off_t)s->begun) < 0)
 		s->begun = 0;
 	s->end = s->begun;
 	s->part = s->temporary = s->owned = s->seekable = true;
