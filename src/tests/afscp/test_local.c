@@ -60,6 +60,17 @@ START_TEST(commit)
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_eq(st.st_mode & 0777, 0640);
 	ck_assert_int_eq(st.st_mtime, 1000000000);
+
+	/* The name is taken: it shows the old file until the new one is complete. */
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false, 0640), 0);
+	ck_assert_int_eq(sink_write(&s, &(struct iovec){b, 5}, 1, 0), 0);
+	ck_assert_int_eq(sink_commit(&s, 0600, 1000000000), 0);
+	ck_assert_int_eq(count_names(folder), 1);
+	text = read_all(path);
+	ck_assert_str_eq(text, "hello");
+	free(text);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
 	unlink(path);
 	rmdir(folder);
 	free(folder);
