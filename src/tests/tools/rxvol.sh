@@ -353,14 +353,14 @@ everything one 1
 bad_input
 
 # A check names what is damaged by numbers, and which its path.
-"$rxvol" -S "$work/damaged" create v > "$work/out" 2>&1 && mkdir -p "$work/large/dir" && seq 1 30000 > "$work/large/dir/file" &&
-	"$rxvol" -S "$work/damaged" import v "$work/large" > "$work/out" 2>&1 || fail "a store to damage: $(cat "$work/out")"
-find "$work/damaged/files" -type f -exec rm {} +
-"$rxvol" -S "$work/damaged" check > "$work/out" 2> "$work/err"
+"$rxvol" -S "$work/broken" create v > "$work/out" 2>&1 && mkdir -p "$work/large/dir" && seq 1 30000 > "$work/large/dir/file" &&
+	"$rxvol" -S "$work/broken" import v "$work/large" > "$work/out" 2>&1 || fail "a store to damage: $(cat "$work/out")"
+find "$work/broken/files" -type f -exec rm {} +
+"$rxvol" -S "$work/broken" check > "$work/out" 2> "$work/err"
 [ $? -eq 1 ] && tail -n 1 "$work/out" | grep -q '^[1-9][0-9]* faults\{0,1\}; "rxvol which VOLUME VNODE" shows the path of a vnode$' ||
 	fail "a check of a damaged store: $(cat "$work/out" "$work/err")"
 vnode=$(sed -n 's/.*vnode \([0-9][0-9]*\).*/\1/p' "$work/out" | head -n 1)
-"$rxvol" -S "$work/damaged" which v "${vnode:-0}" > "$work/out" 2>&1 && grep -q '  file  v:/dir/file$' "$work/out" ||
+"$rxvol" -S "$work/broken" which v "${vnode:-0}" > "$work/out" 2>&1 && grep -q '  file  v:/dir/file$' "$work/out" ||
 	fail "which of vnode $vnode of a damaged store: $(cat "$work/out")"
 
 # Somebody else's files, also in part.

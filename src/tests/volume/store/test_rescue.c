@@ -40,7 +40,7 @@ static struct store *open_on(struct store_layer *layer)
 					      .layer = layer,
 					      .copy_layer = layer,
 					      .no_reserve = true,
-					      .merge_ms = STORE_MERGE_NEVER,
+					      .scrub_kib = STORE_SCRUB_NEVER,
 					      .log = count_line};
 	struct store *store = NULL;
 
