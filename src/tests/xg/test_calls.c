@@ -8,6 +8,8 @@
 #include <jansson.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -878,6 +880,7 @@ static rxw_connpool *pool_to(uint16_t service, unsigned most)
 struct caller {
 	rxw_connpool *pool;
 	pthread_t thread;
+	_Atomic(pid_t) tid; /* 0: it has not begun */
 	int32_t number, code;
 	uint32_t length;
 };
@@ -888,6 +891,7 @@ static void *call_lists(void *arg)
 	at_given given = {1, &me->number};
 	at_returned returned;
 
+	atomic_store(&me->tid, gettid());
 	me->code = AT_Lists_pool(me->pool, NULL, &given, &returned);
 	me->length = returned.len;
 	xdrfree_at_returned(&returned);
@@ -964,6 +968,20 @@ START_TEST(abort_of_a_pool)
 }
 END_TEST
 
+/* It waits for another thread, and not for the disk. */
+static bool is_waiting(pid_t tid)
+{
+	char path[48], text[128] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	state = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+	fclose(file);
+	return state && !strncmp(state, ") S", 3);
+}
+
 /* Code 0 is RXW_USER_ABORT, also for a stub that waits for a channel. */
 START_TEST(abort_of_a_pool_without_code)
 {
@@ -975,10 +993,11 @@ START_TEST(abort_of_a_pool_without_code)
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_int_eq(rxw_connpool_begin(pool, NULL, &begun[i]), 0);
 	start_callers(&waiter, pool, 0, 1);
-	/* Its wait may begin later. The calls hold their channels until they are ended. */
-	do
-		ck_assert_int_eq(rxw_connpool_abort(pool, 0), 0);
-	while (pthread_tryjoin_np(waiter.thread, NULL) == EBUSY && !usleep(1000));
+	/* It has to wait first: calls that are aborted leave their channels. */
+	while (!atomic_load(&waiter.tid) || !is_waiting(waiter.tid))
+		usleep(1000);
+	ck_assert_int_eq(rxw_connpool_abort(pool, 0), 0);
+	pthread_join(waiter.thread, NULL);
 	ck_assert_int_eq(waiter.code, RXW_USER_ABORT);
 	for (unsigned i = 0; i < 4; i++)
 		ck_assert_int_eq(rxw_call_end(begun[i], 0, NULL), RXW_USER_ABORT);
