@@ -50,7 +50,7 @@ bool locate_is_mount(uint32_t mode, const char *text)
 }
 
 /* The volume that a name or number leads to. */
-static bool find_target(struct store *store, const char *name, struct store_volume *volume)
+static bool find_mounted_volume(struct store *store, const char *name, struct store_volume *volume)
 {
 	size_t digits = strspn(name, "0123456789");
 	unsigned long long id = strtoull(name, NULL, 10);
@@ -156,7 +156,7 @@ static int look_at_link(void *arg, const struct store_object *object)
 
 	if (!parse_target(object->mode, object->text, &target))
 		return 0;
-	led = find_target(l->run->store, target.name, &volume);
+	led = find_mounted_volume(l->run->store, target.name, &volume);
 	if (!is_wanted(l, &target, led ? &volume : NULL))
 		return 0;
 	return tell_link(l, object, &target, led ? &volume : NULL);
@@ -210,7 +210,7 @@ int admin_mounts(struct admin_run *run)
 	struct listing l = {.run = run, .wanted = admin_get_text(run, "volume")};
 	int rc;
 
-	if (l.wanted && !find_target(run->store, l.wanted, &l.of))
+	if (l.wanted && !find_mounted_volume(run->store, l.wanted, &l.of))
 		l.of.id = 0;
 	rc = list_all_mounts(&l);
 	if (rc == -EINTR)

@@ -830,7 +830,7 @@ static bool find_resume_point(struct storing *s)
 }
 
 /* Store the contents in the object that has the name, or in place of it. */
-static enum copy_result store_object(struct storing *s)
+static enum copy_result store_whole_object(struct storing *s)
 {
 	enum copy_result rc;
 
@@ -864,7 +864,7 @@ static enum copy_result put_once(struct copy *copy, struct put_file *f, bool *ag
 		rc = fetch_status(&s);
 	}
 	if (rc == COPY_GOOD)
-		rc = store_object(&s);
+		rc = store_whole_object(&s);
 	if (linked)
 		pthread_mutex_unlock(&copy->run->linked_lock);
 	if (again)

@@ -32,7 +32,7 @@ static const char *explain_failure(int rc)
 				: strerror(errno);
 }
 
-static uint64_t count_packets(rxw_endpoint *endpoint)
+static uint64_t count_traced_packets(rxw_endpoint *endpoint)
 {
 	struct rxw_trace_counts c = {.size = sizeof(c)};
 
@@ -85,7 +85,7 @@ static int begin_traces(struct tools_trace *t)
 	for (size_t i = 0; i < t->count; i++) {
 		int rc, why;
 
-		t->before[i] = count_packets(t->endpoints[i]);
+		t->before[i] = count_traced_packets(t->endpoints[i]);
 		rc = rxw_trace_watch_start(t->endpoints[i], &o, &files, &t->watches[i]);
 		if (!rc)
 			continue;
@@ -101,7 +101,7 @@ static int begin_traces(struct tools_trace *t)
 
 static void write_trace(struct tools_trace *t, size_t i, const char *when)
 {
-	uint64_t seen = count_packets(t->endpoints[i]) - t->before[i];
+	uint64_t seen = count_traced_packets(t->endpoints[i]) - t->before[i];
 	char *name = NULL, line[512];
 	int rc;
 

@@ -19,7 +19,7 @@ static void take_rescue_line(void *arg, const char *line)
 		printf("%s\n", line);
 }
 
-static unsigned long long whole(uint64_t number)
+static unsigned long long widen_number(uint64_t number)
 {
 	return (unsigned long long)number;
 }
@@ -29,17 +29,17 @@ static void show_rescue(const struct store_rescue *rescue)
 	char bytes[32];
 
 	printf("%llu of %llu pages of the metadata and its copy are damaged\n",
-	       whole(rescue->damaged_pages), whole(rescue->pages));
+	       widen_number(rescue->damaged_pages), widen_number(rescue->pages));
 	printf("%s has %llu volumes with %llu files, directories and links, %s\n", rescue->target,
-	       whole(rescue->volumes), whole(rescue->files),
+	       widen_number(rescue->volumes), widen_number(rescue->files),
 	       tools_format_size(bytes, sizeof(bytes), rescue->bytes));
 	if (rescue->found)
 		printf("%llu of them have lost their names, and are in lost+found of their volume\n",
-		       whole(rescue->found));
+		       widen_number(rescue->found));
 	if (rescue->lost)
-		printf("%llu are lost\n", whole(rescue->lost));
+		printf("%llu are lost\n", widen_number(rescue->lost));
 	if (rescue->unread)
-		printf("%llu faults of contents remain\n", whole(rescue->unread));
+		printf("%llu faults of contents remain\n", widen_number(rescue->unread));
 	if (!rescue->lost && !rescue->unread && !rescue->found)
 		printf("nothing is lost\n");
 }

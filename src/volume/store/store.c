@@ -341,7 +341,7 @@ static int settle_identity(struct core *core)
  * The connection that writes. If what every start reads is damaged, the copy is to repair it before anything is written:
  * afterwards nobody could say how the two are related.
  */
-static int open_writer(struct core *core, const struct db_options *options)
+static int open_write_connection(struct core *core, const struct db_options *options)
 {
 	int result = db_open(options, &core->writer);
 
@@ -394,7 +394,7 @@ static int open_store_database(struct core *core)
 	if (!result)
 		result = recover_database_log(core, &past);
 	if (!result)
-		result = open_writer(core, &options);
+		result = open_write_connection(core, &options);
 	if (!result)
 		open_store_replica(core);
 	if (!result)

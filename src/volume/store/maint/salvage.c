@@ -155,7 +155,7 @@ static bool is_item_directory(const struct item *item)
 	return item->version->v.kind == STORE_DIR;
 }
 
-static bool is_root(const struct item *item)
+static bool is_root_item(const struct item *item)
 {
 	return item->key.vnode == STORE_ROOT_VNODE;
 }
@@ -188,7 +188,7 @@ static int add_page_names(struct item *dir, const uint8_t page[STORE_PAGE], unsi
 }
 
 /* Some pages are gone: a new directory of the names of the others. */
-static int rebuild_directory(struct group *group, struct item *dir, unsigned count)
+static int rebuild_item_pages(struct group *group, struct item *dir, unsigned count)
 {
 	uint8_t page[STORE_PAGE];
 	int result = 0;
@@ -208,7 +208,7 @@ static int rebuild_directory(struct group *group, struct item *dir, unsigned cou
 	return result;
 }
 
-static int load_directory(struct group *group, struct item *dir, uint8_t (*page)[STORE_PAGE])
+static int load_item_pages(struct group *group, struct item *dir, uint8_t (*page)[STORE_PAGE])
 {
 	uint64_t length = dir->version->v.length;
 	unsigned count = (unsigned)(length / STORE_PAGE);
@@ -220,7 +220,8 @@ static int load_directory(struct group *group, struct item *dir, uint8_t (*page)
 		count = 0;
 	if (!result)
 		result = store_pages_load(page, count, &dir->pages);
-	return result == -EIO || result == -EBADMSG ? rebuild_directory(group, dir, count) : result;
+	return result == -EIO || result == -EBADMSG ? rebuild_item_pages(group, dir, count)
+						    : result;
 }
 
 static int load_directories(struct group *group)
@@ -230,7 +231,7 @@ static int load_directories(struct group *group)
 
 	for (size_t i = 0; i < group->count && !result; i++)
 		if (is_item_directory(&group->item[i]))
-			result = load_directory(group, &group->item[i], page);
+			result = load_item_pages(group, &group->item[i], page);
 	free(page);
 	return result;
 }
@@ -291,7 +292,7 @@ static void format_path(const struct group *group, const struct item *dir, char 
 	char *at = path + size - 1;
 
 	*at = '\0';
-	for (int depth = 0; !is_root(dir) && dir->name && depth < DEPTH_MOST; depth++) {
+	for (int depth = 0; !is_root_item(dir) && dir->name && depth < DEPTH_MOST; depth++) {
 		size_t length = strlen(dir->name);
 
 		if ((size_t)(at - path) < length + 1)
@@ -325,7 +326,7 @@ static struct item *find_named_item(const struct group *group, uint32_t vnode, u
 {
 	struct item *item = find_item(group, vnode);
 
-	return item && item->version->v.unique == unique && !is_root(item) ? item : NULL;
+	return item && item->version->v.unique == unique && !is_root_item(item) ? item : NULL;
 }
 
 static bool is_parent(const struct item *dir, const struct item *item)
@@ -441,7 +442,7 @@ static int drop_lost_names(struct group *group, struct item *dir)
 static bool is_connected(const struct group *group, const struct item *dir)
 {
 	for (int depth = 0; depth < DEPTH_MOST; depth++) {
-		if (is_root(dir))
+		if (is_root_item(dir))
 			return true;
 		if (!dir->seen)
 			return false;
@@ -518,7 +519,8 @@ static int find_places(struct group *group)
 	for (size_t i = 0; i < group->count && !result; i++) {
 		const struct item *item = &group->item[i];
 
-		if (is_root(item) || (is_item_directory(item) ? is_connected(group, item) : item->seen))
+		if (is_root_item(item) ||
+		    (is_item_directory(item) ? is_connected(group, item) : item->seen))
 			continue;
 		result = add_to_lost_and_found(group, item->key.vnode);
 	}

@@ -121,7 +121,7 @@ static bool pay_for_bytes(void *arg, uint64_t bytes)
 	return rest_for(scrubber, bytes * NS_PER_S / (scrubber->rate_kib * 1024));
 }
 
-static void note_damage(struct scrubber *scrubber)
+static void count_damaged_block(struct scrubber *scrubber)
 {
 	scrubber->pass_damaged++;
 	pthread_mutex_lock(&scrubber->lock);
@@ -144,7 +144,7 @@ static int report_damaged_block(void *arg, uint64_t offset)
 	readers_put(core->readers, db);
 	if (damaged) {
 		damage_report(core, &fid, offset);
-		note_damage(row->scrubber);
+		count_damaged_block(row->scrubber);
 	}
 	return 0;
 }
@@ -209,7 +209,7 @@ static int verify_next_row(struct scrubber *scrubber)
 		damaged = true;
 	readers_put(core->readers, db);
 	if (damaged) {
-		note_damage(scrubber);
+		count_damaged_block(scrubber);
 		result = 0;
 	}
 	if (!result && row.version && row.version->v.slots) {
