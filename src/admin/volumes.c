@@ -8,6 +8,7 @@
 
 #include "admin/private.h"
 #include "afs/volname.h"
+#include "volume/store/upkeep.h"
 
 /* ---- volumes ---- */
 

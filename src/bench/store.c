@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "volume/store/store.h"
+#include "volume/store/upkeep.h"
 
 static struct store *store;
 static uint32_t volume;

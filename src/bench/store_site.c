@@ -16,7 +16,7 @@
 #include "common/clock.h"
 #include "volume/store/db/db.h"
 #include "volume/store/disk/vfs.h"
-#include "volume/store/store.h"
+#include "volume/store/upkeep.h"
 
 #define FIRST_ID    536870912u
 #define OF_DIR	    50	   /* files of a directory */

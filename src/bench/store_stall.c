@@ -12,7 +12,7 @@
 
 #include "afs/dir.h"
 #include "common/clock.h"
-#include "volume/store/store.h"
+#include "volume/store/upkeep.h"
 
 #define HELPERS	   16 /* threads that prepare an operation */
 #define SETTLE_US  300000

@@ -5,7 +5,7 @@
 #include "program/message.h"
 #include "program/number.h"
 #include "rxvol/volumes.h"
-#include "volume/store/store.h"
+#include "volume/store/upkeep.h"
 
 #define EXIT_LOSSES 3 /* the new store lacks something */
 

@@ -127,13 +127,13 @@ store_module disk
 store_module data disk
 store_module db dir disk data
 store_module txn dir disk data db store[.]h
-store_module maint dir disk data db txn store[.]h
+store_module maint dir disk data db txn store[.]h upkeep[.]h
 store_module op dir disk data db txn maint store[.]h transfer[.]h
 may_include src/volume/dump "$config|$common|afs/dir[.]h|volume/dump/.*|volume/store/transfer[.]h"
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
 may_include src/protection "$config|common/(clock|held|sql)[.]h|protection/(protection|private)[.]h"
-may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
+may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer|upkeep)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"
 may_include src/program "$config|$common|$programs|program/.*|rxwire/.*"
@@ -141,7 +141,7 @@ may_include src/rxperf "$config|$common|$programs|(program|rxperf|afs)/.*|rxwire
 may_include src/afscp "$config|$common|$programs|(program|afscp|afs)/.*|rxwire/.*"
 may_include src/rxpt "$config|$common|$programs|(program|rxpt)/.*|protection/protection[.]h|rxwire/.*"
 may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(program|rxwstat)/.*|rxwire/.*"
-may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
+may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/(store|upkeep)[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|audit/audit|control/control|io/io|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
@@ -153,7 +153,7 @@ server_module() {
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
-		"$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/(store/store|export/object)[.]h"
+		"$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/(store/(store|upkeep)|export/object)[.]h"
 }
 server_module base
 server_module guard base
@@ -163,7 +163,7 @@ server_module audit base
 server_module control base
 server_module service base guard callbacks audit io
 may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
-may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/(store/store|export/object)[.]h"
+may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/(store/(store|upkeep)|export/object)[.]h"
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
 # bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.

@@ -8,6 +8,7 @@
 #include "afs/numbers.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "tests/support/counters.h"
+#include "volume/store/upkeep.h"
 
 /* -- the store -- */
 

@@ -10,7 +10,7 @@
 #include "volume/store/disk/pageset.h"
 #include "volume/store/disk/replica.h"
 #include "volume/store/format.h"
-#include "volume/store/store.h"
+#include "volume/store/upkeep.h"
 
 #define DATABASE     "meta/db"
 #define DATABASE_NEW "meta/db.new"

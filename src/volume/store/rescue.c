@@ -13,7 +13,7 @@
 #include "volume/store/format.h"
 #include "volume/store/maint/salvage.h"
 #include "volume/store/make.h"
-#include "volume/store/store.h"
+#include "volume/store/upkeep.h"
 
 #define PATH_ROOM 160
 #define CHUNK	  (256u << 10)

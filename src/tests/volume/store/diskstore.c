@@ -6,6 +6,7 @@
 
 #include "tests/asserts.h"
 #include "tests/volume/store/state.h"
+#include "volume/store/upkeep.h"
 
 char diskstore_message[STORE_MESSAGE_MAX];
 bool diskstore_reserve;

@@ -22,6 +22,7 @@
 
 #include "tests/volume/store/model.h"
 #include "tests/volume/store/state.h"
+#include "volume/store/upkeep.h"
 
 #define WRITERS 4
 #define NAME	"replay"

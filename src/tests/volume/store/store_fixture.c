@@ -12,6 +12,7 @@
 
 #include "tests/asserts.h"
 #include "volume/store/disk/vfs.h"
+#include "volume/store/upkeep.h"
 
 struct store *store;
 uint32_t volume;

@@ -12,6 +12,7 @@
 #include "tests/asserts.h"
 #include "tests/volume/store/store_fixture.h"
 #include "volume/store/data/data.h"
+#include "volume/store/upkeep.h"
 
 #define BLOCKS 20u
 #define LENGTH (BLOCKS * STORE_BLOCK - 1000)

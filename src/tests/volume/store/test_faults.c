@@ -15,6 +15,7 @@
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
 #include "volume/store/txn/space.h"
+#include "volume/store/upkeep.h"
 
 #define LARGE 20000
 #define FULL  (24u << 20) /* bytes of a disk that is to become full */

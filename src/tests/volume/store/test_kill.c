@@ -23,6 +23,7 @@
 #include "tests/volume/store/crashdisk.h"
 #include "tests/volume/store/model.h"
 #include "tests/volume/store/state.h"
+#include "volume/store/upkeep.h"
 
 #define WRITERS 8
 

@@ -13,6 +13,7 @@
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
 #include "volume/store/disk/vfs.h"
+#include "volume/store/upkeep.h"
 
 #define PAGE	 STORE_DB_PAGE
 #define FOLDERS	 20

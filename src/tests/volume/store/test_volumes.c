@@ -13,6 +13,7 @@
 #include "tests/volume/store/crashdisk.h"
 #include "tests/volume/store/store_fixture.h"
 #include "volume/store/txn/cache.h"
+#include "volume/store/upkeep.h"
 
 /* -- volumes -- */
 

@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "volume/store/data/data_lost.h"
 #include "volume/store/maint/maint.h"
-#include "volume/store/store.h"
+#include "volume/store/upkeep.h"
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/space.h"
 
