@@ -235,17 +235,29 @@ static int admin_import_measure(struct admin_import *import, const char *path, i
 	return 1;
 }
 
-/* As admin_import_data(), of such a file: the bytes in the buffer. */
-int admin_import_unsized(struct admin_import *import, const char *path, uint64_t size,
+/*
+ * As admin_import_data(), of such a file, or of one that was cut to nothing since it had `size` bytes. The buffer may have others
+ * by now, so the file is read again.
+ */
+int admin_import_unsized(struct admin_import *import, const char *path, int fd, uint64_t size,
 			 const struct store_fid *fid, const struct store_set *set)
 {
 	struct store *store = import->run->store;
-	struct iovec iov = {import->buffer, (size_t)size};
+	struct iovec iov = {.iov_base = import->buffer};
 	struct store_changes changes = {0};
 	struct store_writer *writer;
 	struct store_status status;
-	int rc = store->ops->write_begin(store, &admin_caller, fid, set, 0, size, size, &writer);
+	uint64_t now;
+	int rc = admin_import_measure(import, path, fd, &now);
 
+	if (!rc && size && !now) {
+		admin_import_skip(import, path, "changed while it was read; import again");
+		rc = 1;
+	}
+	if (rc)
+		return rc;
+	iov.iov_len = (size_t)now;
+	rc = store->ops->write_begin(store, &admin_caller, fid, set, 0, now, now, &writer);
 	if (rc)
 		goto refused;
 	rc = store->ops->write(writer, &iov, 1);
@@ -257,7 +269,7 @@ int admin_import_unsized(struct admin_import *import, const char *path, uint64_t
 	if (rc)
 		goto refused;
 	admin_changed(import->run, &changes);
-	import->bytes += size;
+	import->bytes += now;
 	return 0;
 refused:
 	return admin_import_refused(import, path, rc) ? -1 : 1;
@@ -486,7 +498,7 @@ static int import_contents(struct admin_import *import, const char *path, int fd
 	if (fstat(fd, &before) < 0)
 		before = (struct stat){0};
 	rc = before.st_size ? admin_import_data(import, path, fd, size, fid, set)
-			    : admin_import_unsized(import, path, size, fid, set);
+			    : admin_import_unsized(import, path, fd, size, fid, set);
 	if (!rc && before.st_size &&
 	    (fstat(fd, &after) < 0 || after.st_size != before.st_size ||
 	     !same_time(&after.st_mtim, &before.st_mtim) ||

@@ -37,7 +37,7 @@ struct admin_piece {
 /* A file that is imported. */
 struct admin_source {
 	int fd;
-	uint64_t size; /* if the file says 0: bytes in the buffer */
+	uint64_t size; /* if the file says 0: bytes that were read */
 	const struct store_set *set;
 	const struct store_fid
 		*first; /* of a file with several names: what the first one led to; or NULL */
@@ -66,8 +66,8 @@ int admin_import_piece(struct admin_import *import, const char *path, int fd, ui
  */
 int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
 		      const struct store_fid *fid, const struct store_set *set);
-/* The same of bytes in the buffer, at most ADMIN_BUFFER. */
-int admin_import_unsized(struct admin_import *import, const char *path, uint64_t size,
+/* The same of an open file that says that it is empty. `size`: bytes that it had before. */
+int admin_import_unsized(struct admin_import *import, const char *path, int fd, uint64_t size,
 			 const struct store_fid *fid, const struct store_set *set);
 
 /*

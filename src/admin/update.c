@@ -234,7 +234,8 @@ static int replace_contents(struct admin_import *import, const char *path,
 	if (fstat(source->fd, &before) < 0)
 		before = (struct stat){0};
 	if (!before.st_size)
-		return admin_import_unsized(import, path, source->size, fid, source->set);
+		return admin_import_unsized(import, path, source->fd, source->size, fid,
+					    source->set);
 	rc = has_holes(source) ? replace_in_pieces(import, path, source, fid)
 			       : replace_at_once(import, path, source, fid);
 	if (rc || (!fstat(source->fd, &after) && after.st_size == before.st_size &&
