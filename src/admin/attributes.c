@@ -2,6 +2,7 @@
 /* Owners, modes and access lists of an exported tree, in a file of its own. */
 #include "admin/attributes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <search.h>
@@ -217,6 +218,7 @@ bool admin_is_same_acl(const struct store_acl *a, const struct store_acl *b)
 {
 	size_t count = (size_t)a->positive + a->negative;
 
+	assert(count <= STORE_ACL_MAX);
 	return a->positive == b->positive && a->negative == b->negative &&
 	       !memcmp(a->entry, b->entry, count * sizeof(a->entry[0]));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* compare: whether a tree of this machine has what a tree of a volume has at one moment. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,7 @@ static int compare_files(struct comparison *comparison, const char *path, const 
 	struct store_reader *reader;
 	int rc, fd;
 
+	assert(vnode->kind == STORE_FILE);
 	if ((uint64_t)st->st_size != vnode->length) {
 		report_difference(comparison, path, "the sizes differ");
 		return 0;
@@ -107,6 +109,7 @@ static int compare_links(struct comparison *comparison, const char *path, int fd
 	int rc = admin_snapshot_contents(comparison->run->store, comparison->snapshot, vnode,
 					 &there);
 
+	assert(vnode->kind == STORE_SYMLINK);
 	if (rc)
 		return report_result(comparison, path, rc);
 	if (n < 0 || (size_t)n != strlen(there) || memcmp(here, there, (size_t)n))
@@ -120,6 +123,7 @@ static int push_compared(struct comparison *comparison, const char *path,
 {
 	struct compared *compared = malloc(sizeof(*compared));
 
+	assert(vnode->kind == STORE_DIR);
 	if (compared)
 		*compared = (struct compared){comparison->pending, strdup(path), vnode->vnode,
 					      vnode->unique};

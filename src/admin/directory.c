@@ -2,6 +2,7 @@
 /* Paths of objects that are known by number. */
 #include "admin/locate.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static int index_directory(struct locate_directory *dir, size_t length)
 	size_t room = 0;
 	int rc;
 
+	assert(!dir->name);
 	dir->count = 0;
 	while ((rc = afs_dir_next(image, length, &cursor, &entry)) == 1) {
 		if (!strcmp(entry.name, ".") || !strcmp(entry.name, ".."))
@@ -159,6 +161,7 @@ int locate_directory(struct store *store, const struct store_fid *fid, struct lo
 		if (!rc)
 			rc = walk_up(store, *fid, &dir->path);
 	}
+	assert(rc || dir->path);
 	if (rc)
 		locate_forget(dir);
 	return rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dump, restore and restore-from: whole volumes as streams of bytes, and back from a clone. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -111,6 +112,7 @@ static const char *format_date(char text[32], uint32_t date)
 
 int admin_fail_snapshot(struct admin_run *run, int rc, const char *name)
 {
+	assert(rc);
 	if (rc == STORE_VBUSY)
 		return admin_fail(
 			run, 1,
@@ -155,6 +157,7 @@ static int fail_dump(const struct transfer *transfer, int rc, bool local)
 {
 	struct admin_run *run = transfer->run;
 
+	assert(rc);
 	if (rc == -EINTR)
 		return admin_fail(run, 1, "interrupted");
 	if (local)
@@ -254,6 +257,7 @@ static int begin_new(struct admin_run *run, const char *name, uint32_t id,
 	uint32_t old = info->header.volume.rw;
 	int rc;
 
+	assert(!info->from);
 	if (id || !old || old > INT32_MAX)
 		return store_restore_begin(run->store, name, id, restore);
 	rc = store_restore_begin(run->store, name, old, restore);
@@ -298,6 +302,7 @@ static int fail_restore(const struct transfer *transfer, int rc, const char *mes
 {
 	struct admin_run *run = transfer->run;
 
+	assert(rc);
 	if (transfer->forbidden)
 		return 1;
 	if (rc == -EBADMSG && *message)

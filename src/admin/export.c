@@ -3,6 +3,7 @@
  * export: a tree of a volume, as it is at one moment, into a directory of this machine. An update replaces what differs there: a new
  * file gets its name when it is complete.
  */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -203,6 +204,7 @@ static int remove_local(int at, const char *name)
 /* Make room for another kind of object. 0 or -errno; -EISDIR: only --delete removes a directory. */
 static int clear_local(struct export *export, const char *name, const struct stat *st)
 {
+	assert(export->update);
 	if (S_ISDIR(st->st_mode) && !export->remove)
 		return -EISDIR;
 	return remove_local(export->at, name);
@@ -388,6 +390,7 @@ static int export_symlink(struct export *export, const char *path, const char *n
 /* Takes `path`. */
 static int push_made_directory(struct export *export, char *path, const struct store_vnode *vnode)
 {
+	assert(vnode->kind == STORE_DIR);
 	if (export->count == export->room) {
 		size_t room = export->room ? export->room * 2 : 64;
 		struct made *grown = realloc(export->made, room * sizeof(*grown));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* import: a tree of this machine into a volume. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -133,6 +134,7 @@ static int copy_piece_to_writer(struct admin_import *import, const char *path, i
 {
 	uint64_t at = piece->start;
 
+	assert(piece->start <= piece->end);
 	while (at < piece->end) {
 		size_t want =
 			piece->end - at < ADMIN_BUFFER ? (size_t)(piece->end - at) : ADMIN_BUFFER;
@@ -191,6 +193,7 @@ int admin_import_data(struct admin_import *import, const char *path, int fd, uin
 	unsigned count = choose_pieces(fd, size, piece);
 	int rc = 0;
 
+	assert(count <= PIECES_MOST);
 	/* A hole at the end. */
 	if (!count || piece[count - 1].end < size)
 		piece[count++] = (struct admin_piece){size, size};
@@ -256,6 +259,7 @@ int admin_import_unsized(struct admin_import *import, const char *path, int fd, 
 	}
 	if (rc)
 		return rc;
+	assert(now <= ADMIN_BUFFER);
 	iov.iov_len = (size_t)now;
 	rc = store->ops->write_begin(store, &admin_caller, fid, set, 0, now, now, &writer);
 	if (rc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* mounts, unmount: the mount points of volumes. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static bool is_same_group(const char *target, const char *volume)
 static bool is_wanted(const struct listing *l, const struct target *target,
 		      const struct store_volume *led)
 {
+	assert(l->wanted || !l->of.id);
 	if (!l->wanted || (l->of.id && l->of.id == l->in.id))
 		return true;
 	if (!l->of.id)

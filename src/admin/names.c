@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Users and groups by name, rights, and access lists. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -110,6 +111,7 @@ static int set_entry(struct store_acl *acl, bool negative, int32_t id, uint32_t 
 	unsigned from = negative ? acl->positive : 0u, total = acl->positive + acl->negative;
 	unsigned to = negative ? total : acl->positive;
 
+	assert(total <= STORE_ACL_MAX);
 	for (unsigned i = from; i < to; i++) {
 		if (acl->entry[i].id != id)
 			continue;
@@ -175,6 +177,7 @@ static size_t text_length(const struct admin_names *names, const struct store_ac
 	size_t length = (size_t)snprintf(NULL, 0, "%u\n%u\n", acl->positive, acl->negative) + 1;
 	char name[64];
 
+	assert((unsigned)acl->positive + acl->negative <= STORE_ACL_MAX);
 	for (unsigned i = 0; i < (unsigned)acl->positive + acl->negative; i++)
 		length += (size_t)snprintf(NULL, 0, "%s\t%d\n",
 					   admin_name(names, acl->entry[i].id, name),

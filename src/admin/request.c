@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A request: its members, its answer, and bytes of names as text. */
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -152,18 +153,25 @@ int admin_members_check(const json_t *object, const struct admin_member *members
 
 const char *admin_get_text(const struct admin_run *run, const char *name)
 {
-	return json_string_value(json_object_get(run->request, name));
+	const json_t *value = json_object_get(run->request, name);
+
+	assert(!value || json_is_string(value));
+	return json_string_value(value);
 }
 
 bool admin_get_flag(const struct admin_run *run, const char *name)
 {
-	return json_is_true(json_object_get(run->request, name));
+	const json_t *value = json_object_get(run->request, name);
+
+	assert(!value || json_is_boolean(value));
+	return json_is_true(value);
 }
 
 uint64_t admin_get_number(const struct admin_run *run, const char *name, uint64_t missing)
 {
 	const json_t *value = json_object_get(run->request, name);
 
+	assert(!value || json_is_integer(value));
 	return value ? (uint64_t)json_integer_value(value) : missing;
 }
 
@@ -191,6 +199,7 @@ static void give_answer(struct admin_run *run, json_t *object)
 
 static int fail_text(struct admin_run *run, int status, const char *text)
 {
+	assert(status);
 	give_answer(run, json_pack("{s:o, s:i}", "error", admin_show(text), "status", status));
 	return status;
 }
@@ -238,6 +247,7 @@ int admin_fail_code(struct admin_run *run, int code, const char *format, ...)
 	char text[ADMIN_PATH_MAX + STORE_MESSAGE_MAX], what[ADMIN_PATH_MAX + 128];
 	va_list args;
 
+	assert(code);
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);

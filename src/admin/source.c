@@ -4,6 +4,7 @@
  * closed to it, another process opens each object and lends the descriptor: it never follows a symbolic link, nor
  * leaves the directory that it was told.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -190,6 +191,7 @@ int admin_source_open(const struct admin_run *run, const char *path, enum admin_
 {
 	struct reply reply;
 
+	assert(kind < ADMIN_SOURCE_TOTAL);
 	if (is_lent(run))
 		return ask_lender(run, kind, path, &reply);
 	return admin_open_beneath(run->output->directory, path, open_flags[kind], 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* import --update: what exists in the volume gets the state of the tree. A file gets new contents in one step, unless it has holes. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,6 +255,7 @@ static int update_in_place(struct admin_import *import, const char *path,
 {
 	int rc;
 
+	assert(existing->kind == STORE_FILE);
 	if (same && has_same_status(existing, source->set)) {
 		import->unchanged++;
 		import->passed += source->size;
@@ -273,6 +275,7 @@ int admin_update_file(struct admin_import *import, const struct store_fid *dir, 
 	struct store_set chosen;
 	int same, rc;
 
+	assert(import->update);
 	if (!admin_import_existing(import, dir, name, &existing))
 		return 0;
 	if (admin_is_unfinished(&existing)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* which: the number of a path, and the paths of a number, such as one of the log. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -56,6 +57,7 @@ static int follow_record(struct search *s)
 	struct locate_directory dir = {.image = NULL};
 	int rc;
 
+	assert(!s->result);
 	if (s->object.fid.vnode == STORE_ROOT_VNODE)
 		return append_path(s, locate_join(&s->volume, NULL, ""));
 	rc = locate_directory(s->run->store, &s->object.parent, &dir);
@@ -144,6 +146,7 @@ static int find_paths(struct search *s)
 /* The object of a number has another third number than the one that is looked for. 1 */
 static int report_successor(struct search *s, uint64_t unique)
 {
+	assert(!s->result && json_array_size(s->paths));
 	return admin_fail(s->run, 1,
 			  "%u.%u.%llu: this object was removed; the number belongs to %s now, as "
 			  "%u.%u.%u",

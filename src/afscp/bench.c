@@ -3,6 +3,7 @@
  * afscp bench: many clients, each with its own endpoint on one engine, read a file with
  * asynchronous calls.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -147,6 +148,7 @@ static int begin_bench_call(struct reader *r)
 	rxw_call *call = NULL;
 	int rc;
 
+	assert(!r->call);
 	if (atomic_load(&b->stopping))
 		return -1;
 	if (!r->started_ns)
@@ -197,6 +199,7 @@ static void finish_read(struct reader *r, bool complete)
 	rxw_call *call = r->call;
 	int32_t code;
 
+	assert(call);
 	pthread_mutex_lock(&r->lock);
 	r->call = NULL;
 	pthread_mutex_unlock(&r->lock);
@@ -237,6 +240,7 @@ static void drive_reader(struct reader *r)
 
 		if (rc != 0) {
 			pthread_mutex_lock(&b->lock);
+			assert(b->active > b->parked && !r->parked);
 			if (rc > 0) {
 				r->parked = true;
 				b->parked++;

@@ -109,6 +109,7 @@ static enum copy_result check_same_version(struct file *f)
 		tools_error("%s: the file changed during the copy; try again", f->label);
 		return COPY_FAILED;
 	}
+	assert(f->begun <= f->at);
 	f->object->status = status;
 	atomic_fetch_sub(&f->copy->run->bytes, f->at - f->begun);
 	atomic_fetch_sub(&f->copy->run->left_out, f->begun);
@@ -299,6 +300,7 @@ struct counting {
 
 static bool queue_directory(struct counting *c, const AFSFid *fid)
 {
+	assert(c->count <= c->room);
 	if (c->count == c->room) {
 		size_t room = c->room ? 2 * c->room : 64;
 		AFSFid *list =

@@ -4,6 +4,7 @@
  * followed. Objects that cannot be copied are skipped and counted. A malicious server cannot cause
  * endless work: no directory is entered twice, and depth and number of names are limited.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,7 +47,10 @@ struct level {
 
 static void leave_level(struct level *level)
 {
-	if (atomic_fetch_sub(&level->users, 1) != 1)
+	unsigned users = atomic_fetch_sub(&level->users, 1);
+
+	assert(users > 0);
+	if (users > 1)
 		return;
 	if (!level->lent && level->dir >= 0) {
 		if (fchmod(level->dir, level->mode) < 0 || futimens(level->dir, level->times) < 0) {
@@ -231,6 +235,7 @@ static void begin_plain(struct copy *copy, void *arg)
 	struct plain *plain = arg;
 	const AFSFetchStatus *status = &plain->object.status;
 
+	assert(!plain->ahead.call);
 	if (!afs_status_length(status) ||
 	    get_is_there(copy, plain->level->dir, plain->names[0], status))
 		return;
@@ -305,6 +310,7 @@ static bool take_names(struct plain *plain, const struct entries *entries, size_
 {
 	size_t count = 1;
 
+	assert(!twins->taken[at]);
 	for (size_t i = twins->next[at]; i; i = twins->next[i])
 		count++;
 	plain->names = calloc(count, sizeof(*plain->names));
@@ -473,6 +479,7 @@ static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct leve
 	enum copy_result rc;
 	int entered = entered_dirs_add(&t->entered, fid);
 
+	assert(t->depth <= CLIMB_DEPTH);
 	if (entered != 0) {
 		tools_error(entered < 0 ? "%s: memory is exhausted"
 					: "%s: skipped: the directory occurs twice, so the volume "
@@ -509,6 +516,7 @@ enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fi
 		atomic_fetch_add(&copy->run->failed, 1);
 	if (pool_wait(pool) == COPY_STOP)
 		rc = COPY_STOP;
+	assert(!tree.depth && !tree.names);
 	leave_level(level);
 	entered_dirs_free(&tree.entered);
 	return rc;

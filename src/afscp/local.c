@@ -168,6 +168,7 @@ static int link_nameless(struct sink *s)
 {
 	char path[32];
 
+	assert(s->nameless && s->fd >= 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
 	if (linkat(AT_FDCWD, path, s->dir, s->name, AT_SYMLINK_FOLLOW) == 0) {
 		s->nameless = false;
@@ -197,6 +198,7 @@ static bool lock_part(struct sink *s, struct stat *st)
 {
 	struct stat named;
 
+	assert(s->fd >= 0);
 	return flock(s->fd, LOCK_EX | LOCK_NB) == 0 && fstat(s->fd, st) == 0 &&
 	       S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 &&
 	       fstatat(s->dir, s->temp, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -384,6 +386,7 @@ static int flush_descriptor(int fd)
 
 int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 {
+	assert(!(s->nameless && s->temporary));
 	if (!s->owned)
 		return 0;
 	if (s->seekable && set_attributes(s, mode, mtime) < 0)

@@ -64,6 +64,7 @@ static void *await_command(void *arg)
 	siginfo_t info;
 	int status = 0;
 
+	assert(l->pid > 0);
 	while (waitid(P_PID, (id_t)l->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 		continue;
 	pthread_mutex_lock(&l->lock);
@@ -195,6 +196,7 @@ static int run_locked(struct locked *l)
 		tools_error("cannot start a thread: the lock ends after 5 minutes");
 		await_command(l);
 	}
+	assert(l->ended);
 	return WIFSIGNALED(l->status) ? 128 + WTERMSIG(l->status) : WEXITSTATUS(l->status);
 }
 

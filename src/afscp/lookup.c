@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Objects of a volume: places that may not exist yet, directories, beginnings of files. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 	unsigned replaced = 0; /* times that the object had gone after it was found */
 	int rc;
 
+	assert(strlen(name) < sizeof(t->name));
 	t->dir = *dir;
 	t->by_link = false;
 	/* The name may be in the structure already. */
@@ -154,6 +156,7 @@ static int append_dir_entry(struct entries *entries, size_t *room, uint32_t volu
 {
 	struct entry *e;
 
+	assert(entries->count <= *room);
 	if (entries->count == *room) {
 		size_t more = *room ? 2 * *room : 64;
 		struct entry *list = realloc(entries->list, more * sizeof(*list));
@@ -232,6 +235,7 @@ enum copy_result entries_status(struct copy *copy, const struct entries *entries
 	struct afs_error error;
 	AFSFid fids[AFSCBMAX];
 
+	assert(count <= AFSCBMAX && at + count <= entries->count);
 	for (uint32_t i = 0; i < count; i++)
 		fids[i] = entries->list[at + i].fid;
 	copy_fresh(copy);
@@ -283,6 +287,7 @@ int entered_dirs_add(struct entered_dirs *m, const AFSFid *fid)
 
 	if (2 * m->count >= m->room && grow_entered(m) < 0)
 		return -1;
+	assert(m->count < m->room);
 	at = slot_of(m->list, m->room, number);
 	if (m->list[at])
 		return 1;

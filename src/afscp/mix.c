@@ -4,6 +4,7 @@
  * own below one that is made for the run and removed after it. Each client is a thread with a
  * socket and one call at a time.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,7 @@ enum mix_op mix_choose(const struct mix_spec *spec, uint64_t random)
 
 	for (int op = 0; op < MIX_OPS; op++)
 		sum += spec->share[op];
+	assert(sum > 0);
 	at = (random >> 32) * sum >> 32;
 	for (int op = 0; op < MIX_OPS; op++) {
 		if (at < spec->share[op])
@@ -116,6 +118,7 @@ enum mix_op mix_choose(const struct mix_spec *spec, uint64_t random)
 
 uint64_t mix_size(const struct mix_spec *spec, uint64_t random)
 {
+	assert(spec->least <= spec->most);
 	return spec->least + ((random >> 32) * (spec->most - spec->least + 1) >> 32);
 }
 

@@ -3,6 +3,7 @@
  * afscp put: the command, and folders. Every name in a folder is used relative to the open folder, and no
  * link is followed. Objects that cannot be stored are skipped and counted.
  */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,9 +45,10 @@ void put_level_full(struct put_level *level)
 
 void put_level_leave(struct copy *copy, struct put_level *level)
 {
-	unsigned full;
+	unsigned full, users = atomic_fetch_sub(&level->users, 1);
 
-	if (atomic_fetch_sub(&level->users, 1) != 1)
+	assert(users > 0);
+	if (users > 1)
 		return;
 	full = atomic_load(&level->full);
 	if (full)
@@ -86,6 +88,7 @@ static void put_names_free(char **names, size_t count)
 /* Add a name. 0 or -1. */
 static int append_name(char ***names, size_t *count, size_t *room, const char *name)
 {
+	assert(*count <= *room);
 	if (*count == *room) {
 		size_t more = *room ? 2 * *room : 64;
 		char **list = realloc(*names, more * sizeof(char *));
@@ -208,6 +211,7 @@ static enum copy_result begin_level(struct copy *copy, int fd, struct put_level 
 	struct change c = {.op = CHANGE_MKDIR, .label = label, .name = name};
 	enum copy_result rc = COPY_GOOD;
 
+	assert(existing || parent);
 	if (level)
 		level->label = strdup(label);
 	if (!level || !level->label || fstat(fd, &level->st) < 0) {
@@ -373,6 +377,7 @@ static enum copy_result put_level(struct tree *t, int *fd, struct put_level *lev
 	char **names;
 	ssize_t count;
 
+	assert(t->depth <= CLIMB_DEPTH);
 	if (t->depth == CLIMB_DEPTH) {
 		tools_error("%s: more than %d folders deep", level->label, CLIMB_DEPTH);
 		return COPY_FAILED;

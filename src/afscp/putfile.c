@@ -6,6 +6,7 @@
  * written the same way under another name, which is renamed when it is complete: a put that fails
  * must not destroy the old contents.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -373,6 +374,7 @@ static uint64_t next_part(struct storing *s)
 	uint64_t left = s->size - s->at;
 	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA);
 
+	assert(s->at <= s->size);
 	if (data < 0 && errno == ENXIO) {
 		/* The rest is a hole, which the length makes. */
 		if (clear)
@@ -404,6 +406,7 @@ static enum copy_result store_file(struct storing *s)
 {
 	bool complete = s->created && s->size == 0 && !s->set_mode;
 
+	assert(s->plain);
 	while (!complete) {
 		uint64_t before = s->at, length = next_part(s);
 		enum copy_result rc;
@@ -787,6 +790,7 @@ static enum copy_result replace_object(struct storing *s)
 	enum copy_result rc;
 	int claim;
 
+	assert(!s->created && s->at == 0);
 	if (s->size > PART && fits_only_in_place(s, false))
 		return put_in_place(s);
 	new.object = (struct afs_object){0};
@@ -815,6 +819,7 @@ static bool find_resume_point(struct storing *s)
 	const AFSFetchStatus *status = &s->object.status;
 	uint64_t length = afs_status_length(status);
 
+	assert(s->plain);
 	if (!s->copy->set->resume || status->ClientModTime != s->mtime || length > s->size)
 		return false;
 	if (length == s->size && s->file->exists) {

@@ -561,6 +561,7 @@ static bool take_jobs(struct pool *p, struct taken *t)
 
 static void forget_first(struct taken *t)
 {
+	assert(t->count > 0 && t->begun <= t->count);
 	t->begun -= t->begun > 0;
 	memmove(t->job, t->job + 1, --t->count * sizeof(t->job[0]));
 }
@@ -568,6 +569,7 @@ static void forget_first(struct taken *t)
 /* Send the requests of small jobs, in one batch. */
 static void begin_jobs(struct copy *copy, struct taken *t)
 {
+	assert(t->count <= AFS_AHEAD);
 	rxw_batch_begin();
 	for (; t->begun < t->count; t->begun++) {
 		struct job *job = &t->job[t->begun];
@@ -631,6 +633,7 @@ static void *do_jobs(void *arg)
 			rc = do_job(p, start.copy, &taken);
 		pthread_mutex_lock(&p->lock);
 		p->stopped |= rc == COPY_STOP;
+		assert(p->busy > 0);
 		p->busy--;
 		if (p->stopped || (!p->count && !p->busy))
 			pthread_cond_signal(&p->less);
@@ -645,6 +648,7 @@ static int start_pool_thread(struct pool *p)
 	struct copy *copy = &p->copies[p->running];
 	int rc = ENOMEM;
 
+	assert(p->running < p->threads);
 	if (copy_open(p->copy->run, copy) < 0) {
 		free(start);
 		return -1;
@@ -743,6 +747,7 @@ void pool_close(struct pool *p)
 	pthread_mutex_unlock(&p->lock);
 	for (size_t i = 0; i < p->running; i++)
 		pthread_join(p->thread[i], NULL);
+	assert(!p->count && !p->busy);
 	/* All at once, since a server may not answer. */
 	if (p->running && !copy_interrupted(p->copy))
 		run_give_up(p->copy->run, GIVE_UP_MS);

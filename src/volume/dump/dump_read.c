@@ -35,6 +35,7 @@ struct dump_reader {
 
 static uint64_t offset_of(const struct dump_reader *reader)
 {
+	assert(reader->used <= reader->filled && reader->filled <= BUFFER);
 	return reader->before + reader->used;
 }
 
@@ -56,6 +57,7 @@ static int fill_buffer(struct dump_reader *reader)
 {
 	ssize_t n;
 
+	assert(reader->used == reader->filled);
 	reader->before += reader->filled;
 	reader->used = reader->filled = 0;
 	n = reader->input.read(reader->input.arg, reader->buffer, BUFFER);
@@ -94,8 +96,10 @@ static int get_dump_bytes(struct dump_reader *reader, void *bytes, size_t length
 static int get_dump_number(struct dump_reader *reader, unsigned size, uint64_t *value)
 {
 	uint8_t bytes[8];
-	int result = get_dump_bytes(reader, bytes, size);
+	int result;
 
+	assert(size > 0 && size <= sizeof(bytes));
+	result = get_dump_bytes(reader, bytes, size);
 	*value = 0;
 	for (unsigned i = 0; i < size && !result; i++)
 		*value = *value << 8 | bytes[i];
@@ -303,6 +307,7 @@ static int read_volume_header(struct dump_reader *reader, struct dump_info *info
 	char text[256];
 	int result = 0;
 
+	assert(reader->tag == DUMP_VOLUME);
 	*header = (struct store_header){0};
 	while (!result && !(result = next_tag(reader)) && reader->tag > DUMP_MARKS) {
 		unsigned size = volume_member_size(reader->tag);
@@ -461,6 +466,7 @@ static int store_large(struct dump_reader *reader, struct store_restore *restore
 	struct store_writer *writer;
 	int result = store_restore_put(restore, &in->vnode, NULL);
 
+	assert(in->vnode.kind == STORE_FILE && in->parented && !in->large);
 	if (result)
 		return refuse_vnode(reader, &in->vnode, result);
 	result = store_restore_write(restore, &in->vnode, &writer);
@@ -495,6 +501,7 @@ static int read_contents(struct dump_reader *reader, struct store_restore *resto
 	if (result)
 		return result;
 	in->data = true;
+	assert(v->kind == STORE_FILE || length <= DIR_BYTES);
 	if (v->kind != STORE_FILE || length <= store_restore_small(restore))
 		return get_dump_bytes(reader, reader->contents, (size_t)length);
 	if (!in->parented)
@@ -615,6 +622,7 @@ static int rebuild_directory(struct dump_reader *reader, const struct store_vnod
 		afs_dir_destroy(&dir);
 		return -EBADMSG;
 	}
+	assert(size <= DIR_BYTES);
 	memcpy(reader->contents, image, size);
 	free(image);
 	*length = size;
@@ -627,6 +635,7 @@ static int put_incoming(struct dump_reader *reader, struct store_restore *restor
 	struct store_vnode *v = &in->vnode;
 	int result = store_restore_put(restore, v, reader->contents);
 
+	assert(!in->large);
 	if (result != -EBADMSG || v->kind != STORE_DIR)
 		return result;
 	result = rebuild_directory(reader, v, &v->length);
@@ -639,6 +648,7 @@ static int finish_vnode(struct dump_reader *reader, struct store_restore *restor
 	struct store_vnode *v = &in->vnode;
 	int result;
 
+	assert(!in->large || in->data);
 	if (!in->any) {
 		reader->counts->unchanged++;
 		result = store_restore_keep(restore, v->vnode, v->unique);
@@ -671,6 +681,7 @@ static int read_vnode(struct dump_reader *reader, struct store_restore *restore)
 	struct store_vnode *v = &in.vnode;
 	int result = get_dump_word(reader, &v->vnode);
 
+	assert(reader->tag == DUMP_VNODE);
 	if (!result)
 		result = get_dump_word(reader, &v->unique);
 	if (result)
@@ -697,6 +708,7 @@ static int read_end_mark(struct dump_reader *reader)
 	ssize_t n;
 	int result = get_dump_word(reader, &magic);
 
+	assert(reader->tag == DUMP_END);
 	if (result)
 		return result;
 	if (magic != DUMP_END_MAGIC)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A volume as a dump. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct dump_writer {
 
 static void flush_dump(struct dump_writer *writer)
 {
+	assert(writer->used <= BUFFER);
 	if (writer->used && !writer->failed)
 		writer->failed =
 			writer->output->write(writer->output->arg, writer->buffer, writer->used);
@@ -42,6 +44,7 @@ static void put_dump_bytes(struct dump_writer *writer, const void *bytes, size_t
 		if (writer->used == BUFFER)
 			flush_dump(writer);
 	}
+	assert(writer->used < BUFFER);
 }
 
 /* A tag and a number of `size` bytes. */
@@ -49,6 +52,7 @@ static void put_dump_number(struct dump_writer *writer, int tag, uint32_t value,
 {
 	uint8_t bytes[5] = {(uint8_t)tag};
 
+	assert(size < sizeof(bytes));
 	for (unsigned i = 0; i < size; i++)
 		bytes[1 + i] = (uint8_t)(value >> 8 * (size - 1 - i));
 	put_dump_bytes(writer, bytes, 1 + size);
@@ -141,6 +145,7 @@ static void put_acl(struct dump_writer *writer, const struct store_acl *acl)
 	unsigned count = acl->positive + acl->negative;
 	static const uint8_t zeros[DUMP_ACL];
 
+	assert(count <= DUMP_ACL_MOST);
 	put_dump_number(writer, 'A', 20 + 8 * count, 4);
 	put_dump_word(writer, 1);
 	put_dump_word(writer, count);
@@ -275,6 +280,7 @@ int dump_write(struct store *store, struct store_snapshot *snapshot, const struc
 	if (!writer.buffer)
 		return -ENOMEM;
 	result = put_dump(&writer, base);
+	assert(result || !writer.used);
 	*local = writer.failed != 0;
 	free(writer.buffer);
 	return writer.failed ? writer.failed : result;

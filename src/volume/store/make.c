@@ -2,6 +2,7 @@
 /* The files of a new store: its folders, the database, FORMAT. */
 #include "volume/store/make.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 
@@ -72,6 +73,7 @@ int make_store_files(struct store_layer *layer, const struct store_filling *fill
 	uint8_t uuid[16];
 	int result = format_new_uuid(uuid);
 
+	assert(filling->report);
 	for (size_t i = 0; i < sizeof(folder) / sizeof(folder[0]) && !result; i++) {
 		result = layer->ops->mkdir(layer, folder[i]);
 		if (result == -EEXIST)

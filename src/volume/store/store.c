@@ -211,6 +211,7 @@ static int flush_leftovers(struct core *core)
 {
 	int result = core->sync_each ? 0 : core->layer->ops->sync_all(core->layer);
 
+	assert(core->sync_all);
 	if (result || core->sync_each) {
 		core->sync_each = true;
 		result = store_data_sync_each(core->data);

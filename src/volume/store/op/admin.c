@@ -236,6 +236,7 @@ static int allocate_volume_ids(struct core *core, struct db *db, unsigned count,
 	unsigned run = 0;
 	int result = db_number_get(db, "volume", &next);
 
+	assert(count > 0);
 	if (result == -ENOENT) {
 		next = FIRST_ID;
 		result = 0;
@@ -266,6 +267,7 @@ static int choose_volume_ids(struct core *core, struct db *db, struct volrec *re
 		rec->id = first++;
 	rec->clone_id[0] = first;
 	rec->clone_id[1] = first + 1;
+	assert(result || (rec->clone_id[0] != rec->id && rec->clone_id[1] != rec->id));
 	rec->group = rec->id;
 	return result;
 }
@@ -331,6 +333,7 @@ static int check_group_unused(struct db *db, uint32_t group)
  */
 static int check_cache_dropped(struct admin_used_id *used, uint32_t group, const struct past *past)
 {
+	assert(group);
 	if (past->version == FIRST_VERSION ||
 	    (used->group == group && used->unique == past->unique &&
 	     used->version == past->version))
@@ -542,6 +545,7 @@ static const char *choose_name_suffix(enum store_type type)
 static void compose_volume_name(char name[STORE_VOLNAME_MAX + 16], const char *base,
 				enum store_type type)
 {
+	assert(type != STORE_RW);
 	snprintf(name, STORE_VOLNAME_MAX + 16, "%.*s%s", STORE_VOLNAME_MAX, base,
 		 choose_name_suffix(type));
 }
@@ -601,6 +605,7 @@ static int apply_clone(struct txn_op *txn, struct work *work)
 	struct db *db;
 	int result = admin_find_rw(work, op->id, &rw);
 
+	assert(op->type != STORE_RW);
 	if (!result)
 		result = work_db(work, &db);
 	if (!result && rw->rec.epoch >= UINT32_MAX - 1)

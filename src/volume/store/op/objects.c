@@ -84,6 +84,7 @@ static int take_object_row(void *arg, const struct vnode_key *key, const struct 
 		version_unref(s->found[--s->count].version);
 	if (!version || !(s->scan->kinds & 1u << version->v.kind) || !version->v.kind)
 		return 0;
+	assert(s->count < STEP_FOUND);
 	s->found[s->count].vnode = key->vnode;
 	s->found[s->count++].version = version_ref((struct version *)(uintptr_t)version);
 	return 0;
@@ -96,6 +97,8 @@ static int read_object_rows(struct core *core, struct object_scan *s)
 
 	if (result)
 		return result;
+	/* Versions of the step before are given back. */
+	assert(!s->count);
 	s->rows = s->count = 0;
 	s->full = false;
 	result = db_group_rows(db, &s->next, take_object_row, s);

@@ -88,6 +88,7 @@ struct restore_op {
 static int run_restore_op(struct store_restore *restore, struct restore_op *op,
 			  int (*apply)(struct txn_op *txn, struct work *work))
 {
+	assert(!restore->finished);
 	op->restore = restore;
 	op->txn.apply = apply;
 	op->txn.alone = true;
@@ -118,6 +119,7 @@ static int apply_item(const struct restore_item *item, struct work *work, struct
 	struct node *node;
 	int result = work_node(work, volume, item->vnode, &node);
 
+	assert(item->version || !item->stamp);
 	if (result)
 		return result;
 	if (item->stamp) {
@@ -199,6 +201,7 @@ int restore_correct(struct store_restore *restore, uint32_t vnode, const struct 
 {
 	struct version *stamp = version_new();
 
+	assert(now->v.kind);
 	if (!stamp)
 		return -ENOMEM;
 	stamp->v = now->v;
@@ -225,6 +228,7 @@ static int apply_new_volume(struct txn_op *txn, struct work *work)
 	uint64_t version;
 	int result;
 
+	assert(!op->restore->onto);
 	snprintf(rec.name, sizeof(rec.name), "%s", op->name);
 	result = admin_add_volume(work, op->restore->core, &rec, &op->used, &version);
 	if (!result)
@@ -238,6 +242,7 @@ static int apply_busy(struct txn_op *txn, struct work *work)
 	struct workvol *volume;
 	int result = work_any_volume(work, op->restore->old.id, &volume);
 
+	assert(op->restore->onto);
 	if (result)
 		return result;
 	volume->rec.offline |= VOLUME_BUSY;
@@ -393,6 +398,7 @@ static int fill_small(struct version *version, const void *bytes)
 {
 	struct blob *blob = blob_new(version->v.length);
 
+	assert(version->v.length > 0);
 	if (!blob)
 		return -ENOMEM;
 	memcpy(blob->bytes, bytes, version->v.length);
@@ -466,6 +472,7 @@ int store_restore_write(struct store_restore *restore, const struct store_vnode 
 	struct store_set set = {0};
 	int result = commit_items(restore);
 
+	assert(vnode->kind == STORE_FILE && restore_bit_get(&restore->seen, vnode->vnode));
 	return result ? result
 		      : write_begin(&restore->core->store, &whole_caller, &fid, &set, 0,
 				    vnode->length, vnode->length, writer);
@@ -477,6 +484,7 @@ int store_restore_stamp(struct store_restore *restore, const struct store_vnode 
 	int result = find_parent_unique(restore, vnode, &parent_unique);
 	struct version *version = result ? NULL : make_stamp(vnode, parent_unique);
 
+	assert(restore_bit_get(&restore->seen, vnode->vnode));
 	if (result || !version)
 		return result ? result : -ENOMEM;
 	/* The next data version follows on this one. */
@@ -508,6 +516,7 @@ static int remove_unseen(struct store_restore *restore, bool directories)
 	uint32_t vnode = 0;
 	int result;
 
+	assert(restore->onto);
 	while (!(result = whole_next(restore->core, &view, &scan, directories, vnode, &vnode)))
 		if (!restore_bit_get(&restore->seen, vnode)) {
 			result = restore_remove(restore, vnode);
@@ -534,6 +543,7 @@ static int apply_finish(struct txn_op *txn, struct work *work)
 	struct db *db;
 	int result = work_any_volume(work, restore->old.id, &volume);
 
+	assert(!restore->count);
 	if (!result && restore->onto)
 		result = work_db(work, &db);
 	if (!result && restore->onto)

@@ -86,6 +86,7 @@ static int check_connected(struct verification *check, uint32_t from)
 		if (!result)
 			result = find_directory_above(check, at, &at);
 	}
+	assert(result || restore_bit_get(&check->connected, from));
 	return result;
 }
 
@@ -156,6 +157,7 @@ static int check_named(struct verification *check, const struct found *dir,
 	uint32_t parent_unique = dir->version->v.unique;
 	int result;
 
+	assert(names > 0);
 	if (now->v.unique != name->unique)
 		return refuse_tree(check,
 				   "directory %u: \"%.80s\" leads to vnode %u.%u, which has the "
@@ -228,6 +230,7 @@ static int check_directory_of(struct verification *check, const struct found *di
 	size_t count;
 	int result = check_connected(check, dir->fid.vnode);
 
+	assert(dir->fid.vnode & 1);
 	if (!result)
 		result = lookup_pages(check->core, dir, &pages);
 	if (result)
@@ -274,6 +277,7 @@ static int check_all_named(struct verification *check, bool directories, uint64_
 
 	while (!result && !(result = whole_next(check->core, &check->view, &scan, directories,
 						vnode, &vnode))) {
+		assert((vnode & 1) == directories);
 		if (vnode == STORE_ROOT_VNODE || restore_bit_get(&check->named, vnode))
 			continue;
 		if (directories)

@@ -79,6 +79,7 @@ static int take_old_parts(struct revert_op *op, struct work *work, struct db *db
 	struct blob *blob;
 	int result;
 
+	assert(version->v.kind);
 	if (version->v.small) {
 		result = db_small_get(db, &small, &blob);
 		if (!result)
@@ -213,6 +214,7 @@ static int apply_revert_end(struct txn_op *txn, struct work *work)
 	char name[40];
 	int result = find_volume(op, work, &volume, &db);
 
+	assert(op->done);
 	if (result)
 		return result;
 	rec = &volume->rec;

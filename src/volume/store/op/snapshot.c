@@ -27,6 +27,7 @@ struct scan_rows {
 
 static void end_scanned_vnode(struct scan_rows *rows)
 {
+	assert(!rows->shown || rows->scan->count < WHOLE_BATCH);
 	if (rows->shown)
 		rows->scan->vnode[rows->scan->count++] = rows->vnode;
 	rows->shown = false;
@@ -56,6 +57,7 @@ static int fill_scan(struct core *core, const struct view *view, struct whole_sc
 	struct db *db;
 	int result = readers_get(core->readers, &db);
 
+	assert(scan->at == scan->count && !scan->ended);
 	if (result)
 		return result;
 	scan->at = scan->count = 0;
@@ -74,6 +76,7 @@ int whole_next(struct core *core, const struct view *view, struct whole_scan *sc
 
 	if (!scan->begun || scan->directories != directories)
 		*scan = (struct whole_scan){.begun = true, .directories = directories};
+	assert(scan->at <= scan->count && scan->count <= WHOLE_BATCH);
 	while (scan->at < scan->count && scan->vnode[scan->at] <= after)
 		scan->at++;
 	if (scan->at == scan->count && !scan->ended)
@@ -175,6 +178,7 @@ static int find_since_epoch(struct store_snapshot *snapshot, uint32_t since)
 	struct volrec clone;
 	int result = volumes_get(&snapshot->core->volumes, since, &clone);
 
+	assert(since);
 	if (!result && (clone.type == STORE_RW || clone.group != snapshot->rec.group ||
 			clone.id == snapshot->rec.id || clone.epoch > snapshot->rec.epoch))
 		result = -EINVAL;
