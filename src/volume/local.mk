@@ -104,6 +104,7 @@ volume_sources += src/volume/store/txn/volumes.h
 volume_sources += src/volume/store/txn/work.c
 volume_sources += src/volume/store/txn/work.h
 volume_sources += src/volume/store/upkeep.h
+volume_sources += src/volume/store/txn/workvol.c
 volume_sources += src/volume/values.h
 
 noinst_LTLIBRARIES += src/volume/libvolume.la
