@@ -9,6 +9,7 @@
 #include "tests/volume/store/crashdisk.h"
 #include "tests/volume/store/store_fixture.h"
 #include "volume/store/data/data.h"
+#include "volume/store/transfer.h"
 
 /* -- random changes against a model -- */
 
@@ -184,6 +185,123 @@ START_TEST(removed_volume)
 }
 END_TEST
 
+/* -- a file that goes on in another map -- */
+
+#define KEPT (3 * STORE_SLOT)
+#define FAR  (80ull * STORE_SLOT)
+
+static uint8_t kept_bytes[KEPT];
+
+/* So many slots that a truncated one gets another map; its first bytes stay. */
+static struct store_fid make_far(void)
+{
+	struct store_fid fid = make(&root, "far", STORE_FILE);
+
+	for (size_t i = 0; i < KEPT; i++)
+		kept_bytes[i] = (uint8_t)(i * 7 + i / 251 + 1);
+	ck_assert_int_eq(try_write(&admin, &fid, 0, kept_bytes, KEPT, 0), 0);
+	ck_assert_int_eq(try_write(&admin, &fid, FAR, kept_bytes, 1000, UINT64_MAX), 0);
+	ck_assert_int_eq(store_flush(store), 0);
+	return fid;
+}
+
+static void cut_to_kept(const struct store_fid *fid)
+{
+	ck_assert_int_eq(try_write(&admin, fid, 0, "", 0, KEPT), 0);
+}
+
+/* All that is dead is given back, and all that a version shows is there. */
+static void expect_kept(const struct store_fid *fid)
+{
+	fixture_pruned();
+	ck_assert_int_eq(store_flush(store), 0);
+	fixture_pruned();
+	ck_assert_int_eq(store_flush(store), 0);
+	fixture_same(fid, kept_bytes, KEPT);
+	fixture_reopen();
+	fixture_same(fid, kept_bytes, KEPT);
+	ck_assert_int_eq(lines, 0);
+}
+
+START_TEST(another_map)
+{
+	struct store_fid file;
+
+	fixture_open(STORE_LAZY);
+	file = make_far();
+	cut_to_kept(&file);
+	expect_kept(&file);
+	ck_assert_int_eq(fixture_rows("SELECT count(DISTINCT map) FROM slot"), 1);
+	ck_assert_int_eq(try_remove(&admin, &root, "far", STORE_FILE), 0);
+	expect_nothing();
+}
+END_TEST
+
+/* The rows that only a clone shows go with it, those of the old map as well. */
+START_TEST(another_map_beside_clone)
+{
+	struct store_fid file;
+	uint32_t id;
+
+	fixture_open(STORE_LAZY);
+	file = make_far();
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	cut_to_kept(&file);
+	expect_kept(&file);
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	expect_kept(&file);
+	ck_assert_int_eq(try_remove(&admin, &root, "far", STORE_FILE), 0);
+	expect_nothing();
+}
+END_TEST
+
+/* What the file drops in its new map, the clone shows in the old one. */
+START_TEST(clone_keeps_old_map)
+{
+	struct store_fid file, shown;
+	struct store_reader *reader;
+	uint8_t got[KEPT];
+	struct iovec iov = {got, KEPT};
+	uint32_t id;
+
+	fixture_open(STORE_LAZY);
+	file = make_far();
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	shown = file;
+	shown.volume = id;
+	cut_to_kept(&file);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "", 0, STORE_SLOT + STORE_BLOCK), 0);
+	fixture_pruned();
+	ck_assert_int_eq(store_flush(store), 0);
+	fixture_reopen();
+	ck_assert_int_eq(store->ops->read_begin(store, &admin, &shown, &reader, &status), 0);
+	ck_assert_int_eq(store->ops->read(reader, &iov, 1, 0, 0), KEPT);
+	ck_assert_int_eq(store->ops->read_end(reader), 0);
+	ck_assert(!memcmp(got, kept_bytes, KEPT));
+}
+END_TEST
+
+/* The volume goes back to the clone, whose map is the old one. */
+START_TEST(reverted_to_old_map)
+{
+	struct store_fid file;
+	uint32_t id;
+
+	fixture_open(STORE_LAZY);
+	file = make_far();
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	cut_to_kept(&file);
+	expect_kept(&file);
+	ck_assert_int_eq(store_volume_revert(store, id), 0);
+	fixture_pruned();
+	ck_assert_int_eq(store_flush(store), 0);
+	cut_to_kept(&file);
+	expect_kept(&file);
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	expect_kept(&file);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tiny");
@@ -194,6 +312,10 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
 	tcase_add_test(tcase, removed_volume);
+	tcase_add_test(tcase, another_map);
+	tcase_add_test(tcase, another_map_beside_clone);
+	tcase_add_test(tcase, clone_keeps_old_map);
+	tcase_add_test(tcase, reverted_to_old_map);
 	tcase_add_loop_test(tcase, random_changes, 0, 8);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -700,6 +700,35 @@ int db_slot_rows(struct db *db, uint64_t map, uint32_t slot,
 	return visit_slot_rows(db, statement, map, each, arg);
 }
 
+struct other_maps {
+	struct db *db;
+	const struct db_slot_key *key;
+	int (*each)(void *arg, const struct db_slot_key *key, const struct store_slot *slot);
+	void *arg;
+};
+
+static int visit_other_map(void *arg, const struct vnode_key *vnode, const struct version *version)
+{
+	const struct other_maps *others = arg;
+
+	(void)vnode;
+	if (!version->v.map || version->v.map == others->key->map)
+		return 0;
+	return db_slot_rows(others->db, version->v.map, others->key->slot, others->each,
+			    others->arg);
+}
+
+int db_other_map_rows(struct db *db, const struct store_owner *owner, const struct db_slot_key *key,
+		      unsigned *damaged,
+		      int (*each)(void *arg, const struct db_slot_key *key,
+				  const struct store_slot *slot),
+		      void *arg)
+{
+	struct other_maps others = {db, key, each, arg};
+
+	return db_vnode_rows(db, owner->group, owner->vnode, damaged, visit_other_map, &others);
+}
+
 int db_slots_each(struct db *db, uint64_t map,
 		  int (*each)(void *arg, const struct db_slot_key *key,
 			      const struct store_slot *slot),

@@ -21,6 +21,15 @@ int db_slot_rows(struct db *db, uint64_t map, uint32_t slot,
 		 int (*each)(void *arg, const struct db_slot_key *key,
 			     const struct store_slot *slot),
 		 void *arg);
+/*
+ * The rows of the slot in the other maps that rows of a vnode have, now or for clones. *damaged: rows of the vnode whose map is
+ * not known.
+ */
+int db_other_map_rows(struct db *db, const struct store_owner *owner, const struct db_slot_key *key,
+		      unsigned *damaged,
+		      int (*each)(void *arg, const struct db_slot_key *key,
+				  const struct store_slot *slot),
+		      void *arg);
 /* All of a map, in the order of (slot, epoch); NULL: damaged. Nonzero stops. */
 int db_slots_each(struct db *db, uint64_t map,
 		  int (*each)(void *arg, const struct db_slot_key *key,

@@ -393,6 +393,7 @@ static void change_slot_refs(struct work *work, const struct store_slot *old,
 
 struct dead_blocks {
 	struct work *work;
+	uint64_t map;	 /* 0: the slot is in the record of the vnode */
 	uint32_t number; /* of the slot */
 	uint32_t epoch;	 /* of the row that is not counted */
 	uint64_t object[STORE_SLOT_BLOCKS];
@@ -423,11 +424,13 @@ static int keep_blocks_of_row(void *arg, const struct db_slot_key *key,
 {
 	struct dead_blocks *dead = arg;
 
+	if (key->map == dead->map && key->epoch == dead->epoch)
+		return 0;
 	/* A damaged row may show them all. */
-	if (key->epoch != dead->epoch && !slot)
-		memset(dead->object, 0, sizeof(dead->object));
-	else if (key->epoch != dead->epoch)
+	if (slot)
 		keep_shown_blocks(dead, slot);
+	else
+		memset(dead->object, 0, sizeof(dead->object));
 	return 0;
 }
 
@@ -455,17 +458,51 @@ static void note_dead_blocks(const struct dead_blocks *dead)
 	}
 }
 
+/* The object of the first block, or 0. */
+static uint64_t get_dead_object(const struct dead_blocks *dead)
+{
+	for (uint32_t i = 0; i < STORE_SLOT_BLOCKS; i++)
+		if (dead->object[i])
+			return dead->object[i];
+	return 0;
+}
+
+/* A file that was cut may have gone on in another map, in which versions of it show the same blocks. */
+static int keep_blocks_of_other_maps(struct dead_blocks *dead, const struct db_slot_key *key)
+{
+	struct db *db = dead->work->base.db;
+	uint64_t id = get_dead_object(dead);
+	struct db_object object;
+	unsigned damaged = 0;
+	int result;
+
+	if (!id)
+		return 0;
+	result = db_object_get(db, id, &object);
+	if (!result)
+		result = db_other_map_rows(db, &object.owner, key, &damaged, keep_blocks_of_row,
+					   dead);
+	/* It is not known which versions show them. */
+	if (result == -ENOENT || damaged)
+		memset(dead->object, 0, sizeof(dead->object));
+	return result == -ENOENT ? 0 : result;
+}
+
 /* The row of a slot with a number above 0 is replaced, or goes. `others`: older or newer rows may show its blocks. */
 static int find_dead_blocks(struct work *work, const struct db_slot_key *key, bool others,
 			    const struct store_slot *old, const struct store_slot *now)
 {
-	struct dead_blocks dead = {.work = work, .number = key->slot, .epoch = key->epoch};
+	struct dead_blocks dead = {
+		.work = work, .map = key->map, .number = key->slot, .epoch = key->epoch};
 	int result = 0;
 
+	assert(key->map);
 	list_dead_blocks(&dead, old, now);
 	if (dead.any && others)
 		result =
 			db_slot_rows(work->base.db, key->map, key->slot, keep_blocks_of_row, &dead);
+	if (dead.any && others && !result)
+		result = keep_blocks_of_other_maps(&dead, key);
 	if (dead.any && !result)
 		note_dead_blocks(&dead);
 	return result;
@@ -810,6 +847,25 @@ struct slot_write {
 	bool older;	      /* there may be older rows of the vnode */
 };
 
+/* A slot that versions in the cache share keeps its epoch, which is that of its row in another map. */
+static int set_slot_epoch(struct store_slot **slot, uint32_t epoch)
+{
+	struct store_slot *now = *slot, *copy;
+
+	if (!now || now->epoch == epoch)
+		return 0;
+	if (atomic_load(&now->refs) > 1) {
+		copy = store_slot_new(now->count);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy->block, now->block, now->count * sizeof(now->block[0]));
+		store_slot_unref(now);
+		*slot = now = copy;
+	}
+	now->epoch = epoch;
+	return 0;
+}
+
 static int write_slot_row(struct work *work, const struct slot_write *write, uint64_t map,
 			  uint32_t at, const struct store_slot *old, struct store_slot *now)
 {
@@ -823,8 +879,6 @@ static int write_slot_row(struct work *work, const struct slot_write *write, uin
 		return result;
 	if (!now && own && !write->older)
 		return db_slot_delete(work->base.db, &key);
-	if (now)
-		now->epoch = key.epoch;
 	return db_slot_put(work->base.db, &key, now);
 }
 
@@ -841,10 +895,14 @@ static int write_slot_rows(struct work *work, const struct slot_write *write,
 		count = base->content.count;
 	for (uint32_t i = 1; i < count && !result; i++) {
 		const struct store_slot *old = get_slot(base, i);
-		struct store_slot *slot = i < now->content.count ? now->content.slot[i] : NULL;
+		struct store_slot **slot = i < now->content.count ? &now->content.slot[i] : NULL;
 
-		if (slot != old && !(slot && slot->damaged))
-			result = write_slot_row(work, write, now->v.map, i, old, slot);
+		if ((slot ? *slot : NULL) == old || (slot && *slot && (*slot)->damaged))
+			continue;
+		result = slot ? set_slot_epoch(slot, write->key.epoch) : 0;
+		if (!result)
+			result = write_slot_row(work, write, now->v.map, i, old,
+						slot ? *slot : NULL);
 	}
 	return result;
 }
