@@ -337,6 +337,158 @@ START_TEST(new_versions)
 }
 END_TEST
 
+/* -- files of several slots -- */
+
+#define MIB (1ull << 20)
+
+/* Their lengths: around a block, a slot, and several slots. */
+static const uint64_t large_lengths[] = {
+	0, 8192, 65536, 8 * MIB - 1, 8 * MIB, 8 * MIB + 1, 30000000, 30000000,
+};
+#define LARGE_FILES (sizeof(large_lengths) / sizeof(large_lengths[0]))
+
+static const char *name_large(size_t i)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "large%zu", i);
+	return name;
+}
+
+static void fill_large_files(struct store *store)
+{
+	for (size_t i = 0; i < LARGE_FILES; i++) {
+		uint64_t length = large_lengths[i];
+
+		ck_assert_int_eq(state_create(store, v, name_large(i), STORE_FILE, NULL), 0);
+		if (i + 1 < LARGE_FILES)
+			ck_assert_int_eq(state_write(store, v, name_large(i), 0, length, length,
+						     (uint32_t)i),
+					 0);
+	}
+	/* The last one has holes: within slots, and a whole one. */
+	ck_assert_int_eq(state_write(store, v, "large7", 100000, 300000, 30000000, 8), 0);
+	ck_assert_int_eq(state_write(store, v, "large7", 17 * MIB, 2 * MIB, 30000000, 9), 0);
+}
+
+static void change_large_files(struct store *store)
+{
+	/* One that ends in another slot, and one that grows into the next. */
+	ck_assert_int_eq(state_write(store, v, "large6", 50, 10, 12000000, 10), 0);
+	ck_assert_int_eq(state_write(store, v, "large6", 12000000, 7000000, 19000000, 11), 0);
+	ck_assert_int_eq(state_write(store, v, "large4", 8 * MIB, 9 * MIB, 17 * MIB, 12), 0);
+	ck_assert_int_eq(state_write(store, v, "large5", 0, 100, 100, 13), 0);
+	ck_assert_int_eq(state_write(store, v, "large7", 9 * MIB, MIB, 40000000, 14), 0);
+}
+
+/* The bytes of a file in two volumes. */
+static void expect_same_file(struct store *store, uint32_t one, uint32_t other, const char *path)
+{
+	struct store_reader *reader[2];
+	struct store_status status[2];
+	static uint8_t bytes[2][MIB];
+	struct store_fid fid;
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(state_walk(store, i ? other : one, path, &fid), 0);
+		ck_assert_int_eq(
+			store->ops->read_begin(store, &state_admin, &fid, &reader[i], &status[i]),
+			0);
+	}
+	ck_assert_uint_eq(status[0].length, status[1].length);
+	for (uint64_t at = 0; at < status[0].length;) {
+		ssize_t length[2];
+
+		for (int i = 0; i < 2; i++) {
+			struct iovec iov = {bytes[i], MIB};
+
+			length[i] = store->ops->read(reader[i], &iov, 1, at, 0);
+		}
+		ck_assert_msg(length[0] > 0 && length[0] == length[1], "%s at %llu: %zd, %zd", path,
+			      (unsigned long long)at, length[0], length[1]);
+		ck_assert_mem_eq(bytes[0], bytes[1], (size_t)length[0]);
+		at += (uint64_t)length[0];
+	}
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(store->ops->read_end(reader[i]), 0);
+}
+
+/* All files are the same, also when what is not shown any more is gone. */
+static void expect_same_files(struct store *store, uint32_t one, uint32_t other)
+{
+	struct store_stats stats;
+
+	do {
+		ck_assert_int_eq(store_flush(store), 0);
+		store_stats(store, &stats);
+	} while (stats.pruning);
+	ck_assert_int_eq(store_flush(store), 0);
+	for (size_t i = 0; i < LARGE_FILES; i++)
+		expect_same_file(store, one, other, name_large(i));
+	ck_assert_int_eq(store_check(store, &(struct store_checker){.data = true}), 0);
+}
+
+/* In a folder: the disk in memory gives no space of blocks back. */
+static struct store *open_folder(const char *path, bool make)
+{
+	const struct store_options options = {.path = path, .no_reserve = true};
+	struct store *store;
+
+	ck_assert_msg(!make || store_make(&options, message) == 0, "%s", message);
+	ck_assert_msg(store_open(&options, &store, message) == 0, "%s", message);
+	return store;
+}
+
+/* The volume "w" has what "v" had in turn: complete and incremental dumps, one that is given up, the way back to the clone. */
+START_TEST(large_files)
+{
+	const struct store_new_volume new = {.name = "v"};
+	struct memory part, again = {0};
+	char path[200], command[240];
+	const char *tmp = getenv("TMPDIR");
+	struct store *store;
+	struct store_volume volume;
+
+	snprintf(path, sizeof(path), "%.150s/rxwire-transfer-XXXXXX", tmp ? tmp : "/tmp");
+	ck_assert(mkdtemp(path) != NULL);
+	store = open_folder(path, true);
+	ck_assert_int_eq(store_volume_create(store, &new, &v), 0);
+	fill_large_files(store);
+	ck_assert_int_eq(store_volume_clone(store, v, STORE_RO, &readonly), 0);
+	ck_assert_int_eq(dump_volume(store, readonly, 0, &dumps[0]), 0);
+	ck_assert_int_eq(restore_memory(store, &dumps[0], "w", 0), 0);
+	ck_assert_int_eq(store->ops->volume_by_name(store, "w", &volume), 0);
+	w = volume.id;
+	expect_same_files(store, readonly, w);
+	change_large_files(store);
+	ck_assert_int_eq(dump_volume(store, v, readonly, &dumps[1]), 0);
+	/* What is given up leaves nothing. */
+	part = dumps[1];
+	part.length -= 5;
+	ck_assert_int_eq(restore_memory(store, &part, NULL, w), -EBADMSG);
+	expect_same_files(store, readonly, w);
+	ck_assert_int_eq(restore_memory(store, &dumps[1], NULL, w), 0);
+	expect_same_files(store, v, w);
+	ck_assert_int_eq(dump_volume(store, v, 0, &dumps[2]), 0);
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&dumps[2], &again);
+	/* In place of other contents, and back to those of the clone. */
+	ck_assert_int_eq(restore_memory(store, &dumps[0], NULL, w), 0);
+	expect_same_files(store, readonly, w);
+	ck_assert_int_eq(store_volume_revert(store, readonly), 0);
+	expect_same_files(store, v, w);
+	store->ops->close(store);
+	store = open_folder(path, false);
+	expect_same_files(store, v, w);
+	expect_same_files(store, readonly, w);
+	free(again.bytes);
+	store->ops->close(store);
+	snprintf(command, sizeof(command), "rm -r '%s'", path);
+	ck_assert_int_eq(system(command), 0);
+	free_dumps();
+}
+END_TEST
+
 /* -- damaged dumps -- */
 
 static unsigned count_damaged(void)
@@ -632,5 +784,5 @@ START_TEST(crashed)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions, damaged,
-		 hostile, loop, killed, crashed)
+TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions,
+		 large_files, damaged, hostile, loop, killed, crashed)

@@ -95,15 +95,18 @@ static int run_restore_op(struct store_restore *restore, struct restore_op *op,
 	return txn_run(restore->core->txn, &op->txn);
 }
 
+/* What the record says of the contents stays with them: a large file goes on in its map. */
 static void stamp_version(const struct version *from, struct version *to)
 {
-	uint64_t length = to->v.length, small = to->v.small;
-	uint8_t flags = to->v.flags;
+	const struct vnode kept = to->v;
 
 	to->v = from->v;
-	to->v.length = length;
-	to->v.small = small;
-	to->v.flags = flags;
+	to->v.length = kept.length;
+	to->v.small = kept.small;
+	to->v.flags = kept.flags;
+	to->v.map = kept.map;
+	to->v.slots = kept.slots;
+	to->v.rows = kept.rows;
 }
 
 static void count_vnode(struct volrec *rec, const struct version *version, bool on)
