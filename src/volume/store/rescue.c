@@ -17,6 +17,7 @@
 
 #define PATH_ROOM 160
 #define CHUNK	  (256u << 10)
+#define PIECE	  4096u
 
 struct rescue {
 	struct store_rescue *user;
@@ -351,19 +352,32 @@ static bool is_all_zero_bytes(const uint8_t *bytes, size_t length)
 }
 
 /* Holes stay holes. What cannot be read is left out: -EIO. */
+/* A sector that cannot be read costs PIECE bytes, which are zeros in the copy, and not the rest of the object. */
+static ssize_t read_object_piece(struct rescue *rescue, struct store_file *from, uint64_t at,
+				 int *failed)
+{
+	const struct iovec whole = {rescue->chunk, CHUNK}, piece = {rescue->chunk, PIECE};
+	ssize_t n = rescue->source->ops->preadv(from, &whole, 1, at, false);
+
+	if (n > 0)
+		return n;
+	n = rescue->source->ops->preadv(from, &piece, 1, at, false);
+	if (n > 0)
+		return n;
+	*failed = -EIO;
+	memset(rescue->chunk, 0, PIECE);
+	return PIECE;
+}
+
 static int copy_object_bytes(struct rescue *rescue, struct store_file *from, struct store_file *to)
 {
 	uint64_t length, at = 0;
 	int result = rescue->source->ops->size(from, &length), failed = 0;
 
 	while (!result && at < length) {
-		const struct iovec iov = {rescue->chunk, CHUNK};
-		ssize_t n = rescue->source->ops->preadv(from, &iov, 1, at, false);
+		ssize_t n = read_object_piece(rescue, from, at, &failed);
 
-		if (n <= 0) {
-			failed = -EIO;
-			break;
-		}
+		assert(n > 0);
 		if (!is_all_zero_bytes(rescue->chunk, (size_t)n)) {
 			const struct iovec out = {rescue->chunk, (size_t)n};
 			ssize_t done = rescue->target->ops->pwritev(to, &out, 1, at);
@@ -373,7 +387,7 @@ static int copy_object_bytes(struct rescue *rescue, struct store_file *from, str
 		at += (uint64_t)n;
 		rescue->user->bytes += (uint64_t)n;
 	}
-	if (!result && !failed)
+	if (!result)
 		result = rescue->target->ops->truncate(to, length);
 	return result ? result : failed;
 }
@@ -561,7 +575,7 @@ static void close_rescue(struct rescue *rescue)
 static int check_target(struct store_rescue *user, char *message)
 {
 	const struct store_options options = {.path = user->target, .layer = user->layers[1]};
-	const struct store_checker checker = {.each = user->line, .arg = user->arg};
+	const struct store_checker checker = {.each = user->line, .arg = user->arg, .data = true};
 	struct store *store;
 	int result = store_open(&options, &store, message);
 
