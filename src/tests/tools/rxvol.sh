@@ -437,6 +437,9 @@ rm "$work/damaged/meta/db"
 "$rxvol" -S "$work/damaged" check > "$work/out" 2> "$work/err" && grep -q 'repaired from the copy' "$work/err" || fail "a lost database: $(cat "$work/err")"
 rm "$work/damaged/meta/db" "$work/damaged/meta/mark"
 refused 1 'use-copy' "$rxvol" -S "$work/damaged" list
+"$rxvol" -S "$work/foreign" init > "$work/out" 2>&1 || fail "another store: $(cat "$work/out")"
+"$rxvol" -S "$work/foreign" check > "$work/out" 2>&1 && [ -e "$work/foreign/copy/FORMAT" ] || fail "no copy: $(cat "$work/out")"
+refused 1 'it is that of another store; look at --copy' "$rxvol" -S "$work/damaged" --copy "$work/foreign" use-copy
 "$rxvol" -S "$work/damaged" use-copy > "$work/out" && "$rxvol" -S "$work/damaged" check > "$work/out" || fail "use-copy: $(cat "$work/out")"
 "$rxvol" rescue "$work/damaged" "$work/rescued" > "$work/out" && grep -q 'nothing is lost' "$work/out" || fail "a rescue: $(cat "$work/out")"
 "$rxvol" -S "$work/rescued" check > "$work/out" || fail "a rescued store: $(cat "$work/out")"

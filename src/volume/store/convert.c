@@ -246,6 +246,16 @@ static int adopt_copy(struct conversion *conversion, struct store_layer *copy)
 	return result;
 }
 
+/* Whether the copy is certainly that of another store. */
+static bool is_foreign_copy(struct conversion *conversion, struct store_layer *copy)
+{
+	uint8_t uuid[16];
+
+	return !format_read(conversion->layer, FORMAT_NAME, conversion->uuid) &&
+	       !format_read(copy, STORE_COPY "/" FORMAT_NAME, uuid) &&
+	       memcmp(uuid, conversion->uuid, sizeof(uuid)) != 0;
+}
+
 static int use_found_copy(struct conversion *conversion, struct store_layer *copy)
 {
 	enum store_relation relation;
@@ -253,6 +263,8 @@ static int use_found_copy(struct conversion *conversion, struct store_layer *cop
 
 	if (!result)
 		result = store_replica_compare(copy, conversion->layer, &relation);
+	if (!result && is_foreign_copy(conversion, copy))
+		result = -EXDEV;
 	if (!result && relation == STORE_COPY_NONE)
 		result = -ENOENT;
 	return result ? result : adopt_copy(conversion, copy);
@@ -276,6 +288,7 @@ int store_use_copy(const struct store_options *options, char *message)
 			 result > 0	     ? "the disk is full"
 			 : result == -EBUSY  ? "another process uses the store; stop it first"
 			 : result == -ENOENT ? "there is none that is complete"
+			 : result == -EXDEV  ? "it is that of another store; look at --copy"
 					     : strerror(-result));
 	if (copy && options->copy)
 		copy->ops->destroy(copy);
