@@ -37,6 +37,11 @@ src_tests_volume_store_test_data_threads_SOURCES = src/tests/volume/store/test_d
 	src/tests/volume/store/data_fixture.h src/tests/volume/store/spy.c src/tests/volume/store/spy.h
 src_tests_volume_store_test_data_threads_LDADD = $(store_test_libs)
 
+check_tests += src/tests/volume/store/test_punch
+src_tests_volume_store_test_punch_SOURCES = src/tests/volume/store/test_punch.c src/tests/volume/store/data_fixture.h \
+	src/tests/volume/store/spy.c src/tests/volume/store/spy.h
+src_tests_volume_store_test_punch_LDADD = $(store_test_libs)
+
 store_test_disk = src/tests/volume/store/crashdisk.c src/tests/volume/store/crashdisk.h \
 	src/tests/volume/store/diskstore.c src/tests/volume/store/diskstore.h \
 	src/tests/volume/store/state.c src/tests/volume/store/state.h

@@ -100,7 +100,10 @@ bool store_run_fits(const struct store_run *run, const struct store_base *base);
 /* The object of the run; and how many bytes it has copied. */
 uint64_t store_run_object(const struct store_run *run);
 uint64_t store_run_copied(const struct store_run *run);
-/* Add the bytes that a finished run was given to another run, which begins at the same offset. 0 or -errno. */
+/*
+ * Add the bytes that a finished run was given to another run, which begins at the same offset. 0 or -errno; -EBADMSG: they are
+ * not what was written.
+ */
 int store_run_copy(struct store_run *from, struct store_run *to);
 /*
  * After store_run_finish(): flush the run's bytes in this thread, so that the next
@@ -149,7 +152,7 @@ bool store_data_shown(struct store_data *data, const struct store_owner *owner, 
 /* Bytes of an object as they are; -EIO: there are fewer. */
 int store_data_read(struct store_data *data, const struct store_owner *owner, uint64_t object,
 		    void *bytes, size_t length, uint64_t offset);
-/* Give the space of blocks back that no version refers to. 0 or -errno. */
+/* Give the space of blocks back that no version refers to. 0 or -errno. -EBUSY: a run has the object; try again later. */
 int store_data_punch(struct store_data *data, const struct store_owner *owner, uint64_t object,
 		     uint64_t first, uint32_t count);
 

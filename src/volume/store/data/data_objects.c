@@ -503,7 +503,7 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 	rc = open_object_file(data, found);
 	pthread_mutex_lock(&data->lock);
 	end_busy_state(data, found);
-	found->opened = ++data->opened;
+	atomic_store(&found->opened, ++data->opened);
 	if (rc)
 		data_put(data, found); /* has no file */
 	else
@@ -555,7 +555,7 @@ int data_create(struct store_data *data, const struct store_owner *owner, uint64
 	end_busy_state(data, made);
 	made->name_dirty = true;
 	made->writing = true;
-	made->opened = ++data->opened;
+	atomic_store(&made->opened, ++data->opened);
 	if (rc)
 		data_put(data, made);
 	pthread_mutex_unlock(&data->lock);
@@ -818,17 +818,52 @@ int store_data_read(struct store_data *data, const struct store_owner *owner, ui
 	return n < 0 ? (int)n : (size_t)n < length ? -EIO : 0;
 }
 
+/*
+ * False: a run has the object. It may go on in a block that is dead by now, and its bytes are read again if it has to move to
+ * another object.
+ */
+static bool begin_punch(struct store_data *data, struct data_object *object, bool *sealed)
+{
+	bool ours;
+
+	pthread_mutex_lock(&data->lock);
+	ours = !object->writing;
+	*sealed = object->sealed;
+	if (ours) {
+		object->writing = true;
+		/* No block counts as verified, before and meanwhile. */
+		atomic_store(&object->opened, 0);
+	}
+	pthread_mutex_unlock(&data->lock);
+	return ours;
+}
+
+static void end_punch(struct store_data *data, struct data_object *object)
+{
+	pthread_mutex_lock(&data->lock);
+	assert(object->writing && !atomic_load(&object->opened));
+	object->writing = false;
+	atomic_store(&object->opened, ++data->opened);
+	pthread_mutex_unlock(&data->lock);
+}
+
 int store_data_punch(struct store_data *data, const struct store_owner *owner, uint64_t number,
 		     uint64_t first, uint32_t count)
 {
 	struct data_object *object;
+	bool sealed;
 	int rc = data_acquire(data, owner, number, &object);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	if (!object->sealed)
+	if (!begin_punch(data, object, &sealed)) {
+		data_release(data, object);
+		return -EBUSY;
+	}
+	if (!sealed)
 		rc = data->layer->ops->punch(object->file, first * STORE_BLOCK,
 					     (uint64_t)count * STORE_BLOCK);
+	end_punch(data, object);
 	data_release(data, object);
 	return rc == -EOPNOTSUPP ? 0 : rc;
 }

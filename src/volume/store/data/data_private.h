@@ -35,9 +35,10 @@ struct data_object {
 	bool busy;    /* a thread opens, renames or removes its file: wait for `changed` */
 	bool settled; /* it has its name; else it lies in "files/new" */
 	bool sealed;  /* nothing may be added: it is read-only, or could not be cut */
-	bool writing; /* a run has it */
+	bool writing; /* a run has it, or blocks of it are given back */
 	unsigned readers;
-	uint64_t opened; /* the number of the opening of the file */
+	/* The number of the opening of the file, or of the last punch; 0: blocks are given back. Marks of verified blocks have it. */
+	_Atomic uint64_t opened;
 	bool removed;
 	bool syncing; /* a thread flushes its file: wait for `changed` */
 
@@ -90,7 +91,7 @@ struct store_data {
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 	unsigned gathering; /* runs that have a buffer */
-	uint64_t opened;    /* files so far */
+	uint64_t opened;    /* files and punches so far */
 	struct store_view *views[DATA_VIEWS];	  /* by vnode */
 	_Atomic uint64_t verified[DATA_VERIFIED]; /* without the lock */
 };

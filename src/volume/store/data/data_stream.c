@@ -17,7 +17,6 @@
 #define CANDIDATES   16		/* objects that a run tries to go on in */
 #define LOOKS	     256	/* blocks among which they are searched */
 #define SEEN_BITS    4096
-#define COPY_BYTES   (1u << 20)
 
 /* -- views -- */
 
@@ -196,20 +195,23 @@ static void clear_parts(const struct store_cursor *at, size_t bytes)
 	}
 }
 
-/* -- blocks that were verified since their object was opened: a table of marks, which later ones overwrite -- */
+/*
+ * -- blocks that were verified since their object was opened, and since blocks of it were given back: a table of marks, which
+ * later ones overwrite. A mark counts if it is there after the bytes were read, and is made if it is known from before that
+ * the object is the same: then its bytes are those that were verified --
+ */
 
-static uint64_t make_block_mark(const struct data_object *object, uint64_t number, uint32_t crc)
+static uint64_t make_block_mark(uint64_t opened, uint64_t number, uint32_t crc)
 {
-	uint64_t mark = object->opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
+	uint64_t mark = opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
 
 	mark = (mark ^ mark >> 29) * 0xbf58476d1ce4e5b9ull;
 	return (mark ^ mark >> 32) + crc * 0x94d049bb133111ebull;
 }
 
-static _Atomic uint64_t *find_block_mark(struct store_data *data, const struct data_object *object,
-					 uint64_t number)
+static _Atomic uint64_t *find_block_mark(struct store_data *data, uint64_t opened, uint64_t number)
 {
-	return &data->verified[(object->opened * 31 + number) % DATA_VERIFIED];
+	return &data->verified[(opened * 31 + number) % DATA_VERIFIED];
 }
 
 /* A block as a version shows it, with offsets in the content. */
@@ -233,17 +235,21 @@ static struct shown_block find_shown_block(const struct store_view *view, uint64
 static bool is_block_verified(struct store_data *data, const struct data_object *object,
 			      const struct shown_block *block)
 {
-	return atomic_load_explicit(find_block_mark(data, object, block->number),
-				    memory_order_relaxed) ==
-	       make_block_mark(object, block->number, block->crc);
+	uint64_t opened = atomic_load(&object->opened);
+
+	return opened && atomic_load_explicit(find_block_mark(data, opened, block->number),
+					      memory_order_relaxed) ==
+				 make_block_mark(opened, block->number, block->crc);
 }
 
-static void note_block_verified(struct store_data *data, const struct data_object *object,
+/* `opened`: of the object, before its bytes were read. */
+static void note_block_verified(struct store_data *data, uint64_t opened,
 				const struct shown_block *block)
 {
-	atomic_store_explicit(find_block_mark(data, object, block->number),
-			      make_block_mark(object, block->number, block->crc),
-			      memory_order_relaxed);
+	if (opened)
+		atomic_store_explicit(find_block_mark(data, opened, block->number),
+				      make_block_mark(opened, block->number, block->crc),
+				      memory_order_relaxed);
 }
 
 /* -- reading -- */
@@ -279,6 +285,7 @@ static ssize_t read_part_of_block(const struct store_view *view, const struct da
 	uint8_t *buffer = malloc(whole), *from;
 	struct iovec iov = {buffer, whole}, part[READ_PIECES];
 	const struct store_cursor at = {.iov = &iov, .count = 1};
+	uint64_t opened = atomic_load(&object->opened);
 	ssize_t n = buffer ? read_object_bytes(view, object, &at, whole, block->start, cached)
 			   : -ENOMEM;
 	int parts;
@@ -291,7 +298,7 @@ static ssize_t read_part_of_block(const struct store_view *view, const struct da
 		free(buffer);
 		return n;
 	}
-	note_block_verified(view->data, object, block);
+	note_block_verified(view->data, opened, block);
 	parts = slice_output(output, want, part, &bytes);
 	from = buffer + (offset - block->start);
 	for (int i = 0; i < parts; from += part[i].iov_len, i++)
@@ -316,9 +323,10 @@ static size_t limit_to_whole_blocks(const struct store_view *view, const struct 
 	return end > offset ? (size_t)(end - offset) : 0;
 }
 
-/* Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. */
+/* Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. `opened`: of the object, before. */
 static ssize_t verify_bytes(const struct store_view *view, const struct data_object *object,
-			    const struct store_cursor *output, uint64_t offset, size_t bytes)
+			    uint64_t opened, const struct store_cursor *output, uint64_t offset,
+			    size_t bytes)
 {
 	struct store_cursor at = *output;
 	uint64_t end = offset + bytes;
@@ -331,7 +339,7 @@ static ssize_t verify_bytes(const struct store_view *view, const struct data_obj
 			if (from > block.start || to < block.summed ||
 			    sum_parts(0, &at, (size_t)(to - from)) != block.crc)
 				return from > offset ? (ssize_t)(from - offset) : -EBADMSG;
-			note_block_verified(view->data, object, &block);
+			note_block_verified(view->data, opened, &block);
 		}
 		store_cursor_skip(&at, (size_t)(to - from));
 	}
@@ -343,6 +351,7 @@ static ssize_t read_verified_bytes(const struct store_view *view, const struct d
 				   bool cached)
 {
 	size_t bytes = limit_to_whole_blocks(view, object, offset, want);
+	uint64_t opened = atomic_load(&object->opened);
 	struct shown_block first;
 	ssize_t n;
 
@@ -351,7 +360,7 @@ static ssize_t read_verified_bytes(const struct store_view *view, const struct d
 		if (n > 0 && (size_t)n < bytes)
 			n = (ssize_t)limit_to_whole_blocks(view, object, offset, (size_t)n);
 		if (n > 0)
-			n = verify_bytes(view, object, output, offset, (size_t)n);
+			n = verify_bytes(view, object, opened, output, offset, (size_t)n);
 		return n ? n : cached ? -EAGAIN : -EIO;
 	}
 	first = find_shown_block(view, offset);
@@ -1059,22 +1068,35 @@ int store_run_put(struct store_run *run, const void *bytes, uint64_t length)
 	return append_bytes(run, bytes, (size_t)length);
 }
 
+/* A block of a finished run as it was written: -EBADMSG. */
+static int read_run_block(const struct store_run *run, uint32_t index, uint8_t *buffer)
+{
+	const struct store_block *block = &run->patch.block[index];
+	struct iovec iov = {buffer, block->summed};
+	uint64_t start = (run->patch.first + index) * STORE_BLOCK;
+	ssize_t got;
+
+	assert(index < run->patch.count && block->summed <= STORE_BLOCK);
+	got = run->data->layer->ops->preadv(run->object->file, &iov, 1, start, false);
+	if (got < 0)
+		return (int)got;
+	if ((size_t)got < iov.iov_len || store_crc(0, buffer, iov.iov_len) != block->crc)
+		return -EBADMSG;
+	return 0;
+}
+
 int store_run_copy(struct store_run *from, struct store_run *to)
 {
-	uint8_t *buffer = malloc(COPY_BYTES);
+	uint8_t *buffer = malloc(STORE_BLOCK);
+	uint64_t at = from->offset, start, end;
 	int rc = buffer ? 0 : -ENOMEM;
 
-	for (uint64_t at = from->offset; at < from->end && !rc;) {
-		uint64_t left = from->end - at;
-		struct iovec iov = {buffer, left < COPY_BYTES ? (size_t)left : COPY_BYTES};
-		ssize_t got =
-			from->data->layer->ops->preadv(from->object->file, &iov, 1, at, false);
-
-		if (got <= 0)
-			rc = got ? (int)got : -EIO;
-		else
-			rc = store_run_put(to, buffer, (uint64_t)got);
-		at += got > 0 ? (uint64_t)got : 0;
+	for (uint32_t i = 0; at < from->end && !rc; i++, at = end) {
+		start = (from->patch.first + i) * STORE_BLOCK;
+		end = start + STORE_BLOCK < from->end ? start + STORE_BLOCK : from->end;
+		rc = read_run_block(from, i, buffer);
+		if (!rc)
+			rc = store_run_put(to, buffer + (at - start), end - at);
 	}
 	free(buffer);
 	return rc;

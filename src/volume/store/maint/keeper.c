@@ -297,8 +297,8 @@ static int remove_dead_object(struct core *core, const struct db_object *object)
 		return -EBUSY;
 	if (!object->count)
 		return store_data_remove(core->data, &object->owner, object->id);
-	store_data_punch(core->data, &object->owner, object->id, object->first, object->count);
-	return 0;
+	return store_data_punch(core->data, &object->owner, object->id, object->first,
+				object->count);
 }
 
 /*

@@ -715,7 +715,7 @@ static int move_run(struct store_writer *writer)
 	writer->finished = false;
 	result = begin_main_piece(writer);
 	if (!result)
-		result = store_run_copy(old.run, writer->main.run);
+		result = translate_base_error(writer, store_run_copy(old.run, writer->main.run));
 	end_piece(&old, false);
 	return result;
 }

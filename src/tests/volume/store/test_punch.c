@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of store/data_*.c: blocks that are given back beside runs and views, marks of verified blocks, writes that fail. */
+#include <errno.h>
+
+#include "tests/volume/store/data_fixture.h"
+
+#define BLOCKS 3
+#define LENGTH (BLOCKS * STORE_BLOCK + 100)
+#define MORE   (2 * STORE_BLOCK)
+
+static uint8_t bytes[LENGTH], more[MORE], got[LENGTH + MORE];
+static struct store_content content;
+static struct store_layer_ops ops; /* those of the spy, with some in their place */
+static const struct store_layer_ops *below;
+
+static void write_bytes(void)
+{
+	struct store_run *run;
+
+	setup(8);
+	for (size_t i = 0; i < LENGTH; i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 251 + 1);
+	memset(more, 'A', MORE);
+	content = (struct store_content){0};
+	run = begin(&content, 0);
+	put(run, bytes, LENGTH);
+	store_run_end(apply(run, 0, &content), true);
+	below = spy->layer.ops;
+	ops = *below;
+	spy->layer.ops = &ops;
+}
+
+static void end_bytes(void)
+{
+	spy->layer.ops = below;
+	store_content_free(&content);
+	teardown();
+}
+
+static uint64_t first_object(void)
+{
+	return store_content_block(&content, 0)->object;
+}
+
+static struct store_view *open_view(void)
+{
+	struct store_view *view;
+
+	ck_assert_int_eq(store_view_open(data, &owner, &content, end_of(&content), &view), 0);
+	return view;
+}
+
+static ssize_t read_from(struct store_view *view, size_t length, uint64_t offset)
+{
+	struct iovec iov = {got, length};
+
+	return store_view_read(view, &iov, 1, offset, false);
+}
+
+/* -- runs -- */
+
+/* A run goes on in a block that dies. It moves to another object with the bytes that it was given. */
+START_TEST(beside_run)
+{
+	struct store_run *run;
+	struct store_view *view;
+	uint64_t object;
+
+	write_bytes();
+	object = first_object();
+	run = begin(&content, LENGTH);
+	ck_assert_uint_eq(store_run_object(run), object);
+	put(run, more, MORE);
+	ck_assert_int_eq(store_content_apply(&content, STORE_BLOCK, &(struct store_patch){0}), 0);
+	ck_assert_int_eq(store_data_punch(data, &owner, object, 1, BLOCKS), -EBUSY);
+	run = apply(run, LENGTH, &content);
+	ck_assert_uint_ne(store_run_object(run), object);
+	store_run_end(run, true);
+	ck_assert_int_eq(store_data_punch(data, &owner, object, 1, BLOCKS), 0);
+	view = open_view();
+	ck_assert_int_eq(read_from(view, LENGTH + MORE, 0), LENGTH + MORE);
+	ck_assert_mem_eq(got, bytes, STORE_BLOCK);
+	for (size_t i = STORE_BLOCK; i < LENGTH; i++)
+		ck_assert_uint_eq(got[i], 0);
+	ck_assert_mem_eq(got + LENGTH, more, MORE);
+	store_view_close(view);
+	end_bytes();
+}
+END_TEST
+
+/* What is not there any more gets no new checksum. */
+START_TEST(damaged_run)
+{
+	struct store_patch patch;
+	struct store_run *run, *other;
+	struct data_object *object;
+
+	write_bytes();
+	run = begin(&content, LENGTH);
+	put(run, more, MORE);
+	ck_assert_int_eq(finish(run, &content, &patch), 0);
+	ck_assert_int_eq(store_content_apply(&content, STORE_BLOCK, &(struct store_patch){0}), 0);
+	ck_assert_int_eq(data_acquire(data, &owner, first_object(), &object), 0);
+	ck_assert_int_eq(ops.punch(object->file, BLOCKS * STORE_BLOCK, STORE_BLOCK), 0);
+	data_release(data, object);
+	other = begin(&content, LENGTH);
+	ck_assert_int_eq(store_run_copy(run, other), -EBADMSG);
+	store_run_end(other, false);
+	store_run_end(run, false);
+	end_bytes();
+}
+END_TEST
+
+/* -- marks -- */
+
+START_TEST(mark_of_dead_block)
+{
+	struct store_view *view;
+
+	write_bytes();
+	view = open_view();
+	ck_assert_int_eq(read_from(view, LENGTH, 0), LENGTH);
+	ck_assert_int_eq(read_from(view, 100, 50), 100);
+	ck_assert_int_eq(store_data_punch(data, &owner, first_object(), 0, 1), 0);
+	ck_assert_int_eq(read_from(view, 100, 50), -EBADMSG);
+	ck_assert_int_eq(read_from(view, STORE_BLOCK, 0), -EBADMSG);
+	ck_assert_int_eq(read_from(view, 100, STORE_BLOCK), 100);
+	ck_assert_mem_eq(got, bytes + STORE_BLOCK, 100);
+	store_view_close(view);
+	end_bytes();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "punch", beside_run, damaged_run, mark_of_dead_block)
