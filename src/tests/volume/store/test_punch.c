@@ -131,4 +131,73 @@ START_TEST(mark_of_dead_block)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "punch", beside_run, damaged_run, mark_of_dead_block)
+static ssize_t preadv_and_forget(struct store_file *file, const struct iovec *iov, int count,
+				 uint64_t offset, bool cached)
+{
+	ssize_t n = below->preadv(file, iov, count, offset, cached);
+
+	for (unsigned i = 0; i < DATA_VERIFIED; i++)
+		atomic_store(&data->verified[i], 1);
+	return n;
+}
+
+/* Other readers note so many blocks during a read that the marks of its own are gone. */
+START_TEST(mark_replaced)
+{
+	struct store_view *view;
+	ssize_t n;
+
+	write_bytes();
+	view = open_view();
+	ck_assert_int_eq(read_from(view, LENGTH, 0), LENGTH);
+	ops.preadv = preadv_and_forget;
+	ck_assert_int_eq(read_from(view, 1000, 2000), 1000);
+	ck_assert_mem_eq(got, bytes + 2000, 1000);
+	ops.preadv = below->preadv;
+	ck_assert_int_eq(read_from(view, LENGTH, 0), LENGTH);
+	ops.preadv = preadv_and_forget;
+	n = read_from(view, STORE_BLOCK, STORE_BLOCK + 100);
+	ck_assert_int_gt(n, 0);
+	ck_assert_mem_eq(got, bytes + STORE_BLOCK + 100, (size_t)n);
+	store_view_close(view);
+	end_bytes();
+}
+END_TEST
+
+/* -- writes that fail -- */
+
+static ssize_t pwritev_half(struct store_file *file, const struct iovec *iov, int count,
+			    uint64_t offset)
+{
+	struct iovec half = {iov->iov_base, iov->iov_len / 2};
+
+	ck_assert_int_ge(count, 1);
+	ck_assert_int_gt(below->pwritev(file, &half, 1, offset), 0);
+	return -ENOSPC;
+}
+
+/* The first write of a run fails half done: nothing of it stays in the object of others. */
+START_TEST(failed_write)
+{
+	struct store_patch patch;
+	struct store_run *run;
+	uint64_t length;
+
+	write_bytes();
+	run = begin(&content, LENGTH);
+	ops.pwritev = pwritev_half;
+	put(run, more, 1000);
+	ck_assert_int_eq(finish(run, &content, &patch), -ENOSPC);
+	store_run_end(run, false);
+	ops.pwritev = below->pwritev;
+	ck_assert_int_eq(store_data_stat(data, &owner, first_object(), &length), 0);
+	ck_assert_uint_eq(length, LENGTH);
+	run = begin(&content, LENGTH);
+	ck_assert_uint_eq(store_run_object(run), first_object());
+	store_run_end(run, false);
+	end_bytes();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "punch", beside_run, damaged_run, mark_of_dead_block, mark_replaced,
+		 failed_write)

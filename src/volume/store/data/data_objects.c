@@ -586,6 +586,38 @@ int data_lost(const struct data_object *object, uint64_t end)
 	return failed && end > atomic_load(&object->safe) ? failed : 0;
 }
 
+/* -- marks of verified blocks -- */
+
+static uint64_t make_block_mark(uint64_t opened, uint64_t number, uint32_t crc)
+{
+	uint64_t mark = opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
+
+	mark = (mark ^ mark >> 29) * 0xbf58476d1ce4e5b9ull;
+	return (mark ^ mark >> 32) + crc * 0x94d049bb133111ebull;
+}
+
+static _Atomic uint64_t *find_block_mark(struct store_data *data, uint64_t opened, uint64_t number)
+{
+	return &data->verified[(opened * 31 + number) % DATA_VERIFIED];
+}
+
+bool data_is_verified(struct store_data *data, const struct data_object *object, uint64_t number,
+		      uint32_t crc)
+{
+	uint64_t opened = atomic_load(&object->opened);
+
+	return opened &&
+	       atomic_load_explicit(find_block_mark(data, opened, number), memory_order_relaxed) ==
+		       make_block_mark(opened, number, crc);
+}
+
+void data_note_verified(struct store_data *data, uint64_t opened, uint64_t number, uint32_t crc)
+{
+	if (opened)
+		atomic_store_explicit(find_block_mark(data, opened, number),
+				      make_block_mark(opened, number, crc), memory_order_relaxed);
+}
+
 /* -- lost bytes -- */
 
 void data_fail(struct store_data *data, struct data_object *object, int error)

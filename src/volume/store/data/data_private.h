@@ -132,6 +132,15 @@ int data_set_lost(struct store_data *data, const struct store_lost *lost, bool r
 /* 0, or the error of a flush by which bytes in front of `end` may have been lost. */
 int data_lost(const struct data_object *object, uint64_t end);
 
+/*
+ * Blocks that were verified since their object was opened, and since blocks of it were given back: a table of marks, which later
+ * ones overwrite. A mark counts if it is there after the bytes were read. `opened`: of the object, before they were read, so that
+ * a mark is of no use if the object has changed meanwhile.
+ */
+bool data_is_verified(struct store_data *data, const struct data_object *object, uint64_t number,
+		      uint32_t crc);
+void data_note_verified(struct store_data *data, uint64_t opened, uint64_t number, uint32_t crc);
+
 /* -- data_sync.c -- */
 
 /* Flush the file of an object, and note an error, which the kernel tells once. 0 or -errno. */

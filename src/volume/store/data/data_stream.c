@@ -195,25 +195,6 @@ static void clear_parts(const struct store_cursor *at, size_t bytes)
 	}
 }
 
-/*
- * -- blocks that were verified since their object was opened, and since blocks of it were given back: a table of marks, which
- * later ones overwrite. A mark counts if it is there after the bytes were read, and is made if it is known from before that
- * the object is the same: then its bytes are those that were verified --
- */
-
-static uint64_t make_block_mark(uint64_t opened, uint64_t number, uint32_t crc)
-{
-	uint64_t mark = opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
-
-	mark = (mark ^ mark >> 29) * 0xbf58476d1ce4e5b9ull;
-	return (mark ^ mark >> 32) + crc * 0x94d049bb133111ebull;
-}
-
-static _Atomic uint64_t *find_block_mark(struct store_data *data, uint64_t opened, uint64_t number)
-{
-	return &data->verified[(opened * 31 + number) % DATA_VERIFIED];
-}
-
 /* A block as a version shows it, with offsets in the content. */
 struct shown_block {
 	uint64_t number;
@@ -235,21 +216,7 @@ static struct shown_block find_shown_block(const struct store_view *view, uint64
 static bool is_block_verified(struct store_data *data, const struct data_object *object,
 			      const struct shown_block *block)
 {
-	uint64_t opened = atomic_load(&object->opened);
-
-	return opened && atomic_load_explicit(find_block_mark(data, opened, block->number),
-					      memory_order_relaxed) ==
-				 make_block_mark(opened, block->number, block->crc);
-}
-
-/* `opened`: of the object, before its bytes were read. */
-static void note_block_verified(struct store_data *data, uint64_t opened,
-				const struct shown_block *block)
-{
-	if (opened)
-		atomic_store_explicit(find_block_mark(data, opened, block->number),
-				      make_block_mark(opened, block->number, block->crc),
-				      memory_order_relaxed);
+	return data_is_verified(data, object, block->number, block->crc);
 }
 
 /* -- reading -- */
@@ -298,7 +265,7 @@ static ssize_t read_part_of_block(const struct store_view *view, const struct da
 		free(buffer);
 		return n;
 	}
-	note_block_verified(view->data, opened, block);
+	data_note_verified(view->data, opened, block->number, block->crc);
 	parts = slice_output(output, want, part, &bytes);
 	from = buffer + (offset - block->start);
 	for (int i = 0; i < parts; from += part[i].iov_len, i++)
@@ -323,7 +290,10 @@ static size_t limit_to_whole_blocks(const struct store_view *view, const struct 
 	return end > offset ? (size_t)(end - offset) : 0;
 }
 
-/* Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. `opened`: of the object, before. */
+/*
+ * Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. 0: the first block has no mark, and is
+ * needed as a whole. `opened`: of the object, before.
+ */
 static ssize_t verify_bytes(const struct store_view *view, const struct data_object *object,
 			    uint64_t opened, const struct store_cursor *output, uint64_t offset,
 			    size_t bytes)
@@ -336,10 +306,11 @@ static ssize_t verify_bytes(const struct store_view *view, const struct data_obj
 
 		to = block.summed < end ? block.summed : end;
 		if (!is_block_verified(view->data, object, &block)) {
-			if (from > block.start || to < block.summed ||
-			    sum_parts(0, &at, (size_t)(to - from)) != block.crc)
+			if (from > block.start || to < block.summed)
+				return (ssize_t)(from - offset);
+			if (sum_parts(0, &at, (size_t)(to - from)) != block.crc)
 				return from > offset ? (ssize_t)(from - offset) : -EBADMSG;
-			note_block_verified(view->data, opened, &block);
+			data_note_verified(view->data, opened, block.number, block.crc);
 		}
 		store_cursor_skip(&at, (size_t)(to - from));
 	}
@@ -359,9 +330,13 @@ static ssize_t read_verified_bytes(const struct store_view *view, const struct d
 		n = read_object_bytes(view, object, output, bytes, offset, cached);
 		if (n > 0 && (size_t)n < bytes)
 			n = (ssize_t)limit_to_whole_blocks(view, object, offset, (size_t)n);
+		if (!n)
+			return cached ? -EAGAIN : -EIO;
 		if (n > 0)
 			n = verify_bytes(view, object, opened, output, offset, (size_t)n);
-		return n ? n : cached ? -EAGAIN : -EIO;
+		/* 0: another mark has replaced that of the block. */
+		if (n)
+			return n;
 	}
 	first = find_shown_block(view, offset);
 	if (want > first.filled - offset)
@@ -544,6 +519,7 @@ struct store_run {
 	uint64_t start;	 /* the first byte of the run */
 	uint64_t offset, end; /* the bytes that it was given */
 	uint64_t at;	 /* what lies before it was handed to the layer */
+	bool wrote;	 /* so were bytes behind it, if a write has failed */
 	size_t gather;	 /* bytes of a write, if the buffers allow it */
 	uint8_t *buffer; /* bytes from `at` on; NULL: none yet */
 	size_t filled;
@@ -993,8 +969,10 @@ static int collect_write_parts(const struct store_run *run, const struct store_c
 
 static int write_run_parts(struct store_run *run, const struct iovec *part, int parts, size_t bytes)
 {
-	ssize_t n = run->data->layer->ops->pwritev(run->object->file, part, parts, run->at);
+	ssize_t n;
 
+	run->wrote = true;
+	n = run->data->layer->ops->pwritev(run->object->file, part, parts, run->at);
 	if (n < 0)
 		return (int)n;
 	run->at += bytes;
@@ -1204,7 +1182,7 @@ void store_run_end(struct store_run *run, bool kept)
 	bool empty = run->at == run->start;
 
 	return_gather_buffer(run);
-	if (!kept && !run->made && !empty)
+	if (!kept && !run->made && run->wrote)
 		cut_object_tail(data, object, run->before);
 	unclaim_object(data, object);
 	/* An object that nothing refers to is of no use. */
