@@ -13,6 +13,7 @@
 #include "tests/volume/store/store_fixture.h"
 #include "volume/store/data/data.h"
 #include "volume/store/upkeep.h"
+#include "volume/store/transfer.h"
 
 #define BLOCKS 20u
 #define LENGTH (BLOCKS * STORE_BLOCK - 1000)
@@ -342,10 +343,44 @@ START_TEST(found_in_background)
 }
 END_TEST
 
+/* -- what cannot be ended -- */
+
+/* The contents that a file is to get back are lost: its volume stays busy, and the store opens with the others. */
+START_TEST(half_reverted)
+{
+	const struct store_new_volume new = {.name = "w"};
+	struct store_fid other = {.vnode = STORE_ROOT_VNODE, .unique = STORE_ROOT_UNIQUE}, small;
+	uint32_t clone;
+
+	make_file();
+	small = make(&root, "small", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &small, 0, "before", 6, UINT64_MAX), 0);
+	ck_assert_int_eq(store_volume_create(store, &new, &other.volume), 0);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &clone), 0);
+	ck_assert_int_eq(try_write(&admin, &small, 0, "after", 5, UINT64_MAX), 0);
+	fixture_sql("DELETE FROM small");
+	ck_assert_int_eq(store_volume_revert(store, clone), -EIO);
+	for (int i = 0; i < 2; i++) {
+		fixture_reopen();
+		ck_assert_ptr_nonnull(strstr(last_line, "could not be ended"));
+		ck_assert_int_eq(try_status(&user, &root), STORE_VBUSY);
+		ck_assert_int_eq(try_status(&admin, &other), 0);
+		make(&other, i ? "b" : "a", STORE_FILE);
+	}
+	/* A dump brings it back. */
+	ck_assert_int_eq(store_volume_remove(store, clone), 0);
+	ck_assert_int_eq(store_volume_remove(store, volume), 0);
+	fixture_reopen();
+	ck_assert_int_eq(try_status(&admin, &root), STORE_VNOVOL);
+	faults_expected = false;
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {lost_flush, cut_file, damage_later, cut_and_grown,
-				      found_in_background};
+	const TTest *const tests[] = {lost_flush,	   cut_file,
+				      damage_later,	   cut_and_grown,
+				      found_in_background, half_reverted};
 	Suite *suite = suite_create("damage");
 	TCase *tcase = tcase_create("damage");
 	SRunner *runner;

@@ -6,15 +6,20 @@
  * $STORE_DUMPS: how many damaged dumps are tried; 400 if it is not set.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/main.h"
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
 #include "volume/dump/dump.h"
 #include "volume/store/transfer.h"
+#include "volume/store/txn/core.h"
+#include "volume/store/txn/txn.h"
+#include "volume/store/txn/work.h"
 
 /* -- dumps in memory -- */
 
@@ -332,6 +337,83 @@ START_TEST(new_versions)
 	ck_assert_int_eq(store_volume_revert(store, v), -EINVAL);
 	free(again.bytes);
 	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* -- two at the same time -- */
+
+/* One that asks while the volume becomes busy. */
+struct second {
+	struct txn_op op;
+	struct store *store;
+	pthread_t thread;
+	_Atomic pid_t id; /* of the thread */
+	int result;
+};
+
+static void *run_second(void *arg)
+{
+	struct second *second = arg;
+
+	second->id = gettid();
+	second->result = store_volume_revert(second->store, readonly);
+	return NULL;
+}
+
+/* Until the thread waits for its turn. */
+static void await_sleep(pid_t id)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)id);
+	while (state != 'S') {
+		FILE *file = fopen(path, "r");
+
+		ck_assert_ptr_nonnull(file);
+		ck_assert_int_eq(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+		fclose(file);
+		usleep(100);
+	}
+}
+
+static int apply_busy(struct txn_op *op, struct work *work)
+{
+	struct second *second = (struct second *)op;
+	struct workvol *volume;
+	int rc = work_any_volume(work, v, &volume);
+
+	if (rc)
+		return rc;
+	if (!second->id) {
+		ck_assert_int_eq(pthread_create(&second->thread, NULL, run_second, second), 0);
+		while (!second->id)
+			usleep(100);
+		await_sleep(second->id);
+	}
+	volume->rec.offline ^= VOLUME_BUSY;
+	volume->changed = true;
+	return 0;
+}
+
+/* A volume that has become busy between the request and its turn is refused. */
+START_TEST(second_revert)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct second second = {.op = {.apply = apply_busy, .alone = true}};
+
+	second.store = open_disk(disk, &layer);
+	ck_assert_int_eq(txn_run(core_of(second.store)->txn, &second.op), 0);
+	ck_assert_int_eq(pthread_join(second.thread, NULL), 0);
+	ck_assert_int_eq(second.result, STORE_VBUSY);
+	ck_assert_int_eq(store_volume_revert(second.store, readonly), STORE_VBUSY);
+	second.op = (struct txn_op){.apply = apply_busy, .alone = true};
+	ck_assert_int_eq(txn_run(core_of(second.store)->txn, &second.op), 0);
+	ck_assert_int_eq(store_volume_revert(second.store, readonly), 0);
+	ck_assert_int_eq(diskstore_faults(second.store, "reverted"), 0);
+	diskstore_close(second.store, layer);
 	crashdisk_free(disk);
 	free_dumps();
 }
@@ -785,4 +867,4 @@ START_TEST(crashed)
 END_TEST
 
 TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions,
-		 large_files, damaged, hostile, loop, killed, crashed)
+		 second_revert, large_files, damaged, hostile, loop, killed, crashed)

@@ -23,6 +23,7 @@ struct revert_op {
 	struct txn_op txn;
 	uint32_t id, epoch, until;
 	bool snapshot;
+	bool busy;			 /* the volume was made busy for this before */
 	struct db_change after, reached; /* reached: by the step, which may be tried again */
 	unsigned pages;
 	bool done;
@@ -43,6 +44,19 @@ static void name_number(char name[40], const struct volrec *rec)
 
 /* -- the begin -- */
 
+/* Nothing else replaces the contents, and the clone is there, as the transaction sees the volume. */
+static int check_revert_begin(const struct revert_op *op, const struct volrec *rec)
+{
+	if (rec->epoch >= UINT32_MAX - 1)
+		return -EFBIG;
+	if (op->busy)
+		return 0;
+	if (rec->snapshot || rec->offline & (VOLUME_BUSY | VOLUME_HIDDEN))
+		return STORE_VBUSY;
+	return op->epoch == rec->clone_epoch[0] || op->epoch == rec->clone_epoch[1] ? 0
+										    : STORE_VNOVOL;
+}
+
 static int apply_revert_begin(struct txn_op *txn, struct work *work)
 {
 	struct revert_op *op = (struct revert_op *)txn;
@@ -51,8 +65,8 @@ static int apply_revert_begin(struct txn_op *txn, struct work *work)
 	char name[40];
 	int result = find_volume(op, work, &volume, &db);
 
-	if (!result && volume->rec.epoch >= UINT32_MAX - 1)
-		result = -EFBIG;
+	if (!result)
+		result = check_revert_begin(op, &volume->rec);
 	if (result)
 		return result;
 	name_number(name, &volume->rec);
@@ -244,22 +258,24 @@ static int run_revert_op(struct core *core, struct revert_op *op,
 	return txn_run(core->txn, &op->txn);
 }
 
+static int run_revert(struct core *core, struct revert_op *op)
+{
+	int result;
+
+	op->after = (struct db_change){.epoch = op->epoch, .vnode = UINT32_MAX};
+	result = run_revert_op(core, op, apply_revert_begin);
+	while (!result && !op->done) {
+		result = run_revert_op(core, op, apply_revert_step);
+		op->after = op->reached;
+	}
+	return result ? result : run_revert_op(core, op, apply_revert_end);
+}
+
 int revert_volume(struct core *core, uint32_t id, uint32_t epoch, bool snapshot)
 {
-	struct revert_op op = {
-		.id = id,
-		.epoch = epoch,
-		.snapshot = snapshot,
-		.after = {.epoch = epoch, .vnode = UINT32_MAX},
-	};
-	int result = run_revert_op(core, &op, apply_revert_begin);
+	struct revert_op op = {.id = id, .epoch = epoch, .snapshot = snapshot, .busy = true};
+	int result = run_revert(core, &op);
 
-	while (!result && !op.done) {
-		result = run_revert_op(core, &op, apply_revert_step);
-		op.after = op.reached;
-	}
-	if (!result)
-		result = run_revert_op(core, &op, apply_revert_end);
 	if (snapshot)
 		keeper_wake(core->keeper);
 	return result;
@@ -268,16 +284,17 @@ int revert_volume(struct core *core, uint32_t id, uint32_t epoch, bool snapshot)
 int store_volume_revert(struct store *store, uint32_t clone)
 {
 	struct core *core = core_of(store);
-	struct volrec rec, rw;
+	struct revert_op op = {0};
+	struct volrec rec;
 	int result = volumes_get(&core->volumes, clone, &rec);
 
 	if (!result && rec.type == STORE_RW)
 		result = -EINVAL;
-	if (!result)
-		result = volumes_get(&core->volumes, rec.group, &rw);
-	if (!result && (rw.snapshot || rw.offline & (VOLUME_BUSY | VOLUME_HIDDEN)))
-		result = STORE_VBUSY;
-	return result ? result : revert_volume(core, rw.id, rec.epoch, false);
+	if (result)
+		return result;
+	op.id = rec.group;
+	op.epoch = rec.epoch;
+	return run_revert(core, &op);
 }
 
 /* -- what an earlier process has begun -- */
@@ -327,6 +344,16 @@ static int note_unfinished(void *arg, const struct volrec *volume, bool damaged)
 	return 0;
 }
 
+/* The others are served. */
+static void report_unfinished(struct core *core, const struct volrec *rec, int result)
+{
+	report_line(
+		&core->report, REPORT_ERROR,
+		"%s: volume %u (%s) stays as it is: its restore or revert was interrupted, and could not be "
+		"ended (error %d); the next start tries again",
+		core->name, rec->id, rec->name, result);
+}
+
 int whole_recover(struct core *core)
 {
 	struct recovery recovery = {0};
@@ -337,8 +364,14 @@ int whole_recover(struct core *core)
 		return result;
 	result = db_volumes(db, note_unfinished, &recovery);
 	readers_put(core->readers, db);
-	for (size_t i = 0; i < recovery.count && !result; i++)
-		result = recover_volume(core, &recovery.rec[i]);
+	for (size_t i = 0; i < recovery.count; i++) {
+		const struct volrec *rec = &recovery.rec[i];
+		int unfinished = recover_volume(core, rec);
+
+		if (unfinished)
+			report_unfinished(core, rec, unfinished);
+	}
 	free(recovery.rec);
-	return result;
+	/* That the list of volumes is damaged was reported when it was loaded. */
+	return result == -EIO ? 0 : result;
 }

@@ -33,12 +33,15 @@ int whole_snapshot_end(struct core *core, const struct volrec *rec);
 int read_open_found(struct core *core, const struct found *found, struct store_reader **reader);
 
 /*
- * Put all that changed after an epoch back to what it was then, and end the state in which the volume is busy. `snapshot`: nobody saw
+ * Put all that changed after an epoch in a busy volume back to what it was then, and end that state. `snapshot`: nobody saw
  * what is dropped, so that data versions return as well, and the snapshot ends.
  */
 int revert_volume(struct core *core, uint32_t id, uint32_t epoch, bool snapshot);
 
-/* When the store is opened: end what an earlier process has begun. 0 or a result. */
+/*
+ * When the store is opened: end what an earlier process has begun. A volume of which that fails is reported, and stays busy or
+ * hidden. 0 or a result.
+ */
 int whole_recover(struct core *core);
 
 #endif
