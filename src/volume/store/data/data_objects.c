@@ -503,7 +503,7 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 	rc = open_object_file(data, found);
 	pthread_mutex_lock(&data->lock);
 	end_busy_state(data, found);
-	atomic_store(&found->opened, ++data->opened);
+	found->opened = ++data->opened;
 	if (rc)
 		data_put(data, found); /* has no file */
 	else
@@ -555,7 +555,7 @@ int data_create(struct store_data *data, const struct store_owner *owner, uint64
 	end_busy_state(data, made);
 	made->name_dirty = true;
 	made->writing = true;
-	atomic_store(&made->opened, ++data->opened);
+	made->opened = ++data->opened;
 	if (rc)
 		data_put(data, made);
 	pthread_mutex_unlock(&data->lock);
@@ -588,34 +588,41 @@ int data_lost(const struct data_object *object, uint64_t end)
 
 /* -- marks of verified blocks -- */
 
-static uint64_t make_block_mark(uint64_t opened, uint64_t number, uint32_t crc)
+static uint64_t make_block_mark(const struct data_object *object, uint64_t number, uint32_t crc)
 {
-	uint64_t mark = opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
+	uint64_t mark = object->opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
 
 	mark = (mark ^ mark >> 29) * 0xbf58476d1ce4e5b9ull;
 	return (mark ^ mark >> 32) + crc * 0x94d049bb133111ebull;
 }
 
-static _Atomic uint64_t *find_block_mark(struct store_data *data, uint64_t opened, uint64_t number)
+static _Atomic uint64_t *find_block_mark(struct store_data *data, const struct data_object *object,
+					 uint64_t number)
 {
-	return &data->verified[(opened * 31 + number) % DATA_VERIFIED];
+	return &data->verified[(object->opened * 31 + number) % DATA_VERIFIED];
 }
 
 bool data_is_verified(struct store_data *data, const struct data_object *object, uint64_t number,
 		      uint32_t crc)
 {
-	uint64_t opened = atomic_load(&object->opened);
-
-	return opened &&
-	       atomic_load_explicit(find_block_mark(data, opened, number), memory_order_relaxed) ==
-		       make_block_mark(opened, number, crc);
+	return atomic_load_explicit(find_block_mark(data, object, number), memory_order_relaxed) ==
+	       make_block_mark(object, number, crc);
 }
 
-void data_note_verified(struct store_data *data, uint64_t opened, uint64_t number, uint32_t crc)
+void data_note_verified(struct store_data *data, const struct data_object *object, uint64_t number,
+			uint32_t crc)
 {
-	if (opened)
-		atomic_store_explicit(find_block_mark(data, opened, number),
-				      make_block_mark(opened, number, crc), memory_order_relaxed);
+	atomic_store_explicit(find_block_mark(data, object, number),
+			      make_block_mark(object, number, crc), memory_order_relaxed);
+}
+
+/* Also the mark of another block, if it is in the place. */
+static void forget_verified_blocks(struct store_data *data, const struct data_object *object,
+				   uint64_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		atomic_store_explicit(find_block_mark(data, object, first + i), 0,
+				      memory_order_relaxed);
 }
 
 /* -- lost bytes -- */
@@ -633,18 +640,28 @@ bool store_data_any_lost(struct store_data *data)
 	return atomic_load(&data->any_lost);
 }
 
+static bool is_slot_lost(struct store_data *data, const struct store_slot *slot, uint64_t offset)
+{
+	assert(mutex_is_held(&data->lock));
+	for (uint32_t i = 0; i < slot->count; i++) {
+		const struct store_block *block = &slot->block[i];
+		const struct data_object *object =
+			block->object ? find_known_object(data, block->object) : NULL;
+
+		if (object && data_lost(object, offset + (uint64_t)i * STORE_BLOCK + block->filled))
+			return true;
+	}
+	return false;
+}
+
 bool store_data_is_lost(struct store_data *data, const struct store_content *content)
 {
 	bool is = false;
 
 	pthread_mutex_lock(&data->lock);
-	for (uint64_t i = 0; i < (uint64_t)content->count * STORE_SLOT_BLOCKS && !is; i++) {
-		const struct store_block *block = store_content_block(content, i);
-		const struct data_object *object =
-			block ? find_known_object(data, block->object) : NULL;
-
-		is = object && data_lost(object, i * STORE_BLOCK + block->filled);
-	}
+	for (uint32_t i = 0; i < content->count && !is; i++)
+		is = content->slot[i] &&
+		     is_slot_lost(data, content->slot[i], (uint64_t)i * STORE_SLOT);
 	pthread_mutex_unlock(&data->lock);
 	return is;
 }
@@ -861,11 +878,8 @@ static bool begin_punch(struct store_data *data, struct data_object *object, boo
 	pthread_mutex_lock(&data->lock);
 	ours = !object->writing;
 	*sealed = object->sealed;
-	if (ours) {
+	if (ours)
 		object->writing = true;
-		/* No block counts as verified, before and meanwhile. */
-		atomic_store(&object->opened, 0);
-	}
 	pthread_mutex_unlock(&data->lock);
 	return ours;
 }
@@ -873,9 +887,8 @@ static bool begin_punch(struct store_data *data, struct data_object *object, boo
 static void end_punch(struct store_data *data, struct data_object *object)
 {
 	pthread_mutex_lock(&data->lock);
-	assert(object->writing && !atomic_load(&object->opened));
+	assert(object->writing);
 	object->writing = false;
-	atomic_store(&object->opened, ++data->opened);
 	pthread_mutex_unlock(&data->lock);
 }
 
@@ -895,6 +908,7 @@ int store_data_punch(struct store_data *data, const struct store_owner *owner, u
 	if (!sealed)
 		rc = data->layer->ops->punch(object->file, first * STORE_BLOCK,
 					     (uint64_t)count * STORE_BLOCK);
+	forget_verified_blocks(data, object, first, count);
 	end_punch(data, object);
 	data_release(data, object);
 	return rc == -EOPNOTSUPP ? 0 : rc;

@@ -37,8 +37,7 @@ struct data_object {
 	bool sealed;  /* nothing may be added: it is read-only, or could not be cut */
 	bool writing; /* a run has it, or blocks of it are given back */
 	unsigned readers;
-	/* The number of the opening of the file, or of the last punch; 0: blocks are given back. Marks of verified blocks have it. */
-	_Atomic uint64_t opened;
+	uint64_t opened; /* the number of the opening of the file */
 	bool removed;
 	bool syncing; /* a thread flushes its file: wait for `changed` */
 
@@ -91,7 +90,7 @@ struct store_data {
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 	unsigned gathering; /* runs that have a buffer */
-	uint64_t opened;    /* files and punches so far */
+	uint64_t opened;    /* files so far */
 	struct store_view *views[DATA_VIEWS];	  /* by vnode */
 	_Atomic uint64_t verified[DATA_VERIFIED]; /* without the lock */
 };
@@ -133,13 +132,13 @@ int data_set_lost(struct store_data *data, const struct store_lost *lost, bool r
 int data_lost(const struct data_object *object, uint64_t end);
 
 /*
- * Blocks that were verified since their object was opened, and since blocks of it were given back: a table of marks, which later
- * ones overwrite. A mark counts if it is there after the bytes were read. `opened`: of the object, before they were read, so that
- * a mark is of no use if the object has changed meanwhile.
+ * Blocks that were verified since their object was opened: a table of marks, which later ones overwrite. A block that is given
+ * back loses its mark.
  */
 bool data_is_verified(struct store_data *data, const struct data_object *object, uint64_t number,
 		      uint32_t crc);
-void data_note_verified(struct store_data *data, uint64_t opened, uint64_t number, uint32_t crc);
+void data_note_verified(struct store_data *data, const struct data_object *object, uint64_t number,
+			uint32_t crc);
 
 /* -- data_sync.c -- */
 

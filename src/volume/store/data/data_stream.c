@@ -252,7 +252,6 @@ static ssize_t read_part_of_block(const struct store_view *view, const struct da
 	uint8_t *buffer = malloc(whole), *from;
 	struct iovec iov = {buffer, whole}, part[READ_PIECES];
 	const struct store_cursor at = {.iov = &iov, .count = 1};
-	uint64_t opened = atomic_load(&object->opened);
 	ssize_t n = buffer ? read_object_bytes(view, object, &at, whole, block->start, cached)
 			   : -ENOMEM;
 	int parts;
@@ -265,7 +264,7 @@ static ssize_t read_part_of_block(const struct store_view *view, const struct da
 		free(buffer);
 		return n;
 	}
-	data_note_verified(view->data, opened, block->number, block->crc);
+	data_note_verified(view->data, object, block->number, block->crc);
 	parts = slice_output(output, want, part, &bytes);
 	from = buffer + (offset - block->start);
 	for (int i = 0; i < parts; from += part[i].iov_len, i++)
@@ -292,11 +291,10 @@ static size_t limit_to_whole_blocks(const struct store_view *view, const struct 
 
 /*
  * Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. 0: the first block has no mark, and is
- * needed as a whole. `opened`: of the object, before.
+ * needed as a whole.
  */
 static ssize_t verify_bytes(const struct store_view *view, const struct data_object *object,
-			    uint64_t opened, const struct store_cursor *output, uint64_t offset,
-			    size_t bytes)
+			    const struct store_cursor *output, uint64_t offset, size_t bytes)
 {
 	struct store_cursor at = *output;
 	uint64_t end = offset + bytes;
@@ -310,7 +308,7 @@ static ssize_t verify_bytes(const struct store_view *view, const struct data_obj
 				return (ssize_t)(from - offset);
 			if (sum_parts(0, &at, (size_t)(to - from)) != block.crc)
 				return from > offset ? (ssize_t)(from - offset) : -EBADMSG;
-			data_note_verified(view->data, opened, block.number, block.crc);
+			data_note_verified(view->data, object, block.number, block.crc);
 		}
 		store_cursor_skip(&at, (size_t)(to - from));
 	}
@@ -322,7 +320,6 @@ static ssize_t read_verified_bytes(const struct store_view *view, const struct d
 				   bool cached)
 {
 	size_t bytes = limit_to_whole_blocks(view, object, offset, want);
-	uint64_t opened = atomic_load(&object->opened);
 	struct shown_block first;
 	ssize_t n;
 
@@ -333,7 +330,7 @@ static ssize_t read_verified_bytes(const struct store_view *view, const struct d
 		if (!n)
 			return cached ? -EAGAIN : -EIO;
 		if (n > 0)
-			n = verify_bytes(view, object, opened, output, offset, (size_t)n);
+			n = verify_bytes(view, object, output, offset, (size_t)n);
 		/* 0: another mark has replaced that of the block. */
 		if (n)
 			return n;
