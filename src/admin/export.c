@@ -177,7 +177,24 @@ static int fill_file(struct export *export, const char *path, int fd,
 
 #define NEW_NAME ".rxvol-new" /* of a file or link until it is complete */
 
-/* Remove a name and all that is below it, without following links. 0 or -errno. */
+/* A directory, unless it is a link, or another file system or part of one is mounted there: -EXDEV. A descriptor or -errno. */
+static int open_unmounted(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct statx above, below;
+
+	if (fd < 0)
+		return -errno;
+	if (!statx(at, "", AT_EMPTY_PATH, 0, &above) && !statx(fd, "", AT_EMPTY_PATH, 0, &below) &&
+	    above.stx_dev_major == below.stx_dev_major &&
+	    above.stx_dev_minor == below.stx_dev_minor &&
+	    !(below.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return fd;
+	close(fd);
+	return -EXDEV;
+}
+
+/* Remove a name and all that is below it, without following links or entering other file systems. 0 or -errno. */
 static int remove_local(int at, const char *name)
 {
 	const struct dirent *entry;
@@ -186,12 +203,13 @@ static int remove_local(int at, const char *name)
 
 	if (!unlinkat(at, name, 0) || errno == ENOENT)
 		return 0;
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	stream = fd < 0 ? NULL : fdopendir(fd);
+	fd = open_unmounted(at, name);
+	if (fd < 0)
+		return fd;
+	stream = fdopendir(fd);
 	if (!stream) {
 		rc = -errno;
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		return rc;
 	}
 	while (!rc && (entry = readdir(stream)))

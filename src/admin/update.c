@@ -12,13 +12,17 @@
 
 /* -- removing -- */
 
+#define MOUNT_INSIDE \
+	1000 /* beside results of the store: the directory has a mount point, which stays */
+
+/* Only what was seen: another object may have got the name since. */
 static int remove_volume_name(struct admin_import *import, const struct store_fid *dir,
-			      const char *name, bool directory)
+			      const char *name, const struct store_fid *fid, bool directory)
 {
 	struct store *store = import->run->store;
 	struct store_changes changes = {0};
 	struct store_status status;
-	int rc = store->ops->remove(store, &admin_caller, dir, name,
+	int rc = store_remove_known(store, &admin_caller, dir, name, fid,
 				    directory ? STORE_DIR : STORE_FILE, &status, &changes);
 
 	if (!rc)
@@ -27,33 +31,60 @@ static int remove_volume_name(struct admin_import *import, const struct store_fi
 	return rc;
 }
 
+/* Whether it is a link that leads to another volume: an administrator made it, and no tree of this machine has one. */
+static bool is_mount_link(const struct store_status *status)
+{
+	return status->kind == STORE_SYMLINK && !(status->mode & 0111);
+}
+
+static int remove_volume_tree(struct admin_import *import, const struct store_fid *dir,
+			      const char *name, const struct store_fid *fid, unsigned depth);
+
+/* What a directory has, but mount points. */
+static int remove_names_below(struct admin_import *import, const struct store_fid *dir,
+			      unsigned depth)
+{
+	struct afs_dir_entry entry;
+	struct store_status status;
+	uint32_t cursor = 0;
+	char *image = NULL;
+	bool mounts = false;
+	size_t length;
+	int rc = admin_contents(import->run->store, dir, &image, &length, &status);
+
+	while (!rc && afs_dir_next((const uint8_t *)image, length, &cursor, &entry) == 1) {
+		struct store_fid below = {dir->volume, entry.vnode, entry.unique};
+
+		if (admin_stopped(import->run))
+			rc = -EINTR;
+		else if (strcmp(entry.name, ".") && strcmp(entry.name, ".."))
+			rc = remove_volume_tree(import, dir, entry.name, &below, depth);
+		/* What is gone, or what somebody has put in its place, is no hindrance here. */
+		if (rc == STORE_VNOVNODE || rc == -ENOENT || rc == -ESTALE)
+			rc = 0;
+		mounts |= rc == MOUNT_INSIDE;
+		rc = rc == MOUNT_INSIDE ? 0 : rc;
+	}
+	free(image);
+	return !rc && mounts ? MOUNT_INSIDE : rc;
+}
+
 /* A name and all below it. 0 or a result. A path is as deep as ADMIN_PATH_MAX permits. */
 static int remove_volume_tree(struct admin_import *import, const struct store_fid *dir,
 			      const char *name, const struct store_fid *fid, unsigned depth)
 {
 	struct store *store = import->run->store;
-	struct afs_dir_entry entry;
 	struct store_status status;
-	uint32_t cursor = 0;
-	char *image = NULL;
-	size_t length;
 	int rc = store->ops->status(store, &admin_caller, fid, &status);
 
+	if (!rc && depth && is_mount_link(&status))
+		return MOUNT_INSIDE;
 	if (rc || status.kind != STORE_DIR)
-		return rc ? rc : remove_volume_name(import, dir, name, false);
+		return rc ? rc : remove_volume_name(import, dir, name, fid, false);
 	if (depth > ADMIN_PATH_MAX / 2)
 		return -ENAMETOOLONG;
-	rc = admin_contents(store, fid, &image, &length, &status);
-	while (!rc && afs_dir_next((const uint8_t *)image, length, &cursor, &entry) == 1) {
-		struct store_fid below = {fid->volume, entry.vnode, entry.unique};
-
-		if (admin_stopped(import->run))
-			rc = -EINTR;
-		else if (strcmp(entry.name, ".") && strcmp(entry.name, ".."))
-			rc = remove_volume_tree(import, fid, entry.name, &below, depth + 1);
-	}
-	free(image);
-	return rc ? rc : remove_volume_name(import, dir, name, true);
+	rc = remove_names_below(import, fid, depth + 1);
+	return rc ? rc : remove_volume_name(import, dir, name, fid, true);
 }
 
 /* 0; 1: it stays, which was reported; -1. */
@@ -65,6 +96,12 @@ static int remove_or_report(struct admin_import *import, const struct store_fid 
 	if (rc == -EINTR) {
 		admin_fail(import->run, 1, "interrupted");
 		return -1;
+	}
+	if (rc == MOUNT_INSIDE || rc == -ESTALE || rc == STORE_VNOVNODE) {
+		admin_import_skip(import, path,
+				  rc == MOUNT_INSIDE ? "has mount points below, which stay"
+						     : "was replaced meanwhile; import again");
+		return 1;
 	}
 	if (!rc || rc == -ENOENT)
 		return 0;
@@ -87,14 +124,12 @@ static int compare_kept_names(const void *a, const void *b)
 	return strcmp(a, *(char *const *)b);
 }
 
-/* Whether it is a link that leads to another volume: an administrator made it, and no tree of this machine has one. */
-static bool is_mount_link(struct admin_import *import, const struct store_fid *fid)
+static bool has_mount_link(struct admin_import *import, const struct store_fid *fid)
 {
 	struct store *store = import->run->store;
 	struct store_status status;
 
-	return !store->ops->status(store, &admin_caller, fid, &status) &&
-	       status.kind == STORE_SYMLINK && !(status.mode & 0111);
+	return !store->ops->status(store, &admin_caller, fid, &status) && is_mount_link(&status);
 }
 
 int admin_update_delete(struct admin_import *import, const struct store_fid *dir, const char *path,
@@ -108,13 +143,16 @@ int admin_update_delete(struct admin_import *import, const struct store_fid *dir
 	       afs_dir_next((const uint8_t *)import->image, import->image_length, &cursor,
 			    &entry) == 1) {
 		struct store_fid fid = {dir->volume, entry.vnode, entry.unique};
+		char *below;
 
 		if (!strcmp(entry.name, ".") || !strcmp(entry.name, "..") ||
 		    (count &&
 		     bsearch(entry.name, names, count, sizeof(*names), compare_kept_names)) ||
-		    is_mount_link(import, &fid))
+		    has_mount_link(import, &fid))
 			continue;
-		rc = remove_or_report(import, dir, path, entry.name, &fid);
+		below = admin_join(path, entry.name);
+		rc = remove_or_report(import, dir, below ? below : path, entry.name, &fid);
+		free(below);
 	}
 	return rc < 0 ? -1 : 0;
 }

@@ -43,6 +43,11 @@ void fixture_open(struct fixture *f)
 	open_store(f, true);
 }
 
+void fixture_again(struct fixture *f)
+{
+	open_store(f, false);
+}
+
 void fixture_close(struct fixture *f)
 {
 	f->store->ops->close(f->store);

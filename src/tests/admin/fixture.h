@@ -33,6 +33,8 @@ struct fixture {
 
 void fixture_open(struct fixture *f);
 void fixture_close(struct fixture *f);
+/* Open the store, which was closed. */
+void fixture_again(struct fixture *f);
 
 /* Execute a request, given as text of JSON, which takes the arguments of printf: the status. */
 int fixture_ask(struct fixture *f, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,6 +18,7 @@
 
 #include "admin/private.h"
 #include "tests/admin/fixture.h"
+#include "volume/store/transfer.h"
 
 #define IMPORT "{\"command\": \"import\", \"volume\": \"v\"}"
 #define EXPORT "{\"command\": \"export\", \"volume\": \"v\"}"
@@ -400,6 +403,132 @@ START_TEST(outside)
 }
 END_TEST
 
+#define UPDATE "{\"command\": \"import\", \"volume\": \"v\", \"update\": true, \"delete\": true}"
+
+/* Mount points stay where an update removes or replaces the directories above them, and the rest goes. */
+START_TEST(mount_points_stay)
+{
+	static const char *const mounts[] = {"m", "gone/m", "gone/deep/m", "kept/m", "file/m"};
+	struct fixture f;
+	const char *tree;
+
+	begin(&f);
+	tree = fixture_directory(&f, "tree");
+	fixture_shell("cd '%s' && mkdir -p gone/deep kept file plain/deep && "
+		      "touch gone/x gone/deep/x file/x plain/deep/x",
+		      tree);
+	fixture_do(&f, IMPORT);
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++)
+		fixture_do(&f,
+			   "{\"command\": \"mount\", \"volume\": \"v\", \"path\": \"%s\", "
+			   "\"target\": \"v\"}",
+			   mounts[i]);
+	fixture_shell("cd '%s' && rm -r gone file plain && echo y > file", tree);
+	ck_assert_int_eq(fixture_ask(&f, UPDATE), 1);
+	ck_assert_uint_eq(f.skipped, 2);
+	ck_assert(strstr(f.reason, "has mount points below, which stay") != NULL);
+	/* gone/x, gone/deep/x, file/x, and "plain" with all that is below. */
+	ck_assert_uint_eq(count(json_object_get(f.last, "result"), "removed"), 6);
+	fixture_do(&f, "{\"command\": \"mounts\", \"volume\": \"v\"}");
+	ck_assert_uint_eq(f.mounts, 5);
+	end(&f);
+}
+END_TEST
+
+/* The name leads to another object by then: it stays. */
+START_TEST(made_meanwhile)
+{
+	const struct store_caller caller = {.id = 1, .administrator = true, .unrestricted = true};
+	struct store_fid root = {77, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE}, before;
+	const struct store_set set = {0};
+	struct store_status made, dir;
+	struct store_changes changes;
+	struct fixture f;
+
+	begin(&f);
+	ck_assert_int_eq(f.store->ops->create(f.store, &caller, &root, "a", STORE_FILE, NULL, &set,
+					      &made, &dir, &changes),
+			 0);
+	before = made.fid;
+	ck_assert_int_eq(
+		f.store->ops->remove(f.store, &caller, &root, "a", STORE_FILE, &dir, &changes), 0);
+	ck_assert_int_eq(f.store->ops->create(f.store, &caller, &root, "a", STORE_FILE, NULL, &set,
+					      &made, &dir, &changes),
+			 0);
+	ck_assert_int_eq(store_remove_known(f.store, &caller, &root, "a", &before, STORE_FILE, &dir,
+					    &changes),
+			 -ESTALE);
+	ck_assert_int_eq(f.store->ops->status(f.store, &caller, &made.fid, &dir), 0);
+	ck_assert_int_eq(store_remove_known(f.store, &caller, &root, "a", &made.fid, STORE_FILE,
+					    &dir, &changes),
+			 0);
+	end(&f);
+}
+END_TEST
+
+/* In a namespace of its own: 0; 77 if there can be none. `kind`: another file system, or a part of the same one. */
+static int export_beside_mount(struct fixture *f, const char *back, int kind)
+{
+	char from[200], at[200], file[220];
+	uid_t user = getuid();
+	FILE *map;
+
+	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return 77;
+	map = fopen("/proc/self/uid_map", "w");
+	if (map && user) {
+		fprintf(map, "%u %u 1", user, user);
+		fclose(map);
+	}
+	snprintf(from, sizeof(from), "%s/from", f->folder);
+	snprintf(at, sizeof(at), "%s/other/mounted", back);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    (kind ? mount(from, at, NULL, MS_BIND, NULL) : mount("none", at, "tmpfs", 0, NULL)) < 0)
+		return 77;
+	snprintf(file, sizeof(file), "%s/file", at);
+	if (!kind)
+		close(open(file, O_WRONLY | O_CREAT | O_EXCL, 0600));
+	/* The process has several threads from here on, and sees what is mounted. */
+	fixture_again(f);
+	fixture_directory(f, "back");
+	fixture_ask(f, "{\"command\": \"export\", \"volume\": \"v\", \"update\": true, "
+		       "\"delete\": true}");
+	f->store->ops->close(f->store);
+	return access(file, F_OK) < 0 || !f->skipped ? 1 : 0;
+}
+
+/* What an update of an export removes is in the file system of the directory. */
+START_TEST(mounted_below)
+{
+	struct fixture f;
+	const char *back;
+	int status;
+
+	begin(&f);
+	fixture_directory(&f, "tree");
+	fixture_do(&f, IMPORT);
+	back = fixture_directory(&f, "back");
+	for (int kind = 0; kind < 2; kind++) {
+		pid_t child;
+
+		fixture_shell("cd '%s' && mkdir -p other/mounted ../from && touch ../from/file",
+			      back);
+		f.store->ops->close(f.store);
+		child = fork();
+		if (!child) {
+			_exit(export_beside_mount(&f, back, kind));
+		}
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		fixture_again(&f);
+		if (WEXITSTATUS(status) == 77)
+			printf("nothing can be mounted here\n");
+		else
+			ck_assert_int_eq(status, 0);
+	}
+	end(&f);
+}
+END_TEST
+
 /* A path in a request can have any bytes, and answers are text nevertheless. */
 START_TEST(any_bytes)
 {
@@ -538,4 +667,5 @@ END_TEST
 
 TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, killed, there_already,
 		 progress, owners, set_id, not_unfinished, changing, unsized, many_holes,
-		 too_many_names, outside, lent, any_bytes, deep, full)
+		 too_many_names, outside, mount_points_stay, made_meanwhile, mounted_below, lent,
+		 any_bytes, deep, full)

@@ -92,4 +92,12 @@ int store_restore_end(struct store_restore *restore);
  */
 int store_volume_revert(struct store *store, uint32_t clone);
 
+/* -- replacing a tree, object by object -- */
+
+/* As ops->remove(), if the name leads to `known`; else -ESTALE. */
+int store_remove_known(struct store *store, const struct store_caller *caller,
+		       const struct store_fid *dir, const char *name, const struct store_fid *known,
+		       enum store_kind kind, struct store_status *dir_status,
+		       struct store_changes *changes);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "volume/store/op/op.h"
+#include "volume/store/transfer.h"
 #include "volume/store/txn/change.h"
 #include "volume/store/txn/lookup.h"
 #include "volume/store/txn/space.h"
@@ -309,6 +310,7 @@ struct remove_op {
 	struct change_op base;
 	const struct store_fid *dir;
 	const char *name;
+	const struct store_fid *known; /* what the name must lead to; or NULL */
 	enum store_kind kind;
 	struct store_status *dir_status;
 };
@@ -336,6 +338,8 @@ static int find_removed_node(const struct remove_op *op, struct work *work, stru
 		result = change_old_name(op->name);
 	if (!result)
 		result = find_entry(work, dir, op->name, &vnode, &unique);
+	if (!result && op->known && (op->known->vnode != vnode || op->known->unique != unique))
+		result = -ESTALE;
 	return result ? result : change_named(work, dir, vnode, unique, node);
 }
 
@@ -367,6 +371,15 @@ static int apply_name_removal(struct txn_op *txn, struct work *work)
 	return 0;
 }
 
+static int run_removal(struct store *store, const struct store_caller *caller, struct remove_op *op)
+{
+	int result = change_check(core_of(store), caller, op->dir, true);
+
+	return result ? result
+		      : change_run_later(core_of(store), caller, &op->base, sizeof(*op),
+					 apply_name_removal, NULL);
+}
+
 int names_remove(struct store *store, const struct store_caller *caller,
 		 const struct store_fid *dir, const char *name, enum store_kind kind,
 		 struct store_status *dir_status, struct store_changes *changes)
@@ -376,11 +389,23 @@ int names_remove(struct store *store, const struct store_caller *caller,
 			       .kind = kind,
 			       .dir_status = dir_status,
 			       .base.changes = changes};
-	int result = change_check(core_of(store), caller, dir, true);
 
-	return result ? result
-		      : change_run_later(core_of(store), caller, &op.base, sizeof(op),
-					 apply_name_removal, NULL);
+	return run_removal(store, caller, &op);
+}
+
+int store_remove_known(struct store *store, const struct store_caller *caller,
+		       const struct store_fid *dir, const char *name, const struct store_fid *known,
+		       enum store_kind kind, struct store_status *dir_status,
+		       struct store_changes *changes)
+{
+	struct remove_op op = {.dir = dir,
+			       .name = name,
+			       .known = known,
+			       .kind = kind,
+			       .dir_status = dir_status,
+			       .base.changes = changes};
+
+	return run_removal(store, caller, &op);
 }
 
 /* -- rename -- */
