@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "tests/asserts.h"
+#include "tests/volume/store/state.h"
 #include "tests/volume/store/store_fixture.h"
 #include "volume/store/data/data.h"
 #include "volume/store/upkeep.h"
+#include "volume/store/dir/pages.h"
 #include "volume/store/transfer.h"
 
 #define BLOCKS 20u
@@ -376,11 +378,72 @@ START_TEST(half_reverted)
 }
 END_TEST
 
+/* -- more nameless files than a directory has room for -- */
+
+#define NAMELESS 40000u
+
+static void make_nameless(void)
+{
+	struct store_fid dir;
+	char change[80];
+
+	fixture_open(STORE_LAZY);
+	file = make(&root, "lost+found", STORE_FILE);
+	dir = make(&root, "d", STORE_DIR);
+	for (unsigned i = 0; i < NAMELESS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%u", i);
+		file = make(&dir, name, STORE_FILE);
+	}
+	snprintf(change, sizeof(change), "UPDATE page SET data=zeroblob(2048) WHERE vnode=%u",
+		 dir.vnode);
+	fixture_sql(change);
+	fixture_close();
+}
+
+/* Entries of a directory of the root; 0: it is missing. */
+static uint64_t measure_names(const char *name)
+{
+	struct store_status found;
+	struct store_fid fid = root;
+
+	if (state_walk(store, volume, name, &fid) ||
+	    store->ops->status(store, &admin, &fid, &found) || found.kind != STORE_DIR)
+		return 0;
+	return found.length / STORE_PAGE;
+}
+
+/* They are in several directories, beside a file that has the name of the first one. */
+START_TEST(many_nameless)
+{
+	char source[300], target[300], copy[300];
+	struct store_rescue rescue = {.source = source, .target = target, .copy = copy};
+	const struct store_options options = {.path = target, .no_reserve = true};
+
+	make_nameless();
+	snprintf(source, sizeof(source), "%s", fixture_path());
+	snprintf(target, sizeof(target), "%s/../target", fixture_path());
+	/* The copy has the names, so it is lost as well. */
+	snprintf(copy, sizeof(copy), "%s/../nothing", fixture_path());
+	ck_assert_int_eq(mkdir(copy, 0700), 0);
+	ck_assert_msg(store_rescue(&rescue, message) == 0, "%s", message);
+	ck_assert_uint_eq(rescue.found, NAMELESS);
+	ck_assert_msg(store_open(&options, &store, message) == 0, "%s", message);
+	ck_assert_uint_eq(measure_names("lost+found"), 0);
+	ck_assert_uint_gt(measure_names("lost+found.2"), 900);
+	ck_assert_uint_gt(measure_names("lost+found.3"), 1);
+	ck_assert_uint_eq(measure_names("lost+found.4"), 0);
+	ck_assert_int_eq(try_status(&admin, &file), 0);
+	faults_expected = false;
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {lost_flush,	   cut_file,
-				      damage_later,	   cut_and_grown,
-				      found_in_background, half_reverted};
+	const TTest *const tests[] = {
+		lost_flush,	     cut_file,	    damage_later, cut_and_grown,
+		found_in_background, half_reverted, many_nameless};
 	Suite *suite = suite_create("damage");
 	TCase *tcase = tcase_create("damage");
 	SRunner *runner;

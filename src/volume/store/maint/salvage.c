@@ -38,6 +38,8 @@ struct group {
 	struct item *item; /* ascending by vnode */
 	size_t count, room;
 	uint32_t last_vnode[2], last_unique, last_epoch; /* of all rows; [1]: of directories */
+	unsigned
+		found_dirs; /* directories for objects without a name that are full, or whose name is another object's */
 	int result;
 };
 
@@ -460,19 +462,21 @@ static const char *name_kind(const struct item *item)
 							: "file";
 }
 
-/* The directory for them: the one that is there, or a new one. NULL: group->result. */
-static struct item *need_lost_and_found(struct group *group)
+/* "lost+found", then "lost+found.2" and so on. */
+static void name_lost_and_found(const struct group *group, char name[32])
 {
-	struct item *root = find_item(group, STORE_ROOT_VNODE), *dir;
-	uint32_t vnode, unique;
+	if (group->found_dirs)
+		snprintf(name, 32, LOST_AND_FOUND ".%u", group->found_dirs + 1);
+	else
+		snprintf(name, 32, LOST_AND_FOUND);
+}
 
-	if (store_pages_find(root->pages, LOST_AND_FOUND, &vnode, &unique) == 0) {
-		dir = find_named_item(group, vnode, unique);
-		if (dir && is_item_directory(dir))
-			return dir;
-	}
-	vnode = group->last_vnode[1] + 2;
-	unique = ++group->rec.next_unique;
+/* A new directory in the root. NULL: group->result. */
+static struct item *make_lost_and_found(struct group *group, const char *name)
+{
+	uint32_t vnode = group->last_vnode[1] + 2, unique = ++group->rec.next_unique;
+	struct item *root, *dir;
+
 	group->last_vnode[1] = vnode;
 	group->result = make_item_directory(group, vnode, unique);
 	if (group->result)
@@ -481,34 +485,68 @@ static struct item *need_lost_and_found(struct group *group)
 	dir = find_item(group, vnode);
 	group->result = fork_item_pages(root);
 	if (!group->result)
-		group->result = store_pages_add(root->pages, LOST_AND_FOUND, vnode, unique);
+		group->result = store_pages_add(root->pages, name, vnode, unique);
 	if (!group->result)
-		group->result = count_name(root, dir, LOST_AND_FOUND);
+		group->result = count_name(root, dir, name);
 	return group->result ? NULL : dir;
 }
 
-static int add_to_lost_and_found(struct group *group, uint32_t vnode)
+/* The directory for them: the one that is there, or a new one. NULL: group->result. */
+static struct item *need_lost_and_found(struct group *group, char name[32])
 {
-	struct item *dir = need_lost_and_found(group), *item;
-	char name[64];
+	const struct item *root = find_item(group, STORE_ROOT_VNODE);
+	uint32_t vnode, unique;
 
+	name_lost_and_found(group, name);
+	while (store_pages_find(root->pages, name, &vnode, &unique) == 0) {
+		struct item *dir = find_named_item(group, vnode, unique);
+
+		if (dir && is_item_directory(dir))
+			return dir;
+		group->found_dirs++;
+		name_lost_and_found(group, name);
+	}
+	return make_lost_and_found(group, name);
+}
+
+/* Give an item a name there. *full: there is no room for more. */
+static int name_lost_item(struct group *group, uint32_t vnode, bool *full)
+{
+	char folder[32], name[64];
+	struct item *dir = need_lost_and_found(group, folder), *item;
+	int result;
+
+	*full = false;
 	if (!dir)
 		return group->result;
 	item = find_item(group, vnode);
 	snprintf(name, sizeof(name), "%s.%u.%u", name_kind(item), (unsigned)item->key.vnode,
 		 (unsigned)item->version->v.unique);
-	group->result = fork_item_pages(dir);
-	if (!group->result)
-		group->result = store_pages_add(dir->pages, name, item->key.vnode,
-						item->version->v.unique);
-	if (group->result)
-		return group->result;
+	result = fork_item_pages(dir);
+	if (!result)
+		result =
+			store_pages_add(dir->pages, name, item->key.vnode, item->version->v.unique);
+	*full = result == -EFBIG;
+	if (result)
+		return *full ? 0 : result;
 	set_parent(item, dir);
 	item->seen = 0;
 	group->salvage->found++;
-	tell_salvage(group->salvage, "found without a name: %s:/" LOST_AND_FOUND "/%s", group->rec.name,
-	     name);
+	tell_salvage(group->salvage, "found without a name: %s:/%s/%s", group->rec.name, folder,
+		     name);
 	return count_name(dir, item, name);
+}
+
+static int add_to_lost_and_found(struct group *group, uint32_t vnode)
+{
+	bool full;
+	int result = name_lost_item(group, vnode, &full);
+
+	while (!result && full) {
+		group->found_dirs++;
+		result = name_lost_item(group, vnode, &full);
+	}
+	return result;
 }
 
 /* New items keep the order, so that numbers and not places are kept between the steps. */
