@@ -20,6 +20,7 @@
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/txn.h"
 #include "volume/store/txn/work.h"
+#include "volume/store/upkeep.h"
 
 /* -- dumps in memory -- */
 
