@@ -582,6 +582,23 @@ START_TEST(cached_volume_again)
 }
 END_TEST
 
+/* The removal of a volume without rows waits behind others, while its number is used again. */
+START_TEST(removed_volume_again)
+{
+	struct store_new_volume new = {.name = "again", .id = 1600};
+	struct store_fid top = {1600, 1, 1};
+
+	fixture_open(STORE_LAZY);
+	fixture_sql(
+		"WITH RECURSIVE n(i) AS (SELECT 1001 UNION ALL SELECT i + 1 FROM n WHERE i < 1600) "
+		"INSERT INTO prune(grp, epoch, done_epoch, done_vnode) SELECT i, 0, 0, 0 FROM n");
+	ck_assert_int_eq(store_volume_create(store, &new, &new.id), 0);
+	fixture_pruned();
+	fixture_reopen();
+	ck_assert_int_eq(try_status(&admin, &top), 0);
+}
+END_TEST
+
 /* -- the parts of a check see different versions of the store -- */
 
 static void change_everything(unsigned i)
@@ -810,11 +827,11 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {cold_directories, no_room_in_cache,    cold_and_submitted,
-				      promised_disk,	promised_quota,	     rival_writers,
-				      slow_reader,	ordered_volumes,     many_objects,
-				      deep_rename,	crossed_renames,     large_directories,
-				      many_clones,	cached_volume_again, check_beside_changes};
+	const TTest *const tests[] = {
+		cold_directories, no_room_in_cache,    cold_and_submitted,   promised_disk,
+		promised_quota,	  rival_writers,       slow_reader,	     ordered_volumes,
+		many_objects,	  deep_rename,	       crossed_renames,	     large_directories,
+		many_clones,	  cached_volume_again, removed_volume_again, check_beside_changes};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;

@@ -41,6 +41,8 @@ int prune_step(struct core *core, uint32_t group, bool *more);
  */
 #define PRUNE_MOST 16
 int prune_until_few(struct core *core, uint32_t group);
+/* Finish the removal of a whole group, if it waits: the id is to be used again. */
+int prune_removed(struct core *core, uint32_t group);
 
 /*
  * -- bytes of objects that a flush lost: the database has a record of them, so that they are an error also after a restart. It

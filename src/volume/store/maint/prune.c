@@ -347,3 +347,23 @@ int prune_until_few(struct core *core, uint32_t group)
 	}
 	return result;
 }
+
+int prune_removed(struct core *core, uint32_t group)
+{
+	bool waits = true, more = true;
+	struct db *db;
+	int result = 0;
+
+	/* New ids were never used. */
+	while (group && !result && more) {
+		result = readers_get(core->readers, &db);
+		if (result)
+			return result;
+		result = db_prune_has(db, group, &waits);
+		readers_put(core->readers, db);
+		if (result || !waits)
+			return result;
+		result = prune_step(core, group, &more);
+	}
+	return result;
+}

@@ -317,13 +317,20 @@ static int save_past_numbers(struct work *work, struct db *db, struct workvol *v
 	return db_number_put(db, name, past.version);
 }
 
-/* The remains of a removed volume with this id would become part of the new one. */
+/*
+ * The remains of a removed volume with this id would become part of the new one. Also without rows its removal may wait, which
+ * would remove the rows of the new one.
+ */
 static int check_group_unused(struct db *db, uint32_t group)
 {
 	struct db_change first = {0}, change;
 	unsigned count;
-	int result = db_changes(db, group, &first, UINT32_MAX, &change, 1, &count);
+	bool waits;
+	int result = db_prune_has(db, group, &waits);
 
+	if (result || waits)
+		return result ? result : STORE_VBUSY;
+	result = db_changes(db, group, &first, UINT32_MAX, &change, 1, &count);
 	return !result && count ? STORE_VBUSY : result;
 }
 
@@ -445,6 +452,9 @@ int store_volume_create(struct store *store, const struct store_new_volume *new,
 
 	if (!afs_volume_name_has_room(new->name))
 		return -EINVAL;
+	result = prune_removed(core_of(store), new->id);
+	if (result)
+		return result;
 	for (;;) {
 		result = run_admin_op(store, &op, apply_volume_creation);
 		if (result != ADMIN_USED_ID)

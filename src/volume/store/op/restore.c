@@ -269,8 +269,10 @@ int store_restore_begin(struct store *store, const char *name, uint32_t id,
 {
 	struct store_restore *restore = new_restore(store, id);
 	struct restore_op op = {.name = name};
-	int result = restore ? ADMIN_USED_ID : -ENOMEM;
+	int result = restore ? prune_removed(restore->core, id) : -ENOMEM;
 
+	if (!result)
+		result = ADMIN_USED_ID;
 	while (result == ADMIN_USED_ID) {
 		result = run_restore_op(restore, &op, apply_new_volume);
 		if (result == ADMIN_USED_ID)
