@@ -327,6 +327,7 @@ START_TEST(stores_and_fetches)
 	ck_assert_int_eq(shop_put(a, &file, 1000, 0, 1000, NULL, 0, &st), 0);
 	ck_assert_uint_eq(afs_status_length(&st), 1000);
 	ck_assert_int_eq(shop_put(a, &file, INT64_MAX, 1, 1, "x", 1, &st), UAE(EFBIG));
+	ck_assert_int_eq(shop_put(a, &file, 1ull << 40, 1, 1, "x", 1, &st), UAE(EFBIG));
 	ck_assert_int_eq(shop_put(a, &file, 1, UINT64_MAX, 1, "x", 1, &st), UAE(EFBIG));
 	ck_assert_int_eq(shop_put(a, &file, 0, 1, UINT64_MAX, "x", 1, &st), UAE(EFBIG));
 	ck_assert_int_eq(shop_put(a, &root, 0, 1, 1, "x", 1, &st), UAE(EISDIR));

@@ -395,6 +395,7 @@ END_TEST
 
 /* -- data -- */
 
+#define LONGEST	  ((uint64_t)1 << 40) /* a file */
 #define MODEL_MAX 300000
 
 /* A file as it should be. */
@@ -543,6 +544,12 @@ START_TEST(writers)
 	store->ops->write_abort(two);
 	store->ops->write_abort(NULL);
 	fixture_same(&file, "0123456789", 10);
+	ck_assert_int_eq(try_begin(&admin, &file, LONGEST, 1, 10, &one), -EFBIG);
+	ck_assert_int_eq(try_begin(&admin, &file, LONGEST - 9, 10, 10, &one), -EFBIG);
+	ck_assert_int_eq(try_begin(&admin, &file, LONGEST + 1, 0, 10, &one), -EFBIG);
+	ck_assert_int_eq(try_begin(&admin, &file, 10, LONGEST, 10, &one), -EFBIG);
+	ck_assert_int_eq(try_begin(&admin, &file, LONGEST - 10, 10, 10, &one), 0);
+	store->ops->write_abort(one);
 	ck_assert_int_eq(try_begin(&admin, &file, (uint64_t)INT64_MAX, 1, 10, &one), -EFBIG);
 	ck_assert_int_eq(try_begin(&admin, &file, UINT64_MAX, 1, 10, &one), -EFBIG);
 	/* Removed meanwhile. */
@@ -775,7 +782,7 @@ START_TEST(quotas)
 	ck_assert_int_eq(try_status(&admin, &dir), STORE_VNOVNODE);
 	fixture_volume(volume);
 	ck_assert_uint_eq(about.used_kib, 3);
-	ck_assert_int_eq(try_begin(&admin, &file, 0, 1ull << 60, 0, &one), STORE_VDISKFULL);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1ull << 60, 0, &one), -EFBIG);
 }
 END_TEST
 

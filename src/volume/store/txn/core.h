@@ -15,7 +15,8 @@
 #include "volume/store/txn/txn.h"
 #include "volume/store/txn/volumes.h"
 
-#define STORE_FILE_MAX INT64_MAX /* bytes of a file */
+/* Bytes of a file: each 8 MiB cost a commit that writes to it a pointer, also if they are a hole. */
+#define STORE_FILE_MAX (1ull << 40)
 
 struct keeper;
 struct scrubber;
