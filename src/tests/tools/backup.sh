@@ -177,6 +177,39 @@ block 4
 as_before home.alice
 [ "$(id_of home.alice)" = "$id" ] || fail "the restored volume has the number $(id_of home.alice), not $id"
 
+# -- files around the limits of blocks and of the parts of a map --
+
+# as_sizes VOLUME: its files have the bytes of those in "sizes".
+as_sizes() {
+	rm -rf "$work/back"
+	vol export "$1" "$work/back"
+	diff -r "$work/sizes" "$work/back" > "$work/out" 2>&1 || fail "$1 is not as before ($what): $(head -n 3 "$work/out")"
+	"$rxvol" -S "$store" check --data > "$work/out" 2>&1 || fail "the store is not sound ($what): $(head -n 3 "$work/out")"
+}
+what='a dump that is restored at once'
+mkdir "$work/sizes"
+for size in 0 8192 65536 8388607 8388608 8388609 30000000; do
+	seq -f "%.0f $size" 4000000 | head -c $size > "$work/sizes/$size"
+done
+vol create sizes
+vol import sizes "$work/sizes"
+vol clone sizes
+"$rxvol" -S "$store" dump sizes.readonly 2> "$work/err" | "$rxvol" -S "$store" restore copy > "$work/out" 2>> "$work/err" ||
+	fail "dump | restore: $(head -n 2 "$work/err" "$work/out")"
+as_sizes copy
+what='an incremental dump'
+truncate -s 9000000 "$work/sizes/30000000"
+seq 1500000 >> "$work/sizes/30000000"
+seq 1500000 >> "$work/sizes/8388609"
+truncate -s 20000000 "$work/sizes/0"
+vol import sizes "$work/sizes" --update --compare
+"$rxvol" -S "$store" dump sizes --since sizes.readonly 2> "$work/err" | "$rxvol" -S "$store" restore copy --replace > "$work/out" 2>> "$work/err" ||
+	fail "dump --since | restore: $(head -n 2 "$work/err" "$work/out")"
+as_sizes copy
+vol remove copy
+vol remove sizes.readonly
+vol remove sizes
+
 # -- interruptions --
 
 # killed COMMAND...: rxvol is killed several times on the way, then the command is given until it succeeds.
