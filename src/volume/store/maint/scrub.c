@@ -19,6 +19,7 @@
 #define WAIT_MS	     600000u	/* after the opening */
 #define PASS_SECONDS 604800u	/* from the begin of a pass to that of the next one */
 #define RECORD_NS    (300 * (uint64_t)NS_PER_S)
+#define UNFOUND_MOST 1024u /* steps to other vnodes, and to other groups; a page has fewer rows */
 
 struct scrubber {
 	struct core *core;
@@ -34,6 +35,7 @@ struct scrubber {
 
 	/* Of the thread. */
 	struct vnode_key next; /* the row to go on with */
+	unsigned unfound;      /* steps over rows that cannot be found */
 	uint64_t pass_bytes, pass_damaged, recorded_ns;
 	uint32_t begun; /* seconds since 1970 */
 };
@@ -158,25 +160,64 @@ static int take_one_row(void *arg, const struct vnode_key *key, const struct ver
 	return 1;
 }
 
-/* The first row from `next` on, with its contents. -ENOENT: there is none any more. */
-static int find_next_row(struct scrubber *scrubber, struct db *db, struct scrubbed_row *row)
+/*
+ * Rows from `next` on cannot be found, because a page of the table is damaged: go on behind it, at the next vnodes, and
+ * then at the next groups. -ENOENT: both were in vain.
+ */
+static int pass_damaged_rows(struct scrubber *scrubber)
 {
 	struct vnode_key *next = &scrubber->next;
+
+	next->epoch = 0;
+	if (scrubber->unfound == 2 * UNFOUND_MOST || next->group == UINT32_MAX)
+		return -ENOENT;
+	if (scrubber->unfound++ < UNFOUND_MOST && next->vnode < UINT32_MAX) {
+		next->vnode++;
+	} else {
+		next->group++;
+		next->vnode = 0;
+	}
+	return 0;
+}
+
+/* The key of the first row from `next` on. -ENOENT: there is none any more. */
+static int find_next_key(struct scrubber *scrubber, struct db *db, struct scrubbed_row *row)
+{
+	struct vnode_key *next = &scrubber->next;
+	int result = 0;
+
+	while (!result) {
+		result = next->group ? db_group_rows(db, next, take_one_row, row) : 0;
+		if (result)
+			break;
+		result = db_group_next(db, &next->group);
+		if (!result)
+			next->vnode = next->epoch = 0;
+	}
+	return result == 1 ? 0 : result;
+}
+
+/* The first row from `next` on, with its contents; none, if rows were passed that cannot be found. */
+static int find_next_row(struct scrubber *scrubber, struct db *db, struct scrubbed_row *row)
+{
 	int result;
 
 	do {
-		result = next->group ? db_group_rows(db, next, take_one_row, row) : 0;
-		if (!result) {
-			result = db_group_next(db, &next->group);
-			next->vnode = next->epoch = 0;
-			continue;
+		result = find_next_key(scrubber, db, row);
+		if (result == -EIO) {
+			/* One damage of many rows. */
+			if (!scrubber->unfound)
+				note_damage(scrubber);
+			return pass_damaged_rows(scrubber);
 		}
-		if (result != 1)
+		if (result)
 			return result;
-		*next = row->key;
-		next->epoch++;
-		return db_vnode_get(db, &row->key, &row->version);
-	} while (!result);
+		scrubber->unfound = 0;
+		scrubber->next = row->key;
+		scrubber->next.epoch++;
+		result = db_vnode_get(db, &row->key, &row->version);
+		/* It was removed meanwhile. */
+	} while (result == -ENOENT);
 	return result;
 }
 
@@ -205,7 +246,8 @@ static int verify_next_row(struct scrubber *scrubber)
 		return result;
 	result = find_next_row(scrubber, db, &row);
 	/* The record itself is damaged, which was reported. */
-	if (result == -EIO || (!result && row.version->v.small && verify_small(db, &row) == -EIO))
+	if (result == -EIO ||
+	    (!result && row.version && row.version->v.small && verify_small(db, &row) == -EIO))
 		damaged = true;
 	readers_put(core->readers, db);
 	if (damaged) {
@@ -287,6 +329,7 @@ static void conclude_pass(struct scrubber *scrubber)
 	scrubber->state.last = (uint32_t)time(NULL);
 	pthread_mutex_unlock(&scrubber->lock);
 	scrubber->next = (struct vnode_key){0};
+	scrubber->unfound = 0;
 	record_progress(scrubber);
 }
 
