@@ -336,4 +336,70 @@ START_TEST(random_sets)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets)
+/* -- the copy in the place of the database -- */
+
+static int use_copy(struct crashdisk *disk, bool *stopped)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	const struct store_options options = {.path = "disk", .layer = layer, .copy_layer = layer};
+	int result = store_use_copy(&options, message);
+
+	*stopped = crashdisk_stopped(disk);
+	layer->ops->destroy(layer);
+	crashdisk_killed(disk);
+	return result;
+}
+
+static uint8_t *read_whole(struct crashdisk *disk, const char *path, uint64_t length)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	uint8_t *bytes = malloc(length);
+	const struct iovec iov = {bytes, length};
+	struct store_file *file;
+
+	ck_assert_msg(layer->ops->open(layer, path, 0, &file) == 0, "%s is missing", path);
+	ck_assert_int_eq(layer->ops->preadv(file, &iov, 1, 0, false), (ssize_t)length);
+	layer->ops->close(file);
+	layer->ops->destroy(layer);
+	return bytes;
+}
+
+/* Killed in each call in turn, and repeated: the damaged database is kept as it was, and every file is served. */
+START_TEST(use_interrupted)
+{
+	uint8_t garbage[PAGE], *want;
+	bool stopped = true, again;
+	uint64_t length;
+	unsigned kills = 0;
+
+	make_base();
+	memset(garbage, 'x', sizeof(garbage));
+	write_bytes_at(base, "meta/db", 0, garbage, sizeof(garbage));
+	length = crashdisk_length(base, "meta/db");
+	want = read_whole(base, "meta/db", length);
+	for (; stopped; kills++) {
+		struct crashdisk *disk = crashdisk_copy(base);
+		uint8_t *kept;
+		int result;
+
+		crashdisk_stop_at(disk, crashdisk_calls(disk) + 1 + kills, kills);
+		result = use_copy(disk, &stopped);
+		ck_assert_msg(stopped || !result, "%s", message);
+		crashdisk_stop_at(disk, UINT64_MAX, 0);
+		if (stopped)
+			ck_assert_msg(use_copy(disk, &again) == 0, "call %u: %s", kills, message);
+		ck_assert_uint_eq(crashdisk_length(disk, "meta/db.damaged"), length);
+		kept = read_whole(disk, "meta/db.damaged", length);
+		ck_assert_msg(!memcmp(kept, want, length), "call %u", kills);
+		ck_assert_msg(!serve(disk, NULL), "call %u", kills);
+		free(kept);
+		crashdisk_free(disk);
+	}
+	ck_assert_uint_gt(kills, 10);
+	crashdisk_free(base);
+	free(fids);
+	free(want);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted)

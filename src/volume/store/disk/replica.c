@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sqlite3.h>
@@ -22,6 +23,8 @@
 #define COPY_STATE STORE_COPY "/state"
 #define META_DB	   "meta/db"
 #define META_LOG   "meta/db-wal"
+#define META_NEW     META_DB ".new"
+#define META_LOG_NEW META_LOG ".new"
 #define CHUNK	   (256u << 10)
 #define LONG	   (64u << 20) /* bytes of a database whose copy takes more than a moment */
 #define STRETCH	   256 /* pages that are verified at a time */
@@ -1016,26 +1019,60 @@ static int copy_whole_file(struct store_layer *from_layer, const char *from_path
 	return rc;
 }
 
-static int keep_damaged_file(struct store_layer *store, const char *path, const char *kept)
+/* Under the first of the names "….damaged", "….damaged.2" and so on that is free. */
+static int keep_damaged_file(struct store_layer *store, const char *path)
 {
-	int rc = store->ops->rename(store, path, kept);
+	char kept[64];
+	struct store_file *file;
+	int rc = 0;
 
+	for (unsigned i = 1; !rc; i++) {
+		snprintf(kept, sizeof(kept), i == 1 ? "%s.damaged" : "%s.damaged.%u", path, i);
+		rc = store->ops->open(store, kept, 0, &file);
+		if (!rc)
+			store->ops->close(file);
+	}
+	if (rc == -ENOENT)
+		rc = store->ops->rename(store, path, kept);
 	return rc == -ENOENT ? 0 : rc;
+}
+
+/* The copy, beside the database. */
+static int place_copy_beside(struct store_layer *copy, struct store_layer *store)
+{
+	int rc = copy_whole_file(copy, COPY_DB, store, META_NEW);
+
+	if (rc)
+		return rc;
+	rc = copy_whole_file(copy, COPY_LOG, store, META_LOG_NEW);
+	if (rc == -ENOENT)
+		rc = store->ops->unlink(store, META_LOG_NEW);
+	return rc && rc != -ENOENT ? rc : store->ops->sync_dir(store, "meta");
+}
+
+static int set_database_aside(struct store_layer *store)
+{
+	int rc = keep_damaged_file(store, META_DB);
+
+	if (!rc)
+		rc = keep_damaged_file(store, META_LOG);
+	if (!rc)
+		rc = store->ops->unlink(store, "meta/mark");
+	return rc && rc != -ENOENT ? rc : store->ops->sync_dir(store, "meta");
 }
 
 int store_replica_use(struct store_layer *copy, struct store_layer *store)
 {
-	int rc = keep_damaged_file(store, META_LOG, META_LOG ".damaged");
+	int rc = place_copy_beside(copy, store);
 
 	if (!rc)
-		rc = keep_damaged_file(store, META_DB, META_DB ".damaged");
+		rc = set_database_aside(store);
 	if (!rc)
-		rc = store->ops->unlink(store, "meta/mark");
+		rc = store->ops->rename(store, META_LOG_NEW, META_LOG);
 	if (!rc || rc == -ENOENT)
 		rc = store->ops->sync_dir(store, "meta");
+	/* Last: until then there is no database. */
 	if (!rc)
-		rc = copy_whole_file(copy, COPY_LOG, store, META_LOG);
-	if (!rc || rc == -ENOENT)
-		rc = copy_whole_file(copy, COPY_DB, store, META_DB);
+		rc = store->ops->rename(store, META_NEW, META_DB);
 	return rc ? rc : store->ops->sync_dir(store, "meta");
 }
