@@ -2,14 +2,20 @@
 /* Strict mode: a commit never refers to an object whose bytes or name could not be flushed. */
 #include <errno.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The order of the operations in a transaction is to be told, so the parts of write_commit() are called. */
 #include "volume/store/op/write.c"
 #include "tests/main.h"
+#include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/spy.h"
+#include "tests/volume/store/state.h"
 #include "tests/volume/store/store_fixture.h"
+#include "volume/store/disk/wal.h"
+#include "volume/store/maint/maint.h"
 
 #define LENGTH 20000 /* of a file that is no small one */
 
@@ -141,6 +147,139 @@ START_TEST(name_lost_before_commit)
 }
 END_TEST
 
+/* -- the copy of the metadata -- */
+
+#define FILES 20
+
+static struct store *open_with_copy(struct crashdisk *disk, struct store_layer **layer)
+{
+	struct store_options options = {.path = "disk",
+					.durability = STORE_STRICT,
+					.no_reserve = true,
+					.scrub_kib = STORE_SCRUB_NEVER};
+	struct store *opened = NULL;
+
+	options.layer = options.copy_layer = *layer = crashdisk_layer(disk);
+	ck_assert_msg(store_open(&options, &opened, message) == 0, "%s", message);
+	do {
+		usleep(1000);
+		store_stats(opened, &stats);
+	} while (stats.copy_age_ms == UINT64_MAX);
+	return opened;
+}
+
+static void write_file(struct store *opened, unsigned i, uint32_t seed, int want)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "f%u", i);
+	ck_assert_int_eq(state_write(opened, volume, name, 0, 3000 + 100 * i, 0, seed), want);
+}
+
+/* The first bytes of a file. */
+static uint8_t *read_first_bytes(struct store_layer *layer, const char *name, uint64_t length)
+{
+	uint8_t *bytes = calloc(1, length + 1);
+	const struct iovec iov = {bytes, length};
+	struct store_file *file;
+
+	ck_assert_int_eq(layer->ops->open(layer, name, 0, &file), 0);
+	ck_assert_int_eq(layer->ops->preadv(file, &iov, 1, 0, false), (ssize_t)length);
+	layer->ops->close(file);
+	return bytes;
+}
+
+/* The transactions of a log that is read as that of a store without a mark. */
+static struct store_place find_place(struct store_layer *layer, const char *log)
+{
+	struct store_place place;
+	struct store_wal *wal;
+	enum store_past past;
+
+	ck_assert_int_eq(store_wal_create(layer, "meta/none", log, NULL, NULL, &wal), 0);
+	ck_assert_int_eq(store_wal_recover(wal, &past), 0);
+	store_wal_place(wal, &place);
+	store_wal_destroy(wal);
+	return place;
+}
+
+/* Wait until both logs have the same transactions. */
+static void await_same_logs(struct store_layer *layer)
+{
+	struct store_place main = find_place(layer, "meta/db-wal"), copy;
+	uint8_t *a, *b;
+
+	do {
+		usleep(1000);
+		copy = find_place(layer, "copy/db-wal");
+	} while (copy.salt != main.salt || copy.end != main.end);
+	a = read_first_bytes(layer, "meta/db-wal", main.end);
+	b = read_first_bytes(layer, "copy/db-wal", main.end);
+	ck_assert_mem_eq(a, b, main.end);
+	free(a);
+	free(b);
+}
+
+static void expect_same_databases(struct crashdisk *disk)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	uint64_t length = crashdisk_length(disk, "meta/db");
+	uint8_t *a, *b;
+
+	ck_assert_uint_eq(crashdisk_length(disk, "copy/db"), length);
+	a = read_first_bytes(layer, "meta/db", length);
+	b = read_first_bytes(layer, "copy/db", length);
+	ck_assert_mem_eq(a, b, length);
+	free(a);
+	free(b);
+	layer->ops->destroy(layer);
+}
+
+/*
+ * The flush of a commit fails, so SQLite overwrites it in the log, or leaves it behind the end: the copy does not have it. With
+ * a flush of the log that succeeds before that, and without another commit.
+ */
+START_TEST(copy_without_failed_commit)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_options options = {.path = "disk", .layer = crashdisk_layer(disk)};
+	const struct store_new_volume new = {.name = "v"};
+	struct store_layer *layer;
+	struct store *opened;
+
+	ck_assert_int_eq(store_make(&options, message), 0);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
+	for (unsigned i = 0; i < FILES; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		ck_assert_int_eq(state_create(opened, volume, name, STORE_FILE, NULL), 0);
+		write_file(opened, i, 1, 0);
+	}
+	await_same_logs(layer);
+	crashdisk_lose(disk, "meta/db-wal", 1, false);
+	write_file(opened, 5, 2, -EIO);
+	ck_assert_uint_eq(crashdisk_lost(disk), 1);
+	if (_i == 1)
+		ck_assert_int_eq(store_flush(opened), 0);
+	copying_ship(core_of(opened));
+	for (unsigned i = 0; i < FILES && _i < 2; i++)
+		write_file(opened, i, 3, 0);
+	if (_i < 2)
+		await_same_logs(layer);
+	/* The log is moved to both databases. */
+	diskstore_close(opened, layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(diskstore_faults(opened, "failed commit"), 0);
+	diskstore_close(opened, layer);
+	crashdisk_killed(disk);
+	expect_same_databases(disk);
+	crashdisk_free(disk);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("strict");
@@ -151,6 +290,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
 	tcase_add_test(tcase, name_lost_before_commit);
+	tcase_add_loop_test(tcase, copy_without_failed_commit, 0, 3);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

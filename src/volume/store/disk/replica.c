@@ -60,6 +60,7 @@ struct store_replica {
 	struct state state;	  /* the last one that was written or read */
 	struct store_file *from, *to; /* the logs; or NULL */
 	uint64_t salt, end;	      /* what the copy's log has; 0, 0: nothing */
+	uint64_t rewinds;	      /* of the log, as far as the copy has followed them */
 	bool complete;		      /* all of a generation: the next one is to come */
 	bool missing;		      /* there is no copy */
 	bool making;
@@ -200,6 +201,15 @@ static int copy_log_bytes(struct store_replica *replica, uint64_t end)
 	return rc;
 }
 
+/* Transactions that were overwritten in the log are to be copied again. */
+static void follow_rewinds(struct store_replica *replica, const struct store_place *place)
+{
+	assert(mutex_is_held(&replica->lock));
+	if (replica->rewinds != place->rewinds && place->rewound_to < replica->end)
+		replica->end = place->rewound_to;
+	replica->rewinds = place->rewinds;
+}
+
 /* `limit`: as far as what the log refers to is flushed, or was some time ago; NULL: all of it is. */
 static void ship_log(struct store_replica *replica, const struct store_place *limit)
 {
@@ -213,6 +223,7 @@ static void ship_log(struct store_replica *replica, const struct store_place *li
 	store_wal_place(replica->wal, &place);
 	if (limit && limit->marked_salt != place.salt)
 		return;
+	follow_rewinds(replica, &place);
 	if (limit && limit->marked_end < place.end)
 		place.end = limit->marked_end;
 	if (!replica->end)
@@ -256,6 +267,9 @@ static void complete_generation(void *arg)
 	pthread_mutex_lock(&replica->lock);
 	if (replica->complete) {
 		/* The disk of the copy is too slow. */
+		give_copy_up(replica, 0);
+	} else if (place.doubtful) {
+		/* Nobody but SQLite knows whether the database has the last transaction. */
 		give_copy_up(replica, 0);
 	} else {
 		ship_log(replica, NULL);

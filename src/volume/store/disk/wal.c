@@ -68,6 +68,10 @@ struct store_wal {
 	uint64_t end;	       /* of the last transaction in it; 0: it is empty */
 	uint64_t frame;	       /* bytes of a frame; 0: not known */
 	uint64_t commit_frame; /* offset of a last frame whose page is still to come; 0: none */
+	/* Strict mode: the end of the log when a flush failed, which may be the end of a failed commit; 0: none. */
+	uint64_t failed_end;
+	/* How often transactions of this log were overwritten, and the lowest offset at which that happened. */
+	uint64_t rewinds, rewound_to;
 	/* Frames that are not in the file yet; covered by `writing`. */
 	struct {
 		bool ahead;	 /* the file is made longer ahead of what is written */
@@ -130,7 +134,8 @@ static void take_log_header(struct store_wal *wal, const uint8_t *header)
 	wal->salt = get64(header + 16);
 	wal->frame = FRAME_HEADER + (uint64_t)get32(header + 8);
 	wal->end = LOG_HEADER;
-	wal->commit_frame = 0;
+	wal->commit_frame = wal->failed_end = 0;
+	wal->rewound_to = UINT64_MAX;
 }
 
 /* Bytes of the log were lost: nothing in it may be read, or added. */
@@ -144,10 +149,15 @@ static void begin_log_write(struct store_wal *wal, uint64_t offset)
 {
 	assert(mutex_is_held(&wal->writing));
 	pthread_mutex_lock(&wal->lock);
-	if (offset == 0)
+	if (offset == 0) {
 		wal->salt = wal->end = wal->frame = 0;
-	else if (offset >= LOG_HEADER && offset < wal->end)
+	} else if (offset >= LOG_HEADER && offset < wal->end) {
 		wal->end = offset;
+		wal->failed_end = 0;
+		wal->rewinds++;
+		if (wal->rewound_to > offset)
+			wal->rewound_to = offset;
+	}
 	pthread_mutex_unlock(&wal->lock);
 }
 
@@ -354,7 +364,11 @@ static void fill_marked_place(const struct store_wal *wal, struct store_place *p
 	place->sequence = wal->record.sequence;
 	place->gone = place->damaged = false;
 	place->closed = wal->record.state == STATE_CLOSED;
-	if (wal->record.state != STATE_LAZY) {
+	if (wal->record.state == STATE_STRICT) {
+		/* The end of the log may be that of a commit whose flush has failed, or is to come. */
+		place->marked_salt = place->doubtful ? 0 : wal->safe_salt;
+		place->marked_end = place->doubtful ? 0 : wal->safe_end;
+	} else if (wal->record.state != STATE_LAZY) {
 		place->marked_salt = place->salt;
 		place->marked_end = place->end;
 	} else {
@@ -365,8 +379,13 @@ static void fill_marked_place(const struct store_wal *wal, struct store_place *p
 
 void store_wal_place(struct store_wal *wal, struct store_place *place)
 {
-	*place = (struct store_place){0};
-	get_log_end(wal, &place->salt, &place->end);
+	pthread_mutex_lock(&wal->lock);
+	*place = (struct store_place){.salt = wal->salt,
+				      .end = wal->end,
+				      .rewinds = wal->rewinds,
+				      .rewound_to = wal->rewound_to,
+				      .doubtful = wal->end && wal->end == wal->failed_end};
+	pthread_mutex_unlock(&wal->lock);
 }
 
 void store_wal_marked(struct store_wal *wal, struct store_place *place)
@@ -836,6 +855,16 @@ static int sync_log(struct store_wal *wal, struct store_file *log, uint64_t salt
 	return rc;
 }
 
+/* In strict mode the commit that ends there may fail with its flush. */
+static void note_failed_flush(struct store_wal *wal, uint64_t salt, uint64_t end)
+{
+	assert(mutex_is_held(&wal->moving));
+	pthread_mutex_lock(&wal->lock);
+	if (wal->record.state == STATE_STRICT && wal->salt == salt)
+		wal->failed_end = end;
+	pthread_mutex_unlock(&wal->lock);
+}
+
 int store_wal_flush(struct store_wal *wal, struct store_file *log)
 {
 	uint64_t salt, end;
@@ -860,6 +889,8 @@ int store_wal_flush(struct store_wal *wal, struct store_file *log)
 	}
 	if (!rc && wal->record.state == STATE_LAZY && !is_known_log(wal, salt, end))
 		rc = move_mark_record(wal, salt, end, end);
+	if (rc)
+		note_failed_flush(wal, salt, end);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
 }

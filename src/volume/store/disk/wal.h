@@ -51,6 +51,9 @@ void store_wal_follow(struct store_wal *wal, void (*before_restart)(void *arg), 
 struct store_place {
 	uint64_t salt; /* generation of the log; 0: it is empty */
 	uint64_t end;  /* bytes of its transactions */
+	/* SQLite overwrites a commit that failed: how often, and the lowest offset at which it did in this generation. */
+	uint64_t rewinds, rewound_to;
+	bool doubtful; /* strict mode: the last transaction may have failed, with a flush */
 	/* The members that follow are not filled by store_wal_place(). */
 	uint64_t marked_salt, marked_end; /* as far as what the log refers to is flushed */
 	uint64_t sequence;		  /* of the mark */
