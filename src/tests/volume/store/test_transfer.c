@@ -855,6 +855,56 @@ static void stop_everywhere(bool machine)
 	free_dumps();
 }
 
+/* The disk is full from that call on, then no longer: what was begun goes on, and its clone stays. False: the operation has fewer. */
+static bool fill_disk_at(const struct crashdisk *base, struct states *states, uint64_t call)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct store_volume volume;
+	char *now;
+	uint32_t id;
+	bool failed;
+
+	crashdisk_fail_at(disk, crashdisk_calls(disk) + call, UINT32_MAX, ENOSPC);
+	failed = store_volume_revert(store, readonly) != 0;
+	crashdisk_fail_at(disk, UINT64_MAX, 0, 0);
+	ck_assert_int_eq(store->ops->volume(store, v, &volume), 0);
+	ck_assert(failed || volume.online);
+	if (!volume.online) {
+		states->points++;
+		ck_assert_int_eq(store_volume_remove(store, readonly), STORE_VBUSY);
+		ck_assert_int_eq(store_volume_clone(store, v, STORE_RO, &id), STORE_VBUSY);
+		ck_assert_int_eq(store_volume_revert(store, backup), STORE_VBUSY);
+	}
+	if (failed)
+		ck_assert_int_eq(store_volume_revert(store, readonly), 0);
+	now = dump_state(store, states->op, "tried again");
+	ck_assert_str_eq(now, states->after);
+	ck_assert_int_eq(diskstore_faults(store, "tried again"), 0);
+	ck_assert_int_eq(store_volume_remove(store, readonly), 0);
+	free(now);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	return failed;
+}
+
+START_TEST(full_disk)
+{
+	struct crashdisk *base = make_disk();
+	struct states states = {.op = sizeof(ops) / sizeof(ops[0]) - 1};
+
+	rehearse(base, &states);
+	for (uint64_t call = 0; fill_disk_at(base, &states, call); call++)
+		ck_assert_uint_lt(call, 2000);
+	ck_assert_uint_gt(states.points, 0);
+	free(states.before);
+	free(states.after);
+	crashdisk_free(base);
+	free_dumps();
+}
+END_TEST
+
 START_TEST(killed)
 {
 	stop_everywhere(false);
@@ -868,4 +918,4 @@ START_TEST(crashed)
 END_TEST
 
 TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions,
-		 second_revert, large_files, damaged, hostile, loop, killed, crashed)
+		 second_revert, large_files, damaged, hostile, loop, full_disk, killed, crashed)

@@ -207,7 +207,7 @@ static int find_next_row(struct scrubber *scrubber, struct db *db, struct scrubb
 		if (result == -EIO) {
 			/* One damage of many rows. */
 			if (!scrubber->unfound)
-				note_damage(scrubber);
+				count_damaged_block(scrubber);
 			return pass_damaged_rows(scrubber);
 		}
 		if (result)

@@ -476,6 +476,9 @@ static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
 	int result = work_any_volume(work, clone->rec.group, &rw);
 
 	assert(clone->rec.type != STORE_RW);
+	/* The volume may be going back to it. */
+	if (!result && rw->rec.offline & VOLUME_BUSY)
+		result = STORE_VBUSY;
 	if (!result)
 		result = db_prune_put(db, &prune);
 	if (result)

@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +24,28 @@ struct revert_op {
 	struct txn_op txn;
 	uint32_t id, epoch, until;
 	bool snapshot;
-	bool busy;			 /* the volume was made busy for this before */
+	struct revert_op *next;		 /* that runs */
 	struct db_change after, reached; /* reached: by the step, which may be tried again */
 	unsigned pages;
 	bool done;
 };
 
+/* Whether the rows of the epoch stay. */
+static bool is_epoch_kept(const struct revert_op *op, const struct volrec *rec)
+{
+	return op->snapshot ? rec->snapshot == op->epoch
+			    : rec->clone_epoch[0] == op->epoch || rec->clone_epoch[1] == op->epoch;
+}
+
+/* STORE_VNOVOL: the clone is gone, so that some vnodes would be taken for removed ones. */
 static int find_volume(const struct revert_op *op, struct work *work, struct workvol **volume,
 		       struct db **db)
 {
 	int result = work_any_volume(work, op->id, volume);
 
+	assert(op->epoch);
+	if (!result && !is_epoch_kept(op, &(*volume)->rec))
+		result = STORE_VNOVOL;
 	return result ? result : work_db(work, db);
 }
 
@@ -44,17 +56,22 @@ static void name_number(char name[40], const struct volrec *rec)
 
 /* -- the begin -- */
 
-/* Nothing else replaces the contents, and the clone is there, as the transaction sees the volume. */
-static int check_revert_begin(const struct revert_op *op, const struct volrec *rec)
+/* The volume is free, or an earlier try to go back to the same clone has ended before its end. */
+static int check_revert_allowed(struct db *db, const struct volrec *rec, uint32_t epoch)
 {
-	if (rec->epoch >= UINT32_MAX - 1)
-		return -EFBIG;
-	if (op->busy)
-		return 0;
-	if (rec->snapshot || rec->offline & (VOLUME_BUSY | VOLUME_HIDDEN))
+	uint64_t begun = 0;
+	char name[40];
+	int result;
+
+	if (rec->snapshot || rec->offline & VOLUME_HIDDEN)
 		return STORE_VBUSY;
-	return op->epoch == rec->clone_epoch[0] || op->epoch == rec->clone_epoch[1] ? 0
-										    : STORE_VNOVOL;
+	if (!(rec->offline & VOLUME_BUSY))
+		return 0;
+	name_number(name, rec);
+	result = db_number_get(db, name, &begun);
+	if (result && result != -ENOENT)
+		return result;
+	return begun == epoch ? 0 : STORE_VBUSY;
 }
 
 static int apply_revert_begin(struct txn_op *txn, struct work *work)
@@ -65,8 +82,10 @@ static int apply_revert_begin(struct txn_op *txn, struct work *work)
 	char name[40];
 	int result = find_volume(op, work, &volume, &db);
 
-	if (!result)
-		result = check_revert_begin(op, &volume->rec);
+	if (!result && !op->snapshot)
+		result = check_revert_allowed(db, &volume->rec, op->epoch);
+	if (!result && volume->rec.epoch >= UINT32_MAX - 1)
+		result = -EFBIG;
 	if (result)
 		return result;
 	name_number(name, &volume->rec);
@@ -251,6 +270,39 @@ static int apply_revert_end(struct txn_op *txn, struct work *work)
 	return result;
 }
 
+/* -- one of a volume at a time: the record of the volume does not tell one that runs from one that failed -- */
+
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER; /* covers `reverts` of all stores */
+
+static bool begin_running(struct core *core, struct revert_op *op)
+{
+	struct revert_op *other;
+
+	assert(!op->next);
+	pthread_mutex_lock(&running);
+	for (other = core->reverts; other && other->id != op->id;)
+		other = other->next;
+	if (!other) {
+		op->next = core->reverts;
+		core->reverts = op;
+	}
+	pthread_mutex_unlock(&running);
+	return !other;
+}
+
+static void end_running(struct core *core, struct revert_op *op)
+{
+	struct revert_op **at = &core->reverts;
+
+	pthread_mutex_lock(&running);
+	while (*at != op)
+		at = &(*at)->next;
+	*at = op->next;
+	pthread_mutex_unlock(&running);
+}
+
+/* -- the run -- */
+
 static int run_revert_op(struct core *core, struct revert_op *op,
 			 int (*apply)(struct txn_op *txn, struct work *work))
 {
@@ -258,12 +310,10 @@ static int run_revert_op(struct core *core, struct revert_op *op,
 	return txn_run(core->txn, &op->txn);
 }
 
-static int run_revert(struct core *core, struct revert_op *op)
+static int run_revert_steps(struct core *core, struct revert_op *op)
 {
-	int result;
+	int result = run_revert_op(core, op, apply_revert_begin);
 
-	op->after = (struct db_change){.epoch = op->epoch, .vnode = UINT32_MAX};
-	result = run_revert_op(core, op, apply_revert_begin);
 	while (!result && !op->done) {
 		result = run_revert_op(core, op, apply_revert_step);
 		op->after = op->reached;
@@ -273,9 +323,18 @@ static int run_revert(struct core *core, struct revert_op *op)
 
 int revert_volume(struct core *core, uint32_t id, uint32_t epoch, bool snapshot)
 {
-	struct revert_op op = {.id = id, .epoch = epoch, .snapshot = snapshot, .busy = true};
-	int result = run_revert(core, &op);
+	struct revert_op op = {
+		.id = id,
+		.epoch = epoch,
+		.snapshot = snapshot,
+		.after = {.epoch = epoch, .vnode = UINT32_MAX},
+	};
+	int result = STORE_VBUSY;
 
+	if (begin_running(core, &op)) {
+		result = run_revert_steps(core, &op);
+		end_running(core, &op);
+	}
 	if (snapshot)
 		keeper_wake(core->keeper);
 	return result;
@@ -284,17 +343,12 @@ int revert_volume(struct core *core, uint32_t id, uint32_t epoch, bool snapshot)
 int store_volume_revert(struct store *store, uint32_t clone)
 {
 	struct core *core = core_of(store);
-	struct revert_op op = {0};
 	struct volrec rec;
 	int result = volumes_get(&core->volumes, clone, &rec);
 
 	if (!result && rec.type == STORE_RW)
 		result = -EINVAL;
-	if (result)
-		return result;
-	op.id = rec.group;
-	op.epoch = rec.epoch;
-	return run_revert(core, &op);
+	return result ? result : revert_volume(core, rec.group, rec.epoch, false);
 }
 
 /* -- what an earlier process has begun -- */
@@ -320,7 +374,15 @@ static int recover_volume(struct core *core, const struct volrec *rec)
 	name_number(name, rec);
 	result = db_number_get(db, name, &epoch);
 	readers_put(core->readers, db);
-	return result ? result : revert_volume(core, rec->id, (uint32_t)epoch, false);
+	if (!result)
+		result = revert_volume(core, rec->id, (uint32_t)epoch, false);
+	if (result != STORE_VNOVOL)
+		return result;
+	/* It cannot be finished, and part of it is done: the volume stays off-line. */
+	report_line(&core->report, REPORT_ERROR,
+		    "volume %u was going back to a clone that is gone: restore it from a dump",
+		    (unsigned)rec->id);
+	return 0;
 }
 
 /* Hidden volumes are in no list, so the database is asked. */

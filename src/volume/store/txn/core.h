@@ -21,6 +21,7 @@
 struct keeper;
 struct scrubber;
 struct copier;
+struct revert_op;
 
 /* Directories whose pages are being read from the database. */
 struct page_loads {
@@ -56,6 +57,7 @@ struct core {
 	int repaired;	  /* result of a repair from it */
 	bool unreadable;  /* the database, when it was opened */
 	bool unformatted; /* FORMAT is lost: the database has the identity */
+	struct revert_op *reverts; /* that run; revert.c has the lock */
 	struct report report;
 	uint8_t uuid[16];
 	uint32_t incarnation, opened; /* unclean restarts of the machine; openings */
