@@ -905,6 +905,45 @@ START_TEST(full_disk)
 }
 END_TEST
 
+/* Restores that fill the disk leave room for removals, and for the next start. */
+START_TEST(too_large)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct memory many = {0};
+	unsigned made = 0;
+	uint64_t limit;
+	char name[16];
+	int rc = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		snprintf(name, sizeof(name), "d/n%d", i);
+		ck_assert_int_eq(state_create(store, v, name, STORE_FILE, NULL), 0);
+	}
+	ck_assert_int_eq(dump_volume(store, v, 0, &many), 0);
+	diskstore_close(store, layer);
+	store = open_disk(disk, &layer);
+	limit = crashdisk_used(disk) + (12u << 20);
+	crashdisk_limit(disk, limit);
+	while (!rc && made < 100) {
+		snprintf(name, sizeof(name), "copy%u", made++);
+		rc = restore_memory(store, &many, name, 0);
+	}
+	ck_assert_int_eq(rc, STORE_VDISKFULL);
+	ck_assert_uint_lt(crashdisk_used(disk), limit - (1u << 20));
+	ck_assert_int_eq(state_remove(store, v, "d/n0", STORE_FILE), 0);
+	diskstore_close(store, layer);
+	store = open_disk(disk, &layer);
+	ck_assert_int_eq(state_remove(store, v, "d/n1", STORE_FILE), 0);
+	ck_assert_int_eq(diskstore_faults(store, "full"), 0);
+	diskstore_close(store, layer);
+	free(many.bytes);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
 START_TEST(killed)
 {
 	stop_everywhere(false);
@@ -918,4 +957,4 @@ START_TEST(crashed)
 END_TEST
 
 TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions,
-		 second_revert, large_files, damaged, hostile, loop, full_disk, killed, crashed)
+		 second_revert, large_files, damaged, hostile, loop, full_disk, too_large, killed, crashed)

@@ -153,6 +153,8 @@ static int apply_items(struct txn_op *txn, struct work *work)
 	struct workvol *volume;
 	int result = work_any_volume(work, restore->old.id, &volume);
 
+	if (!result)
+		result = space_check_rows(restore->core, restore->bytes / 1024 + restore->count);
 	for (unsigned i = 0; i < restore->count && !result; i++) {
 		result = apply_item(&restore->item[i], work, volume);
 		work->broken |= result != 0;
@@ -177,6 +179,9 @@ static int commit_items(struct store_restore *restore)
 	unsigned count = restore->count;
 	int result = restore->count ? run_restore_op(restore, &op, apply_items) : 0;
 
+	/* The log was counted, and becomes short before the next transaction. */
+	if (result == STORE_VDISKFULL)
+		result = run_restore_op(restore, &op, apply_items);
 	while (restore->count)
 		version_unref(restore->item[--restore->count].version);
 	restore->bytes = 0;

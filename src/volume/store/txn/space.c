@@ -85,6 +85,34 @@ int space_check(struct core *core, const struct volrec *volume, const struct spa
 	return 0;
 }
 
+static uint64_t get_copy_log_size(struct core *core)
+{
+	const struct store_layer_ops *ops = core->layer->ops;
+	struct store_file *file;
+	uint64_t length = 0;
+
+	if (ops->open(core->layer, STORE_COPY "/db-wal", 0, &file))
+		return 0;
+	if (ops->size(file, &length))
+		length = 0;
+	ops->close(file);
+	return length;
+}
+
+int space_check_rows(struct core *core, uint64_t kib)
+{
+	uint64_t log = store_vfs_log_size(core->vfs) / 1024;
+	bool copied = core->replica && core->copy_layer == core->layer;
+
+	assert(kib);
+	/* The copy follows: its log gets the same bytes, then its database. */
+	if (copied)
+		kib = 4 * kib + 3 * log + get_copy_log_size(core) / 1024;
+	else
+		kib = 2 * kib + log;
+	return check_disk_space(core, kib);
+}
+
 int space_promise(struct core *core, uint64_t kib, uint64_t held)
 {
 	uint64_t promised = core->promised;

@@ -24,6 +24,11 @@ struct space_need {
 /* 0, STORE_VDISKFULL, STORE_VOVERQUOTA, -errno. */
 int space_check(struct core *core, const struct volrec *volume, const struct space_need *need);
 /*
+ * Whether a transaction of many rows has room: what the logs of the database and of its copy hold goes to both on top of the rows.
+ * 0, STORE_VDISKFULL, -errno.
+ */
+int space_check_rows(struct core *core, uint64_t kib);
+/*
  * Promise room on the disk, as volumes_promise() does. 0, STORE_VDISKFULL; -errno: nothing is given
  * back.
  */
