@@ -391,10 +391,11 @@ START_TEST(half_reverted)
 		make(&other, i ? "b" : "a", STORE_FILE);
 	}
 	/* A dump brings it back. */
-	ck_assert_int_eq(store_volume_remove(store, clone), 0);
+	ck_assert_int_eq(store_volume_remove(store, clone), STORE_VBUSY);
 	ck_assert_int_eq(store_volume_remove(store, volume), 0);
 	fixture_reopen();
 	ck_assert_int_eq(try_status(&admin, &root), STORE_VNOVOL);
+	ck_assert_int_eq(store_volume_remove(store, clone), STORE_VNOVOL);
 	faults_expected = false;
 }
 END_TEST

@@ -489,6 +489,25 @@ static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
 	return 0;
 }
 
+/* A volume that could not go back to a clone cannot be removed after it, since the clone stays meanwhile: both go together. */
+static int remove_clones_of_busy(struct work *work, struct workvol *volume)
+{
+	struct workvol *clone;
+
+	for (unsigned i = 0; i < 2; i++) {
+		int result;
+
+		if (!volume->rec.clone_epoch[i])
+			continue;
+		assert(volume->rec.offline & VOLUME_BUSY);
+		result = work_any_volume(work, volume->rec.clone_id[i], &clone);
+		if (result)
+			return result;
+		work_volume_remove(work, clone);
+	}
+	return 0;
+}
+
 static int apply_volume_removal(struct txn_op *txn, struct work *work)
 {
 	const struct admin_op *op = (const struct admin_op *)txn;
@@ -506,9 +525,12 @@ static int apply_volume_removal(struct txn_op *txn, struct work *work)
 	/* One that is being restored is removed by whoever restores it. */
 	if (volume->rec.snapshot || (volume->rec.offline & VOLUME_HIDDEN && !op->mask))
 		return STORE_VBUSY;
-	if (volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1])
+	if ((volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1]) &&
+	    !(volume->rec.offline & VOLUME_BUSY))
 		return -ENOTEMPTY;
-	result = save_past_numbers(work, db, volume);
+	result = remove_clones_of_busy(work, volume);
+	if (!result)
+		result = save_past_numbers(work, db, volume);
 	if (!result)
 		result = db_prune_put(db, &prune);
 	if (result)
