@@ -396,8 +396,10 @@ static int open_store_database(struct core *core)
 		result = recover_database_log(core, &past);
 	if (!result)
 		result = open_write_connection(core, &options);
-	if (!result)
+	if (!result) {
+		copying_make_room(core);
 		open_store_replica(core);
+	}
 	if (!result)
 		result = store_vfs_begin(core->vfs, core->durability == STORE_STRICT);
 	if (!result)
@@ -488,7 +490,8 @@ static void free_core(struct core *core)
 /* A short program makes no long copy, which is the server's work. */
 static void end_store_replica(struct core *core)
 {
-	if (store_replica_is_missing(core->replica) && !store_replica_is_long(core->replica))
+	if (store_replica_is_missing(core->replica) && !store_replica_is_long(core->replica) &&
+	    copying_has_room(core))
 		store_replica_renew(core->replica, NULL, NULL);
 	store_replica_end(core->replica);
 }

@@ -944,6 +944,30 @@ START_TEST(too_large)
 }
 END_TEST
 
+/* A full disk gets the room of the copy, so that the store can be opened. */
+START_TEST(full_start)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_options options = {.path = "disk", .no_reserve = true};
+	struct store *store;
+
+	for (int i = 0; i < 2; i++) {
+		options.layer = options.copy_layer = crashdisk_layer(disk);
+		ck_assert_msg(store_open(&options, &store, message) == 0, "%s", message);
+		if (i)
+			ck_assert_int_eq(state_remove(store, v, "f", STORE_FILE), 0);
+		store->ops->close(store);
+		options.layer->ops->destroy(options.layer);
+		if (i)
+			break;
+		ck_assert_uint_lt(crashdisk_length(disk, "copy/db"), UINT64_MAX);
+		crashdisk_limit(disk, crashdisk_used(disk));
+	}
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
 START_TEST(killed)
 {
 	stop_everywhere(false);
@@ -957,4 +981,5 @@ START_TEST(crashed)
 END_TEST
 
 TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions,
-		 second_revert, large_files, damaged, hostile, loop, full_disk, too_large, killed, crashed)
+		 second_revert, large_files, damaged, hostile, loop, full_disk, full_start, too_large, killed,
+		 crashed)

@@ -500,6 +500,8 @@ static int make_copy(struct store_replica *replica, bool (*stopped)(void *arg), 
 	struct store_place limit;
 	int rc = copy_database(replica, stopped, arg);
 
+	if (rc)
+		replica->layer->ops->unlink(replica->layer, COPY_NEW);
 	/* Until here there is the older copy. */
 	if (!rc)
 		rc = write_copy_state(replica, COPY_PARTIAL, 0);

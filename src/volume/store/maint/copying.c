@@ -2,14 +2,17 @@
 /* The thread that keeps the copy of the metadata, and repairs from the copy before a store is opened. */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "volume/store/maint/maint.h"
+#include "volume/store/txn/space.h"
 
 #define SETTLE_NS (3 * (uint64_t)NS_PER_S)  /* between two flushes of the copy */
 #define IDLE_NS	  (30 * (uint64_t)NS_PER_S) /* more than that, when nothing changes */
+#define OPEN_BYTES (1u << 20)		     /* that an opening may need */
 #define RENEW_NS  (30 * (uint64_t)NS_PER_S) /* after an attempt to make it that failed */
 
 struct copier {
@@ -34,6 +37,22 @@ static bool is_copier_stopped(void *arg)
 	stop = copier->stop;
 	pthread_mutex_unlock(&copier->lock);
 	return stop;
+}
+
+bool copying_has_room(struct core *core)
+{
+	struct store_space space;
+	struct store_file *file;
+	uint64_t length = 0;
+
+	if (core->copy_layer != core->layer)
+		return true;
+	if (core->layer->ops->open(core->layer, "meta/db", 0, &file))
+		return false;
+	if (core->layer->ops->size(file, &length) || space_disk(core, &space))
+		length = UINT64_MAX;
+	core->layer->ops->close(file);
+	return length < UINT64_MAX && space.available_kib > length / 1024;
 }
 
 /* A view that does not change keeps the log from beginning anew, or the database from being written. */
@@ -74,7 +93,8 @@ static void *run_copier(void *arg)
 	uint64_t renew_ns = 0, due = 0;
 
 	do {
-		if (store_replica_is_missing(replica) && monotonic_ns() >= renew_ns) {
+		if (store_replica_is_missing(replica) && monotonic_ns() >= renew_ns &&
+		    copying_has_room(copier->core)) {
 			renew_in_view(copier);
 			renew_ns = monotonic_ns() + RENEW_NS;
 		}
@@ -234,4 +254,25 @@ int copying_check(struct core *core, bool *lost)
 	if (core->copy_layer && (is_noted(core) || is_database_short(core)))
 		copying_repair(core);
 	return 0;
+}
+
+void copying_make_room(struct core *core)
+{
+	/* Without its state a copy is not used. */
+	static const char *const names[] = {"/state", "/db-wal", "/db.new", "/db"};
+	const struct store_layer_ops *ops = core->layer->ops;
+	uint64_t available, total;
+	char path[32];
+
+	if (core->copy_layer != core->layer || ops->space(core->layer, &available, &total) ||
+	    available >= OPEN_BYTES)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), STORE_COPY "%s", names[i]);
+		ops->unlink(core->layer, path);
+	}
+	report_line(
+		&core->report, REPORT_WARNING,
+		"%s: the disk is full: the copy of the metadata was removed, and is made again when there is room",
+		core->name);
 }
