@@ -153,7 +153,7 @@ static void compare_attribute(struct comparison *comparison, const char *path,
 		report_difference(comparison, path, "the access lists differ");
 }
 
-/* What all kinds have. */
+/* Fields of all kinds of objects. */
 static void compare_status(struct comparison *comparison, const char *path, const struct stat *st,
 			   const struct store_vnode *vnode)
 {

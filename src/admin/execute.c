@@ -87,7 +87,7 @@ static const struct admin_member restore_members[] = {
 	{"progress", ADMIN_FLAG, false},
 };
 
-/* What a command needs a descriptor of. */
+/* The descriptor that a command needs. */
 enum wanted {
 	WANTS_NOTHING,
 	WANTS_DIRECTORY,

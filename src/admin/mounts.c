@@ -10,7 +10,7 @@
 #define CELL_MOST   255
 #define TARGET_MOST (STORE_VOLNAME_MAX + 16)
 
-/* What the text of a mount point says: "#CELL:NAME." */
+/* The parts of the text of a mount point: "#CELL:NAME." */
 struct target {
 	char cell[CELL_MOST + 1]; /* or "" */
 	char name[TARGET_MOST];	  /* or the number */

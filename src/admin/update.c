@@ -40,7 +40,7 @@ static bool is_mount_link(const struct store_status *status)
 static int remove_volume_tree(struct admin_import *import, const struct store_fid *dir,
 			      const char *name, const struct store_fid *fid, unsigned depth);
 
-/* What a directory has, but mount points. */
+/* The entries of a directory, without mount points. */
 static int remove_names_below(struct admin_import *import, const struct store_fid *dir,
 			      unsigned depth)
 {

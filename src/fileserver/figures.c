@@ -78,7 +78,7 @@ struct ranked_volume {
 	uint64_t rank;
 };
 
-/* What all volumes have together. */
+/* Sums over all volumes. */
 struct volume_sums {
 	uint64_t offline, of_type[STORE_TYPES];
 	uint32_t oldest_clone; /* when it was made; 0: there is none */

@@ -155,7 +155,7 @@ static uint64_t peer_bytes(const struct rxw_debug_peer *p)
 	return p->bytes_sent + p->bytes_received;
 }
 
-/* What a peer has moved since `before`, or NULL: at all. */
+/* The bytes that a peer has moved since `before`; NULL: in all. */
 static uint64_t new_peer_bytes(const struct rxw_debug_peer *p, const struct stat_view *before)
 {
 	for (size_t i = 0; before && i < before->peer_count; i++) {

@@ -66,7 +66,7 @@ int store_data_remove_new(struct store_data *data, uint64_t object);
 /* A run of bytes that a writer adds. One thread at a time. */
 struct store_run;
 
-/* What a run replaces: a version of the file, of which `kept` bytes stay. */
+/* The version of a file that a run replaces; `kept` bytes of it stay. */
 struct store_base {
 	const struct store_content *content;
 	const void *bytes; /* in its place: a small file, which has the number `small`; else NULL */

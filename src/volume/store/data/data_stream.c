@@ -860,7 +860,7 @@ static int append_zeros(struct store_run *run, uint64_t offset)
 	return rc;
 }
 
-/* What lies in front of the first byte in its block. */
+/* The bytes of the block in front of the first one. */
 static int begin_first_block(struct store_run *run, const struct store_base *base)
 {
 	uint64_t start = run->patch.first * STORE_BLOCK, kept = start + run->head.filled;
@@ -1079,7 +1079,7 @@ int store_run_copy(struct store_run *from, struct store_run *to)
 
 /* -- ending -- */
 
-/* What follows the last byte in its block. */
+/* The bytes of the block behind the last one. */
 static int copy_rest_of_block(struct store_run *run, const struct store_base *base)
 {
 	uint64_t index = run->end / STORE_BLOCK, kept;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the database has in its rows: versions of vnodes, volumes. */
+/* The contents of rows: versions of vnodes, volumes. */
 #ifndef STORE_RECORD_H
 #define STORE_RECORD_H
 

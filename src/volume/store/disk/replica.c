@@ -683,7 +683,7 @@ bool store_replica_is_long(struct store_replica *replica)
 
 /* -- beginning and end -- */
 
-/* What the log of the copy has. */
+/* The contents of the copy's log. */
 static int inspect_copy_log(struct store_layer *layer, struct store_place *place)
 {
 	struct store_wal *wal;

@@ -23,7 +23,7 @@ struct prune_op {
 	uint64_t cost; /* so far */
 };
 
-/* What it may cost to remove a row, beside the row. */
+/* The rows that the removal of a row may touch, beside that row. */
 /* Objects in the first slot, of which some may be counted twice. */
 static uint64_t count_first_places(const struct version *version)
 {

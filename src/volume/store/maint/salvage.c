@@ -323,7 +323,7 @@ static bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* What a name leads to; NULL: it is lost. */
+/* The object that a name leads to; NULL: it is lost. */
 static struct item *find_named_item(const struct group *group, uint32_t vnode, uint32_t unique)
 {
 	struct item *item = find_item(group, vnode);
@@ -567,7 +567,7 @@ static int find_places(struct group *group)
 
 /* -- writing -- */
 
-/* What a clone shows stays as it is. */
+/* Rows that a clone shows stay as they are. */
 static int write_version(struct group *group, struct item *item)
 {
 	int result;
