@@ -425,6 +425,7 @@ vol remove small
 
 # -- a store that cannot be used --
 how=unusable
+rm -rf "$work/damaged"
 cp -r "$work/elsewhere" "$work/newer" && cp -r "$work/elsewhere" "$work/damaged" && cp -r "$work/elsewhere" "$work/garbage"
 sed -i '1s/[0-9][0-9]*/999/' "$work/newer/FORMAT"
 refused 1 'newer version' "$rxvol" -S "$work/newer" list
