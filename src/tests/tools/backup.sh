@@ -167,6 +167,18 @@ row 'the protection database'
 "$rxpt" -S "$store" examine bob > "$work/out" 2>&1 || fail "bob is gone: $(cat "$work/out")"
 as_before home.alice
 
+what='the metadata'
+systemctl stop
+gone=1
+rm "$store/meta/db" "$store/meta/mark"
+"$rxvol" -S "$store" list > "$work/out" 2> "$work/err" && fail 'the store can be opened'
+row 'the metadata and their copy'
+gone=
+as_before home.alice
+[ "$(id_of home.alice)" = "$id" ] || fail "the rescued volume has the number $(id_of home.alice), not $id"
+"$rxpt" -S "$store" examine bob > "$work/out" 2>&1 || fail "bob is gone: $(cat "$work/out")"
+rm -r "$store.old"
+
 what='the disk'
 kill -KILL "$server"
 wait "$server" 2> /dev/null

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "volume/store/disk/vfs.h"
 #include "volume/store/format.h"
@@ -25,10 +26,10 @@ static int fill_database(const struct store_filling *filling, struct db *db, uin
 	return result;
 }
 
-static int make_database(struct store_vfs *vfs, const struct store_filling *filling,
-			 uint8_t uuid[16])
+static int make_database(struct store_vfs *vfs, const char *path,
+			 const struct store_filling *filling, uint8_t uuid[16])
 {
-	const struct db_options options = {.path = "meta/db",
+	const struct db_options options = {.path = path,
 					   .vfs = store_vfs_name(vfs),
 					   .create = true,
 					   .full = true,
@@ -48,23 +49,25 @@ static int make_database(struct store_vfs *vfs, const struct store_filling *fill
 	return result;
 }
 
-static int make_meta_files(struct store_layer *layer, const struct store_filling *filling,
-			   uint8_t uuid[16])
+int make_meta_files(struct store_layer *layer, const char *folder,
+		    const struct store_filling *filling, uint8_t uuid[16])
 {
 	struct store_vfs *vfs = NULL;
 	enum store_past past;
-	int result = store_vfs_create(layer, NULL, NULL, &vfs);
+	char path[32];
+	int result = store_vfs_create_in(layer, folder, NULL, NULL, &vfs);
 
+	snprintf(path, sizeof(path), "%s/db", folder);
 	if (!result)
 		result = store_vfs_recover(vfs, &past);
 	if (!result)
 		result = store_vfs_begin(vfs, true);
 	if (!result)
-		result = make_database(vfs, filling, uuid);
+		result = make_database(vfs, path, filling, uuid);
 	if (!result)
 		result = store_vfs_end(vfs);
 	store_vfs_destroy(vfs);
-	return result;
+	return result ? result : layer->ops->sync_dir(layer, folder);
 }
 
 int make_store_files(struct store_layer *layer, const struct store_filling *filling)
@@ -82,9 +85,7 @@ int make_store_files(struct store_layer *layer, const struct store_filling *fill
 	if (!result)
 		result = layer->ops->sync_dir(layer, "files");
 	if (!result)
-		result = make_meta_files(layer, filling, uuid);
-	if (!result)
-		result = layer->ops->sync_dir(layer, "meta");
+		result = make_meta_files(layer, "meta", filling, uuid);
 	if (!result)
 		result = format_write(layer, FORMAT_NAME, uuid);
 	return result > 0 ? -ENOSPC : result;

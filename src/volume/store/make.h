@@ -14,5 +14,8 @@ struct store_filling {
 
 /* In an empty directory; FORMAT comes last, so that before there is no store. 0 or -errno. */
 int make_store_files(struct store_layer *layer, const struct store_filling *filling);
+/* A database and its mark, in a folder that is there. 0 or a result. */
+int make_meta_files(struct store_layer *layer, const char *folder,
+		    const struct store_filling *filling, uint8_t uuid[16]);
 
 #endif

@@ -8,10 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "volume/store/db/carve.h"
-#include "volume/store/db/slots.h"
 #include "volume/store/format.h"
-#include "volume/store/maint/salvage.h"
+#include "volume/store/maint/rebuild.h"
 #include "volume/store/make.h"
 #include "volume/store/upkeep.h"
 
@@ -23,18 +21,7 @@ struct rescue {
 	struct store_rescue *user;
 	struct store_layer *source, *target, *copy; /* copy: NULL, there is none */
 	struct report report; /* of the source: silent */
-	bool formatted;	      /* `uuid` is that of the source */
-	uint8_t uuid[16];
-	uint64_t last_object;
-	uint32_t incarnation;
-	struct db *db;	  /* that of the target, while it is filled */
-	uint64_t *object; /* numbers that versions refer to, small contents and maps as well */
-	size_t count, room;
-	struct rescued_map {
-		uint64_t map;
-		struct store_owner owner;
-	} * map; /* that versions have */
-	size_t map_count, map_room, map_at;
+	struct rebuild rebuild;
 	uint8_t *chunk;
 };
 
@@ -54,294 +41,24 @@ __attribute__((format(printf, 2, 3))) static void tell_rescue_user(struct rescue
 
 /* -- the rows of the database -- */
 
-static int carve_folder(struct rescue *rescue, struct store_layer *layer, const char *folder,
-			bool *complete)
-{
-	struct store_pageset *set;
-	struct carve_counts counts = {0};
-	int result = store_pageset_open(layer, folder, &set);
-
-	*complete = false;
-	if (result)
-		return result == -ENOMEM ? result : 0;
-	result = db_carve(set, rescue->db, &counts);
-	store_pageset_close(set);
-	rescue->user->pages += counts.pages;
-	rescue->user->damaged_pages += counts.damaged;
-	*complete = counts.pages && !counts.damaged;
-	return result;
-}
-
-/* What the database has not, its copy may have. */
-static int carve_rows(struct rescue *rescue)
-{
-	uint64_t lost = 0;
-	bool complete;
-	int result = carve_folder(rescue, rescue->source, "meta", &complete);
-
-	if (!result && !complete && rescue->copy)
-		result = carve_folder(rescue, rescue->copy, "copy", &complete);
-	if (!result)
-		result = db_carve_losses(rescue->db, &lost);
-	rescue->user->lost += lost;
-	return result;
-}
-
-/* -- objects -- */
-
-static int add_reference(struct rescue *rescue, uint64_t number)
-{
-	if (rescue->count == rescue->room) {
-		size_t room = rescue->room ? 2 * rescue->room : 4096;
-		uint64_t *more = realloc(rescue->object, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		rescue->object = more;
-		rescue->room = room;
-	}
-	rescue->object[rescue->count++] = number;
-	if (rescue->last_object < number)
-		rescue->last_object = number;
-	return 0;
-}
-
-static int compare_references(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* How many versions and rows refer to a number. */
-static uint64_t count_references(const struct rescue *rescue, uint64_t number)
-{
-	size_t low = 0, high = rescue->count, first;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (rescue->object[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (first = low; low < rescue->count && rescue->object[low] == number; low++)
-		;
-	return low - first;
-}
-
-/* An object that a slot has, in the table of objects. */
-static int need_object(struct rescue *rescue, const struct store_owner *owner, uint64_t number)
-{
-	struct db_object object = {.id = number, .owner = *owner, .refs = 1};
-	struct db_object there;
-	int result = add_reference(rescue, number);
-
-	if (!result)
-		result = db_object_get(rescue->db, number, &there);
-	return result == -ENOENT ? db_object_put(rescue->db, &object) : result;
-}
-
-static int need_slot_objects(struct rescue *rescue, const struct store_owner *owner,
-			     const struct store_slot *slot)
-{
-	int result = 0;
-
-	for (uint32_t i = 0; slot && i < slot->count && !result; i++) {
-		uint64_t object = slot->block[i].object;
-		bool seen = false;
-
-		for (uint32_t k = 0; k < i && !seen; k++)
-			seen = slot->block[k].object == object;
-		if (object && !seen)
-			result = need_object(rescue, owner, object);
-	}
-	return result;
-}
-
-/* Versions of a vnode may have several maps, and share them. */
-static int note_map(struct rescue *rescue, const struct store_owner *owner, uint64_t map)
-{
-	for (size_t i = rescue->map_count; i-- && rescue->map[i].owner.vnode == owner->vnode;)
-		if (rescue->map[i].map == map)
-			return 0;
-	if (rescue->map_count == rescue->map_room) {
-		size_t room = rescue->map_room ? 2 * rescue->map_room : 256;
-		struct rescued_map *more = realloc(rescue->map, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		rescue->map = more;
-		rescue->map_room = room;
-	}
-	rescue->map[rescue->map_count++] = (struct rescued_map){map, *owner};
-	return add_reference(rescue, map);
-}
-
-static int note_references(void *arg, const struct vnode_key *key, const struct version *version)
-{
-	struct rescue *rescue = arg;
-	int result = 0;
-
-	if (!version)
-		return 0;
-	if (rescue->incarnation < version->v.incarnation)
-		rescue->incarnation = version->v.incarnation;
-
-	const struct store_owner owner = {key->group, key->vnode, version->v.unique};
-
-	if (version->v.small)
-		result = add_reference(rescue, version->v.small);
-	if (!result && version->content.count)
-		result = need_slot_objects(rescue, &owner, version->content.slot[0]);
-	return result || !version->v.map ? result : note_map(rescue, &owner, version->v.map);
-}
-
-static int note_slot_references(void *arg, const struct db_slot_key *key,
-				const struct store_slot *slot)
-{
-	struct rescue *rescue = arg;
-
-	(void)key;
-	return need_slot_objects(rescue, &rescue->map[rescue->map_at].owner, slot);
-}
-
-static int find_references(struct rescue *rescue)
-{
-	uint32_t group = 0;
-	int result;
-
-	while (!(result = db_group_next(rescue->db, &group))) {
-		struct vnode_key from = {.group = group};
-
-		result = db_group_rows(rescue->db, &from, note_references, rescue);
-		if (result)
-			return result;
-	}
-	result = result == -ENOENT ? 0 : result;
-	for (; rescue->map_at < rescue->map_count && !result; rescue->map_at++)
-		result = db_slots_each(rescue->db, rescue->map[rescue->map_at].map,
-				       note_slot_references, rescue);
-	if (rescue->count)
-		qsort(rescue->object, rescue->count, sizeof(rescue->object[0]), compare_references);
-	return result;
-}
-
-/* The server will remove what nothing refers to. */
-static int count_object_references(void *arg, const struct db_object *object)
-{
-	struct rescue *rescue = arg;
-	struct db_object now = *object;
-
-	if (rescue->last_object < object->id)
-		rescue->last_object = object->id;
-	now.refs = count_references(rescue, object->id);
-	return now.refs == object->refs ? 0 : db_object_put(rescue->db, &now);
-}
-
-static int drop_unused_small(void *arg, uint64_t id)
-{
-	struct rescue *rescue = arg;
-
-	if (rescue->last_object < id)
-		rescue->last_object = id;
-	return count_references(rescue, id) ? 0 : db_small_delete(rescue->db, id);
-}
-
-static int ignore_slot(void *arg, const struct db_slot_key *key, const struct store_slot *slot)
-{
-	(void)arg, (void)key, (void)slot;
-	return 0;
-}
-
-/* Maps whose versions are gone. */
-static int drop_unused_maps(struct rescue *rescue)
-{
-	uint64_t map = 0;
-	int result;
-
-	while (!(result = db_map_next(rescue->db, &map))) {
-		struct db_drop drop = {.map = map, .hidden.to = UINT32_MAX};
-		bool more = !count_references(rescue, map);
-
-		if (rescue->last_object < map)
-			rescue->last_object = map;
-		while (more && !result)
-			result = db_slots_drop(rescue->db, &drop, 64, &more, ignore_slot, NULL);
-		if (result)
-			return result;
-	}
-	return result == -ENOENT ? 0 : result;
-}
-
-static int settle_objects(struct rescue *rescue)
-{
-	int result = find_references(rescue);
-
-	if (!result)
-		result = db_objects(rescue->db, false, count_object_references, rescue);
-	if (!result)
-		result = db_smalls(rescue->db, 0, drop_unused_small, rescue);
-	return result ? result : drop_unused_maps(rescue);
-}
-
-/* -- numbers -- */
-
-static int raise_number(struct db *db, const char *name, uint64_t least)
-{
-	uint64_t value = 0;
-	int result = db_number_get(db, name, &value);
-
-	if (result && result != -ENOENT)
-		return result;
-	return value >= least ? 0 : db_number_put(db, name, least);
-}
-
-/* Numbers of objects and versions are new from now on, whatever the lost records had. */
-static int settle_numbers(struct rescue *rescue)
-{
-	uint64_t incarnation = 1;
-	int result = db_number_get(rescue->db, "incarnation", &incarnation);
-
-	if (result && result != -ENOENT)
-		return result;
-	if (rescue->incarnation < incarnation)
-		rescue->incarnation = (uint32_t)incarnation;
-	rescue->incarnation++;
-	result = db_number_put(rescue->db, "incarnation", rescue->incarnation);
-	return result ? result : raise_number(rescue->db, "opened", (rescue->last_object >> 32) + 1);
-}
-
-/* -- filling the new database -- */
-
 static int fill_from_source(void *arg, struct db *db, uint8_t uuid[16])
 {
 	struct rescue *rescue = arg;
-	struct salvage salvage = {.line = rescue->user->line, .arg = rescue->user->arg};
+	struct rebuild *rebuild = &rescue->rebuild;
 	int result;
 
-	rescue->db = db;
-	result = carve_rows(rescue);
-	if (!result)
-		result = settle_objects(rescue);
-	if (!result)
-		result = settle_numbers(rescue);
-	if (!result)
-		result = salvage_volumes(db, rescue->incarnation, &salvage);
-	if (result)
-		return result;
-	if (rescue->formatted)
-		memcpy(uuid, rescue->uuid, 16);
-	else if (db_identity_get(db, rescue->uuid) == 0)
-		memcpy(uuid, rescue->uuid, 16);
-	rescue->user->volumes = salvage.volumes;
-	rescue->user->files = salvage.kept;
-	rescue->user->found = salvage.found;
-	/* Most records have names. */
-	if (rescue->user->lost < salvage.lost)
-		rescue->user->lost = salvage.lost;
-	return 0;
+	rebuild->source = rescue->source;
+	rebuild->copy = rescue->copy;
+	rebuild->line = rescue->user->line;
+	rebuild->arg = rescue->user->arg;
+	result = rebuild_database(rebuild, db, uuid);
+	rescue->user->pages = rebuild->pages;
+	rescue->user->damaged_pages = rebuild->damaged_pages;
+	rescue->user->volumes = rebuild->volumes;
+	rescue->user->files = rebuild->files;
+	rescue->user->found = rebuild->found;
+	rescue->user->lost = rebuild->lost;
+	return result;
 }
 
 /* -- the files of contents -- */
@@ -475,13 +192,13 @@ static int copy_contents(struct rescue *rescue)
 
 static int read_identity(struct rescue *rescue)
 {
-	int result = format_read(rescue->source, FORMAT_NAME, rescue->uuid);
+	int result = format_read(rescue->source, FORMAT_NAME, rescue->rebuild.uuid);
 
 	if (result == -ENOTSUP || result == -EPROTO)
 		return result;
 	if (result && rescue->copy)
-		result = format_read(rescue->copy, "copy/" FORMAT_NAME, rescue->uuid);
-	rescue->formatted = !result;
+		result = format_read(rescue->copy, "copy/" FORMAT_NAME, rescue->rebuild.uuid);
+	rescue->rebuild.known = !result;
 	return 0;
 }
 
@@ -566,8 +283,6 @@ static void close_rescue(struct rescue *rescue)
 	if (rescue->copy && rescue->copy != rescue->source && !user->layers[2])
 		rescue->copy->ops->destroy(rescue->copy);
 	report_fini(&rescue->report);
-	free(rescue->object);
-	free(rescue->map);
 	free(rescue->chunk);
 }
 

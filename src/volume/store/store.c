@@ -17,6 +17,7 @@
 #include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
 #include "volume/store/op/whole.h"
+#include "volume/store/remake.h"
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/lookup.h"
 #include "volume/store/txn/space.h"
@@ -357,8 +358,7 @@ static int open_write_connection(struct core *core, const struct db_options *opt
 	if (core->repaired)
 		return -EIO;
 	result = db_open(options, &core->writer);
-	/* What is damaged in both costs what it holds, if the start can do without. */
-	return result;
+	return result ? result : db_probe(core->writer);
 }
 
 /* The rest of a damaged table of volumes is served. */
@@ -376,13 +376,9 @@ static int load_volumes(struct core *core)
 	return 0;
 }
 
-static int open_store_database(struct core *core)
+/* *crashed: what was not flushed is lost. */
+static int open_found_database(struct core *core, struct db_options *options, bool *crashed)
 {
-	struct db_options options = {.path = "meta/db",
-				     .full = core->durability == STORE_STRICT,
-				     .cache_kib = WRITER_KIB,
-				     .vfs_errno = store_vfs_errno,
-				     .report = &core->report};
 	enum store_past past;
 	bool lost;
 	int result = store_vfs_create(core->layer, flush_store_objects, core, &core->vfs);
@@ -390,12 +386,47 @@ static int open_store_database(struct core *core)
 	if (result)
 		return result;
 	store_vfs_report(core->vfs, &core->report);
-	options.vfs = store_vfs_name(core->vfs);
+	options->vfs = store_vfs_name(core->vfs);
 	result = copying_check(core, &lost);
 	if (!result)
 		result = recover_database_log(core, &past);
 	if (!result)
-		result = open_write_connection(core, &options);
+		result = open_write_connection(core, options);
+	*crashed = !result && (past == STORE_PAST_CRASHED || lost);
+	return result;
+}
+
+/* What every start reads is damaged, also in the copy; or sound records cannot be reached. */
+static int open_remade_database(struct core *core, struct db_options *options, bool *crashed)
+{
+	struct store_layer *copy;
+	int result;
+
+	if (!copying_may_remake(core, &copy))
+		return -EIO;
+	db_leave(core->writer);
+	core->writer = NULL;
+	store_vfs_destroy(core->vfs);
+	core->vfs = NULL;
+	result = remake_metadata(core, copy);
+	if (result)
+		return result == -ENODATA ? -EIO : result;
+	core->unreadable = false;
+	return open_found_database(core, options, crashed);
+}
+
+static int open_store_database(struct core *core)
+{
+	struct db_options options = {.path = "meta/db",
+				     .full = core->durability == STORE_STRICT,
+				     .cache_kib = WRITER_KIB,
+				     .vfs_errno = store_vfs_errno,
+				     .report = &core->report};
+	bool crashed;
+	int result = open_found_database(core, &options, &crashed);
+
+	if (result == -EUCLEAN || (result == -EIO && core->unreadable))
+		result = open_remade_database(core, &options, &crashed);
 	if (!result) {
 		copying_make_room(core);
 		open_store_replica(core);
@@ -403,7 +434,7 @@ static int open_store_database(struct core *core)
 	if (!result)
 		result = store_vfs_begin(core->vfs, core->durability == STORE_STRICT);
 	if (!result)
-		result = begin_incarnation(core, past == STORE_PAST_CRASHED || lost);
+		result = begin_incarnation(core, crashed);
 	if (!result)
 		result = lost_load(core, core->writer);
 	if (!result)
@@ -590,6 +621,7 @@ static void open_copy_layer(struct core *core, const struct store_options *optio
 	} else if (options->copy) {
 		result = store_layer_posix(options->copy, &core->copy_layer);
 		core->own_copy_layer = !result;
+		core->copy_absent = result != 0;
 	} else if (!options->layer && !options->no_copy) {
 		core->copy_layer = core->layer;
 	}
@@ -637,6 +669,8 @@ int store_open(const struct store_options *options, struct store **store, char *
 	core->own_layer = own;
 	open_copy_layer(core, options);
 	result = has_store(core) ? lock_store(options, layer, message) : 0;
+	if (!result)
+		result = remake_finish(core);
 	if (!result)
 		result = check_store_format(options, core, message);
 	if (!result) {

@@ -26,6 +26,7 @@ static uint32_t volume;
 static struct crashdisk *base;
 static char message[STORE_MESSAGE_MAX];
 static unsigned lines;
+static bool refused; /* the last start */
 
 /* -- the store -- */
 
@@ -116,7 +117,8 @@ static bool read_file(struct store *store, unsigned i)
 	if (n < 0)
 		return false;
 	state_bytes(want, 0, length_of(i), i);
-	ck_assert_msg((size_t)n == length_of(i) && !memcmp(want, got, (size_t)n), "file %u is wrong", i);
+	ck_assert_msg((size_t)n == length_of(i) && !memcmp(want, got, (size_t)n),
+		      "file %u is wrong", i);
 	return true;
 }
 
@@ -141,6 +143,7 @@ static unsigned serve(struct crashdisk *disk, bool *read)
 	struct store *store = open_on(layer);
 	unsigned failed = file_count;
 
+	refused = !store;
 	if (store)
 		failed = read_all(store, read);
 	else
@@ -154,7 +157,10 @@ static unsigned serve(struct crashdisk *disk, bool *read)
 	return failed;
 }
 
-/* -- rescue: what a server can read must be in the new store. Returns how many files are not. -- */
+/*
+ * -- rescue: what a server can read must be in the new store, and the other way round; `read`: what it can; or NULL. Returns how
+ * many files are not. --
+ */
 
 static unsigned rescue(struct crashdisk *disk, const bool *read, struct store_rescue *result)
 {
@@ -174,7 +180,8 @@ static unsigned rescue(struct crashdisk *disk, const bool *read, struct store_re
 	for (unsigned i = 0; i < file_count; i++) {
 		bool right = read_file(store, i);
 
-		ck_assert_msg(right || !read || !read[i], "file %u is served, and not rescued", i);
+		ck_assert_msg(!read || right == read[i], "file %u is %s", i,
+			      right ? "rescued, and not served" : "served, and not rescued");
 		failed += !right;
 	}
 	store->ops->close(store);
@@ -197,6 +204,23 @@ static void write_bytes_at(struct crashdisk *disk, const char *path, uint64_t of
 	layer->ops->sync(file);
 	layer->ops->close(file);
 	layer->ops->destroy(layer);
+}
+
+static void copy_file_to(struct crashdisk *from, struct crashdisk *to, const char *path)
+{
+	struct store_layer *layer = crashdisk_layer(from);
+	uint64_t length = crashdisk_length(from, path);
+	uint8_t *bytes = malloc(length);
+	const struct iovec iov = {bytes, length};
+	struct store_file *file;
+
+	ck_assert_ptr_nonnull(bytes);
+	ck_assert_int_eq(layer->ops->open(layer, path, 0, &file), 0);
+	ck_assert_int_eq(layer->ops->preadv(file, &iov, 1, 0, false), (ssize_t)length);
+	layer->ops->close(file);
+	layer->ops->destroy(layer);
+	write_bytes_at(to, path, 0, bytes, length);
+	free(bytes);
 }
 
 /* Zeros, random bytes, a flipped bit, or another page. */
@@ -298,7 +322,7 @@ static void damage_once(struct crashdisk *disk, struct damages *damages, uint32_
 START_TEST(random_sets)
 {
 	uint64_t random = 11;
-	unsigned refused = 0, doubles = 0;
+	unsigned refusals = 0, doubles = 0;
 	uint32_t pages;
 	bool *read;
 
@@ -311,17 +335,21 @@ START_TEST(random_sets)
 		struct crashdisk *disk = crashdisk_copy(base), *same;
 		unsigned count = 1 + (unsigned)(crashdisk_random(&random) % SETS_MAX), left;
 		struct store_rescue result;
+		bool once;
 
 		for (unsigned i = 0; i < count; i++)
 			damage_once(disk, &damages, pages, &random);
 		same = crashdisk_copy(disk);
 		serve(disk, NULL);
+		once = refused;
 		left = serve(disk, read);
-		refused += left == file_count;
+		once |= refused;
+		refusals += once;
 		doubles += damages.both;
 		ck_assert_msg(!left || damages.both || damages.beside, "set %u: %u files are not served",
 			      set, left);
 		left = rescue(same, read, &result);
+		ck_assert_msg(!once || !result.volumes, "set %u: a start is refused", set);
 		ck_assert_msg(!left || damages.both, "set %u: %u files are not rescued", set, left);
 		crashdisk_free(disk);
 		crashdisk_free(same);
@@ -329,7 +357,7 @@ START_TEST(random_sets)
 		free(damages.in_copy);
 	}
 	printf("%u sets: %u with a page that is damaged twice, %u starts refused\n", sets, doubles,
-	       refused);
+	       refusals);
 	crashdisk_free(base);
 	free(fids);
 	free(read);
@@ -402,4 +430,110 @@ START_TEST(use_interrupted)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted)
+/* -- a start that makes the database anew, and is stopped on the way: the next one does it, or goes on -- */
+
+/* What every start reads, in both. */
+static struct crashdisk *damage_first_pages(void)
+{
+	static const uint8_t zeros[2 * PAGE];
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+
+	write_bytes_at(disk, "meta/db", 0, zeros, sizeof(zeros));
+	write_bytes_at(disk, "copy/db", 0, zeros, sizeof(zeros));
+	/* What the start before has left is not lost: only what this one does. */
+	layer = crashdisk_layer(disk);
+	ck_assert_int_eq(layer->ops->sync_all(layer), 0);
+	layer->ops->destroy(layer);
+	crashdisk_killed(disk);
+	return disk;
+}
+
+/* Calls until the store is open; it is stopped in one of them. */
+static uint64_t start_until(struct crashdisk *disk, uint64_t call, uint64_t *random)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	uint64_t before = crashdisk_calls(disk), calls;
+	struct store *store;
+
+	if (call != UINT64_MAX)
+		crashdisk_stop_at(disk, before + call, crashdisk_random(random));
+	store = open_on(layer);
+	calls = crashdisk_calls(disk) - before;
+	crashdisk_stop_at(disk, 0, 0);
+	if (store)
+		store->ops->close(store);
+	layer->ops->destroy(layer);
+	return calls;
+}
+
+START_TEST(stopped_on_the_way)
+{
+	uint64_t random = 5, calls;
+	struct crashdisk *disk;
+	bool all;
+
+	make_base();
+	all = page_cases == UINT32_MAX;
+	disk = damage_first_pages();
+	calls = start_until(disk, UINT64_MAX, &random);
+	ck_assert_uint_gt(calls, 40);
+	crashdisk_free(disk);
+	for (uint64_t call = 0; call < calls; call += all || call + 60 > calls ? 1 : 5) {
+		disk = damage_first_pages();
+		start_until(disk, call, &random);
+		if (call % 3)
+			crashdisk_crashed(disk, crashdisk_random_keep(&random), call & 1, random);
+		else
+			crashdisk_killed(disk);
+		ck_assert_msg(!serve(disk, NULL), "call %u: %s", (unsigned)call, message);
+		ck_assert_msg(crashdisk_length(disk, "meta/db.damaged") != UINT64_MAX &&
+				      crashdisk_length(disk, "copy/db.damaged") != UINT64_MAX,
+			      "call %u of %u: the damaged files are not kept", (unsigned)call,
+			      (unsigned)calls);
+		ck_assert_uint_eq(crashdisk_length(disk, "meta/db.damaged.2"), UINT64_MAX);
+		ck_assert_msg(!serve(disk, NULL), "call %u, once more: %s", (unsigned)call,
+			      message);
+		crashdisk_free(disk);
+	}
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
+/* The copy may lack changes: an administrator decides, and nothing is changed before. */
+START_TEST(older_copy)
+{
+	uint64_t random = 3;
+	struct crashdisk *disk, *same;
+	struct store_layer *layer;
+	struct store *store;
+
+	make_base();
+	disk = crashdisk_copy(base);
+	layer = crashdisk_layer(disk);
+	store = open_on(layer);
+	ck_assert_ptr_nonnull(store);
+	ck_assert_int_eq(state_create(store, volume, "late", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(store_flush(store), 0);
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	crashdisk_killed(disk);
+	/* As if the copy had been on a disk that was away. */
+	same = crashdisk_copy(base);
+	copy_file_to(same, disk, "copy/db");
+	copy_file_to(same, disk, "copy/state");
+	damage_page(disk, "meta/db", 0, &random);
+	ck_assert_uint_eq(serve(disk, NULL), file_count);
+	ck_assert(refused);
+	ck_assert_msg(strstr(message, "use-copy"), "%s", message);
+	ck_assert_uint_eq(crashdisk_length(disk, "meta/db.damaged"), UINT64_MAX);
+	crashdisk_free(same);
+	crashdisk_free(disk);
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, stopped_on_the_way,
+		 older_copy)

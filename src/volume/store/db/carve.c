@@ -51,10 +51,11 @@ struct row {
 
 struct carving {
 	struct store_pageset *set;
-	struct db *db;
+	struct db *db; /* NULL: no row is taken */
 	struct carve_counts *counts;
 	uint32_t pages;
 	uint8_t *state; /* by page */
+	bool hides;	/* a damaged page is above others */
 	sqlite3_stmt *insert[10];
 	uint8_t *record; /* RECORD_MOST bytes */
 	int result;
@@ -371,28 +372,63 @@ static void take_page_rows(struct carving *carving, const uint8_t *page, uint32_
 
 /* -- trees. First the pages that can be reached, which are in use for certain; then those that a damaged page hides. -- */
 
-static void walk_tree(struct carving *carving, uint32_t number, bool take, unsigned depth)
+/* What a page of a tree is. All leaves of a tree are at the same depth. */
+enum level {
+	LEVEL_UNKNOWN,
+	LEVEL_SEEN, /* it was met before */
+	LEVEL_LEAF,
+	LEVEL_INNER
+};
+
+static enum level walk_tree(struct carving *carving, uint32_t number, bool take, unsigned depth);
+
+/*
+ * A page below that cannot be read hides others, unless one beside it shows that it is a leaf. For SQLite, a leaf of an index tree
+ * hides rows as well: those of the table, or those beside it.
+ */
+static void walk_children(struct carving *carving, const uint8_t *page, uint32_t number,
+			  unsigned cells, bool take, unsigned depth)
+{
+	const uint8_t *header = find_page_header(page, number);
+	bool leaves = false, unknown = false;
+
+	assert(is_inner(header[0]));
+	for (unsigned i = 0; i <= cells && !carving->result; i++) {
+		const uint8_t *cell = i < cells ? find_cell(page, number, i) : header + 8;
+		enum level level =
+			cell ? walk_tree(carving, get32(cell), take, depth + 1) : LEVEL_UNKNOWN;
+
+		leaves |= level == LEVEL_LEAF;
+		unknown |= level == LEVEL_UNKNOWN;
+	}
+	carving->hides |= unknown && (!leaves || (!carving->db && header[0] == INDEX_INNER));
+}
+
+static enum level walk_tree(struct carving *carving, uint32_t number, bool take, unsigned depth)
 {
 	uint8_t page[STORE_DB_PAGE];
-	const uint8_t *header;
 	unsigned cells;
 
-	if (depth == DEPTH_MOST || !read_carved_page(carving, number, page) ||
-	    carving->state[number] != UNSEEN || !is_tree_page(page, number, &cells))
-		return;
+	if (depth == DEPTH_MOST || !read_carved_page(carving, number, page))
+		return LEVEL_UNKNOWN;
+	if (carving->state[number] != UNSEEN)
+		return LEVEL_SEEN;
+	if (!is_tree_page(page, number, &cells))
+		return LEVEL_UNKNOWN;
 	carving->state[number] = USED;
 	if (take)
 		take_page_rows(carving, page, number, cells);
-	header = find_page_header(page, number);
-	if (!is_inner(header[0]))
-		return;
-	for (unsigned i = 0; i < cells && !carving->result; i++) {
-		const uint8_t *cell = find_cell(page, number, i);
+	if (!is_inner(find_page_header(page, number)[0]))
+		return LEVEL_LEAF;
+	walk_children(carving, page, number, cells, take, depth);
+	return LEVEL_INNER;
+}
 
-		if (cell)
-			walk_tree(carving, get32(cell), take, depth + 1);
-	}
-	walk_tree(carving, get32(header + 8), take, depth + 1);
+static void walk_root(struct carving *carving, uint32_t number, bool take)
+{
+	enum level level = walk_tree(carving, number, take, 0);
+
+	carving->hides |= level == LEVEL_UNKNOWN || level == LEVEL_SEEN;
 }
 
 static bool is_text(const struct value *value, const char *text)
@@ -407,7 +443,7 @@ static void walk_schema_row(struct carving *carving, const struct row *row)
 	bool take = is_text(&row->value[0], "table") || is_text(&row->value[1], "change");
 
 	if (row->columns == 5 && row->value[3].type == SQLITE_INTEGER)
-		walk_tree(carving, (uint32_t)row->value[3].number, take, 0);
+		walk_root(carving, (uint32_t)row->value[3].number, carving->db && take);
 }
 
 static void walk_schema(struct carving *carving, const uint8_t *page, unsigned cells)
@@ -418,6 +454,8 @@ static void walk_schema(struct carving *carving, const uint8_t *page, unsigned c
 
 		if (cell && read_cell(carving, TABLE_LEAF, cell, page + USABLE, &row))
 			walk_schema_row(carving, &row);
+		else
+			carving->hides = true;
 	}
 }
 
@@ -443,18 +481,45 @@ static void note_unused_pages(struct carving *carving, uint32_t number)
 	}
 }
 
+/*
+ * Without the schema: the roots of the tables are the first pages, as in the new database. What is found there goes before
+ * what unused pages still have.
+ */
+static void walk_usual_roots(struct carving *carving)
+{
+	static const char *const count = "SELECT count(*) FROM sqlite_master WHERE rootpage>0";
+	sqlite3_stmt *statement = NULL;
+	uint32_t roots = 0;
+	int rc = sqlite3_prepare_v2(carving->db->sql, count, -1, &statement, NULL);
+
+	carving->result = db_result(carving->db, rc);
+	if (!carving->result && sqlite3_step(statement) == SQLITE_ROW)
+		roots = (uint32_t)sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	for (uint32_t number = 2; number <= roots + 1 && !carving->result; number++)
+		walk_root(carving, number, true);
+}
+
 static void walk_from_first_page(struct carving *carving)
 {
 	uint8_t page[STORE_DB_PAGE];
 	unsigned cells;
+	bool known = read_carved_page(carving, 1, page);
 
-	if (!read_carved_page(carving, 1, page))
-		return;
-	carving->state[1] = USED;
-	note_unused_pages(carving, get32(page + 32));
+	if (known) {
+		carving->state[1] = USED;
+		note_unused_pages(carving, get32(page + 32));
+	}
 	/* The schema is short. */
-	if (is_tree_page(page, 1, &cells) && page[HEADER] == TABLE_LEAF)
+	if (known && is_tree_page(page, 1, &cells) && page[HEADER] == TABLE_LEAF) {
 		walk_schema(carving, page, cells);
+		return;
+	}
+	carving->hides = true;
+	if (carving->db) {
+		carving->hides = false;
+		walk_usual_roots(carving);
+	}
 }
 
 static void take_hidden_pages(struct carving *carving)
@@ -534,7 +599,7 @@ static void carve_all_pages(struct carving *carving)
 {
 	find_damaged_pages(carving);
 	walk_from_first_page(carving);
-	if (carving->counts->damaged)
+	if (carving->hides && carving->db)
 		take_hidden_pages(carving);
 }
 
@@ -556,6 +621,22 @@ int db_carve(struct store_pageset *set, struct db *db, struct carve_counts *coun
 		carve_all_pages(&carving);
 	for (unsigned i = 0; i < TABLES; i++)
 		sqlite3_finalize(carving.insert[i]);
+	free(carving.state);
+	free(carving.record);
+	return carving.result;
+}
+
+int db_carve_hides(struct store_pageset *set, bool *hides)
+{
+	struct carve_counts counts = {.pages = store_pageset_pages(set)};
+	struct carving carving = {.set = set, .counts = &counts, .pages = store_pageset_pages(set)};
+
+	carving.state = calloc((size_t)carving.pages + 1, 1);
+	carving.record = malloc(RECORD_MOST);
+	if (carving.state && carving.record)
+		carve_all_pages(&carving);
+	*hides = carving.hides || !carving.pages;
+	carving.result = carving.state && carving.record ? 0 : -ENOMEM;
 	free(carving.state);
 	free(carving.record);
 	return carving.result;

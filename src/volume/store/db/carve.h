@@ -24,5 +24,7 @@ int db_carve(struct store_pageset *set, struct db *db, struct carve_counts *coun
  * that an older record does not pass for the newest. *lost: how many.
  */
 int db_carve_losses(struct db *db, uint64_t *lost);
+/* Whether damaged pages hide sound ones, so that SQLite cannot read those. 0 or -ENOMEM. */
+int db_carve_hides(struct store_pageset *set, bool *hides);
 
 #endif

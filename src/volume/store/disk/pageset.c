@@ -12,6 +12,7 @@
 #include "volume/store/disk/wal.h"
 
 #define PATH_ROOM     64
+#define KEPT_MOST     1000
 #define HEADER_LENGTH 28 /* of the first page: 4 bytes, big-endian */
 
 struct store_pageset {
@@ -147,4 +148,56 @@ int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[
 		return -EBADMSG;
 	/* The checksums of the log were looked at when it was opened. */
 	return logged || store_page_is_sound(number, page) ? 0 : -EBADMSG;
+}
+
+static bool is_never_used(const uint8_t *page)
+{
+	return !page[0] && memcmp(page, page + 1, STORE_DB_PAGE - 1) == 0;
+}
+
+bool store_pageset_is_like(struct store_pageset *set, struct store_pageset *other, uint32_t *bad)
+{
+	uint8_t page[STORE_DB_PAGE], same[STORE_DB_PAGE];
+	uint32_t pages = set->pages > other->pages ? set->pages : other->pages, compared = 0;
+
+	*bad = 0;
+	for (uint32_t number = 1; number <= pages; number++) {
+		bool sound = !store_pageset_read(set, number, page);
+		bool there = !store_pageset_read(other, number, same);
+
+		*bad += !sound && !(is_never_used(page) && !there && is_never_used(same));
+		if (!sound || !there)
+			continue;
+		if (memcmp(page, same, STORE_DB_PAGE - STORE_DB_SPARE) != 0)
+			return false;
+		compared++;
+	}
+	return compared >= pages / 4;
+}
+
+static bool has_layer_file(struct store_layer *layer, const char *path)
+{
+	struct store_file *file;
+	int rc = layer->ops->open(layer, path, 0, &file);
+
+	if (!rc)
+		layer->ops->close(file);
+	return rc != -ENOENT;
+}
+
+int store_file_keep(struct store_layer *layer, const char *path)
+{
+	char name[PATH_ROOM + 24];
+	int rc;
+
+	if (!has_layer_file(layer, path))
+		return 0;
+	snprintf(name, sizeof(name), "%s.damaged", path);
+	for (unsigned i = 2; has_layer_file(layer, name); i++) {
+		if (i == KEPT_MOST)
+			return -EEXIST;
+		snprintf(name, sizeof(name), "%s.damaged.%u", path, i);
+	}
+	rc = layer->ops->rename(layer, path, name);
+	return rc == -ENOENT ? 0 : rc;
 }

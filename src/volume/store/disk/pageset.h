@@ -22,5 +22,15 @@ uint32_t store_pageset_length(const uint8_t first[STORE_DB_PAGE]);
 int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[STORE_DB_PAGE]);
 /* Whether the log has a page, so that the one of the database does not count. */
 bool store_pageset_logs(const struct store_pageset *set, uint32_t number);
+/*
+ * Whether two databases are the same as far as can be told: pages that are sound in both, at least a quarter, have the same
+ * bytes. *bad: pages of `set` that are damaged.
+ */
+bool store_pageset_is_like(struct store_pageset *set, struct store_pageset *other, uint32_t *bad);
+/*
+ * Give a damaged file a name with ".damaged" and, if that is taken, a number. One that is missing is none. Not durably. 0 or
+ * -errno.
+ */
+int store_file_keep(struct store_layer *layer, const char *path);
 
 #endif

@@ -121,6 +121,7 @@ static int put_copy_state(struct store_replica *replica, bool flush)
 	return rc || !flush ? rc : ops->sync_dir(replica->layer, STORE_COPY);
 }
 
+/* In both slots, as the mark. */
 static int write_copy_state(struct store_replica *replica, uint64_t state, uint64_t mark)
 {
 	int rc;
@@ -129,6 +130,8 @@ static int write_copy_state(struct store_replica *replica, uint64_t state, uint6
 	replica->state.state = state;
 	replica->state.mark = mark;
 	rc = put_copy_state(replica, true);
+	if (!rc)
+		rc = put_copy_state(replica, true);
 	pthread_mutex_unlock(&replica->lock);
 	return rc;
 }
@@ -720,7 +723,8 @@ static bool is_copy_same(const struct state *state, const struct store_place *ma
 			 const struct store_place *copy)
 {
 	if (state->state == COPY_CLOSED)
-		return main->closed && state->mark == main->sequence && !main->end && !copy->end;
+		return main->closed && state->mark - main->sequence <= 1 && !main->end &&
+		       !copy->end;
 	if (state->state != COPY_FOLLOWS)
 		return false;
 	if (copy->end && copy->salt == main->salt)
@@ -1035,24 +1039,6 @@ static int copy_whole_file(struct store_layer *from_layer, const char *from_path
 	return rc;
 }
 
-/* Under the first of the names "….damaged", "….damaged.2" and so on that is free. */
-static int keep_damaged_file(struct store_layer *store, const char *path)
-{
-	char kept[64];
-	struct store_file *file;
-	int rc = 0;
-
-	for (unsigned i = 1; !rc; i++) {
-		snprintf(kept, sizeof(kept), i == 1 ? "%s.damaged" : "%s.damaged.%u", path, i);
-		rc = store->ops->open(store, kept, 0, &file);
-		if (!rc)
-			store->ops->close(file);
-	}
-	if (rc == -ENOENT)
-		rc = store->ops->rename(store, path, kept);
-	return rc == -ENOENT ? 0 : rc;
-}
-
 /* The copy, beside the database. */
 static int place_copy_beside(struct store_layer *copy, struct store_layer *store)
 {
@@ -1068,10 +1054,10 @@ static int place_copy_beside(struct store_layer *copy, struct store_layer *store
 
 static int set_database_aside(struct store_layer *store)
 {
-	int rc = keep_damaged_file(store, META_DB);
+	int rc = store_file_keep(store, META_DB);
 
 	if (!rc)
-		rc = keep_damaged_file(store, META_LOG);
+		rc = store_file_keep(store, META_LOG);
 	if (!rc)
 		rc = store->ops->unlink(store, "meta/mark");
 	return rc && rc != -ENOENT ? rc : store->ops->sync_dir(store, "meta");

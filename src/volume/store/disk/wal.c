@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/bytes.h"
 #include "common/held.h"
@@ -20,6 +21,8 @@
 
 #define LOG_CUT	     1	   /* in the mark, in place of an end: the file was cut to nothing */
 #define LATER_FRAMES 16384 /* that are looked at behind the end of the log */
+
+#define FOLDER_ROOM  32
 
 #define GATHERED     131072 /* bytes of frames that wait for the last one of the transaction */
 #define ZEROS	     65536
@@ -47,6 +50,7 @@ struct record {
 struct store_wal {
 	struct store_layer *layer;
 	const char *path, *log;
+	char folder[FOLDER_ROOM]; /* of both */
 	int (*before_sync)(void *arg);
 	void *arg;
 	void (*before_restart)(void *arg); /* or NULL */
@@ -100,6 +104,8 @@ int store_wal_create(struct store_layer *layer, const char *path, const char *lo
 	wal->layer = layer;
 	wal->path = path;
 	wal->log = log;
+	assert(strchr(log, '/') && strchr(log, '/') - log < FOLDER_ROOM);
+	memcpy(wal->folder, log, (size_t)(strchr(log, '/') - log));
 	wal->before_sync = before_sync;
 	wal->arg = arg;
 	pthread_mutex_init(&wal->moving, NULL);
@@ -615,13 +621,24 @@ static int write_mark_record(struct store_wal *wal, bool make)
 	if (rc)
 		return rc;
 	record->magic = MAGIC;
+	/* A mark in the place of one that was lost is not taken for it. */
+	if (!record->sequence)
+		record->sequence = (uint64_t)time(NULL) << 24;
 	record->sequence++;
 	record->check = compute_record_check(record);
 	n = ops->pwritev(wal->file, &iov, 1, record->sequence % 2 * SLOT);
 	rc = n < 0 ? (int)n : ops->sync(wal->file);
 	if (!rc && make)
-		rc = ops->sync_dir(wal->layer, "meta");
+		rc = ops->sync_dir(wal->layer, wal->folder);
 	return rc;
+}
+
+/* In both slots, so that the damage of one does not bring back what was before. */
+static int write_mark_twice(struct store_wal *wal, bool make)
+{
+	int rc = write_mark_record(wal, make);
+
+	return rc ? rc : write_mark_record(wal, false);
 }
 
 /*
@@ -792,7 +809,7 @@ int store_wal_begin(struct store_wal *wal, bool strict)
 		note_known_log(wal);
 	wal->record.state = strict ? STATE_STRICT : STATE_LAZY;
 	if (!rc)
-		rc = write_mark_record(wal, true);
+		rc = write_mark_twice(wal, true);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
 }
@@ -884,7 +901,7 @@ int store_wal_flush(struct store_wal *wal, struct store_file *log)
 		rc = sync_log(wal, log, salt, end);
 	/* A new log has a name to be kept, too. */
 	if (!rc && salt != wal->named) {
-		rc = wal->layer->ops->sync_dir(wal->layer, "meta");
+		rc = wal->layer->ops->sync_dir(wal->layer, wal->folder);
 		wal->named = rc ? 0 : salt;
 	}
 	if (!rc && wal->record.state == STATE_LAZY && !is_known_log(wal, salt, end))
@@ -968,7 +985,7 @@ int store_wal_end(struct store_wal *wal)
 
 	pthread_mutex_lock(&wal->moving);
 	wal->record.state = STATE_CLOSED;
-	rc = write_mark_record(wal, false);
+	rc = write_mark_twice(wal, false);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "volume/store/db/carve.h"
 #include "volume/store/maint/maint.h"
 #include "volume/store/txn/space.h"
 
@@ -180,14 +181,19 @@ uint64_t copying_age_ms(struct core *core)
 
 /* -- repairs before the store is opened -- */
 
-static bool is_noted(struct core *core)
+static bool has_meta_file(struct store_layer *layer, const char *path)
 {
 	struct store_file *file;
 
-	if (core->layer->ops->open(core->layer, "meta/" STORE_DAMAGED, 0, &file))
+	if (layer->ops->open(layer, path, 0, &file))
 		return false;
-	core->layer->ops->close(file);
+	layer->ops->close(file);
 	return true;
+}
+
+static bool is_noted(struct core *core)
+{
+	return has_meta_file(core->layer, "meta/" STORE_DAMAGED);
 }
 
 /* The first page says how long the database is. */
@@ -232,6 +238,71 @@ int copying_repair(struct core *core)
 	return 0;
 }
 
+/* What the copy has is what the database has, although files that prove it are lost. *bad: damaged pages. */
+static bool is_copy_like(struct core *core, uint32_t *bad)
+{
+	struct store_pageset *set = NULL, *copy = NULL;
+	bool like = !store_pageset_open(core->layer, "meta", &set) &&
+		    !store_pageset_open(core->copy_layer, STORE_COPY, &copy) &&
+		    store_pageset_is_like(set, copy, bad);
+
+	store_pageset_close(set);
+	store_pageset_close(copy);
+	return like;
+}
+
+static bool has_copy_database(struct store_layer *layer)
+{
+	return has_meta_file(layer, STORE_COPY "/db");
+}
+
+/* The files are lost that tell how the copy is related to the database. Without FORMAT, this start does not follow it. */
+static bool is_proof_lost(struct core *core)
+{
+	if (core->unformatted)
+		return true;
+	return has_copy_database(core->copy_layer) &&
+	       (!has_meta_file(core->copy_layer, STORE_COPY "/state") ||
+		!has_meta_file(core->layer, "meta/mark"));
+}
+
+bool copying_may_remake(struct core *core, struct store_layer **copy)
+{
+	enum store_relation relation;
+	uint32_t bad;
+
+	*copy = core->copy_layer;
+	/* The disk of the copy may come back. */
+	if (core->copy_absent || (!core->copy_layer && has_copy_database(core->layer)))
+		return false;
+	if (!core->copy_layer)
+		return true;
+	if (!has_copy_database(core->copy_layer)) {
+		*copy = NULL;
+		return core->copy_layer == core->layer;
+	}
+	return (!store_replica_compare(core->copy_layer, core->layer, &relation) &&
+		relation == STORE_COPY_SAME) ||
+	       is_copy_like(core, &bad);
+}
+
+/* Whether the database cannot be repaired page by page, but a new one has more. */
+static bool is_better_remade(struct core *core, int repaired)
+{
+	struct store_pageset *set;
+	uint32_t bad;
+	bool hides = false;
+
+	if (repaired)
+		return has_copy_database(core->copy_layer) && is_copy_like(core, &bad) && bad;
+	if (store_pageset_open(core->layer, "meta", &set))
+		return false;
+	if (db_carve_hides(set, &hides))
+		hides = false;
+	store_pageset_close(set);
+	return hides;
+}
+
 int copying_check(struct core *core, bool *lost)
 {
 	bool mended = false;
@@ -251,9 +322,11 @@ int copying_check(struct core *core, bool *lost)
 			    "%s: the log of the metadata is damaged: the last changes before the last start "
 			    "are lost",
 			    core->name);
-	if (core->copy_layer && (is_noted(core) || is_database_short(core)))
-		copying_repair(core);
-	return 0;
+	if (!core->copy_layer ||
+	    (!is_noted(core) && !is_database_short(core) && !is_proof_lost(core)))
+		return 0;
+	result = copying_repair(core);
+	return is_better_remade(core, result) ? -EUCLEAN : 0;
 }
 
 void copying_make_room(struct core *core)

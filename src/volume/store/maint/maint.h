@@ -60,12 +60,20 @@ int lost_check(struct core *core, const struct store_fid *fid);
  * -- the copy of the metadata, at most some seconds behind. Nothing of it happens if the store has none --
  */
 
-/* Before the database is opened: repair what damage is known of. *lost: the last changes are. 0 or -ENOMEM. */
+/*
+ * Before the database is opened: repair what damage is known of. *lost: the last changes are. 0; -EUCLEAN: what is damaged
+ * hides records that are sound, so that the database is to be made anew; or -ENOMEM.
+ */
 int copying_check(struct core *core, bool *lost);
 /* After the database was read, before the copy is opened: a full disk gets the room of the copy, which is made again later. */
 void copying_make_room(struct core *core);
 /* Whether a new copy may be made: on the disk of the store it leaves room for changes. */
 bool copying_has_room(struct core *core);
+/*
+ * Whether nothing that an administrator could still bring back is lost if the database is made anew. *copy: what is to be
+ * read beside it, or NULL.
+ */
+bool copying_may_remake(struct core *core, struct store_layer **copy);
 /* Repair all damaged pages. 0; -ESTALE: the copy may lack changes; -ENOENT: there is none; or -errno. */
 int copying_repair(struct core *core);
 /* Starts the thread. 0 or a result. */

@@ -51,7 +51,7 @@ struct core {
 	struct scrubber *scrubber;
 	/* The copy of the metadata; NULL: there is none. */
 	struct store_layer *copy_layer;
-	bool own_copy_layer;
+	bool own_copy_layer, copy_absent; /* copy_absent: its directory cannot be opened */
 	struct store_replica *replica;
 	struct copier *copier;
 	int repaired;	  /* result of a repair from it */

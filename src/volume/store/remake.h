@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A new database in the place of one that no start can read. */
+#ifndef STORE_REMAKE_H
+#define STORE_REMAKE_H
+
+#include "volume/store/txn/core.h"
+
+/*
+ * While the database is not open. All that can be read of it and of its copy is in the new one; the files of contents stay. The
+ * files of the old one and of the copy get names with ".damaged". A stop on the way leaves the old state, or the new one
+ * after remake_finish(). `copy`: NULL: there is none. 0; -ENODATA: no volume is left, and nothing has changed; or a result.
+ */
+int remake_metadata(struct core *core, struct store_layer *copy);
+/* After a stop on the way. 0 or -errno. */
+int remake_finish(struct core *core);
+
+#endif
