@@ -9,7 +9,7 @@
 #include "volume/store/upkeep.h"
 
 char diskstore_message[STORE_MESSAGE_MAX];
-bool diskstore_reserve;
+bool diskstore_reserve, diskstore_copy;
 unsigned diskstore_lines;
 
 static void count_line(void *arg, int level, const char *line)
@@ -29,6 +29,7 @@ struct store *diskstore_open(struct crashdisk *disk, enum store_durability durab
 
 	diskstore_lines = 0;
 	options.layer = *layer = crashdisk_layer(disk);
+	options.copy_layer = diskstore_copy ? *layer : NULL;
 	return store_open(&options, &store, diskstore_message) == 0 ? store : NULL;
 }
 

@@ -13,6 +13,8 @@ extern unsigned diskstore_lines;
 
 /* Whether stores keep room for a full disk, which takes time on this one. */
 extern bool diskstore_reserve;
+/* Whether stores have a copy of the metadata, on the same disk. */
+extern bool diskstore_copy;
 
 /* Make a store, and open it with the volume "v"; a failure ends the test. */
 struct store *diskstore_make(struct crashdisk *disk, struct store_layer **layer, uint32_t *volume);

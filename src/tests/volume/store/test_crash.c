@@ -436,5 +436,19 @@ START_TEST(several_objects)
 }
 END_TEST
 
+/* With a copy of the metadata, which may never win over a newer database. */
+START_TEST(with_copy)
+{
+	uint64_t points = 0;
+
+	diskstore_copy = true;
+	for (int end = 0; end < ENDS; end++)
+		points += crash_all((enum end)end, 2, 40);
+	diskstore_copy = false;
+	printf("%llu crash points with a copy\n", (unsigned long long)points);
+	ck_assert_uint_ge(points, 50);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(1800, "crash", killed_then_idle, killed, crashed_strict, crashed_lazy,
-		 crashed_after_flush, several_objects)
+		 crashed_after_flush, several_objects, with_copy)

@@ -176,6 +176,8 @@ START_TEST(sequences)
 
 		ck_assert_ptr_nonnull(run);
 		run->random = seed + 1;
+		/* The copy of the metadata may never win over a newer database. */
+		diskstore_copy = seed % 2;
 		make(run);
 		for (unsigned i = 0; i < ROUNDS; i++)
 			round_of(run, seed, i);
@@ -184,6 +186,7 @@ START_TEST(sequences)
 		free(run);
 	}
 	printf("%u stops\n", stops);
+	diskstore_copy = false;
 	ck_assert_uint_gt(stops, seeds);
 }
 END_TEST
