@@ -760,6 +760,8 @@ static int prepare_copy(struct store_replica *replica, const uint8_t uuid[16])
 	static const uint8_t none[16];
 	int rc = replica->layer->ops->mkdir(replica->layer, STORE_COPY);
 
+	if (!rc)
+		rc = replica->layer->ops->sync_dir(replica->layer, ".");
 	if (rc && rc != -EEXIST)
 		return rc;
 	rc = read_copy_state(replica->layer, &replica->state);
