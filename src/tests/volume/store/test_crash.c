@@ -23,6 +23,7 @@
 #define PARTS	   4 /* of a write, in which a process dies */
 
 static uint32_t volume;
+static unsigned damaged_page; /* of the database after each stop, counted from 0; 0: none */
 static bool scattered; /* the blocks of "a" lie in several objects */
 
 /* -- operations; the volume has at first the file "a" of LARGE bytes and the directory "d" -- */
@@ -140,7 +141,7 @@ struct sequence {
 	const struct crashdisk *base;
 	int op[LENGTH_MAX], length;
 	char *dump[LENGTH_MAX + 1]; /* before the first operation, and after each one */
-	uint64_t points;	    /* crashes so far */
+	uint64_t points, refused;   /* crashes so far; of them, starts that were refused */
 };
 
 /* The states in order, undisturbed. False: an operation does not apply here. */
@@ -187,10 +188,20 @@ static void verify(struct sequence *q, struct crashdisk *disk, enum store_durabi
 		   int least, int most, const char *what)
 {
 	struct store_layer *layer;
-	struct store *store = diskstore_open(disk, durability, &layer);
+	struct store *store;
 	bool found = false;
 	char *now;
 
+	/* The copy repairs this page, unless it may be older: then the start is refused. */
+	if (damaged_page)
+		crashdisk_flip(disk, "meta/db", damaged_page * 4096ull * 8 + 777);
+	store = diskstore_open(disk, durability, &layer);
+	q->refused += damaged_page && !store;
+	if (damaged_page && !store) {
+		ck_assert_msg(strstr(diskstore_message, "use-copy"), "%s", diskstore_message);
+		diskstore_close(NULL, layer);
+		return;
+	}
 	ck_assert_msg(store != NULL, "%s: %s", what, diskstore_message);
 	now = diskstore_dump(store, what);
 	for (int i = least; i <= most; i++)
@@ -351,6 +362,8 @@ static uint64_t crash_all(enum end end, int length, unsigned each)
 		forget(&q);
 	}
 	crashdisk_free(base);
+	if (damaged_page)
+		printf("%llu starts refused\n", (unsigned long long)q.refused);
 	return q.points;
 }
 
@@ -444,6 +457,12 @@ START_TEST(with_copy)
 	diskstore_copy = true;
 	for (int end = 0; end < ENDS; end++)
 		points += crash_all((enum end)end, 2, 40);
+	for (int end = 0; end < ENDS; end++) {
+		/* The number of openings, which each start has changed; the volumes. */
+		for (damaged_page = 1; damaged_page <= 2; damaged_page++)
+			points += crash_all((enum end)end, 2, 120);
+		damaged_page = 0;
+	}
 	diskstore_copy = false;
 	printf("%llu crash points with a copy\n", (unsigned long long)points);
 	ck_assert_uint_ge(points, 50);
