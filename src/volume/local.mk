@@ -95,6 +95,7 @@ volume_sources += src/volume/store/txn/cache.h
 volume_sources += src/volume/store/txn/change.c
 volume_sources += src/volume/store/txn/change.h
 volume_sources += src/volume/store/txn/core.h
+volume_sources += src/volume/store/txn/dead.c
 volume_sources += src/volume/store/txn/lookup.c
 volume_sources += src/volume/store/txn/lookup.h
 volume_sources += src/volume/store/txn/rights.c

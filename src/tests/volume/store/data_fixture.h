@@ -38,7 +38,8 @@ static uint64_t next_number(void *arg)
 /* The offset behind the last byte of a content. */
 static uint64_t end_of(const struct store_content *content)
 {
-	const struct store_slot *last = content->count ? content->slot[content->count - 1] : NULL;
+	const struct store_slot *last =
+		content->count ? store_content_slot(content, content->count - 1) : NULL;
 
 	return last ? (uint64_t)(content->count - 1) * STORE_SLOT +
 			       (uint64_t)(last->count - 1) * STORE_BLOCK +

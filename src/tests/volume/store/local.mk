@@ -9,7 +9,7 @@ src_tests_volume_store_libtiny_la_SOURCES = $(volume_sources)
 src_tests_volume_store_libtiny_la_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_libtiny_la_LIBADD = src/afs/librxafs.la $(SQLITE_LIBS) $(PTHREAD_LIBS)
 $(src_tests_volume_store_libtiny_la_OBJECTS): $(afs_headers)
-tiny_blocks = -DSTORE_BLOCK=1024u -DSTORE_SLOT=4096u
+tiny_blocks = -DSTORE_BLOCK=1024u -DSTORE_SLOT=4096u -DWORK_ROWS=4
 tiny_test_libs = src/tests/volume/store/libtiny.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
 
 check_tests += src/tests/volume/store/test_pages

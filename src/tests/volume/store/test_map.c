@@ -81,7 +81,7 @@ static void expect_model(const struct store_content *content)
 		if (block)
 			expect_same_block(block, &model[i]);
 	}
-	ck_assert(!content->count || content->slot[content->count - 1]);
+	ck_assert(!content->count || store_content_slot(content, content->count - 1));
 	ck_assert_ptr_null(store_content_block(content, 1ull << 40));
 }
 
@@ -108,13 +108,12 @@ START_TEST(against_model)
 	struct store_content content = {0}, copy;
 
 	for (int i = 0; i < 4000; i++) {
-		ck_assert_int_eq(store_content_copy(&content, &copy), 0);
+		store_content_copy(&content, &copy);
 		change(&content);
 		expect_model(&content);
 		store_content_free(&copy);
-		for (uint32_t k = 0; k < content.count; k++)
-			if (content.slot[k])
-				expect_record(content.slot[k]);
+		for (uint32_t k = 0; store_content_next(&content, &k); k++)
+			expect_record(store_content_slot(&content, k));
 	}
 	store_content_free(&content);
 }
@@ -131,17 +130,155 @@ START_TEST(shared_slots)
 					 &content, UINT64_MAX,
 					 &(struct store_patch){i * STORE_SLOT_BLOCKS, &block, 1}),
 				 0);
-	ck_assert_int_eq(store_content_copy(&content, &copy), 0);
+	store_content_copy(&content, &copy);
 	block.object = 8;
 	ck_assert_int_eq(store_content_apply(&copy, UINT64_MAX,
 					     &(struct store_patch){STORE_SLOT_BLOCKS, &block, 1}),
 			 0);
-	ck_assert(content.slot[0] == copy.slot[0] && content.slot[2] == copy.slot[2]);
-	ck_assert(content.slot[1] != copy.slot[1]);
-	ck_assert_uint_eq(content.slot[1]->block[0].object, 7);
+	ck_assert(store_content_slot(&content, 0) == store_content_slot(&copy, 0) &&
+		  store_content_slot(&content, 2) == store_content_slot(&copy, 2));
+	ck_assert(store_content_slot(&content, 1) != store_content_slot(&copy, 1));
+	ck_assert_uint_eq(store_content_slot(&content, 1)->block[0].object, 7);
 	ck_assert(store_content_has(&copy, 8) && !store_content_has(&content, 8));
 	ck_assert(store_content_shows(&copy, 8, STORE_SLOT_BLOCKS, 1));
 	ck_assert(!store_content_shows(&copy, 8, 0, STORE_SLOT_BLOCKS));
+	store_content_free(&copy);
+	store_content_free(&content);
+}
+END_TEST
+
+/* -- slots anywhere in a long content, against a list -- */
+
+#define PLACES 300
+
+static uint32_t draw_place(void)
+{
+	switch (draw(4)) {
+	case 0:
+		return draw(70);
+	case 1:
+		return STORE_SLOTS_MAX - 1 - draw(40);
+	case 2:
+		return draw(40) * 1024;
+	default:
+		return draw(STORE_SLOTS_MAX);
+	}
+}
+
+/* The slots that a content has, in order. */
+struct places {
+	uint32_t at[2 * PLACES];
+	struct store_slot *slot[2 * PLACES];
+	uint32_t count;
+};
+
+static void set_place(struct places *places, uint32_t at, struct store_slot *slot)
+{
+	uint32_t i = 0, gone;
+
+	while (i < places->count && places->at[i] < at)
+		i++;
+	gone = i < places->count && places->at[i] == at;
+	memmove(&places->at[i + !!slot], &places->at[i + gone],
+		(places->count - i - gone) * sizeof(places->at[0]));
+	memmove(&places->slot[i + !!slot], &places->slot[i + gone],
+		(places->count - i - gone) * sizeof(places->slot[0]));
+	places->count += (uint32_t) !!slot - gone;
+	if (slot) {
+		places->at[i] = at;
+		places->slot[i] = slot;
+	}
+}
+
+static void expect_places(const struct store_content *content, const struct places *places)
+{
+	uint32_t at = 0, i = 0;
+
+	for (; store_content_next(content, &at); at++, i++) {
+		ck_assert_uint_lt(i, places->count);
+		ck_assert_uint_eq(at, places->at[i]);
+		ck_assert_ptr_eq(store_content_slot(content, at), places->slot[i]);
+	}
+	ck_assert_uint_eq(i, places->count);
+	ck_assert_uint_eq(content->count, i ? places->at[i - 1] + 1 : 0);
+	ck_assert_uint_eq(store_content_rows(content), i - (i && !places->at[0]));
+}
+
+/* The differences of two contents, the first slot left out. */
+static void expect_differences(const struct store_content *a, const struct store_content *b)
+{
+	uint32_t found = 0, expected = 0, at;
+
+	for (at = 1; store_content_differ(a, b, &at); at++, found++)
+		ck_assert_ptr_ne(store_content_slot(a, at), store_content_slot(b, at));
+	for (at = 1; store_content_next(a, &at); at++)
+		expected += store_content_slot(a, at) != store_content_slot(b, at);
+	for (at = 1; store_content_next(b, &at); at++)
+		expected += !store_content_slot(a, at);
+	ck_assert_uint_eq(found, expected);
+}
+
+START_TEST(sparse_slots)
+{
+	static struct places places;
+	struct store_content content = {0}, older;
+	struct store_patch none = {0};
+
+	for (int round = 0; round < 4000; round++) {
+		uint32_t at =
+			places.count && draw(3) == 0 ? places.at[draw(places.count)] : draw_place();
+		struct store_slot *slot =
+			places.count < PLACES && draw(3) ? store_slot_new(1) : NULL;
+
+		store_content_copy(&content, &older);
+		if (slot)
+			slot->block[0] = (struct store_block){1, 1, 1, 1};
+		if (draw(50) == 0) {
+			store_slot_unref(slot);
+			ck_assert_int_eq(
+				store_content_apply(&content, (uint64_t)at * STORE_SLOT, &none), 0);
+			while (places.count && places.at[places.count - 1] >= at)
+				places.count--;
+		} else {
+			ck_assert_int_eq(store_content_set(&content, at, slot), 0);
+			set_place(&places, at, slot);
+		}
+		expect_places(&content, &places);
+		expect_differences(&older, &content);
+		expect_differences(&content, &older);
+		store_content_free(&older);
+	}
+	store_content_free(&content);
+}
+END_TEST
+
+/* A change of one slot of many makes a few nodes, and shares all others. */
+START_TEST(cheap_changes)
+{
+	struct store_block block = {7, 100, 100, 5};
+	struct store_patch patch = {0, &block, 1};
+	struct store_content content = {0}, copy;
+	uint64_t nodes;
+	size_t before;
+
+	for (patch.first = 0; patch.first < 8192ull * STORE_SLOT_BLOCKS;
+	     patch.first += STORE_SLOT_BLOCKS)
+		ck_assert_int_eq(store_content_apply(&content, UINT64_MAX, &patch), 0);
+	ck_assert_uint_eq(store_content_rows(&content), 8191);
+	before = store_content_memory(&content);
+	store_content_copy(&content, &copy);
+	patch.first = 5000ull * STORE_SLOT_BLOCKS;
+	block.object = 8;
+	nodes = store_content_nodes();
+	ck_assert_int_eq(store_content_apply(&copy, UINT64_MAX, &patch), 0);
+	ck_assert_uint_le(store_content_nodes() - nodes, 5);
+	ck_assert_uint_eq(store_content_memory(&copy), before);
+	nodes = store_content_nodes();
+	ck_assert_int_eq(store_content_apply(&copy, 4000ull * STORE_SLOT, &(struct store_patch){0}),
+			 0);
+	ck_assert_uint_le(store_content_nodes() - nodes, 5);
+	ck_assert_uint_eq(copy.count, 4000);
+	ck_assert_uint_eq(content.count, 8192);
 	store_content_free(&copy);
 	store_content_free(&content);
 }
@@ -158,9 +295,8 @@ START_TEST(damaged_slot)
 	for (uint32_t i = 0; i < STORE_SLOT_BLOCKS; i++)
 		block[i] = draw_block();
 	ck_assert_int_eq(store_content_apply(&content, UINT64_MAX, &all), 0);
-	store_slot_unref(content.slot[1]);
-	content.slot[1] = store_slot_new(0);
-	content.slot[1]->damaged = true;
+	ck_assert_int_eq(store_content_set(&content, 1, store_slot_new(0)), 0);
+	store_content_slot(&content, 1)->damaged = true;
 	ck_assert(store_content_damaged(&content, STORE_SLOT_BLOCKS));
 	ck_assert(!store_content_damaged(&content, 0));
 	ck_assert_int_eq(store_content_apply(&content, UINT64_MAX, &one), -EIO);
@@ -192,4 +328,5 @@ START_TEST(checksum)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "map", against_model, shared_slots, damaged_slot, checksum)
+TEST_MAIN_WITHIN(60, "map", against_model, shared_slots, sparse_slots, cheap_changes, damaged_slot,
+		 checksum)

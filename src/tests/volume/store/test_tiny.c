@@ -10,6 +10,7 @@
 #include "tests/volume/store/store_fixture.h"
 #include "volume/store/data/data.h"
 #include "volume/store/transfer.h"
+#include "volume/store/txn/work.h"
 
 /* -- random changes against a model -- */
 
@@ -302,6 +303,88 @@ START_TEST(reverted_to_old_map)
 }
 END_TEST
 
+/* -- what a commit does to a file of many slots -- */
+
+#define SLOTS  8192u
+#define LENGTH ((uint64_t)SLOTS * STORE_SLOT)
+/* Rows of the file, its directory, the volume, the slot and its objects, which are read and written. */
+#define ROWS 24
+/* Nodes of one way from the root of a map to a slot. */
+#define NODES 5
+/* Rows of slots that one step of the background removes. */
+#define DROPPED 64
+
+static void expect_costs(const char *what, uint32_t rows)
+{
+	struct store_commit_costs costs;
+
+	store_commit_costs(store, &costs);
+	ck_assert_msg(costs.rows <= rows, "%s: %u rows", what, costs.rows);
+}
+
+static void write_byte(const char *what, const struct store_fid *fid, uint64_t offset)
+{
+	uint64_t nodes = store_content_nodes();
+
+	ck_assert_int_eq(try_write(&admin, fid, offset, "x", 1, LENGTH), 0);
+	expect_costs(what, ROWS);
+	nodes = store_content_nodes() - nodes;
+	ck_assert_msg(nodes <= NODES, "%s: %u nodes", what, (unsigned)nodes);
+}
+
+/* Without the nodes, which are made when a map is loaded. */
+static void write_byte_cold(const char *what, const struct store_fid *fid, uint64_t offset)
+{
+	fixture_close();
+	fixture_open_again();
+	expect_costs("opening", UINT32_MAX);
+	ck_assert_int_eq(try_write(&admin, fid, offset, "x", 1, LENGTH), 0);
+	expect_costs(what, ROWS);
+}
+
+/* However many slots a file has, each commit reads and writes the rows of a few. */
+START_TEST(many_slots)
+{
+	struct store_fid fid;
+	uint32_t id;
+
+	fixture_open(STORE_LAZY);
+	fid = make(&root, "long", STORE_FILE);
+	expect_costs("creation", UINT32_MAX);
+	write_byte("the last byte", &fid, LENGTH - 1);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		write_byte("a new slot", &fid, (uint64_t)(i * 5 % SLOTS) * STORE_SLOT + 7);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM slot"), SLOTS - 1);
+	write_byte_cold("cold", &fid, LENGTH / 2 + 9);
+	write_byte("an old slot", &fid, LENGTH / 2 + 10);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	expect_costs("clone", ROWS);
+	write_byte("after a clone", &fid, LENGTH / 2 + 11);
+	write_byte("append", &fid, LENGTH + 1);
+	write_byte_cold("cold, after a clone", &fid, 12);
+	ck_assert_int_eq(fixture_check(), 0);
+	expect_costs("check", ROWS);
+
+	/* The clone keeps all of it: an empty row for each slot that goes. */
+	ck_assert_int_eq(try_write(&admin, &fid, 0, "", 0, LENGTH / 2), 0);
+	ck_assert_uint_eq(status.length, LENGTH / 2);
+	expect_costs("half of it goes", ROWS * (WORK_ROWS + 1));
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	fixture_pruned();
+	expect_costs("pruning", ROWS * DROPPED);
+	ck_assert_int_eq(fixture_check(), 0);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM slot WHERE length(data)>6"),
+			 SLOTS / 2 - 1);
+	ck_assert_int_eq(try_write(&admin, &fid, 0, "", 0, LENGTH / 4), 0);
+	expect_costs("a quarter of it goes", ROWS * (WORK_ROWS + 1));
+	ck_assert_int_eq(try_remove(&admin, &root, "long", STORE_FILE), 0);
+	expect_costs("removal", ROWS * DROPPED);
+	fixture_pruned();
+	expect_costs("removal of rows", ROWS * DROPPED);
+	expect_nothing();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tiny");
@@ -316,6 +399,7 @@ int main(void)
 	tcase_add_test(tcase, another_map_beside_clone);
 	tcase_add_test(tcase, clone_keeps_old_map);
 	tcase_add_test(tcase, reverted_to_old_map);
+	tcase_add_test(tcase, many_slots);
 	tcase_add_loop_test(tcase, random_changes, 0, 8);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -640,30 +640,28 @@ bool store_data_any_lost(struct store_data *data)
 	return atomic_load(&data->any_lost);
 }
 
-static bool is_slot_lost(struct store_data *data, const struct store_slot *slot, uint64_t offset)
-{
-	assert(mutex_is_held(&data->lock));
-	for (uint32_t i = 0; i < slot->count; i++) {
-		const struct store_block *block = &slot->block[i];
-		const struct data_object *object =
-			block->object ? find_known_object(data, block->object) : NULL;
-
-		if (object && data_lost(object, offset + (uint64_t)i * STORE_BLOCK + block->filled))
-			return true;
-	}
-	return false;
-}
-
-bool store_data_is_lost(struct store_data *data, const struct store_content *content)
+static bool is_slot_lost(struct store_data *data, const struct store_slot *slot, uint64_t start)
 {
 	bool is = false;
 
 	pthread_mutex_lock(&data->lock);
-	for (uint32_t i = 0; i < content->count && !is; i++)
-		is = content->slot[i] &&
-		     is_slot_lost(data, content->slot[i], (uint64_t)i * STORE_SLOT);
+	for (uint32_t i = 0; i < slot->count && !is; i++) {
+		const struct store_block *block = &slot->block[i];
+		const struct data_object *object =
+			block->object ? find_known_object(data, block->object) : NULL;
+
+		is = object && data_lost(object, start + (uint64_t)i * STORE_BLOCK + block->filled);
+	}
 	pthread_mutex_unlock(&data->lock);
 	return is;
+}
+
+bool store_data_is_lost(struct store_data *data, const struct store_content *content)
+{
+	for (uint32_t at = 0; store_content_next(content, &at); at++)
+		if (is_slot_lost(data, store_content_slot(content, at), (uint64_t)at * STORE_SLOT))
+			return true;
+	return false;
 }
 
 static bool needs_lost_record(const struct data_object *object)

@@ -66,8 +66,7 @@ bool store_data_shown(struct store_data *data, const struct store_owner *owner, 
 	for (view = *find_view_list(data, owner); view; view = view->older)
 		if (view->owner.vnode == owner->vnode && view->owner.group == owner->group &&
 		    view->owner.unique == owner->unique &&
-		    (count ? store_content_shows(&view->content, object, first, count)
-			   : store_content_has(&view->content, object)))
+		    store_content_may_show(&view->content, object, first, count))
 			break;
 	pthread_mutex_unlock(&data->lock);
 	return view != NULL;
@@ -86,10 +85,13 @@ void store_view_close(struct store_view *view)
 /* The object of the first block, or 0. */
 static uint64_t find_first_object(const struct store_content *content)
 {
-	for (uint32_t i = 0; i < content->count; i++)
-		for (uint32_t k = 0; content->slot[i] && k < content->slot[i]->count; k++)
-			if (content->slot[i]->block[k].object)
-				return content->slot[i]->block[k].object;
+	for (uint32_t at = 0; store_content_next(content, &at); at++) {
+		const struct store_slot *slot = store_content_slot(content, at);
+
+		for (uint32_t k = 0; k < slot->count; k++)
+			if (slot->block[k].object)
+				return slot->block[k].object;
+	}
 	return 0;
 }
 
@@ -484,7 +486,8 @@ int store_view_verify(struct store_view *view, uint64_t *offset, void *buffer, s
 	if (!number) {
 		if (store_content_damaged(&view->content, *offset / STORE_BLOCK))
 			return -EBADMSG;
-		*offset += STORE_BLOCK;
+		*offset = store_content_next_block(&view->content, *offset / STORE_BLOCK) *
+			  STORE_BLOCK;
 		return 0;
 	}
 	rc = get_view_object(view, number, false, &object);

@@ -79,9 +79,11 @@ int db_volume_delete(struct db *db, uint32_t id);
 
 /*
  * The row with the greatest epoch up to `key->epoch`. 0 and *version, which may be a tombstone
- * (v.kind 0), and has all slots of its content; -ENOENT: no row; -EIO: damaged.
+ * (v.kind 0); -ENOENT: no row; -EIO: damaged.
  */
 int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version);
+/* The same with all slots of its content. */
+int db_vnode_get_whole(struct db *db, const struct vnode_key *key, struct version **version);
 int db_vnode_insert(struct db *db, const struct vnode_key *key, const struct version *version);
 int db_vnode_update(struct db *db, const struct vnode_key *key, const struct version *version);
 int db_vnode_delete(struct db *db, const struct vnode_key *key);

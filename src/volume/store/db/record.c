@@ -57,6 +57,7 @@ static int copy_version_parts(struct version *to, const struct version *from)
 {
 	struct store_pages *pages = atomic_load(&from->pages);
 	struct blob *blob = atomic_load(&from->blob);
+	const struct store_content *content;
 
 	if (from->acl) {
 		to->acl = malloc(sizeof(*to->acl));
@@ -69,8 +70,9 @@ static int copy_version_parts(struct version *to, const struct version *from)
 		if (!to->text)
 			return -ENOMEM;
 	}
-	if (store_content_copy(&from->content, &to->content))
-		return -ENOMEM;
+	content = version_content(from);
+	to->partial = !content;
+	store_content_copy(content ? content : &from->content, &to->content);
 	if (pages)
 		atomic_init(&to->pages, store_pages_ref(pages));
 	if (blob)
@@ -99,6 +101,13 @@ struct version *version_ref(struct version *version)
 	return version;
 }
 
+static void free_whole_content(struct store_content *whole)
+{
+	if (whole)
+		store_content_free(whole);
+	free(whole);
+}
+
 void version_unref(struct version *version)
 {
 	struct store_pages *pages;
@@ -110,6 +119,7 @@ void version_unref(struct version *version)
 		store_pages_unref(pages);
 	blob_unref(atomic_load(&version->blob));
 	store_content_free(&version->content);
+	free_whole_content(atomic_load(&version->whole));
 	free(version->acl);
 	free(version->text);
 	free(version);
@@ -119,17 +129,16 @@ size_t version_memory(const struct version *version)
 {
 	struct store_pages *pages = atomic_load(&version->pages);
 	struct blob *blob = atomic_load(&version->blob);
+	const struct store_content *whole = atomic_load(&version->whole);
 	size_t bytes = sizeof(*version);
 
 	if (version->acl)
 		bytes += sizeof(*version->acl);
 	if (version->text)
 		bytes += version->v.length + 1;
-	bytes += version->content.count * sizeof(struct store_slot *);
-	for (uint32_t i = 0; i < version->content.count; i++)
-		if (version->content.slot[i])
-			bytes += sizeof(struct store_slot) +
-				 version->content.slot[i]->count * sizeof(struct store_block);
+	bytes += store_content_memory(&version->content);
+	if (whole)
+		bytes += sizeof(*whole) + store_content_memory(whole);
 	if (pages)
 		bytes += store_pages_memory(pages);
 	if (blob)
@@ -155,6 +164,26 @@ struct blob *version_attach_blob(struct version *version, struct blob *blob)
 		return blob;
 	blob_unref(blob);
 	return there;
+}
+
+const struct store_content *version_attach_content(struct version *version,
+						   const struct store_content *content)
+{
+	struct store_content *whole = calloc(1, sizeof(*whole)), *none = NULL;
+
+	assert(version->partial);
+	if (!whole)
+		return NULL;
+	store_content_copy(content, whole);
+	if (atomic_compare_exchange_strong(&version->whole, &none, whole))
+		return whole;
+	free_whole_content(whole);
+	return none;
+}
+
+const struct store_content *version_content(const struct version *version)
+{
+	return version->partial ? atomic_load(&version->whole) : &version->content;
 }
 
 /* -- records of vnodes -- */
@@ -187,9 +216,9 @@ static void encode_content(uint8_t **at, const struct version *version)
 	put_little(at, version->v.map, 8);
 	put_little(at, version->v.slots, 4);
 	put_little(at, version->v.rows, 4);
-	assert(version->v.slots == content->count);
-	if (content->count && content->slot[0])
-		*at += store_slot_encode(content->slot[0], *at);
+	assert(version->partial || version->v.slots == content->count);
+	if (content->first)
+		*at += store_slot_encode(content->first, *at);
 }
 
 static void encode_vnode(uint8_t **at, const struct vnode *v)
@@ -288,22 +317,18 @@ static int decode_acl_entries(struct bytes *from, struct version *version)
 
 static int decode_content(struct bytes *from, struct version *version)
 {
-	struct store_content *content = &version->content;
-	int result;
+	int result = 0;
 
 	version->v.map = get_little(from, 8);
 	version->v.slots = (uint32_t)get_little(from, 4);
 	version->v.rows = (uint32_t)get_little(from, 4);
 	if (from->bad || version->v.rows >= version->v.slots + !version->v.slots ||
-	    (version->v.rows && !version->v.map))
+	    version->v.slots > STORE_SLOTS_MAX || (version->v.rows && !version->v.map))
 		return -EBADMSG;
-	if (!from->left)
-		return 0;
-	content->slot = calloc(1, sizeof(struct store_slot *));
-	if (!content->slot)
-		return -ENOMEM;
-	content->count = 1;
-	result = store_slot_decode(from->at, from->left, &content->slot[0]);
+	if (from->left)
+		result = store_slot_decode(from->at, from->left, &version->content.first);
+	version->content.count = version->content.first != NULL;
+	version->partial = version->v.slots > version->content.count;
 	from->left = 0;
 	return result;
 }

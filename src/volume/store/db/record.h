@@ -44,7 +44,7 @@ struct vnode {
 };
 
 /*
- * Never changes once others can see it, except that `pages` and `blob` are filled when they are
+ * Never changes once others can see it, except that `pages`, `blob` and `whole` are filled when they are
  * first needed: version_attach_...(). Counted.
  */
 struct version {
@@ -53,8 +53,13 @@ struct version {
 	struct vnode v;
 	struct store_acl *acl;	      /* directories */
 	char *text;		      /* symbolic links */
-	/* Files that are not small. db_vnode_get() gives all slots, other functions the first one. */
+	/*
+	 * Files that are not small. `partial`: only the first slot; `whole` has all of them once they were loaded:
+	 * version_content().
+	 */
 	struct store_content content;
+	bool partial;
+	struct store_content *_Atomic whole;
 	struct store_pages *_Atomic pages;
 	struct blob *_Atomic blob;
 };
@@ -70,6 +75,11 @@ size_t version_memory(const struct version *version);
 /* Takes the reference of the caller. The first one stays attached, and is returned. */
 struct store_pages *version_attach_pages(struct version *version, struct store_pages *pages);
 struct blob *version_attach_blob(struct version *version, struct blob *blob);
+/* A copy of the content is attached. NULL: no memory. */
+const struct store_content *version_attach_content(struct version *version,
+						   const struct store_content *content);
+/* All slots; NULL: they were not loaded. */
+const struct store_content *version_content(const struct version *version);
 
 struct vnode_key {
 	uint32_t group, vnode, epoch;
@@ -83,7 +93,7 @@ size_t version_encode(const struct version *version, const struct vnode_key *key
 /* Of a record that was made otherwise: put the format and the checksum in; the length. And whether the checksum is right. */
 size_t version_seal(const struct vnode_key *key, uint8_t *record, size_t length);
 bool version_is_sealed(const struct vnode_key *key, const uint8_t *record, size_t length);
-/* 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. Of the content, the first slot is there. */
+/* 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. Of the content, the first slot is there; `partial` tells whether there are others. */
 int version_decode(const uint8_t *record, size_t length, const struct vnode_key *key,
 		   struct version **version);
 

@@ -173,7 +173,8 @@ static int read_vnode_row(struct db *db, sqlite3_stmt *statement, int at,
 	return -EIO;
 }
 
-int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version)
+static int get_vnode_row(struct db *db, const struct vnode_key *key, bool whole,
+			 struct version **version)
 {
 	int result;
 	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_GET, key, &result);
@@ -188,7 +189,7 @@ int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **ve
 		result = read_vnode_row(db, statement, 1, &found, version);
 	}
 	/* The statement that gave the record is not done: nothing changes meanwhile. */
-	if (!result && (*version)->v.slots > (*version)->content.count)
+	if (!result && whole && (*version)->partial)
 		result = db_slots_get(db, found.epoch, &found, *version);
 	if (result) {
 		version_unref(*version);
@@ -196,6 +197,16 @@ int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **ve
 	}
 	db_done(statement);
 	return result;
+}
+
+int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version)
+{
+	return get_vnode_row(db, key, false, version);
+}
+
+int db_vnode_get_whole(struct db *db, const struct vnode_key *key, struct version **version)
+{
+	return get_vnode_row(db, key, true, version);
 }
 
 static int write_vnode_row(struct db *db, enum statement which, const struct vnode_key *key,
@@ -544,16 +555,15 @@ static void report_slot(struct db *db, const struct vnode_key *owner, uint32_t s
 		(unsigned long long)slot * STORE_SLOT);
 }
 
-/* A later row of a slot replaces an earlier one. */
+/* A later row of a slot replaces an earlier one; an empty one is a slot of holes. */
 static int take_slot_row(struct db *db, sqlite3_stmt *statement, const struct vnode_key *owner,
 			 struct version *version)
 {
-	struct store_content *content = &version->content;
 	struct db_slot_key key;
 	struct store_slot *slot;
 	int result = read_slot_row(db, statement, version->v.map, &key, &slot);
 
-	if (result || !key.slot || key.slot >= content->count) {
+	if (result || !key.slot || key.slot >= version->v.slots) {
 		store_slot_unref(slot);
 		return result;
 	}
@@ -563,48 +573,45 @@ static int take_slot_row(struct db *db, sqlite3_stmt *statement, const struct vn
 		if (!slot)
 			return -ENOMEM;
 	}
-	store_slot_unref(content->slot[key.slot]);
-	content->slot[key.slot] = slot;
-	return 0;
+	if (!slot->count && !slot->damaged) {
+		store_slot_unref(slot);
+		slot = NULL;
+	}
+	return store_content_set(&version->content, key.slot, slot);
 }
 
 /* A row is missing, or is damaged and may be that of another slot: it is not known which of those without a row has lost it. */
-static int mark_missing_slots(struct db *db, const struct vnode_key *owner,
-			      struct store_content *content)
+static int mark_missing_slots(struct db *db, const struct vnode_key *owner, struct version *version)
 {
-	for (uint32_t i = 1; i < content->count; i++) {
-		if (content->slot[i])
+	struct store_slot *damaged = make_damaged_slot(0);
+	int result = damaged ? 0 : -ENOMEM;
+
+	for (uint32_t i = 1; i < version->v.slots && !result; i++) {
+		if (store_content_slot(&version->content, i))
 			continue;
 		report_slot(db, owner, i, "missing");
-		content->slot[i] = make_damaged_slot(0);
-		if (!content->slot[i])
-			return -ENOMEM;
+		result = store_content_set(&version->content, i, store_slot_ref(damaged));
 	}
-	return 0;
+	store_slot_unref(damaged);
+	return result;
 }
 
-static int grow_version_content(struct version *version)
+static uint32_t count_sound_slots(const struct store_content *content)
 {
-	struct store_content *content = &version->content;
-	struct store_slot **more =
-		realloc(content->slot, version->v.slots * sizeof(struct store_slot *));
+	uint32_t count = 0;
 
-	if (!more)
-		return -ENOMEM;
-	content->slot = more;
-	while (content->count < version->v.slots)
-		content->slot[content->count++] = NULL;
-	return 0;
+	for (uint32_t at = 1; store_content_next(content, &at); at++)
+		count += !store_content_slot(content, at)->damaged;
+	return count;
 }
 
 int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
 		 struct version *version)
 {
-	struct store_content *content = &version->content;
-	uint32_t rows = 0;
-	int result = grow_version_content(version);
-	sqlite3_stmt *statement = result ? NULL : db_statement(db, SLOT_GET, &result);
+	int result;
+	sqlite3_stmt *statement = db_statement(db, SLOT_GET, &result);
 
+	assert(version->partial);
 	if (result)
 		return result;
 	sqlite3_bind_int64(statement, 1, (sqlite3_int64)version->v.map);
@@ -615,17 +622,9 @@ int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
 			break;
 	}
 	db_done(statement);
-	for (uint32_t i = 1; i < content->count; i++) {
-		struct store_slot *slot = content->slot[i];
-
-		if (slot && !slot->count && !slot->damaged) {
-			store_slot_unref(slot);
-			content->slot[i] = NULL;
-		}
-		rows += content->slot[i] && !content->slot[i]->damaged;
-	}
-	if (!result && rows < version->v.rows)
-		result = mark_missing_slots(db, owner, content);
+	if (!result && count_sound_slots(&version->content) < version->v.rows)
+		result = mark_missing_slots(db, owner, version);
+	version->partial = result != 0;
 	return result;
 }
 

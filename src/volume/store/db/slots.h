@@ -10,7 +10,7 @@ struct db_slot_key {
 	uint64_t map;
 	uint32_t slot, epoch;
 };
-/* Fill the content of a version, as of the epoch. Slots that are damaged or missing are marked so. 0, -ENOMEM, ... */
+/* Load all slots of a version that is `partial`, as of the epoch. Slots that are damaged or missing are marked so. 0, -ENOMEM, ... */
 int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
 		 struct version *version);
 /* NULL: an empty one. */

@@ -271,9 +271,11 @@ static int put_new_slots(struct upgrade *upgrade, const struct store_content *co
 	for (uint32_t i = 0; i < content->count && !result; i++) {
 		const struct db_slot_key key = {map, i, upgrade->key.epoch};
 
-		result = count_slot_objects(upgrade, content->slot[i]);
-		if (!result && i && content->slot[i])
-			result = db_slot_put(upgrade->db, &key, content->slot[i]);
+		const struct store_slot *slot = store_content_slot(content, i);
+
+		result = count_slot_objects(upgrade, slot);
+		if (!result && i && slot)
+			result = db_slot_put(upgrade->db, &key, slot);
 	}
 	return result;
 }
@@ -283,12 +285,10 @@ static int put_new_content(struct upgrade *upgrade, uint8_t *record,
 			   const struct store_content *content)
 {
 	uint8_t *at = record + MAP;
-	uint32_t rows = 0;
+	uint32_t rows = store_content_rows(content);
 	uint64_t map;
 	int result;
 
-	for (uint32_t i = 1; i < content->count; i++)
-		rows += content->slot[i] != NULL;
 	map = rows ? take_upgrade_number(upgrade) : 0;
 	result = put_new_slots(upgrade, content, map);
 	if (result)
@@ -296,8 +296,8 @@ static int put_new_content(struct upgrade *upgrade, uint8_t *record,
 	put_little(&at, map, 8);
 	put_little(&at, content->count, 4);
 	put_little(&at, rows, 4);
-	if (content->count && content->slot[0])
-		at += store_slot_encode(content->slot[0], at);
+	if (content->first)
+		at += store_slot_encode(content->first, at);
 	return put_new_record(upgrade, record,
 			      version_seal(&upgrade->key, record, (size_t)(at - record)));
 }

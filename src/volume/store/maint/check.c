@@ -211,15 +211,18 @@ static int check_block_run(struct tree *tree, const struct vnode_key *key,
 
 static int check_map(struct tree *tree, const struct vnode_key *key, const struct version *version)
 {
-	uint64_t blocks = (uint64_t)version->content.count * STORE_SLOT_BLOCKS;
+	const struct store_content *content = &version->content;
+	uint64_t blocks = (uint64_t)content->count * STORE_SLOT_BLOCKS;
 	struct block_run run = {0};
 	int result = 0;
 
-	for (uint64_t i = 0; i <= blocks && !result; i++) {
-		const struct store_block *block =
-			i < blocks ? store_content_block(&version->content, i) : NULL;
+	for (uint64_t i = 0, next; i <= blocks && !result; i = next) {
+		const struct store_block *block = store_content_block(content, i);
 
-		if (i % STORE_SLOT_BLOCKS == 0 && store_content_damaged(&version->content, i))
+		next = i < blocks ? store_content_next_block(content, i) : blocks + 1;
+		if (i < blocks && next > blocks)
+			next = blocks;
+		if (i % STORE_SLOT_BLOCKS == 0 && store_content_damaged(content, i))
 			report_fault(
 				tree->checking,
 				"volume %u: the map of vnode %u is damaged from offset %llu on",
@@ -231,7 +234,7 @@ static int check_map(struct tree *tree, const struct vnode_key *key, const struc
 		if (block)
 			run = (struct block_run){block->object, i * STORE_BLOCK + block->filled};
 	}
-	if (store_data_is_lost(tree->checking->core->data, &version->content))
+	if (store_data_is_lost(tree->checking->core->data, content))
 		report_fault(tree->checking,
 			     "volume %u: the disk did not take bytes of vnode %u, which are lost",
 			     tree->volume->id, key->vnode);
@@ -294,13 +297,13 @@ static int check_all_contents(struct tree *tree, const struct vnode_key *key,
 	struct version *version;
 	int result;
 
-	if (row->v.slots <= row->content.count) {
+	if (!row->partial) {
 		result = check_contents(tree, key, row);
 		return result || !row->v.slots || !tree->checking->checker->data
 			       ? result
 			       : check_data(tree, key, row);
 	}
-	result = db_vnode_get(tree->checking->db, key, &version);
+	result = db_vnode_get_whole(tree->checking->db, key, &version);
 	if (result)
 		return result == -ENOENT || result == -EIO ? 0 : result;
 	result = check_contents(tree, key, version);
@@ -580,8 +583,8 @@ static int note_version_references(struct checking *checking, const struct versi
 
 	if (!result && version->v.map)
 		result = add_number(&checking->maps, version->v.map);
-	if (!result && version->content.count)
-		result = add_slot_references(checking, version->content.slot[0]);
+	if (!result && version->content.first)
+		result = add_slot_references(checking, version->content.first);
 	return result;
 }
 
@@ -771,8 +774,8 @@ static int count_row_references(void *arg, const struct vnode_key *key,
 	bool known = !version->v.map;
 
 	(void)key;
-	if (version->content.count)
-		count->refs += count_slot(version->content.slot[0], count->id);
+	if (version->content.first)
+		count->refs += count_slot(version->content.first, count->id);
 	for (unsigned i = 0; i < count->maps; i++)
 		known |= count->map[i] == version->v.map;
 	if (!known && count->maps == sizeof(count->map) / sizeof(count->map[0]))

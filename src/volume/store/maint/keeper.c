@@ -172,12 +172,18 @@ static int delete_lost_record(struct core *core, struct db *db, uint64_t object)
 
 int lost_check(struct core *core, const struct store_fid *fid)
 {
+	const struct store_content *content;
 	struct found found;
 	int result;
 
 	if (!store_data_any_lost(core->data) || lookup(core, NULL, fid, &found))
 		return 0;
-	result = store_data_is_lost(core->data, &found.version->content) ? -EIO : 0;
+	/* -EAGAIN: it was replaced since. */
+	result = lookup_content(core, &found, &content);
+	if (!result)
+		result = store_data_is_lost(core->data, content) ? -EIO : 0;
+	else if (result == -EAGAIN)
+		result = 0;
 	lookup_end(&found);
 	return result;
 }

@@ -27,7 +27,7 @@ struct prune_op {
 /* Objects in the first slot, of which some may be counted twice. */
 static uint64_t count_first_places(const struct version *version)
 {
-	const struct store_slot *slot = version->content.count ? version->content.slot[0] : NULL;
+	const struct store_slot *slot = version->content.first;
 	uint64_t places = 0;
 
 	for (uint32_t i = 0; slot && i < slot->count; i++)

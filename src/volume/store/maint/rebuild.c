@@ -167,8 +167,8 @@ static int note_references(void *arg, const struct vnode_key *key, const struct 
 
 	if (version->v.small)
 		result = add_reference(filler, version->v.small);
-	if (!result && version->content.count)
-		result = need_slot_objects(filler, &owner, version->content.slot[0]);
+	if (!result && version->content.first)
+		result = need_slot_objects(filler, &owner, version->content.first);
 	return result || !version->v.map ? result : note_map(filler, &owner, version->v.map);
 }
 

@@ -63,7 +63,9 @@ int scrub_content(struct core *core, const struct store_owner *owner,
 			result = calls->damaged(calls->arg, offset);
 			offset = (offset / STORE_BLOCK + 1) * STORE_BLOCK;
 		}
-		if (!result && !calls->go_on(calls->arg, offset - before))
+		/* Holes cost nothing. */
+		if (!result &&
+		    !calls->go_on(calls->arg, offset - before <= CHUNK ? offset - before : 0))
 			result = -EINTR;
 	}
 	store_view_close(view);
@@ -80,7 +82,7 @@ bool scrub_confirm(struct db *db, const struct vnode_key *key, const struct vers
 	struct version *current;
 	bool same;
 
-	if (db_vnode_get(db, key, &current))
+	if (db_vnode_get_whole(db, key, &current))
 		return false;
 	now = store_content_block(&current->content, offset / STORE_BLOCK);
 	same = current->epoch == key->epoch && current->v.unique == version->v.unique &&
@@ -215,7 +217,7 @@ static int find_next_row(struct scrubber *scrubber, struct db *db, struct scrubb
 		scrubber->unfound = 0;
 		scrubber->next = row->key;
 		scrubber->next.epoch++;
-		result = db_vnode_get(db, &row->key, &row->version);
+		result = db_vnode_get_whole(db, &row->key, &row->version);
 		/* It was removed meanwhile. */
 	} while (result == -ENOENT);
 	return result;

@@ -30,6 +30,7 @@ static int open_version_contents(struct core *core, const struct found *found,
 				 struct store_reader *reader)
 {
 	const struct version *version = found->version;
+	const struct store_content *content;
 	struct store_owner owner = {found->view.group, found->fid.vnode, found->fid.unique};
 	int result;
 
@@ -44,8 +45,10 @@ static int open_version_contents(struct core *core, const struct found *found,
 			return lookup_blob(core, found, &reader->blob);
 		if (!version->v.length)
 			return 0;
-		result = store_view_open(core->data, &owner, &version->content, version->v.length,
-					 &reader->view);
+		result = lookup_content(core, found, &content);
+		if (!result)
+			result = store_view_open(core->data, &owner, content, version->v.length,
+						 &reader->view);
 		if (!result)
 			reader->version = version_ref(found->version);
 		return result == -ENOENT ? -EAGAIN : result;

@@ -142,7 +142,7 @@ static int copy_old_version(struct revert_op *op, struct work *work, struct db *
 			    const struct vnode_key *key, struct version **copy)
 {
 	struct version *old;
-	int result = db_vnode_get(db, key, &old);
+	int result = db_vnode_get_whole(db, key, &old);
 
 	*copy = NULL;
 	if (result)
@@ -175,6 +175,23 @@ static void choose_version(const struct revert_op *op, struct work *work, const 
 	work_new_version(work, version);
 }
 
+/* Of the map that both versions have, only rows that differ are written. */
+static int load_base_map(struct db *db, struct node *node, const struct version *version)
+{
+	struct vnode_key key = {node->vol->rec.group, node->vnode, node->base->epoch};
+	struct version *whole;
+	int result;
+
+	if (version_content(node->base) || node->base->v.map != version->v.map)
+		return 0;
+	result = db_vnode_get_whole(db, &key, &whole);
+	if (result)
+		return result == -ENOENT ? -EIO : result;
+	result = version_attach_content(node->base, &whole->content) ? 0 : -ENOMEM;
+	version_unref(whole);
+	return result;
+}
+
 static void count_blocks(struct volrec *rec, const struct version *version, bool on)
 {
 	uint64_t blocks = space_blocks(&version->v);
@@ -197,15 +214,21 @@ static int revert_vnode(struct revert_op *op, struct work *work, struct db *db,
 	result = copy_old_version(op, work, db, &key, &version);
 	if (result)
 		return result;
-	if (version)
+	if (version) {
+		result = load_base_map(db, node, version);
+		if (result) {
+			version_unref(version);
+			return result;
+		}
 		choose_version(op, work, node, version);
+	}
 	if (node->now) {
 		count_blocks(&volume->rec, node->now, false);
 		work_remove(work, node);
 	}
 	if (!version)
 		return 0;
-	work->refers |= version->content.count > 0;
+	work->refers |= version->v.slots > 0;
 	work_create(work, node, version);
 	count_blocks(&volume->rec, version, true);
 	return 0;

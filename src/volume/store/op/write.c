@@ -27,6 +27,7 @@
 #define COMMIT_PREFIX 1002 /* so must be those of the small file */
 #define COMMIT_MOVE \
 	1003 /* so must the bytes, in another one: what the run has copied is outdated, or its object is dead */
+#define COMMIT_CUT 1004 /* too many slots go for one transaction: some must go before */
 
 /* A run of bytes that waits for its commit. */
 struct piece {
@@ -73,9 +74,10 @@ static uint64_t take_smaller(uint64_t a, uint64_t b)
 }
 
 static struct store_base describe_base(const struct store_writer *writer,
-				       const struct version *version)
+				       const struct version *version,
+				       const struct store_content *content)
 {
-	return (struct store_base){.content = &version->content,
+	return (struct store_base){.content = content,
 				   .small = version->v.small,
 				   .kept = take_smaller(version->v.length, writer->file_length)};
 }
@@ -86,9 +88,10 @@ static void leave_current(struct current *current)
 	lookup_end(&current->found);
 }
 
-/* The version of now, with its bytes if it is small. */
+/* The version of now, with its bytes if it is small, and all slots. */
 static int find_current(struct store_writer *writer, struct current *current)
 {
+	const struct store_content *content = NULL;
 	int result = -EAGAIN;
 
 	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++) {
@@ -96,9 +99,11 @@ static int find_current(struct store_writer *writer, struct current *current)
 		result = lookup(writer->core, &writer->caller, &writer->fid, &current->found);
 		if (result)
 			return result;
-		current->base = describe_base(writer, current->found.version);
-		if (current->base.small)
+		if (current->found.version->v.small)
 			result = lookup_blob(writer->core, &current->found, &current->blob);
+		if (!result)
+			result = lookup_content(writer->core, &current->found, &content);
+		current->base = describe_base(writer, current->found.version, content);
 		if (result)
 			leave_current(current);
 	}
@@ -192,7 +197,9 @@ struct write_op {
 	struct store_status *status;
 	/* Lengths, for the version that was found. */
 	uint64_t kept, end, new_length;
-	const struct store_content *content; /* of that version */
+	const struct store_content *content; /* of that version: all slots */
+	/* A cut of some slots, before the write; `cut_done`: nothing is left to cut. */
+	bool cut, cut_done;
 };
 
 struct outcome {
@@ -260,14 +267,25 @@ static int take_old_content(const struct write_op *op, const struct node *node,
 
 	if (covers_old_content(op))
 		return 0;
-	if (!now->v.small)
-		return store_content_copy(&now->content, &outcome->content);
+	if (!now->v.small) {
+		store_content_copy(op->content, &outcome->content);
+		return 0;
+	}
 	if (is_small_copied(op))
 		return 0;
 	if (writer->prefix_of != now->v.small)
 		return COMMIT_PREFIX;
 	writer->prefix_used = true;
 	return store_content_apply(&outcome->content, 0, &writer->prefix.patch);
+}
+
+/* Whether a block of the slots around the first new one has the object. */
+static bool is_object_near(const struct write_op *op, uint64_t object)
+{
+	uint64_t at = op->writer->main.patch.first / STORE_SLOT_BLOCKS;
+
+	return store_slot_has(store_content_slot(op->content, at), object) ||
+	       (at && store_slot_has(store_content_slot(op->content, at - 1), object));
 }
 
 /* An object that the run goes on in may have died since: then it is about to be removed. */
@@ -278,7 +296,7 @@ static int check_run_object(const struct write_op *op, struct work *work)
 	struct db *db;
 	int result;
 
-	if (!run || store_run_made(run) || store_content_has(op->content, store_run_object(run)))
+	if (!run || store_run_made(run) || is_object_near(op, store_run_object(run)))
 		return 0;
 	result = work_db(work, &db);
 	if (!result)
@@ -288,14 +306,32 @@ static int check_run_object(const struct write_op *op, struct work *work)
 	return result == -ENOENT ? COMMIT_MOVE : result;
 }
 
-static int compose_blocks(struct write_op *op, struct work *work, const struct node *node,
+/*
+ * Whether more rows of slots go than one transaction may change. A content of few slots, or without any old bytes, gets a new
+ * map, and the old rows go in the background.
+ */
+static bool is_cut_long(const struct write_op *op)
+{
+	const struct store_patch *patch = &op->writer->main.patch;
+	uint64_t first = op->kept / STORE_SLOT;
+	uint64_t end = (patch->first + patch->count + STORE_SLOT_BLOCKS - 1) / STORE_SLOT_BLOCKS;
+
+	return !covers_old_content(op) && (first >= WORK_ROWS || end > WORK_ROWS) &&
+	       store_content_from_end(op->content, WORK_ROWS + 1) > first;
+}
+
+static int compose_blocks(struct write_op *op, struct work *work, struct node *node,
 			  struct outcome *outcome)
 {
 	struct store_writer *writer = op->writer;
-	struct store_base base = describe_base(writer, node->now);
-	int result = 0;
+	struct store_base base;
+	int result = work_content(work, node, &op->content);
 
-	op->content = &node->now->content;
+	if (!result && is_cut_long(op))
+		result = COMMIT_CUT;
+	if (result)
+		return result;
+	base = describe_base(writer, node->now, op->content);
 	if (writer->main.run && !store_run_fits(writer->main.run, &base))
 		result = COMMIT_MOVE;
 	if (!result)
@@ -311,13 +347,34 @@ static int compose_blocks(struct write_op *op, struct work *work, const struct n
 	return result;
 }
 
-static int compose_content(struct write_op *op, struct work *work, const struct node *node,
+/* The last slots of the version go. */
+static int compose_cut(struct write_op *op, struct work *work, struct node *node,
+		       struct outcome *outcome)
+{
+	static const struct store_patch nothing;
+	int result = work_content(work, node, &op->content);
+
+	if (result)
+		return result;
+	op->cut_done = !is_cut_long(op);
+	if (!op->cut_done)
+		op->kept = (uint64_t)store_content_from_end(op->content, WORK_ROWS) * STORE_SLOT;
+	else
+		op->kept = node->now->v.length;
+	op->new_length = op->kept;
+	store_content_copy(op->content, &outcome->content);
+	return store_content_apply(&outcome->content, op->kept, &nothing);
+}
+
+static int compose_content(struct write_op *op, struct work *work, struct node *node,
 			   struct outcome *outcome)
 {
+	if (op->cut)
+		return compose_cut(op, work, node, outcome);
 	if (!op->writer->buffer)
 		return compose_blocks(op, work, node, outcome);
 	if (op->new_length > op->writer->core->small_max ||
-	    (node->now->content.count && !covers_old_content(op)))
+	    (node->now->v.slots && !covers_old_content(op)))
 		return COMMIT_RUN;
 	return compose_small_content(op, work, node, outcome);
 }
@@ -346,7 +403,11 @@ static void install_content(const struct write_op *op, struct work *work, struct
 	assert(node->now != node->base);
 	store_content_free(&now->content);
 	now->content = outcome->content;
+	now->v.slots = now->content.count;
+	now->partial = false;
 	now->v.small = outcome->small;
+	if (!op->cut && covers_old_content(op))
+		now->v.map = 0;
 	blob_unref(atomic_exchange(&now->blob, outcome->blob));
 	now->v.length = op->new_length;
 	volume->used_kib += space_blocks(&now->v) - before;
@@ -359,7 +420,8 @@ static void install_content(const struct write_op *op, struct work *work, struct
 		now->v.mode &= (uint16_t)~06000u;
 	subject = change_subject(&op->base, node, node);
 	rights_apply(&subject, &op->writer->set, &now->v);
-	note_made_object(op->writer, work, &op->writer->main);
+	if (!op->cut)
+		note_made_object(op->writer, work, &op->writer->main);
 	if (op->writer->prefix_used)
 		note_made_object(op->writer, work, &op->writer->prefix);
 	work->refers |= now->content.count > 0;
@@ -404,13 +466,14 @@ static int apply_write(struct txn_op *txn, struct work *work)
 		result = check_growth_quota(op, node);
 	if (!result)
 		result = compose_content(op, work, node, &outcome);
-	if (!result)
+	if (!result && !op->cut_done)
 		result = work_edit(work, node);
-	if (result) {
+	if (result || op->cut_done) {
 		drop_outcome(&outcome);
 		return result;
 	}
 	install_content(op, work, node, &outcome);
+	/* Until then it has the changes of earlier cuts, which stay if the write fails. */
 	op->base.changes->count = 0;
 	change_note(op->base.changes, node, false, false);
 	change_status(&op->base, node, dir, op->status);
@@ -529,8 +592,7 @@ static bool may_become_small(const struct store_writer *writer, const struct ver
 	uint64_t kept = take_smaller(version->v.length, writer->file_length);
 
 	return new_length <= writer->core->small_max &&
-	       (!version->content.count ||
-		(!writer->offset && writer->offset + writer->length >= kept));
+	       (!version->v.slots || (!writer->offset && writer->offset + writer->length >= kept));
 }
 
 static int prepare_writer(struct store_writer *writer, const struct found *found)
@@ -720,6 +782,22 @@ static int move_run(struct store_writer *writer)
 	return result;
 }
 
+/* The slots behind the new end go in steps, each a shorter version of the file, so that others do not wait for all of them. */
+static int cut_in_steps(struct store_writer *writer, struct store_changes *changes)
+{
+	int result = 0;
+
+	for (bool done = false; !done && !result;) {
+		struct store_status status;
+		struct write_op op = {
+			.writer = writer, .status = &status, .base.changes = changes, .cut = true};
+
+		result = change_run(writer->core, &writer->caller, &op.base, apply_write);
+		done = op.cut_done;
+	}
+	return result;
+}
+
 static int commit_writer_once(struct store_writer *writer, struct store_status *status,
 			      struct store_changes *changes)
 {
@@ -746,6 +824,8 @@ static int commit_until_done(struct store_writer *writer, int result, struct sto
 			result = move_small_to_run(writer);
 		else if (result == COMMIT_MOVE)
 			result = move_run(writer);
+		else if (result == COMMIT_CUT)
+			result = cut_in_steps(writer, changes);
 		else
 			return result;
 		if (result)
@@ -755,7 +835,7 @@ static int commit_until_done(struct store_writer *writer, int result, struct sto
 
 static bool is_commit_unfinished(int result)
 {
-	return result >= COMMIT_RUN && result <= COMMIT_MOVE;
+	return result == WORK_MISSING || (result >= COMMIT_RUN && result <= COMMIT_CUT);
 }
 
 /* An unfinished commit goes on, on a thread that may wait. */

@@ -9,7 +9,7 @@
 
 #include "volume/store/txn/lookup.h"
 
-#define TRIES 16 /* each after others have changed a directory that was not in memory */
+#define TRIES 16 /* each after others have changed what was not in memory */
 
 int change_check(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
 		 bool directory)
@@ -70,20 +70,32 @@ static struct work_entries *choose_loaded_place(struct work_loaded *loaded, uint
 	return &loaded->entries[loaded->next++ % WORK_LOADED];
 }
 
-/* Load a directory, in the thread of the caller. It may be gone by now. */
-static int load_missing_pages(struct core *core, const struct store_caller *caller,
+static int load_found_parts(struct core *core, const struct found *found)
+{
+	const struct store_content *content;
+	struct store_pages *pages;
+	int result;
+
+	if (found->version->v.kind != STORE_DIR)
+		return lookup_content(core, found, &content);
+	result = lookup_pages(core, found, &pages);
+	if (!result)
+		store_pages_unref(pages);
+	return result;
+}
+
+/* Load a directory, or the map of a file, in the thread of the caller. It may be gone by now. */
+static int load_missing_parts(struct core *core, const struct store_caller *caller,
 			      struct work_loaded *loaded)
 {
-	struct store_pages *pages;
 	struct work_entries *place;
 	struct found found;
 	int result = lookup(core, caller, &loaded->missing, &found);
 
 	if (result)
 		return result == STORE_VNOVNODE ? 0 : result;
-	result = found.version->v.kind == STORE_DIR ? lookup_pages(core, &found, &pages) : -EAGAIN;
+	result = load_found_parts(core, &found);
 	if (!result) {
-		store_pages_unref(pages);
 		place = choose_loaded_place(loaded, found.view.group, found.fid.vnode);
 		version_unref(place->version);
 		*place = (struct work_entries){found.view.group, found.fid.vnode,
@@ -93,7 +105,7 @@ static int load_missing_pages(struct core *core, const struct store_caller *call
 	return result == -EAGAIN ? 0 : result;
 }
 
-static void drop_loaded_pages(struct work_loaded *loaded)
+static void drop_loaded_parts(struct work_loaded *loaded)
 {
 	for (unsigned i = 0; i < WORK_LOADED; i++)
 		version_unref(loaded->entries[i].version);
@@ -109,11 +121,11 @@ int change_run(struct core *core, const struct store_caller *caller, struct chan
 	for (unsigned i = 0; i < TRIES && result == WORK_MISSING; i++) {
 		result = txn_run(core->txn, &op->txn);
 		if (result == WORK_MISSING) {
-			result = load_missing_pages(core, caller, &op->loaded);
+			result = load_missing_parts(core, caller, &op->loaded);
 			result = result ? result : WORK_MISSING;
 		}
 	}
-	drop_loaded_pages(&op->loaded);
+	drop_loaded_parts(&op->loaded);
 	return result == WORK_MISSING ? STORE_VBUSY : result;
 }
 

@@ -22,7 +22,7 @@ struct change_op {
  */
 int change_check(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
 		 bool directory);
-/* Entries of directories that the transaction lacks are read, and it is tried again. STORE_VBUSY: too often. */
+/* Entries of directories, and maps of files, that the transaction lacks are read, and it is tried again. STORE_VBUSY: too often. */
 int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
 	       int (*apply)(struct txn_op *op, struct work *work));
 /*

@@ -15,7 +15,7 @@
 #include "volume/store/txn/txn.h"
 #include "volume/store/txn/volumes.h"
 
-/* Bytes of a file: each 8 MiB cost a commit that writes to it a pointer, also if they are a hole. */
+/* Bytes of a file. Who reads it loads a map for all of them. */
 #define STORE_FILE_MAX (1ull << 40)
 
 struct keeper;

@@ -202,6 +202,55 @@ int lookup_blob(struct core *core, const struct found *found, struct blob **blob
 	return 0;
 }
 
+/* All slots, in one view of the database with the record. */
+static int read_whole_content(struct core *core, const struct found *found,
+			      struct store_content *content)
+{
+	struct vnode_key key = {
+		.group = found->view.group, .vnode = found->fid.vnode, .epoch = found->view.epoch};
+	struct version *now;
+	struct db *db;
+	int result = readers_get(core->readers, &db);
+
+	if (result)
+		return result;
+	result = db_vnode_get_whole(db, &key, &now);
+	readers_put(core->readers, db);
+	if (result)
+		return result == -ENOENT ? -EAGAIN : result;
+	if (now->v.unique != found->version->v.unique ||
+	    now->v.version != found->version->v.version || now->partial) {
+		result = -EAGAIN;
+	} else {
+		store_content_copy(&now->content, content);
+		result = store_content_set(content, 0,
+					   store_slot_ref(found->version->content.first));
+	}
+	version_unref(now);
+	return result;
+}
+
+int lookup_content(struct core *core, const struct found *found,
+		   const struct store_content **content)
+{
+	struct cache_key key = make_cache_key(found);
+	struct store_content whole;
+	int result;
+
+	*content = version_content(found->version);
+	if (*content)
+		return 0;
+	result = read_whole_content(core, found, &whole);
+	if (result)
+		return result;
+	*content = version_attach_content(found->version, &whole);
+	store_content_free(&whole);
+	if (!*content)
+		return -ENOMEM;
+	cache_charge(core->cache, &key, found->version);
+	return 0;
+}
+
 /* The pages, in one view of the database with the record. */
 static int read_directory_pages(struct db *db, const struct found *found,
 				uint8_t (*page)[STORE_PAGE], unsigned count)

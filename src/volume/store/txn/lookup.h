@@ -39,6 +39,9 @@ int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
  */
 int lookup_blob(struct core *core, const struct found *found, struct blob **blob);
 int lookup_pages(struct core *core, const struct found *found, struct store_pages **pages);
+/* All slots of a large file, which belong to the version. -EAGAIN as above. */
+int lookup_content(struct core *core, const struct found *found,
+		   const struct store_content **content);
 
 /* Log a damaged place of a file, once, with its path. */
 void damage_report(struct core *core, const struct store_fid *fid, uint64_t offset);

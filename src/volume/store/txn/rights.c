@@ -171,7 +171,7 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 					.links = v->links,
 					.length = v->length,
 					.version = v->version,
-					.pieces = subject->version->content.count,
+					.pieces = subject->version->v.slots,
 					.author = v->author,
 					.owner = v->owner,
 					.group = v->group,

@@ -15,8 +15,6 @@
 #define DROPPED_AT_ONCE 4   /* rows of slots */
 #define DROPPED_ROWS	64  /* in a transaction */
 #define DROPPED_REFS	256 /* to objects, after which it ends */
-#define SLOTS_OF_NEW_MAP \
-	64 /* that are copied so that many others can be dropped in the background */
 #define VNODE_TOP	 0x7ffffffeu
 #define FIRST_FILE	 2
 #define FIRST_DIRECTORY	 3
@@ -200,9 +198,9 @@ int work_edit(struct work *work, struct node *node)
 	return 0;
 }
 
-/* The entries that the caller has loaded, if they are those of this version. A reference, or NULL. */
-static struct store_pages *find_loaded_pages(const struct work_loaded *loaded,
-					     const struct node *node)
+/* What the caller has loaded, if it is this version. NULL. */
+static const struct version *find_loaded_version(const struct work_loaded *loaded,
+						 const struct node *node)
 {
 	for (unsigned i = 0; i < WORK_LOADED; i++) {
 		const struct work_entries *of = &loaded->entries[i];
@@ -210,25 +208,50 @@ static struct store_pages *find_loaded_pages(const struct work_loaded *loaded,
 		if (of->version && of->vnode == node->vnode && of->group == node->vol->rec.group &&
 		    of->version->v.unique == node->now->v.unique &&
 		    of->version->v.version == node->now->v.version)
-			return store_pages_ref(atomic_load(&of->version->pages));
+			return of->version;
 	}
 	return NULL;
 }
 
+static int ask_for_loading(struct work_loaded *loaded, const struct node *node)
+{
+	loaded->missing = (struct store_fid){node->vol->rec.id, node->vnode, node->now->v.unique};
+	return WORK_MISSING;
+}
+
+int work_content(struct work *work, struct node *node, const struct store_content **content)
+{
+	const struct version *found;
+
+	*content = version_content(node->now);
+	if (*content)
+		return 0;
+	assert(work->loaded && node->base && node->base->v.map == node->now->v.map);
+	found = find_loaded_version(work->loaded, node);
+	*content = found ? version_content(found) : NULL;
+	if (!*content)
+		return ask_for_loading(work->loaded, node);
+	/* An earlier change of the transaction left it as it is in the base, whose rows are compared. */
+	if (!version_content(node->base) && !version_attach_content(node->base, *content))
+		return -ENOMEM;
+	if (node->now != node->base && !version_attach_content(node->now, *content))
+		return -ENOMEM;
+	*content = version_content(node->now);
+	return 0;
+}
+
 int work_pages(struct work *work, struct node *node, struct store_pages **pages)
 {
-	struct work_loaded *loaded = work->loaded;
+	const struct version *found;
 
 	*pages = atomic_load(&node->now->pages);
 	if (*pages)
 		return 0;
-	assert(loaded);
-	*pages = find_loaded_pages(loaded, node);
-	if (!*pages) {
-		loaded->missing =
-			(struct store_fid){node->vol->rec.id, node->vnode, node->now->v.unique};
-		return WORK_MISSING;
-	}
+	assert(work->loaded);
+	found = find_loaded_version(work->loaded, node);
+	if (!found)
+		return ask_for_loading(work->loaded, node);
+	*pages = store_pages_ref(atomic_load(&found->pages));
 	*pages = version_attach_pages(node->now, *pages);
 	return 0;
 }
@@ -313,7 +336,7 @@ void work_new_version(struct work *work, struct version *version)
 
 /* -- objects -- */
 
-static void note_object(struct work *work, struct object_list *list, const struct db_object *object)
+void work_note_object(struct work *work, struct object_list *list, const struct db_object *object)
 {
 	if (list->count == list->room) {
 		size_t room = list->room ? 2 * list->room : 64;
@@ -331,7 +354,7 @@ static void note_object(struct work *work, struct object_list *list, const struc
 
 void work_object_made(struct work *work, const struct db_object *object)
 {
-	note_object(work, &work->made, object);
+	work_note_object(work, &work->made, object);
 }
 
 /* -- references of slots to objects -- */
@@ -389,141 +412,7 @@ static void change_slot_refs(struct work *work, const struct store_slot *old,
 	note_slot_refs(work, old, now, -1);
 }
 
-/* -- blocks that no version refers to any more, of objects that others refer to -- */
-
-struct dead_blocks {
-	struct work *work;
-	uint64_t map;	 /* 0: the slot is in the record of the vnode */
-	uint32_t number; /* of the slot */
-	uint32_t epoch;	 /* of the row that is not counted */
-	uint64_t object[STORE_SLOT_BLOCKS];
-	bool any;
-};
-
-/* The blocks of the old slot that the new one does not have. */
-static void list_dead_blocks(struct dead_blocks *dead, const struct store_slot *old,
-			     const struct store_slot *now)
-{
-	for (uint32_t i = 0; i < STORE_SLOT_BLOCKS; i++) {
-		uint64_t object = store_slot_object(old, i);
-
-		dead->object[i] = object != store_slot_object(now, i) ? object : 0;
-		dead->any |= dead->object[i] != 0;
-	}
-}
-
-static void keep_shown_blocks(struct dead_blocks *dead, const struct store_slot *other)
-{
-	for (uint32_t i = 0; i < STORE_SLOT_BLOCKS; i++)
-		if (dead->object[i] == store_slot_object(other, i))
-			dead->object[i] = 0;
-}
-
-static int keep_blocks_of_row(void *arg, const struct db_slot_key *key,
-			      const struct store_slot *slot)
-{
-	struct dead_blocks *dead = arg;
-
-	if (key->map == dead->map && key->epoch == dead->epoch)
-		return 0;
-	/* A damaged row may show them all. */
-	if (slot)
-		keep_shown_blocks(dead, slot);
-	else
-		memset(dead->object, 0, sizeof(dead->object));
-	return 0;
-}
-
-static int keep_blocks_of_version(void *arg, const struct vnode_key *key,
-				  const struct version *version)
-{
-	struct dead_blocks *dead = arg;
-
-	if (key->epoch != dead->epoch && version->content.count)
-		keep_shown_blocks(dead, version->content.slot[0]);
-	return 0;
-}
-
-static void note_dead_blocks(const struct dead_blocks *dead)
-{
-	for (uint32_t i = 0, end; i < STORE_SLOT_BLOCKS; i = end) {
-		struct db_object blocks = {.id = dead->object[i],
-					   .first = (uint64_t)dead->number * STORE_SLOT_BLOCKS + i};
-
-		for (end = i + 1; end < STORE_SLOT_BLOCKS && dead->object[end] == blocks.id; end++)
-			;
-		blocks.count = end - i;
-		if (blocks.id)
-			note_object(dead->work, &dead->work->dead, &blocks);
-	}
-}
-
-/* The object of the first block, or 0. */
-static uint64_t get_dead_object(const struct dead_blocks *dead)
-{
-	for (uint32_t i = 0; i < STORE_SLOT_BLOCKS; i++)
-		if (dead->object[i])
-			return dead->object[i];
-	return 0;
-}
-
-/* A file that was cut may have gone on in another map, in which versions of it show the same blocks. */
-static int keep_blocks_of_other_maps(struct dead_blocks *dead, const struct db_slot_key *key)
-{
-	struct db *db = dead->work->base.db;
-	uint64_t id = get_dead_object(dead);
-	struct db_object object;
-	unsigned damaged = 0;
-	int result;
-
-	if (!id)
-		return 0;
-	result = db_object_get(db, id, &object);
-	if (!result)
-		result = db_other_map_rows(db, &object.owner, key, &damaged, keep_blocks_of_row,
-					   dead);
-	/* It is not known which versions show them. */
-	if (result == -ENOENT || damaged)
-		memset(dead->object, 0, sizeof(dead->object));
-	return result == -ENOENT ? 0 : result;
-}
-
-/* The row of a slot with a number above 0 is replaced, or goes. `others`: older or newer rows may show its blocks. */
-static int find_dead_blocks(struct work *work, const struct db_slot_key *key, bool others,
-			    const struct store_slot *old, const struct store_slot *now)
-{
-	struct dead_blocks dead = {
-		.work = work, .map = key->map, .number = key->slot, .epoch = key->epoch};
-	int result = 0;
-
-	assert(key->map);
-	list_dead_blocks(&dead, old, now);
-	if (dead.any && others)
-		result =
-			db_slot_rows(work->base.db, key->map, key->slot, keep_blocks_of_row, &dead);
-	if (dead.any && others && !result)
-		result = keep_blocks_of_other_maps(&dead, key);
-	if (dead.any && !result)
-		note_dead_blocks(&dead);
-	return result;
-}
-
-/* The same for the first slot, which is in the record of a vnode. */
-static int find_first_dead_blocks(struct work *work, const struct vnode_key *key, bool others,
-				  const struct store_slot *old, const struct store_slot *now)
-{
-	struct dead_blocks dead = {.work = work, .epoch = key->epoch};
-	unsigned damaged = 0;
-	int result = 0;
-
-	list_dead_blocks(&dead, old, now);
-	if (dead.any && others)
-		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
-				       keep_blocks_of_version, &dead);
-	if (dead.any && !result && !damaged)
-		note_dead_blocks(&dead);
-	return result;
-}
+/* -- changes of references -- */
 
 static int compare_refs(const void *a, const void *b)
 {
@@ -607,7 +496,7 @@ static int apply_ref_change(struct work *work, const struct ref_change *change)
 		return 0; /* the row is damaged: the object stays */
 	object.refs += (uint64_t)change->delta;
 	if (!object.refs)
-		note_object(work, &work->dead, &object);
+		work_note_object(work, &work->dead, &object);
 	return db_object_put(work->base.db, &object);
 }
 
@@ -629,7 +518,7 @@ static int write_object_rows(struct work *work)
 			change->delta = 0;
 		result = db_object_put(work->base.db, object);
 		if (!object->refs)
-			note_object(work, &work->dead, object);
+			work_note_object(work, &work->dead, object);
 	}
 	for (size_t i = 0; i < work->ref_count && !result; i++)
 		result = apply_ref_change(work, &work->refs[i]);
@@ -672,7 +561,7 @@ static int release_small(struct work *work, const struct vnode_key *key, uint64_
 
 static struct store_slot *get_first_slot(const struct version *version)
 {
-	return version->content.count ? version->content.slot[0] : NULL;
+	return version->content.first;
 }
 
 int work_release(struct work *work, const struct vnode_key *key, const struct version *old,
@@ -681,14 +570,14 @@ int work_release(struct work *work, const struct vnode_key *key, const struct ve
 	int result;
 
 	change_slot_refs(work, get_first_slot(old), NULL);
-	result = find_first_dead_blocks(work, key, others, get_first_slot(old), NULL);
+	result = work_first_dead_blocks(work, key, others, get_first_slot(old), NULL);
 	return result ? result : release_small(work, key, old->v.small, others);
 }
 
 static int release_slot_row(void *arg, const struct db_slot_key *key, const struct store_slot *slot)
 {
 	change_slot_refs(arg, slot, NULL);
-	return find_dead_blocks(arg, key, true, slot, NULL);
+	return work_dead_blocks(arg, key, true, slot, NULL);
 }
 
 int work_drop(struct work *work, struct db_drop *drop)
@@ -812,31 +701,27 @@ static int write_changed_pages(struct work *work, const struct node *node,
 
 /* -- rows of slots -- */
 
-static const struct store_slot *get_slot(const struct version *version, uint32_t at)
-{
-	return version && at < version->content.count ? version->content.slot[at] : NULL;
-}
-
-/* Whether a version goes on in the rows of the base. */
+/* Whether a version goes on in the rows of the base. Rows that are not known cannot be changed. */
 static bool goes_on_in_map(const struct version *base, const struct version *now)
 {
-	return base && base->v.map && base->v.map == now->v.map;
+	return base && base->v.map && base->v.map == now->v.map &&
+	       (now->partial || version_content(base));
 }
 
 /* What is dropped is much more than what stays: its rows go in the background, under the old number. */
 static bool prefers_new_map(const struct version *base, const struct version *now)
 {
-	return base->content.count > now->content.count + SLOTS_OF_NEW_MAP &&
-	       now->content.count <= SLOTS_OF_NEW_MAP;
+	return base->v.slots > now->content.count + WORK_ROWS && now->content.count <= WORK_ROWS;
 }
 
 static void choose_map(struct work *work, const struct version *base, struct version *now)
 {
+	if (now->partial)
+		return; /* it is that of the base */
 	now->v.slots = now->content.count;
-	now->v.rows = 0;
-	for (uint32_t i = 1; i < now->content.count; i++)
-		now->v.rows += now->content.slot[i] != NULL;
-	if (goes_on_in_map(base, now) && prefers_new_map(base, now))
+	now->v.rows = store_content_rows(&now->content);
+	if (base && base->v.map == now->v.map &&
+	    (!version_content(base) || prefers_new_map(base, now)))
 		now->v.map = 0;
 	if (now->v.rows && !now->v.map)
 		now->v.map = work_number(work);
@@ -847,34 +732,34 @@ struct slot_write {
 	bool older;	      /* there may be older rows of the vnode */
 };
 
-/* A slot that versions in the cache share keeps its epoch, which is that of its row in another map. */
-static int set_slot_epoch(struct store_slot **slot, uint32_t epoch)
+/* Other versions may share a slot that has an epoch, which is that of its row in another map: it keeps it. */
+static int set_slot_epoch(struct store_content *content, uint32_t at, uint32_t epoch)
 {
-	struct store_slot *now = *slot, *copy;
+	struct store_slot *slot = store_content_slot(content, at);
 
-	if (!now || now->epoch == epoch)
+	assert(epoch);
+	if (!slot || slot->epoch == epoch)
 		return 0;
-	if (atomic_load(&now->refs) > 1) {
-		copy = store_slot_new(now->count);
-		if (!copy)
-			return -ENOMEM;
-		memcpy(copy->block, now->block, now->count * sizeof(now->block[0]));
-		store_slot_unref(now);
-		*slot = now = copy;
+	if (!slot->epoch) {
+		slot->epoch = epoch;
+		return 0;
 	}
-	now->epoch = epoch;
-	return 0;
+	slot = store_slot_copy(slot, 0);
+	if (!slot)
+		return -ENOMEM;
+	slot->epoch = epoch;
+	return store_content_set(content, at, slot);
 }
 
 static int write_slot_row(struct work *work, const struct slot_write *write, uint64_t map,
-			  uint32_t at, const struct store_slot *old, struct store_slot *now)
+			  uint32_t at, const struct store_slot *old, const struct store_slot *now)
 {
 	struct db_slot_key key = {map, at, write->key.epoch};
 	bool own = old && old->epoch == key.epoch;
 	int result;
 
 	change_slot_refs(work, own ? old : NULL, now);
-	result = own ? find_dead_blocks(work, &key, write->older, old, now) : 0;
+	result = own ? work_dead_blocks(work, &key, write->older, old, now) : 0;
 	if (result)
 		return result;
 	if (!now && own && !write->older)
@@ -886,23 +771,23 @@ static int write_slot_row(struct work *work, const struct slot_write *write, uin
 static int write_slot_rows(struct work *work, const struct slot_write *write,
 			   const struct version *base, struct version *now)
 {
-	uint32_t count = now->content.count;
+	static const struct store_content none;
+	const struct store_content *before =
+		goes_on_in_map(base, now) ? version_content(base) : &none;
 	int result = 0;
 
-	if (!goes_on_in_map(base, now))
-		base = NULL;
-	if (base && base->content.count > count)
-		count = base->content.count;
-	for (uint32_t i = 1; i < count && !result; i++) {
-		const struct store_slot *old = get_slot(base, i);
-		struct store_slot **slot = i < now->content.count ? &now->content.slot[i] : NULL;
+	if (now->partial)
+		return 0;
+	for (uint32_t at = 1; !result && store_content_differ(before, &now->content, &at); at++) {
+		const struct store_slot *slot = store_content_slot(&now->content, at);
 
-		if ((slot ? *slot : NULL) == old || (slot && *slot && (*slot)->damaged))
+		if (slot && slot->damaged)
 			continue;
-		result = slot ? set_slot_epoch(slot, write->key.epoch) : 0;
+		result = set_slot_epoch(&now->content, at, write->key.epoch);
 		if (!result)
-			result = write_slot_row(work, write, now->v.map, i, old,
-						slot ? *slot : NULL);
+			result = write_slot_row(work, write, now->v.map, at,
+						store_content_slot(before, at),
+						store_content_slot(&now->content, at));
 	}
 	return result;
 }
@@ -930,7 +815,7 @@ static int write_contents(struct work *work, struct node *node, const struct vno
 	int result;
 
 	change_slot_refs(work, own ? old : NULL, first);
-	result = own ? find_first_dead_blocks(work, key, write.older, old, first) : 0;
+	result = own ? work_first_dead_blocks(work, key, write.older, old, first) : 0;
 	if (!result)
 		result = write_slot_rows(work, &write, base, now);
 	if (!result && own && base->v.kind)

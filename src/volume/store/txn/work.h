@@ -52,17 +52,21 @@ struct ref_change {
 };
 
 /*
- * Directories whose entries an operation needs, as its caller has read them before the transaction: pages are never
- * read while others wait for the commit.
+ * Directories whose entries an operation needs, and files whose map it needs, as its caller has read them before the
+ * transaction: neither is read while others wait for the commit.
  */
 #define WORK_LOADED 4
+/* Rows of slots that a cut takes away in one transaction; and that are copied, so that all others can go in the background. */
+#ifndef WORK_ROWS /* tests have fewer */
+#	define WORK_ROWS 64
+#endif
 struct work_loaded {
 	struct work_entries {
 		uint32_t group, vnode;
-		struct version *version; /* a reference; it has pages */
+		struct version *version; /* a reference; it has pages, or all slots */
 	} entries[WORK_LOADED];
 	unsigned next;		  /* the place of the next one */
-	struct store_fid missing; /* after WORK_MISSING: the directory */
+	struct store_fid missing; /* after WORK_MISSING: the directory or file */
 };
 
 /* The parts of the store that a transaction uses. Constant, but for `numbers`. */
@@ -119,6 +123,8 @@ int work_free(struct work *work, struct workvol *volume, bool directory, struct 
  */
 #define WORK_MISSING 1101
 int work_pages(struct work *work, struct node *node, struct store_pages **pages);
+/* All slots of a large file, which belong to node->now. WORK_MISSING. */
+int work_content(struct work *work, struct node *node, const struct store_content **content);
 /* The contents of a small file, for the caller. */
 int work_blob(struct work *work, const struct node *node, struct blob **blob);
 /* node->now may be changed after this. 0 or -ENOMEM. */
@@ -152,6 +158,19 @@ int work_release(struct work *work, const struct vnode_key *key, const struct ve
 		 bool others);
 /* Rows of slots go, and their references: some now, the rest in the background. */
 int work_drop(struct work *work, struct db_drop *drop);
+
+/* -- within a transaction: dead.c and work.c -- */
+
+/* If no memory is left, the transaction is broken. */
+void work_note_object(struct work *work, struct object_list *list, const struct db_object *object);
+/*
+ * Note the blocks of a slot that its new content `now`, which may be NULL, does not have, and no other row of the vnode.
+ * `others`: there may be some. The second one is for the first slot, which is in the record of a vnode.
+ */
+int work_dead_blocks(struct work *work, const struct db_slot_key *key, bool others,
+		     const struct store_slot *old, const struct store_slot *now);
+int work_first_dead_blocks(struct work *work, const struct vnode_key *key, bool others,
+			   const struct store_slot *old, const struct store_slot *now);
 
 /* -- for the committing thread -- */
 
