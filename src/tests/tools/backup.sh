@@ -16,7 +16,9 @@ mkdir "$backup" "$backup/tree" "$work/home" "$work/tmp"
 # -- the server, as systemd would run it --
 
 start_rxfsd() {
-	"$rxfsd" --store "$store" --protection "$store" --port 0 --vl-port 0 > "$work/rxfsd.out" 2> "$work/rxfsd.err" &
+	# Otherwise the line of the last server may be taken for that of this one.
+	: > "$work/rxfsd.out"
+	"$rxfsd" --store "$store" --protection "$store" --port 0 --vl-port 0 --pt-port 0 > "$work/rxfsd.out" 2> "$work/rxfsd.err" &
 	server=$!
 	servers="$servers $server"
 	wait_for "$work/rxfsd.out" 'fs .* vl ' $server || {
@@ -30,7 +32,7 @@ gone= # the server was killed
 systemctl() {
 	case $1 in
 	start) start_rxfsd ;;
-	stop) [ -n "$gone" ] || stop_server "$server" TERM || fail "rxfsd ended with $?" ;;
+	stop) [ -n "$gone" ] || stop_server "$server" TERM || fail "rxfsd ended with $?: $(tail -n 1 "$work/rxfsd.err")" ;;
 	esac
 }
 rxvol() { "$rxvol" "$@"; }
@@ -270,5 +272,5 @@ block 5
 # Two lines of the table are its head.
 [ "$(sed -n '/^## What is lost/,/^```/p' "$guide" | grep -c '^| ')" -eq $((rows + 2)) ] || fail 'the table has other rows'
 [ "$count" -ge 30 ] || fail "only $count commands"
-stop_server "$server" TERM || fail "rxfsd ended with $?"
+stop_server "$server" TERM || fail "rxfsd ended with $?: $(tail -n 1 "$work/rxfsd.err")"
 result
