@@ -8,7 +8,13 @@
 
 /* Continue with `crc`, the result for the bytes before; 0 at the start. Any thread. */
 uint32_t store_crc(uint32_t crc, const void *bytes, size_t length);
-/* The same without the instructions of the processor. */
-uint32_t store_crc_plain(uint32_t crc, const void *bytes, size_t length);
+/* The same in one of the ways that the processor has, which are those up to the best one. */
+enum store_crc_way {
+	STORE_CRC_TABLE,
+	STORE_CRC_STREAMS,
+	STORE_CRC_LANES
+};
+enum store_crc_way store_crc_best(void);
+uint32_t store_crc_by(enum store_crc_way way, uint32_t crc, const void *bytes, size_t length);
 
 #endif
