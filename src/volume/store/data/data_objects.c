@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/held.h"
 #include "volume/store/data/data_private.h"
 
@@ -471,6 +472,12 @@ static int open_object_file(struct store_data *data, struct data_object *object)
 	return rc == -ENOENT ? open_existing_file(data, object, named) : rc;
 }
 
+void data_renew_marks(struct store_data *data, struct data_object *object)
+{
+	assert(mutex_is_held(&data->lock));
+	atomic_store(&object->opened, ++data->opened);
+}
+
 static int acquire_object(struct store_data *data, const struct store_owner *owner, uint64_t number,
 			  unsigned readers, bool cached, struct data_object **object)
 {
@@ -503,7 +510,7 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 	rc = open_object_file(data, found);
 	pthread_mutex_lock(&data->lock);
 	end_busy_state(data, found);
-	found->opened = ++data->opened;
+	data_renew_marks(data, found);
 	if (rc)
 		data_put(data, found); /* has no file */
 	else
@@ -555,7 +562,7 @@ int data_create(struct store_data *data, const struct store_owner *owner, uint64
 	end_busy_state(data, made);
 	made->name_dirty = true;
 	made->writing = true;
-	made->opened = ++data->opened;
+	data_renew_marks(data, made);
 	if (rc)
 		data_put(data, made);
 	pthread_mutex_unlock(&data->lock);
@@ -588,41 +595,70 @@ int data_lost(const struct data_object *object, uint64_t end)
 
 /* -- marks of verified blocks -- */
 
-static uint64_t make_block_mark(const struct data_object *object, uint64_t number, uint32_t crc)
-{
-	uint64_t mark = object->opened * 0x9e3779b97f4a7c15ull ^ number * 0xc2b2ae3d27d4eb4full;
+#define MARKS_TOGETHER 8 /* places of a block: a line of the processor's cache */
 
-	mark = (mark ^ mark >> 29) * 0xbf58476d1ce4e5b9ull;
-	return (mark ^ mark >> 32) + crc * 0x94d049bb133111ebull;
+static uint64_t mix_bits(uint64_t value)
+{
+	value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
+	value = (value ^ value >> 27) * 0x94d049bb133111ebull;
+	return value ^ value >> 31;
 }
 
-static _Atomic uint64_t *find_block_mark(struct store_data *data, const struct data_object *object,
-					 uint64_t number)
+/* Not 0, and other ones after a while. */
+static uint64_t make_block_mark(const struct store_data *data, const struct data_object *object,
+				uint64_t number, uint32_t crc)
 {
-	return &data->verified[(object->opened * 31 + number) % DATA_VERIFIED];
+	uint64_t now = (uint64_t)read_clock_ns(CLOCK_MONOTONIC_COARSE) + data->ahead;
+	uint64_t mark = mix_bits(atomic_load(&object->opened) + 0x9e3779b97f4a7c15ull * number);
+
+	return mix_bits(mark + (now / DATA_VERIFIED_NS << 32) + crc) | 1;
+}
+
+/* The same for all marks of a block. */
+static _Atomic uint64_t *find_block_marks(struct store_data *data, const struct data_object *object,
+					  uint64_t number)
+{
+	uint64_t hash = mix_bits(mix_bits(atomic_load(&object->opened)) + number);
+
+	return &data->verified[hash % (DATA_VERIFIED / MARKS_TOGETHER) * MARKS_TOGETHER];
 }
 
 bool data_is_verified(struct store_data *data, const struct data_object *object, uint64_t number,
 		      uint32_t crc)
 {
-	return atomic_load_explicit(find_block_mark(data, object, number), memory_order_relaxed) ==
-	       make_block_mark(object, number, crc);
+	const _Atomic uint64_t *place = find_block_marks(data, object, number);
+	uint64_t mark = make_block_mark(data, object, number, crc);
+	bool found = false;
+
+	for (unsigned i = 0; i < MARKS_TOGETHER; i++)
+		found |= atomic_load_explicit(&place[i], memory_order_relaxed) == mark;
+	return found;
 }
 
+/* In an empty place, or in that of another block. */
 void data_note_verified(struct store_data *data, const struct data_object *object, uint64_t number,
 			uint32_t crc)
 {
-	atomic_store_explicit(find_block_mark(data, object, number),
-			      make_block_mark(object, number, crc), memory_order_relaxed);
+	_Atomic uint64_t *place = find_block_marks(data, object, number);
+	uint64_t mark = make_block_mark(data, object, number, crc);
+	unsigned at = mark / 2 % MARKS_TOGETHER;
+
+	for (unsigned i = 0; i < MARKS_TOGETHER; i++)
+		if (!atomic_load_explicit(&place[i], memory_order_relaxed))
+			at = i;
+	atomic_store_explicit(&place[at], mark, memory_order_relaxed);
 }
 
-/* Also the mark of another block, if it is in the place. */
+/* Also the marks of other blocks in the same places. */
 static void forget_verified_blocks(struct store_data *data, const struct data_object *object,
 				   uint64_t first, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++)
-		atomic_store_explicit(find_block_mark(data, object, first + i), 0,
-				      memory_order_relaxed);
+	for (uint32_t i = 0; i < count; i++) {
+		_Atomic uint64_t *place = find_block_marks(data, object, first + i);
+
+		for (unsigned k = 0; k < MARKS_TOGETHER; k++)
+			atomic_store_explicit(&place[k], 0, memory_order_relaxed);
+	}
 }
 
 /* -- lost bytes -- */

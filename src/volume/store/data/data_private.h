@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "common/clock.h"
 #include "common/htable.h"
 #include "volume/store/data/data_lost.h"
 
@@ -18,7 +19,8 @@
 #define DATA_LESS    (16u << 10)
 #define DATA_REMOVED 16 /* directories that are flushed singly */
 #define DATA_VIEWS    256    /* lists of views */
-#define DATA_VERIFIED 65536u /* blocks that are remembered */
+#define DATA_VERIFIED	 65536u /* blocks that are remembered, */
+#define DATA_VERIFIED_NS (600 * (uint64_t)NS_PER_S) /* for so long, at most */
 
 /*
  * An object that is open, or waits to be used again. store_data.lock covers all members that are
@@ -37,7 +39,7 @@ struct data_object {
 	bool sealed;  /* nothing may be added: it is read-only, or could not be cut */
 	bool writing; /* a run has it, or blocks of it are given back */
 	unsigned readers;
-	uint64_t opened; /* the number of the opening of the file */
+	_Atomic uint64_t opened; /* a number that no other opening of a file has; for marks */
 	bool removed;
 	bool syncing; /* a thread flushes its file: wait for `changed` */
 
@@ -90,9 +92,10 @@ struct store_data {
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 	unsigned gathering; /* runs that have a buffer */
-	uint64_t opened;    /* files so far */
+	uint64_t opened;    /* numbers so far */
 	struct store_view *views[DATA_VIEWS];	  /* by vnode */
 	_Atomic uint64_t verified[DATA_VERIFIED]; /* without the lock */
+	uint64_t ahead;				  /* constant; tests let time pass */
 };
 
 /* -- data_objects.c: paths -- */
@@ -132,13 +135,15 @@ int data_set_lost(struct store_data *data, const struct store_lost *lost, bool r
 int data_lost(const struct data_object *object, uint64_t end);
 
 /*
- * Blocks that were verified since their object was opened: a table of marks, which later ones overwrite. A block that is given
- * back loses its mark.
+ * Blocks that were verified since their object was opened, and not too long ago: a table of marks, which later ones replace. A
+ * block that is given back loses its marks.
  */
 bool data_is_verified(struct store_data *data, const struct data_object *object, uint64_t number,
 		      uint32_t crc);
 void data_note_verified(struct store_data *data, const struct data_object *object, uint64_t number,
 			uint32_t crc);
+/* The marks of an object are void: bytes of it were cut off. The caller holds the lock. */
+void data_renew_marks(struct store_data *data, struct data_object *object);
 
 /* -- data_sync.c -- */
 

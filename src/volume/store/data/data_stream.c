@@ -225,13 +225,10 @@ static bool is_block_verified(struct store_data *data, const struct data_object 
 
 /* As preadv(), but what is behind the end of the object are zeros: the checksum knows whether they are right. */
 static ssize_t read_object_bytes(const struct store_view *view, const struct data_object *object,
-				 const struct store_cursor *output, size_t want, uint64_t offset,
-				 bool cached)
+				 const struct iovec *part, int parts, uint64_t offset, bool cached)
 {
-	struct store_cursor at = *output;
-	struct iovec part[READ_PIECES];
-	size_t bytes;
-	int parts = slice_output(output, want, part, &bytes);
+	struct store_cursor at = {.iov = part, .count = parts};
+	size_t bytes = (size_t)sum_output_lengths(part, parts);
 	ssize_t n;
 
 	if (data_lost(object, offset + bytes))
@@ -244,61 +241,60 @@ static ssize_t read_object_bytes(const struct store_view *view, const struct dat
 	return (ssize_t)bytes;
 }
 
-/* Bytes of a block of which the caller wants a part only. */
-static ssize_t read_part_of_block(const struct store_view *view, const struct data_object *object,
-				  const struct shown_block *block,
-				  const struct store_cursor *output, size_t want, uint64_t offset,
-				  bool cached)
-{
-	size_t whole = (size_t)(block->summed - block->start), bytes;
-	uint8_t *buffer = malloc(whole), *from;
-	struct iovec iov = {buffer, whole}, part[READ_PIECES];
-	const struct store_cursor at = {.iov = &iov, .count = 1};
-	ssize_t n = buffer ? read_object_bytes(view, object, &at, whole, block->start, cached)
-			   : -ENOMEM;
+/* Bytes to be read: those that the caller wants, and the rest of their block if it has no mark. */
+struct plan {
+	size_t front, want, back;
+	uint8_t *rest; /* front + back bytes; NULL: none */
+	struct iovec part[READ_PIECES + 2];
 	int parts;
+};
 
-	if (n >= 0 && (size_t)n < whole)
-		n = -EAGAIN;
-	else if (n > 0 && store_crc(0, buffer, whole) != block->crc)
-		n = -EBADMSG;
-	if (n < 0) {
-		free(buffer);
-		return n;
+/* The first block as a whole, and of those behind it as much as needs no more than what is wanted. */
+static void choose_blocks(const struct store_view *view, const struct data_object *object,
+			  uint64_t offset, size_t want, struct plan *plan)
+{
+	struct shown_block first = find_shown_block(view, offset);
+	struct shown_block last = find_shown_block(view, offset + want - 1);
+	bool marked = is_block_verified(view->data, object, &first);
+
+	plan->front = marked ? 0 : (size_t)(offset - first.start);
+	plan->back = 0;
+	if (last.number > first.number && offset + want < last.summed &&
+	    !is_block_verified(view->data, object, &last))
+		want = (size_t)(last.start - offset);
+	else if (last.number == first.number && !marked)
+		plan->back = (size_t)(last.summed - offset - want);
+	plan->want = want;
+}
+
+static int plan_read(const struct store_view *view, const struct data_object *object,
+		     const struct store_cursor *output, uint64_t offset, size_t want,
+		     struct plan *plan)
+{
+	size_t bytes;
+
+	choose_blocks(view, object, offset, want, plan);
+	plan->rest = NULL;
+	if (plan->front + plan->back) {
+		plan->rest = malloc(plan->front + plan->back);
+		if (!plan->rest)
+			return -ENOMEM;
 	}
-	data_note_verified(view->data, object, block->number, block->crc);
-	parts = slice_output(output, want, part, &bytes);
-	from = buffer + (offset - block->start);
-	for (int i = 0; i < parts; from += part[i].iov_len, i++)
-		if (part[i].iov_len)
-			memcpy(part[i].iov_base, from, part[i].iov_len);
-	free(buffer);
-	return (ssize_t)bytes;
+	plan->parts = 0;
+	if (plan->front)
+		plan->part[plan->parts++] = (struct iovec){plan->rest, plan->front};
+	plan->parts += slice_output(output, plan->want, plan->part + plan->parts, &bytes);
+	assert(bytes == plan->want);
+	if (plan->back)
+		plan->part[plan->parts++] = (struct iovec){plan->rest + plan->front, plan->back};
+	return 0;
 }
 
-/* Of [offset, offset + want): up to where blocks are whole, or verified. */
-static size_t limit_to_whole_blocks(const struct store_view *view, const struct data_object *object,
-				    uint64_t offset, size_t want)
-{
-	struct shown_block first = find_shown_block(view, offset), last;
-	uint64_t end = offset + want;
-
-	if (offset > first.start && !is_block_verified(view->data, object, &first))
-		return 0;
-	last = find_shown_block(view, end - 1);
-	if (end < last.summed && !is_block_verified(view->data, object, &last))
-		end = last.start;
-	return end > offset ? (size_t)(end - offset) : 0;
-}
-
-/*
- * Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. 0: the first block has no mark, and is
- * needed as a whole.
- */
+/* Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. */
 static ssize_t verify_bytes(const struct store_view *view, const struct data_object *object,
-			    const struct store_cursor *output, uint64_t offset, size_t bytes)
+			    const struct iovec *part, int parts, uint64_t offset, size_t bytes)
 {
-	struct store_cursor at = *output;
+	struct store_cursor at = {.iov = part, .count = parts};
 	uint64_t end = offset + bytes;
 
 	for (uint64_t from = offset, to; from < end; from = to) {
@@ -317,30 +313,38 @@ static ssize_t verify_bytes(const struct store_view *view, const struct data_obj
 	return (ssize_t)bytes;
 }
 
+/* 0: nothing that is wanted can be verified. */
+static ssize_t carry_plan_out(const struct store_view *view, const struct data_object *object,
+			      const struct plan *plan, uint64_t offset, bool cached)
+{
+	uint64_t begin = offset - plan->front;
+	size_t good;
+	ssize_t n = read_object_bytes(view, object, plan->part, plan->parts, begin, cached);
+
+	if (n > 0)
+		n = verify_bytes(view, object, plan->part, plan->parts, begin, (size_t)n);
+	if (n < 0)
+		return n;
+	good = (size_t)n > plan->front ? (size_t)n - plan->front : 0;
+	return (ssize_t)(good < plan->want ? good : plan->want);
+}
+
 static ssize_t read_verified_bytes(const struct store_view *view, const struct data_object *object,
 				   const struct store_cursor *output, size_t want, uint64_t offset,
 				   bool cached)
 {
-	size_t bytes = limit_to_whole_blocks(view, object, offset, want);
-	struct shown_block first;
+	struct plan plan;
 	ssize_t n;
 
-	if (bytes) {
-		n = read_object_bytes(view, object, output, bytes, offset, cached);
-		if (n > 0 && (size_t)n < bytes)
-			n = (ssize_t)limit_to_whole_blocks(view, object, offset, (size_t)n);
-		if (!n)
-			return cached ? -EAGAIN : -EIO;
-		if (n > 0)
-			n = verify_bytes(view, object, output, offset, (size_t)n);
-		/* 0: another mark has replaced that of the block. */
+	/* Again if marks of other blocks have replaced that of a block of which a part was read. */
+	do {
+		n = plan_read(view, object, output, offset, want, &plan);
 		if (n)
 			return n;
-	}
-	first = find_shown_block(view, offset);
-	if (want > first.filled - offset)
-		want = (size_t)(first.filled - offset);
-	return read_part_of_block(view, object, &first, output, want, offset, cached);
+		n = carry_plan_out(view, object, &plan, offset, cached);
+		free(plan.rest);
+	} while (!n && !cached);
+	return n ? n : -EAGAIN;
 }
 
 /* How many bytes from `offset` on lie in one object; or in holes: *object is 0. */
@@ -463,8 +467,7 @@ static int verify_stored_bytes(const struct store_view *view, struct data_object
 {
 	struct shown_block last = find_shown_block(view, end - 1);
 	struct iovec iov = {buffer, (size_t)((end < last.filled ? end : last.summed) - *offset)};
-	const struct store_cursor output = {.iov = &iov, .count = 1};
-	ssize_t n = read_object_bytes(view, object, &output, iov.iov_len, *offset, false);
+	ssize_t n = read_object_bytes(view, object, &iov, 1, *offset, false);
 	uint64_t good;
 
 	if (n < 0)
@@ -667,6 +670,7 @@ static void cut_object_tail(struct store_data *data, struct data_object *object,
 		object->flushed_end = length;
 	if (atomic_load(&object->safe) > length)
 		atomic_store(&object->safe, length);
+	data_renew_marks(data, object);
 	pthread_mutex_unlock(&data->lock);
 }
 
