@@ -17,40 +17,33 @@ static const char *format_result(struct emit *e, const struct xg_param *param)
 static const char *format_start_argument(struct emit *e, const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
-	const char *name = emit_param_name(e, param);
 
 	if (param->direction == XG_IN && !emit_aggregate(&view))
-		return name;
+		return emit_param_name(e, param);
 	return format_result(e, param);
 }
 
-static size_t count_params(const struct xg_proc *proc, enum xg_direction direction)
+static size_t count_results(const struct xg_proc *proc)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < proc->param_count; i++)
-		n += (proc->params[i].direction & direction) != 0;
+	xg_for_params(param, proc, XG_OUT)
+		n++;
 	return n;
 }
 
 static void emit_start_stub(struct emit *e, const struct xg_proc *proc)
 {
-	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
-
-	emit_line(e, "%s", emit_start_head(e, proc));
-	emit_open(e, "{");
-	emit_line(e, "struct rxw_rpc_stream %s;", s);
-	emit_blank(e);
-	emit_line(e, "rxw_rpc_writer(&%s, %s);", s, emit_local(e, proc, "call"));
-	emit_line(e, "rxw_xdr_put_u32(%s, %s);", x, emit_opcode(e, proc));
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (param->direction & XG_IN)
-			emit_put_param(e, param, x, format_start_argument(e, param));
-	}
-	emit_line(e, "return rxw_rpc_flush(&%s) ? 0 : RXW_RPC_CC_MARSHAL;", s);
-	emit_close(e, "}");
+	emit_stub(e, proc,
+		  "\n%s\n{\n"
+		  "struct rxw_rpc_stream $s;\n\n"
+		  "rxw_rpc_writer(&$s, $call);\n"
+		  "rxw_xdr_put_u32(&$s.xdr, $OPCODE);",
+		  emit_start_head(e, proc));
+	xg_for_params(param, proc, XG_IN)
+		emit_put_param(e, param, emit_stub_format(e, proc, "&$s.xdr"),
+			       format_start_argument(e, param));
+	emit_stub(e, proc, "return rxw_rpc_flush(&$s) ? 0 : RXW_RPC_CC_MARSHAL;\n}");
 }
 
 /* Whether a decoder that fails zeroes the parameter. */
@@ -66,58 +59,40 @@ static void emit_only_result(struct emit *e, const char *call)
 {
 	const char *line = emit_format(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;", call);
 
-	if (strlen(line) + 8 <= 100) {
-		emit_line(e, "%s", line);
-		return;
-	}
-	emit_check(e, call, "return RXW_RPC_CC_UNMARSHAL;");
-	emit_line(e, "return 0;");
+	if (strlen(line) + 8 <= 100)
+		emit_line(e, "%s\n}", line);
+	else
+		emit_line(e, "if (!%s)\n\treturn RXW_RPC_CC_UNMARSHAL;\nreturn 0;\n}", call);
 }
 
 static void emit_end_stub(struct emit *e, const struct xg_proc *proc)
 {
-	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
-	const char *call = emit_local(e, proc, "call");
-	size_t results = count_params(proc, XG_OUT), seen = 0;
+	const char *x = emit_stub_format(e, proc, "&$s.xdr");
+	size_t results = count_results(proc), seen = 0;
 
-	emit_line(e, "%s", emit_end_head(e, proc));
-	emit_open(e, "{");
+	emit_line(e, "\n%s\n{", emit_end_head(e, proc));
 	if (!results) {
-		emit_line(e, "(void)%s;", call);
-		emit_line(e, "return 0;");
-		emit_close(e, "}");
+		emit_stub(e, proc, "(void)$call;\nreturn 0;\n}");
 		return;
 	}
-	emit_line(e, "struct rxw_rpc_stream %s;", s);
-	emit_blank(e);
-	emit_line(e, "rxw_rpc_reader(&%s, %s, RXW_RPC_WHOLE, 0);", s, call);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (!(param->direction & XG_OUT))
-			continue;
+	emit_stub(e, proc,
+		  "struct rxw_rpc_stream $s;\n\n"
+		  "rxw_rpc_reader(&$s, $call, RXW_RPC_WHOLE, 0);");
+	xg_for_params(param, proc, XG_OUT) {
 		if (results == 1 && decoder_zeroes_param(param)) {
 			emit_only_result(e,
 					 emit_get_param_call(e, param, x, format_result(e, param)));
-			emit_close(e, "}");
 			return;
 		}
 		emit_get_param(e, param, x, format_result(e, param));
 	}
-	emit_open(e, "if (rxw_xdr_ok(%s))", x);
-	emit_line(e, "return 0;");
-	e->depth--;
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (!(param->direction & XG_OUT))
-			continue;
+	emit_line(e, "if (rxw_xdr_ok(%s))\n\treturn 0;", x);
+	xg_for_params(param, proc, XG_OUT) {
 		if (++seen < results || !decoder_zeroes_param(param))
 			emit_clear_param(e, param, format_result(e, param));
 	}
 	assert(seen == results);
-	emit_line(e, "return RXW_RPC_CC_UNMARSHAL;");
-	emit_close(e, "}");
+	emit_line(e, "return RXW_RPC_CC_UNMARSHAL;\n}");
 }
 
 /* The variable for a copy of an INOUT argument, which the result overwrites. */
@@ -155,12 +130,10 @@ static const char *format_start_arguments(struct emit *e, const struct xg_proc *
 {
 	struct emit_list list = {.e = e};
 
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
+	xg_for_params(param, proc, XG_IN) {
 		if (param->direction == XG_IN)
 			emit_list_add(&list, "", emit_param_name(e, param));
-		else if (param->direction == XG_INOUT)
+		else
 			emit_list_add(&list, emit_const_address(e, param),
 				      name_saved_copy(e, proc, param));
 	}
@@ -170,11 +143,10 @@ static const char *format_start_arguments(struct emit *e, const struct xg_proc *
 /* Whether clearing the only result takes several statements. */
 static bool clears_in_two_lines(const struct xg_proc *proc)
 {
-	for (size_t i = 0; i < proc->param_count; i++) {
-		struct emit_view view = emit_param_view(&proc->params[i]);
+	xg_for_params(param, proc, XG_OUT) {
+		struct emit_view view = emit_param_view(param);
 
-		if ((proc->params[i].direction & XG_OUT) && emit_view_owns(&view) &&
-		    view.form != EMIT_CALL)
+		if (emit_view_owns(&view) && view.form != EMIT_CALL)
 			return true;
 	}
 	return false;
@@ -183,48 +155,38 @@ static bool clears_in_two_lines(const struct xg_proc *proc)
 /* From the result of the beginning, the variable `code`, to the return. */
 static void emit_blocking_body(struct emit *e, const struct xg_proc *proc)
 {
-	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
-	const char *name = emit_proc_name(e, proc);
+	bool braces = count_results(proc) > 1 || clears_in_two_lines(proc);
 
-	for (size_t i = 0; i < proc->param_count; i++) {
-		if (proc->params[i].direction == XG_INOUT)
-			emit_saved_copy(e, proc, &proc->params[i], true);
+	xg_for_params(param, proc, XG_IN) {
+		if (param->direction == XG_INOUT)
+			emit_saved_copy(e, proc, param, true);
 	}
 	emit_blank(e);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
+	xg_for_params(param, proc, XG_OUT) {
 		if (param->direction == XG_INOUT)
 			emit_saved_copy(e, proc, param, false);
-		if ((param->direction & XG_OUT) && owns_memory(param))
+		if (owns_memory(param))
 			emit_zero_param(e, param, format_result(e, param));
 	}
-	emit_open(e, "if (!%s) {", code);
-	emit_line(e, "%s = %s%s(%s%s);", code, proc->start, name, call,
-		  format_start_arguments(e, proc));
-	emit_open(e, "if (!%s)", code);
-	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call,
-		  emit_arguments(e, proc, EMIT_END));
-	e->depth--;
-	emit_line(e, "%s = rxw_rpc_end(%s, %s, &%sinterface, %s);", code, call, code,
-		  emit_package_name(e, proc->package), emit_function(e, proc));
-	emit_close(e, "}");
-	if (count_params(proc, XG_OUT)) {
-		bool braces = count_params(proc, XG_OUT) > 1 || clears_in_two_lines(proc);
-
-		emit_open(e, "if (%s)%s", code, braces ? " {" : "");
-		for (size_t i = 0; i < proc->param_count; i++) {
-			const struct xg_param *param = &proc->params[i];
-
-			if (param->direction & XG_OUT)
-				emit_clear_param(e, param, format_result(e, param));
-		}
-		e->depth--;
+	emit_stub(e, proc,
+		  "if (!$code) {\n"
+		  "$code = %s$NAME($call%s);\n"
+		  "if (!$code)\n"
+		  "\t$code = %s$NAME($call%s);\n"
+		  "$code = rxw_rpc_end($call, $code, &%sinterface, $FUNCTION);\n"
+		  "}",
+		  proc->start, format_start_arguments(e, proc), proc->end,
+		  emit_arguments(e, proc, EMIT_END), emit_package_name(e, proc->package));
+	if (count_results(proc)) {
+		emit_stub(e, proc, "if ($code)%s", braces ? " {" : "");
+		e->depth += !braces;
+		xg_for_params(param, proc, XG_OUT)
+			emit_clear_param(e, param, format_result(e, param));
+		e->depth -= !braces;
 		if (braces)
 			emit_line(e, "}");
 	}
-	emit_line(e, "return %s;", code);
-	emit_close(e, "}");
+	emit_stub(e, proc, "return $code;\n}");
 }
 
 /* The head of X_opt or X_pool, and the beginning of its call. */
@@ -232,49 +194,33 @@ static void emit_beginning(struct emit *e, const struct xg_proc *proc, enum emit
 {
 	bool pool = variant == EMIT_POOL;
 
-	emit_line(e, "%s", emit_client_head(e, proc, variant));
-	emit_open(e, "{");
-	emit_line(e, "rxw_call *%s;", emit_local(e, proc, "call"));
-	emit_line(e, "int32_t %s = rxw_rpc_begin%s(%s, %s, &%s);", emit_local(e, proc, "code"),
-		  pool ? "_pool" : "", emit_local(e, proc, pool ? "pool" : "connection"),
-		  emit_local(e, proc, "options"), emit_local(e, proc, "call"));
+	emit_stub(e, proc,
+		  "\n%s\n{\n"
+		  "rxw_call *$call;\n"
+		  "int32_t $code = rxw_rpc_begin%s(%s, $options, &$call);",
+		  emit_client_head(e, proc, variant), pool ? "_pool" : "",
+		  emit_local(e, proc, pool ? "pool" : "connection"));
 }
 
-/* X_opt and X_pool share a function, run_X. */
-static void emit_shared_stubs(struct emit *e, const struct xg_proc *proc)
-{
-	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
-	const char *name = emit_proc_name(e, proc);
-
-	emit_line(e, "static int32_t run_%s(rxw_call *%s, int32_t %s%s)", name, call, code,
-		  emit_params(e, proc, EMIT_CLIENT));
-	emit_open(e, "{");
-	emit_blocking_body(e, proc);
-	emit_blank(e);
-	for (int variant = EMIT_OPT; variant <= EMIT_POOL; variant++) {
-		emit_beginning(e, proc, (enum emit_variant)variant);
-		emit_blank(e);
-		emit_line(e, "return run_%s(%s, %s%s);", name, call, code,
-			  emit_arguments(e, proc, EMIT_CLIENT));
-		emit_close(e, "}");
-		emit_blank(e);
-	}
-}
-
+/* With stubs for pools X_opt and X_pool share a function, run_X. */
 static void emit_blocking_stub(struct emit *e, const struct xg_proc *proc)
 {
 	if (e->options->pools) {
-		emit_shared_stubs(e, proc);
+		emit_stub(e, proc,
+			  "\nstatic int32_t run_$NAME(rxw_call *$call, int32_t $code%s)\n{",
+			  emit_params(e, proc, EMIT_CLIENT));
+		emit_blocking_body(e, proc);
+		for (int variant = EMIT_OPT; variant <= EMIT_POOL; variant++) {
+			emit_beginning(e, proc, (enum emit_variant)variant);
+			emit_stub(e, proc, "\nreturn run_$NAME($call, $code%s);\n}",
+				  emit_arguments(e, proc, EMIT_CLIENT));
+		}
 	} else {
 		emit_beginning(e, proc, EMIT_OPT);
 		emit_blocking_body(e, proc);
-		emit_blank(e);
 	}
-	emit_line(e, "%s", emit_client_head(e, proc, EMIT_PLAIN));
-	emit_open(e, "{");
-	emit_line(e, "return %s_opt(%s, NULL%s);", emit_proc_name(e, proc),
-		  emit_local(e, proc, "connection"), emit_arguments(e, proc, EMIT_CLIENT));
-	emit_close(e, "}");
+	emit_stub(e, proc, "\n%s\n{\nreturn $NAME_opt($connection, NULL%s);\n}",
+		  emit_client_head(e, proc, EMIT_PLAIN), emit_arguments(e, proc, EMIT_CLIENT));
 }
 
 /* -- one procedure on many connections --------------------------------------------------------- */
@@ -294,159 +240,103 @@ static const char *format_result_arguments(struct emit *e, const struct xg_proc 
 {
 	struct emit_list list = {.e = e};
 
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (param->direction & XG_OUT)
-			emit_list_add(&list, param->decl.shape == XG_FIXED ? "" : "&",
-				      name_result_variable(e, proc, param));
-	}
+	xg_for_params(param, proc, XG_OUT)
+		emit_list_add(&list, param->decl.shape == XG_FIXED ? "" : "&",
+			      name_result_variable(e, proc, param));
 	return emit_list_end(&list);
 }
 
 static void emit_multi_reply(struct emit *e, const struct xg_proc *proc)
 {
-	const char *code = emit_local(e, proc, "code");
-	bool any = false;
-
-	for (size_t i = 0; i < proc->param_count; i++)
-		any = any || (proc->params[i].direction & XG_OUT);
-	if (any) {
-		emit_open(e, "if (%s) {", code);
-		for (size_t i = 0; i < proc->param_count; i++) {
-			if (proc->params[i].direction & XG_OUT)
-				emit_clear_param(e, &proc->params[i],
-						 name_result_variable(e, proc, &proc->params[i]));
-		}
-		emit_close(e, "}");
+	if (count_results(proc)) {
+		emit_stub(e, proc, "if ($code) {");
+		xg_for_params(param, proc, XG_OUT)
+			emit_clear_param(e, param, name_result_variable(e, proc, param));
+		emit_line(e, "}");
 	}
-	emit_line(e, "%s(%s, %s, %s%s);", emit_local(e, proc, "reply"), emit_local(e, proc, "arg"),
-		  emit_local(e, proc, "index"), code, format_result_arguments(e, proc));
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-		struct emit_view view = emit_param_view(param);
-
-		if ((param->direction & XG_OUT) && emit_view_owns(&view))
+	emit_stub(e, proc, "$reply($arg, $index, $code%s);", format_result_arguments(e, proc));
+	xg_for_params(param, proc, XG_OUT) {
+		if (owns_memory(param))
 			emit_free_param(e, param, name_result_variable(e, proc, param));
 	}
 }
 
 static void emit_multi_loop(struct emit *e, const struct xg_proc *proc)
 {
-	const char *code = emit_local(e, proc, "code"), *call = emit_local(e, proc, "call");
-	const char *index = emit_local(e, proc, "index"), *multi = emit_local(e, proc, "multi");
-	const char *step = emit_local(e, proc, "step"), *name = emit_proc_name(e, proc);
-
-	emit_open(e, "for (;;) {");
-	emit_line(e, "enum rxw_rpc_step %s = rxw_rpc_multi_next(%s, &%s, &%s, &%s);", step, multi,
-		  index, call, code);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (param->direction & XG_OUT)
-			emit_line(e, "%s = %s;",
-				  emit_variable(e, param, name_result_variable(e, proc, param)),
-				  emit_initial(param));
-	}
-	emit_blank(e);
-	emit_open(e, "if (%s == RXW_RPC_DONE)", step);
-	emit_line(e, "break;");
-	e->depth--;
-	emit_open(e, "if (%s == RXW_RPC_START) {", step);
-	emit_line(e, "%s = %s%s(%s%s);", code, proc->start, name, call,
-		  emit_arguments(e, proc, EMIT_START));
-	emit_line(e, "rxw_rpc_multi_started(%s, %s, %s);", multi, index, code);
-	emit_line(e, "continue;");
-	emit_close(e, "}");
-	emit_open(e, "if (%s == RXW_RPC_REPLY) {", step);
-	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call,
-		  format_result_arguments(e, proc));
-	emit_line(e, "%s = rxw_rpc_multi_ended(%s, %s, %s, &%sinterface, %s);", code, multi, index,
-		  code, emit_package_name(e, proc->package), emit_function(e, proc));
-	emit_close(e, "}");
+	emit_stub(e, proc,
+		  "for (;;) {\n"
+		  "enum rxw_rpc_step $step = rxw_rpc_multi_next($multi, &$index, &$call, &$code);");
+	xg_for_params(param, proc, XG_OUT)
+		emit_line(e, "%s = %s;",
+			  emit_variable(e, param, name_result_variable(e, proc, param)),
+			  emit_initial(param));
+	emit_stub(e, proc,
+		  "\n"
+		  "if ($step == RXW_RPC_DONE)\n"
+		  "\tbreak;\n"
+		  "if ($step == RXW_RPC_START) {\n"
+		  "$code = %s$NAME($call%s);\n"
+		  "rxw_rpc_multi_started($multi, $index, $code);\n"
+		  "continue;\n"
+		  "}\n"
+		  "if ($step == RXW_RPC_REPLY) {\n"
+		  "$code = %s$NAME($call%s);\n"
+		  "$code = rxw_rpc_multi_ended($multi, $index, $code, &%sinterface, $FUNCTION);\n"
+		  "}",
+		  proc->start, emit_arguments(e, proc, EMIT_START), proc->end,
+		  format_result_arguments(e, proc), emit_package_name(e, proc->package));
 	emit_multi_reply(e, proc);
-	emit_close(e, "}");
+	emit_stub(e, proc, "}\nrxw_rpc_multi_destroy($multi);\nreturn 0;\n}");
 }
 
 /* The variables of the loop, which the caller declares among others. */
-static void emit_multi_variables(struct emit *e, const struct xg_proc *proc)
-{
-	emit_line(e, "rxw_call *%s;", emit_local(e, proc, "call"));
-	emit_line(e, "unsigned %s;", emit_local(e, proc, "index"));
-	emit_line(e, "int32_t %s;", emit_local(e, proc, "code"));
-	emit_blank(e);
-}
-
-static void emit_multi_end(struct emit *e, const struct xg_proc *proc)
-{
-	emit_multi_loop(e, proc);
-	emit_line(e, "rxw_rpc_multi_destroy(%s);", emit_local(e, proc, "multi"));
-	emit_line(e, "return 0;");
-	emit_close(e, "}");
-	emit_blank(e);
-}
+#define MULTI_VARIABLES "rxw_call *$call;\nunsigned $index;\nint32_t $code;\n\n"
 
 static void emit_multi_check(struct emit *e, const struct xg_proc *proc, const char *targets)
 {
-	emit_open(e, "if (!%s || (!%s && %s))", emit_local(e, proc, "reply"), targets,
-		  emit_local(e, proc, "count"));
-	emit_line(e, "return -RXW_EINVAL;");
-	e->depth--;
+	emit_stub(e, proc, "if (!$reply || (!%s && $count))\n\treturn -RXW_EINVAL;", targets);
 }
 
 /* multi_X_opt and multi_X_pool share a function, collect_X. */
 static void emit_shared_multi(struct emit *e, const struct xg_proc *proc)
 {
-	const char *multi = emit_local(e, proc, "multi"), *name = emit_proc_name(e, proc);
-	const char *reply = emit_local(e, proc, "reply"), *arg = emit_local(e, proc, "arg");
-
-	emit_line(e, "static int collect_%s(struct rxw_rpc_multi *%s%s, %s_reply_fn %s, void *%s)",
-		  name, multi, emit_params(e, proc, EMIT_MULTI), name, reply, arg);
-	emit_open(e, "{");
-	emit_multi_variables(e, proc);
-	emit_check(e, multi, "return -RXW_ENOMEM;");
-	emit_multi_end(e, proc);
+	emit_stub(
+		e, proc,
+		"\nstatic int collect_$NAME(struct rxw_rpc_multi *$multi%s, $NAME_reply_fn $reply, "
+		"void *$arg)\n{\n" MULTI_VARIABLES "if (!$multi)\n\treturn -RXW_ENOMEM;",
+		emit_params(e, proc, EMIT_MULTI));
+	emit_multi_loop(e, proc);
 	for (int variant = EMIT_OPT; variant <= EMIT_POOL; variant++) {
 		bool pool = variant == EMIT_POOL;
 		const char *targets = emit_local(e, proc, pool ? "pools" : "connections");
 
-		emit_line(e, "%s", emit_multi_head(e, proc, (enum emit_variant)variant));
-		emit_open(e, "{");
+		emit_line(e, "\n%s\n{", emit_multi_head(e, proc, (enum emit_variant)variant));
 		emit_multi_check(e, proc, targets);
-		emit_line(e, "return collect_%s(rxw_rpc_multi_create%s(%s, %s, %s)%s, %s, %s);",
-			  name, pool ? "_pool" : "", targets, emit_local(e, proc, "count"),
-			  emit_local(e, proc, "options"), emit_arguments(e, proc, EMIT_MULTI),
-			  reply, arg);
-		emit_close(e, "}");
-		emit_blank(e);
+		emit_stub(e, proc,
+			  "return collect_$NAME(rxw_rpc_multi_create%s(%s, $count, $options)%s, "
+			  "$reply, $arg);\n}",
+			  pool ? "_pool" : "", targets, emit_arguments(e, proc, EMIT_MULTI));
 	}
 }
 
 static void emit_multi(struct emit *e, const struct xg_proc *proc)
 {
-	const char *multi = emit_local(e, proc, "multi");
-	const char *connections = emit_local(e, proc, "connections");
-	const char *count = emit_local(e, proc, "count");
-
 	if (e->options->pools) {
 		emit_shared_multi(e, proc);
 	} else {
-		emit_line(e, "%s", emit_multi_head(e, proc, EMIT_OPT));
-		emit_open(e, "{");
-		emit_line(e, "struct rxw_rpc_multi *%s;", multi);
-		emit_multi_variables(e, proc);
-		emit_multi_check(e, proc, connections);
-		emit_line(e, "%s = rxw_rpc_multi_create(%s, %s, %s);", multi, connections, count,
-			  emit_local(e, proc, "options"));
-		emit_check(e, multi, "return -RXW_ENOMEM;");
-		emit_multi_end(e, proc);
+		emit_stub(e, proc, "\n%s\n{\nstruct rxw_rpc_multi *$multi;\n" MULTI_VARIABLES,
+			  emit_multi_head(e, proc, EMIT_OPT));
+		emit_multi_check(e, proc, emit_local(e, proc, "connections"));
+		emit_stub(e, proc,
+			  "$multi = rxw_rpc_multi_create($connections, $count, $options);\n"
+			  "if (!$multi)\n\treturn -RXW_ENOMEM;");
+		emit_multi_loop(e, proc);
 	}
-	emit_line(e, "%s", emit_multi_head(e, proc, EMIT_PLAIN));
-	emit_open(e, "{");
-	emit_line(e, "return multi_%s_opt(%s, %s, NULL%s, %s, %s);", emit_proc_name(e, proc),
-		  connections, count, emit_arguments(e, proc, EMIT_MULTI),
-		  emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
-	emit_close(e, "}");
+	emit_stub(e, proc,
+		  "\n%s\n{\n"
+		  "return multi_$NAME_opt($connections, $count, NULL%s, $reply, $arg);\n"
+		  "}",
+		  emit_multi_head(e, proc, EMIT_PLAIN), emit_arguments(e, proc, EMIT_MULTI));
 }
 
 /* -- the output --------------------------------------------------------------------------------- */
@@ -476,10 +366,8 @@ static void emit_code_text(struct emit *e, const struct xg_package *package)
 
 	if (!xg_has_codes(e->file))
 		return;
-	emit_blank(e);
-	emit_line(e, "const char *%scode_text(rxw_code code)", emit_package_name(e, package));
-	emit_open(e, "{");
-	emit_line(e, "switch (code) {");
+	emit_line(e, "\nconst char *%scode_text(rxw_code code)\n{\nswitch (code) {",
+		  emit_package_name(e, package));
 	for (size_t i = 0; i < e->file->item_count; i++) {
 		const struct xg_item *item = &e->file->items[i];
 
@@ -488,9 +376,7 @@ static void emit_code_text(struct emit *e, const struct xg_package *package)
 		emit_line(e, "case %s:", item->name);
 		emit_string_return(e, *text ? text : item->name);
 	}
-	emit_line(e, "}");
-	emit_line(e, "return rxw_code_text(code);");
-	emit_close(e, "}");
+	emit_line(e, "}\nreturn rxw_code_text(code);\n}");
 }
 
 void emit_client_output(struct emit *e)
@@ -503,18 +389,12 @@ void emit_client_output(struct emit *e)
 		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_PROC)
 			continue;
 		e->index = emit_local(e, proc, "i");
-		emit_blank(e);
 		emit_start_stub(e, proc);
-		emit_blank(e);
 		emit_end_stub(e, proc);
-		if (!proc->split) {
-			emit_blank(e);
+		if (!proc->split)
 			emit_blocking_stub(e, proc);
-		}
-		if (proc->multi) {
-			emit_blank(e);
+		if (proc->multi)
 			emit_multi(e, proc);
-		}
 		emit_forget(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {

@@ -17,7 +17,7 @@ struct emit_piece {
 
 /* -- strings and raw text ---------------------------------------------------------------------- */
 
-static const char *keep_formatted(struct emit *e, const char *format, va_list list)
+char *emit_vformat(struct emit *e, const char *format, va_list list)
 {
 	struct emit_piece *piece;
 	va_list again;
@@ -29,7 +29,7 @@ static const char *keep_formatted(struct emit *e, const char *format, va_list li
 	piece = length < 0 ? NULL : malloc(sizeof(*piece) + (size_t)length + 1);
 	if (!piece) {
 		e->failed = true;
-		return "";
+		return (char *)"";
 	}
 	vsnprintf(piece->text, (size_t)length + 1, format, list);
 	piece->next = e->pieces;
@@ -43,7 +43,7 @@ const char *emit_format(struct emit *e, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	text = keep_formatted(e, format, list);
+	text = emit_vformat(e, format, list);
 	va_end(list);
 	return text;
 }
@@ -348,37 +348,62 @@ static void append_line(struct emit *e, const char *text)
 	append_text(e, "\n", 1);
 }
 
+/* Is it the label of a goto? */
+static bool is_goto_label(const char *line)
+{
+	size_t length = strcspn(line, " :");
+
+	return !strcmp(line + length, ":") && strcmp(line, "default:") != 0;
+}
+
+/* The lines of `text`, which it changes. Braces indent the lines between them. */
+static void append_code(struct emit *e, char *text)
+{
+	for (char *line; !e->failed && (line = strsep(&text, "\n"));) {
+		unsigned depth = e->depth, tabs = (unsigned)strspn(line, "\t");
+
+		line += tabs;
+		if (!*line) {
+			emit_blank(e);
+			continue;
+		}
+		if (is_goto_label(line)) {
+			emit_raw(e, line);
+			continue;
+		}
+		assert(depth > 0 || *line != '}');
+		depth -= *line == '}';
+		e->depth = depth + tabs;
+		if (!strncmp(line, "case ", 5) || !strcmp(line, "default:"))
+			e->depth--;
+		append_line(e, line);
+		e->depth = depth + (line[strlen(line) - 1] == '{');
+	}
+}
+
 void emit_line(struct emit *e, const char *format, ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	append_line(e, keep_formatted(e, format, list));
+	append_code(e, emit_vformat(e, format, list));
 	va_end(list);
 }
 
-void emit_open(struct emit *e, const char *format, ...)
+void emit_text(struct emit *e, const char *format, ...)
 {
+	const char *text;
 	va_list list;
 
 	va_start(list, format);
-	append_line(e, keep_formatted(e, format, list));
+	text = emit_vformat(e, format, list);
+	append_text(e, text, strlen(text));
 	va_end(list);
-	e->depth++;
-}
-
-void emit_close(struct emit *e, const char *line)
-{
-	assert(e->depth > 0);
-	e->depth--;
-	emit_line(e, "%s", line);
 }
 
 void emit_check(struct emit *e, const char *call, const char *fail)
 {
-	emit_open(e, "if (!%s)", call);
-	emit_line(e, "%s", fail);
-	e->depth--;
+	emit_line(e, "if (!%s)\n\t%s", call, fail);
 }
 
 /* -- comments ---------------------------------------------------------------------------------- */
@@ -480,6 +505,8 @@ void emit_commented(struct emit *e, const char *line, const char *text)
 {
 	char *copy = text ? clean_comment_text(e, text) : NULL;
 
+	/* A comment before a closing brace is indented as the brace. */
+	e->depth -= *line == '}' && !e->failed;
 	if (copy && *copy && !strchr(copy, '\n') &&
 	    (size_t)e->depth * 8 + strlen(line) + measure_columns(copy, strlen(copy)) + 7 <=
 		    COLUMNS) {
@@ -490,7 +517,7 @@ void emit_commented(struct emit *e, const char *line, const char *text)
 		append_text(e, " */\n", 4);
 	} else {
 		emit_comment(e, copy);
-		emit_line(e, "%s", line);
+		append_line(e, line);
 	}
 	free(copy);
 }

@@ -30,6 +30,7 @@ struct emit {
 /* A string that is valid until emit_forget(), called after each procedure and type. Never NULL. */
 const char *emit_format(struct emit *e, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+char *emit_vformat(struct emit *e, const char *format, va_list list);
 void emit_forget(struct emit *e);
 
 /* A list under construction, ", a, &b". Initialize with `e`, the rest zero. */
@@ -41,15 +42,17 @@ struct emit_list {
 void emit_list_add(struct emit_list *list, const char *mark, const char *text);
 /* The complete list, "" if it is empty. Frees `list`. */
 const char *emit_list_end(struct emit_list *list);
-/* A line at the current indentation; broken if it is longer than 100 columns. */
+/*
+ * Lines of code, separated by LF. A brace at the end or the beginning of a line indents the lines between, and tabs at the
+ * beginning of a line indent that line. An empty line is emit_blank(). A line of more than 100 columns is broken.
+ */
 void emit_line(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Text as it is. */
+void emit_text(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line without indentation and line breaks. */
 void emit_raw(struct emit *e, const char *line);
 /* An empty line, unless after another one or an opening brace. */
 void emit_blank(struct emit *e);
-/* Write the line, then indent; unindent, then write the line. */
-void emit_open(struct emit *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void emit_close(struct emit *e, const char *line);
 /* "if (!CALL) FAIL" */
 void emit_check(struct emit *e, const char *call, const char *fail);
 /* `text` as a comment on lines of its own; nothing if it is NULL or empty. */
@@ -83,6 +86,15 @@ const char *emit_opcode(struct emit *e, const struct xg_proc *proc);
 const char *emit_function(struct emit *e, const struct xg_proc *proc);
 /* The member of struct PACKAGE_handlers. */
 const char *emit_handler(struct emit *e, const struct xg_proc *proc);
+/*
+ * emit_line() for the stub of a procedure. In the format $NAME, $PACKAGE, $OPCODE and $FUNCTION are the texts of
+ * emit_proc_name(), emit_package_name(), emit_opcode() and emit_function(). Other names, as $call, are those of emit_local().
+ */
+void emit_stub(struct emit *e, const struct xg_proc *proc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The text as a string. */
+const char *emit_stub_format(struct emit *e, const struct xg_proc *proc, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Fields of x<n>: "x_len", "x_val" or "len", "val". `name` is that of the type or member. */
 const char *emit_len(struct emit *e, const char *name);
 const char *emit_val(struct emit *e, const char *name);
@@ -103,7 +115,6 @@ enum emit_role {
 	EMIT_HANDLER,
 	EMIT_ANSWER /* results, passed like arguments */
 };
-bool emit_has(enum emit_role role, const struct xg_param *param);
 /* ", const char *name, kv_entry *entry": the parameters of the role. */
 const char *emit_params(struct emit *e, const struct xg_proc *proc, enum emit_role role);
 /* ", name, entry": the arguments for a function with the parameters of the role. */

@@ -74,12 +74,11 @@ static void emit_type_member(struct emit *e, const char *keyword, const struct x
 
 	note = join_notes(e, note, decl->doc);
 	if (counted && !(bytes && e->options->short_fields)) {
-		emit_open(e, "%sstruct %s{", keyword,
+		emit_line(e, "%sstruct %s{", keyword,
 			  *keyword ? emit_format(e, "%s ", c_name) : "");
 		emit_commented(e, emit_format(e, "uint32_t %s;", emit_len(e, name)),
 			       describe_limit(e, decl));
 		emit_line(e, "%s%s;", format_pointer_type(e, decl, index), emit_val(e, name));
-		e->depth--;
 		emit_commented(e, emit_format(e, "} %s;", c_name), *keyword ? NULL : note);
 		return;
 	}
@@ -102,12 +101,12 @@ static void emit_union_type(struct emit *e, const struct xg_type *type, size_t i
 	bool any = false;
 
 	assert(type->what == XG_UNION);
-	emit_open(e, "typedef struct %s {", type->name);
+	emit_line(e, "typedef struct %s {", type->name);
 	emit_type_member(e, "", &type->discriminant, NULL, index);
 	for (size_t i = 0; i < type->arm_count; i++)
 		any = any || type->arms[i].decl.kind != XG_VOID;
 	if (any) {
-		emit_open(e, "union {");
+		emit_line(e, "union {");
 		for (size_t i = 0; i < type->arm_count; i++) {
 			const struct xg_arm *arm = &type->arms[i];
 			const char *note = arm->text ? arm->text : "any other";
@@ -115,23 +114,22 @@ static void emit_union_type(struct emit *e, const struct xg_type *type, size_t i
 			if (arm->decl.kind != XG_VOID)
 				emit_type_member(e, "", &arm->decl, note, index);
 		}
-		emit_close(e, emit_format(e, "} %s;", emit_arms(e, type)));
+		emit_line(e, "} %s;", emit_arms(e, type));
 	}
-	emit_close(e, emit_format(e, "} %s;", type->name));
+	emit_line(e, "} %s;", type->name);
 }
 
 static void emit_enum_type(struct emit *e, const struct xg_type *type)
 {
 	assert(type->what == XG_ENUM);
-	emit_line(e, "typedef int32_t %s;", type->name);
-	emit_open(e, "enum {");
+	emit_line(e, "typedef int32_t %s;\nenum {", type->name);
 	for (size_t i = 0; i < type->value_count; i++) {
 		const struct xg_value *value = &type->values[i];
 
 		emit_commented(e, emit_format(e, "%s = %d,", value->name, (int)value->value),
 			       value->doc);
 	}
-	emit_close(e, "};");
+	emit_line(e, "};");
 }
 
 static void emit_type(struct emit *e, const struct xg_item *item, size_t index)
@@ -147,16 +145,18 @@ static void emit_type(struct emit *e, const struct xg_item *item, size_t index)
 	} else if (type->what == XG_UNION) {
 		emit_union_type(e, type, index);
 	} else {
-		emit_open(e, "typedef struct %s {", type->name);
+		emit_line(e, "typedef struct %s {", type->name);
 		for (size_t i = 0; i < type->member_count; i++)
 			emit_type_member(e, "", &type->members[i], NULL, index);
-		emit_close(e, emit_format(e, "} %s;", type->name));
+		emit_line(e, "} %s;", type->name);
 	}
 	if (type->customized)
 		emit_comment(e, "The application provides these functions.");
-	emit_line(e, "bool xdr_put_%s(struct rxw_xdr *x, const %s *v);", type->name, type->name);
-	emit_line(e, "bool xdr_get_%s(struct rxw_xdr *x, %s *v);", type->name, type->name);
-	emit_line(e, "void xdrfree_%s(%s *v);", type->name, type->name);
+	emit_line(e,
+		  "bool xdr_put_%s(struct rxw_xdr *x, const %s *v);\n"
+		  "bool xdr_get_%s(struct rxw_xdr *x, %s *v);\n"
+		  "void xdrfree_%s(%s *v);",
+		  type->name, type->name, type->name, type->name, type->name, type->name);
 	if (e->options->copies)
 		emit_line(e, "bool xdrcopy_%s(%s *to, const %s *from);", type->name, type->name,
 			  type->name);
@@ -167,20 +167,15 @@ static void emit_type(struct emit *e, const struct xg_item *item, size_t index)
 static void emit_procedure_enums(struct emit *e, const struct xg_package *package)
 {
 	emit_comment(e, "Opcodes, and function numbers for statistics, in order of declaration.");
-	emit_open(e, "enum {");
-	for (size_t i = 0; i < package->proc_count; i++) {
-		const struct xg_proc *proc = package->procs[i];
-
-		emit_line(e, "%s = %d,", emit_opcode(e, proc), (int)proc->opcode);
-	}
-	emit_close(e, "};");
-	emit_open(e, "enum {");
-	for (size_t i = 0; i < package->proc_count; i++) {
-		const struct xg_proc *proc = package->procs[i];
-
-		emit_line(e, "%s = %u,", emit_function(e, proc), proc->index);
-	}
-	emit_close(e, "};");
+	emit_line(e, "enum {");
+	for (size_t i = 0; i < package->proc_count; i++)
+		emit_line(e, "%s = %d,", emit_opcode(e, package->procs[i]),
+			  (int)package->procs[i]->opcode);
+	emit_line(e, "};\nenum {");
+	for (size_t i = 0; i < package->proc_count; i++)
+		emit_line(e, "%s = %u,", emit_function(e, package->procs[i]),
+			  package->procs[i]->index);
+	emit_line(e, "};");
 }
 
 static void emit_package_constants(struct emit *e, const struct xg_package *package)
@@ -194,23 +189,24 @@ static void emit_package_constants(struct emit *e, const struct xg_package *pack
 		emit_line(e, "#define %sSTATINDEX %u", name, (unsigned)package->statindex);
 	if (!package->proc_count)
 		return;
-	emit_line(e, "#define %sLOWEST_OPCODE %d", name, (int)package->lowest);
-	emit_line(e, "#define %sHIGHEST_OPCODE %d", name, (int)package->highest);
-	emit_line(e, "#define %sNUMBER_OPCODES %zu", name, package->proc_count);
-	emit_line(e, "#define %sNO_OF_STAT_FUNCS %zu", name, package->proc_count);
-	emit_blank(e);
-	emit_line(e, "extern const struct rxw_rpc_interface %sinterface;",
-		  emit_package_name(e, package));
-	emit_blank(e);
+	emit_line(e,
+		  "#define %sLOWEST_OPCODE %d\n"
+		  "#define %sHIGHEST_OPCODE %d\n"
+		  "#define %sNUMBER_OPCODES %zu\n"
+		  "#define %sNO_OF_STAT_FUNCS %zu\n\n"
+		  "extern const struct rxw_rpc_interface %sinterface;\n\n",
+		  name, (int)package->lowest, name, (int)package->highest, name,
+		  package->proc_count, name, package->proc_count, emit_package_name(e, package));
 	emit_procedure_enums(e, package);
 	if (e->options->statistics) {
 		emit_blank(e);
 		emit_comment(e, "Names by function index; of an opcode the name or NULL, and the "
 				"index or -1.");
-		emit_line(e, "extern const char *const %sfunction_names[%sNO_OF_STAT_FUNCS];", name,
-			  name);
-		emit_line(e, "const char *%sTranslateOpCode(int32_t opcode);", name);
-		emit_line(e, "int %sOpCodeIndex(int32_t opcode);", name);
+		emit_line(e,
+			  "extern const char *const %sfunction_names[%sNO_OF_STAT_FUNCS];\n"
+			  "const char *%sTranslateOpCode(int32_t opcode);\n"
+			  "int %sOpCodeIndex(int32_t opcode);",
+			  name, name, name, name);
 	}
 }
 
@@ -245,19 +241,13 @@ static const char multi_contract[] =
 
 static const char multi_pool_contract[] = "\nmulti_NAME_pool is multi_NAME_opt on pools.";
 
-static bool has_multi_procedure(const struct emit *e)
+/* Whether the file has a procedure with multi_NAME, or one with NAME. */
+static bool has_procedure(const struct emit *e, bool multi)
 {
 	for (size_t i = 0; i < e->file->item_count; i++) {
-		if (e->file->items[i].kind == XG_ITEM_PROC && e->file->items[i].proc->multi)
-			return true;
-	}
-	return false;
-}
+		const struct xg_item *item = &e->file->items[i];
 
-static bool has_blocking_procedure(const struct emit *e)
-{
-	for (size_t i = 0; i < e->file->item_count; i++) {
-		if (e->file->items[i].kind == XG_ITEM_PROC && !e->file->items[i].proc->split)
+		if (item->kind == XG_ITEM_PROC && (multi ? item->proc->multi : !item->proc->split))
 			return true;
 	}
 	return false;
@@ -265,7 +255,7 @@ static bool has_blocking_procedure(const struct emit *e)
 
 static void emit_client_contract(struct emit *e)
 {
-	bool plain = has_blocking_procedure(e), multi = has_multi_procedure(e);
+	bool plain = has_procedure(e, false), multi = has_procedure(e, true);
 	bool pools = e->options->pools;
 
 	emit_comment(e,
@@ -274,33 +264,23 @@ static void emit_client_contract(struct emit *e)
 				 multi && pools ? multi_pool_contract : ""));
 }
 
-static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
-{
-	emit_line(e, "typedef void (*%s_reply_fn)(void *%s, unsigned %s, int32_t %s%s);",
-		  emit_proc_name(e, proc), emit_local(e, proc, "arg"), emit_local(e, proc, "index"),
-		  emit_local(e, proc, "code"), emit_params(e, proc, EMIT_REPLY));
-	emit_line(e, "%s;", emit_multi_head(e, proc, EMIT_PLAIN));
-	emit_line(e, "%s;", emit_multi_head(e, proc, EMIT_OPT));
-	if (e->options->pools)
-		emit_line(e, "%s;", emit_multi_head(e, proc, EMIT_POOL));
-}
-
 static void emit_client_prototypes(struct emit *e, const struct xg_item *item)
 {
 	const struct xg_proc *proc = item->proc;
+	int last = e->options->pools ? EMIT_POOL : EMIT_OPT;
 
 	emit_blank(e);
 	emit_comment(e, proc->doc ? proc->doc : item->doc);
-	emit_line(e, "%s;", emit_start_head(e, proc));
-	emit_line(e, "%s;", emit_end_head(e, proc));
-	if (!proc->split) {
-		emit_line(e, "%s;", emit_client_head(e, proc, EMIT_PLAIN));
-		emit_line(e, "%s;", emit_client_head(e, proc, EMIT_OPT));
-		if (e->options->pools)
-			emit_line(e, "%s;", emit_client_head(e, proc, EMIT_POOL));
-	}
-	if (proc->multi)
-		emit_multi_prototype(e, proc);
+	emit_line(e, "%s;\n%s;", emit_start_head(e, proc), emit_end_head(e, proc));
+	for (int i = EMIT_PLAIN; !proc->split && i <= last; i++)
+		emit_line(e, "%s;", emit_client_head(e, proc, (enum emit_variant)i));
+	if (!proc->multi)
+		return;
+	emit_stub(e, proc,
+		  "typedef void (*$NAME_reply_fn)(void *$arg, unsigned $index, int32_t $code%s);",
+		  emit_params(e, proc, EMIT_REPLY));
+	for (int i = EMIT_PLAIN; i <= last; i++)
+		emit_line(e, "%s;", emit_multi_head(e, proc, (enum emit_variant)i));
 }
 
 /* -- server ------------------------------------------------------------------------------------ */
@@ -336,24 +316,21 @@ static void emit_handler_struct(struct emit *e, const struct xg_package *package
 	if (first)
 		emit_comment(e, server_contract);
 	if (any) {
-		emit_open(e, "struct %shandlers {", name);
+		emit_line(e, "struct %shandlers {", name);
 		for (size_t i = 0; i < package->proc_count; i++) {
 			const struct xg_proc *proc = package->procs[i];
 
 			if (!proc->own_stub)
-				emit_line(e, "int32_t (*%s)(void *%s, rxw_call *%s%s);",
-					  emit_handler(e, proc), emit_local(e, proc, "context"),
-					  emit_local(e, proc, "call"),
+				emit_stub(e, proc,
+					  "int32_t (*%s)(void *$context, rxw_call *$call%s);",
+					  emit_handler(e, proc),
 					  emit_params(e, proc, EMIT_HANDLER));
 		}
-		emit_close(e, "};");
+		emit_line(e, "};");
 		emit_reply_prototypes(e, package, first);
 	}
-	emit_open(e, "struct %sservice {", name);
-	emit_line(e, "struct rxw_rpc_service base;");
-	if (any)
-		emit_line(e, "const struct %shandlers *handlers;", name);
-	emit_close(e, "};");
+	emit_line(e, "struct %sservice {\nstruct rxw_rpc_service base;%s\n};", name,
+		  any ? emit_format(e, "\nconst struct %shandlers *handlers;", name) : "");
 	emit_comment(e, emit_format(e,
 				    "A handler for rxw_service_add(). Its context is a struct "
 				    "%sservice, which must outlive the service.",
@@ -445,18 +422,13 @@ void emit_header_output(struct emit *e)
 	bool types = false, procs = false, first = true;
 
 	emit_title(e, "types and procedures");
-	emit_raw(e, emit_format(e, "#ifndef %s", name));
-	emit_raw(e, emit_format(e, "#define %s", name));
-	emit_blank(e);
-	emit_raw(e, "#include <rxwire/stub.h>");
+	emit_text(e, "#ifndef %s\n#define %s\n\n#include <rxwire/stub.h>\n", name, name);
 	for (size_t i = 0; i < file->item_count; i++) {
 		if (file->items[i].kind == XG_ITEM_HEADER)
 			emit_raw(e, emit_format(e, "#include \"%s\"", file->items[i].text));
 	}
 	emit_blank(e);
-	emit_raw(e, "#ifdef __cplusplus");
-	emit_raw(e, "extern \"C\" {");
-	emit_raw(e, "#endif");
+	emit_text(e, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
 	emit_forget(e);
 	for (size_t i = 0; i < file->item_count; i++) {
 		emit_header_item(e, i, &types, &procs);
@@ -474,8 +446,5 @@ void emit_header_output(struct emit *e)
 		first = false;
 	}
 	emit_blank(e);
-	emit_raw(e, "#ifdef __cplusplus");
-	emit_raw(e, "}");
-	emit_raw(e, "#endif");
-	emit_raw(e, "#endif");
+	emit_text(e, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

@@ -19,7 +19,8 @@ static void emit_free_elements(struct emit *e, const struct xg_decl *decl, const
 
 	if (!emit_view_owns(&element))
 		return;
-	emit_open(e, "for (%s %s = 0; %s < %s; %s++)", type, i, i, count, i);
+	emit_line(e, "for (%s %s = 0; %s < %s; %s++)", type, i, i, count, i);
+	e->depth++;
 	emit_free_value(e, &element, emit_index(e, value, i));
 	e->depth--;
 }
@@ -32,10 +33,9 @@ static void emit_free_pointer(struct emit *e, const struct xg_decl *decl, const 
 		emit_line(e, "free(%s);", value);
 		return;
 	}
-	emit_open(e, "if (%s) {", value);
+	emit_line(e, "if (%s) {", value);
 	emit_free_value(e, &target, emit_format(e, "*%s", value));
-	emit_line(e, "free(%s);", value);
-	emit_close(e, "}");
+	emit_line(e, "free(%s);\n}", value);
 }
 
 void emit_free_value(struct emit *e, const struct emit_view *view, const char *value)
@@ -77,22 +77,14 @@ static void emit_free_list(struct emit *e, const struct xg_type *type)
 	const char *next = emit_member(e, "*at", emit_member_name(e, last->name));
 
 	assert(type->list && type->member_count > 0);
-	emit_line(e, "%s *at = v;", type->name);
-	emit_blank(e);
-	emit_open(e, "do {");
-	emit_line(e, "%s *next = %s;", type->name, next);
-	emit_blank(e);
+	emit_line(e, "%s *at = v;\n\ndo {\n%s *next = %s;\n\n", type->name, type->name, next);
 	for (size_t i = 0; i + 1 < type->member_count; i++) {
 		struct emit_view view = emit_view(&type->members[i]);
 		const char *name = emit_member_name(e, type->members[i].name);
 
 		emit_free_value(e, &view, emit_member(e, "*at", name));
 	}
-	emit_open(e, "if (at != v)");
-	emit_line(e, "free(at);");
-	e->depth--;
-	emit_line(e, "at = next;");
-	emit_close(e, "} while (at);");
+	emit_line(e, "if (at != v)\n\tfree(at);\nat = next;\n} while (at);");
 }
 
 static bool owns_arm(const struct xg_arm *arm)
@@ -121,16 +113,10 @@ static void emit_arm_switch(struct emit *e, const struct xg_type *type, const ch
 		if (!all && !others && !owns_arm(&type->arms[i]))
 			continue;
 		emit_line(e, "%s:", emit_case(e, type, &type->arms[i]));
-		e->depth++;
 		emit_arm(e, type, &type->arms[i]);
 		emit_line(e, "break;");
-		e->depth--;
 	}
-	if (!others) {
-		emit_line(e, "default:");
-		emit_line(e, "\tbreak;");
-	}
-	emit_line(e, "}");
+	emit_line(e, others ? "}" : "default:\nbreak;\n}");
 }
 
 static void emit_free_arm(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
@@ -147,8 +133,7 @@ void emit_free(struct emit *e, const struct xg_type *type)
 {
 	struct emit_view view;
 
-	emit_line(e, "void xdrfree_%s(%s *v)", type->name, type->name);
-	emit_open(e, "{");
+	emit_line(e, "\nvoid xdrfree_%s(%s *v)\n{", type->name, type->name);
 	if (type->what == XG_ENUM) {
 		emit_line(e, "*v = 0;");
 	} else if (type->what == XG_TYPEDEF) {
@@ -169,7 +154,7 @@ void emit_free(struct emit *e, const struct xg_type *type)
 		}
 		emit_line(e, "*v = (%s){0};", type->name);
 	}
-	emit_close(e, "}");
+	emit_line(e, "}");
 }
 
 /* -- copy -------------------------------------------------------------------------------------- */
@@ -187,24 +172,15 @@ static void emit_plain_copy(struct emit *e, const struct emit_view *view, const 
 		emit_line(e, "%s = %s;", to, from);
 }
 
-static void emit_copy_string(struct emit *e, const char *to, const char *from)
-{
-	emit_open(e, "if (%s) {", from);
-	emit_line(e, "%s = malloc(strlen(%s) + 1);", to, from);
-	emit_check(e, to, FAIL);
-	emit_line(e, "memcpy(%s, %s, strlen(%s) + 1);", to, from, from);
-	emit_close(e, "}");
-}
-
 static void emit_copy_elements(struct emit *e, const struct xg_decl *decl, const char *type,
 			       const char *count, const char *to, const char *from)
 {
 	struct emit_view element = emit_element_view(decl);
 	const char *i = emit_loop(e);
 
-	emit_open(e, "for (%s %s = 0; %s < %s; %s++) {", type, i, i, count, i);
+	emit_line(e, "for (%s %s = 0; %s < %s; %s++) {", type, i, i, count, i);
 	emit_copy_value(e, &element, emit_index(e, to, i), emit_index(e, from, i));
-	emit_close(e, "}");
+	emit_line(e, "}");
 }
 
 /* Counted elements or bytes. */
@@ -218,15 +194,13 @@ static void emit_copy_counted(struct emit *e, const struct emit_view *view, cons
 	const char *source = emit_member(e, from, emit_val(e, decl->name));
 	struct emit_view element = emit_element_view(decl);
 
-	emit_open(e, "if (%s) {", count);
-	emit_line(e, "%s = calloc(%s, sizeof(*%s));", val, count, val);
-	emit_check(e, val, FAIL);
-	emit_line(e, "%s = %s;", len, count);
+	emit_line(e, "if (%s) {\n%s = calloc(%s, sizeof(*%s));\nif (!%s)\n\t" FAIL "\n%s = %s;",
+		  count, val, count, val, val, len, count);
 	if (view->form == EMIT_COUNTED && emit_view_owns(&element))
 		emit_copy_elements(e, decl, "uint32_t", count, val, source);
 	else
 		emit_line(e, "memcpy(%s, %s, %s * sizeof(*%s));", val, source, count, val);
-	emit_close(e, "}");
+	emit_line(e, "}");
 }
 
 static void emit_copy_pointer(struct emit *e, const struct xg_decl *decl, const char *to,
@@ -235,11 +209,10 @@ static void emit_copy_pointer(struct emit *e, const struct xg_decl *decl, const 
 	struct emit_view target = emit_element_view(decl);
 
 	assert(decl->shape == XG_POINTER);
-	emit_open(e, "if (%s) {", from);
-	emit_line(e, "%s = calloc(1, sizeof(*%s));", to, to);
-	emit_check(e, to, FAIL);
+	emit_line(e, "if (%s) {\n%s = calloc(1, sizeof(*%s));\nif (!%s)\n\t" FAIL, from, to, to,
+		  to);
 	emit_copy_value(e, &target, emit_format(e, "*%s", to), emit_format(e, "*%s", from));
-	emit_close(e, "}");
+	emit_line(e, "}");
 }
 
 static void emit_copy_value(struct emit *e, const struct emit_view *view, const char *to,
@@ -252,7 +225,10 @@ static void emit_copy_value(struct emit *e, const struct emit_view *view, const 
 	}
 	switch (view->form) {
 	case EMIT_STRING:
-		emit_copy_string(e, to, from);
+		emit_line(e,
+			  "if (%s) {\n%s = malloc(strlen(%s) + 1);\nif (!%s)\n\t" FAIL
+			  "\nmemcpy(%s, %s, strlen(%s) + 1);\n}",
+			  from, to, from, to, to, from, from);
 		break;
 	case EMIT_BYTES:
 	case EMIT_COUNTED:
@@ -292,14 +268,13 @@ static void emit_copy_list(struct emit *e, const struct xg_type *type)
 	const char *next = emit_member(e, "*at", name);
 
 	assert(type->list && type->member_count > 0);
-	emit_open(e, "for (;;) {");
+	emit_line(e, "for (;;) {");
 	emit_copy_members(e, type, type->member_count - 1, "*at", "*from");
-	emit_check(e, emit_member(e, "*from", name), "return true;");
-	emit_line(e, "%s = calloc(1, sizeof(*at));", next);
-	emit_check(e, next, FAIL);
-	emit_line(e, "at = %s;", next);
-	emit_line(e, "from = %s;", emit_member(e, "*from", name));
-	emit_close(e, "}");
+	emit_line(e,
+		  "if (!from->%s)\n\treturn true;\n"
+		  "%s = calloc(1, sizeof(*at));\nif (!%s)\n\t" FAIL "\n"
+		  "at = %s;\nfrom = from->%s;\n}",
+		  name, next, next, next, name);
 }
 
 static void emit_copy_arm(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
@@ -326,10 +301,8 @@ static void emit_deep_copy(struct emit *e, const struct xg_type *type)
 {
 	struct emit_view alias;
 
-	if (type->list) {
-		emit_line(e, "%s *at = to;", type->name);
-		emit_blank(e);
-	}
+	if (type->list)
+		emit_line(e, "%s *at = to;\n\n", type->name);
 	if (type->what == XG_TYPEDEF) {
 		alias = emit_view(&type->alias);
 		emit_zero(e, &alias, type->name, "*to");
@@ -343,19 +316,16 @@ static void emit_deep_copy(struct emit *e, const struct xg_type *type)
 		else
 			emit_copy_members(e, type, type->member_count, "*to", "*from");
 	}
-	if (!type->list)
-		emit_line(e, "return true;");
-	emit_raw(e, "fail:");
-	emit_line(e, "xdrfree_%s(to);", type->name);
-	emit_line(e, "return false;");
+	emit_line(e, "%sfail:\nxdrfree_%s(to);\nreturn false;", type->list ? "" : "return true;\n",
+		  type->name);
 }
 
 void emit_copy(struct emit *e, const struct xg_type *type)
 {
 	struct emit_view alias;
 
-	emit_line(e, "bool xdrcopy_%s(%s *to, const %s *from)", type->name, type->name, type->name);
-	emit_open(e, "{");
+	emit_line(e, "\nbool xdrcopy_%s(%s *to, const %s *from)\n{", type->name, type->name,
+		  type->name);
 	if (type->owns) {
 		emit_deep_copy(e, type);
 	} else if (type->what == XG_TYPEDEF) {
@@ -363,8 +333,7 @@ void emit_copy(struct emit *e, const struct xg_type *type)
 		emit_plain_copy(e, &alias, "*to", "*from");
 		emit_line(e, "return true;");
 	} else {
-		emit_line(e, "*to = *from;");
-		emit_line(e, "return true;");
+		emit_line(e, "*to = *from;\nreturn true;");
 	}
-	emit_close(e, "}");
+	emit_line(e, "}");
 }

@@ -164,6 +164,58 @@ const char *emit_arms(struct emit *e, const struct xg_type *type)
 	return strcmp(name, type->discriminant.name) ? name : emit_format(e, "%s_", name);
 }
 
+/* The text of a name in the format of emit_stub(), which begins with a capital letter unless it is a variable. */
+static const char *resolve_stub_name(struct emit *e, const struct xg_proc *proc, const char *name)
+{
+	if (!strcmp(name, "NAME"))
+		return emit_proc_name(e, proc);
+	if (!strcmp(name, "PACKAGE"))
+		return emit_package_name(e, proc->package);
+	if (!strcmp(name, "OPCODE"))
+		return emit_opcode(e, proc);
+	if (!strcmp(name, "FUNCTION"))
+		return emit_function(e, proc);
+	return emit_local(e, proc, name);
+}
+
+/* The format with the names in place. */
+static const char *expand_stub_names(struct emit *e, const struct xg_proc *proc, const char *format)
+{
+	const char *text = "", *name;
+
+	for (size_t n; *format; format += n) {
+		n = strcspn(format, "$");
+		text = emit_format(e, "%s%.*s", text, (int)n, format);
+		if (!format[n])
+			break;
+		format += n + 1;
+		n = strspn(format, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+		name = emit_format(e, "%.*s", (int)n, format);
+		text = emit_format(e, "%s%s", text, resolve_stub_name(e, proc, name));
+	}
+	return text;
+}
+
+const char *emit_stub_format(struct emit *e, const struct xg_proc *proc, const char *format, ...)
+{
+	const char *text;
+	va_list list;
+
+	va_start(list, format);
+	text = emit_vformat(e, expand_stub_names(e, proc, format), list);
+	va_end(list);
+	return text;
+}
+
+void emit_stub(struct emit *e, const struct xg_proc *proc, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	emit_line(e, "%s", emit_vformat(e, expand_stub_names(e, proc, format), list));
+	va_end(list);
+}
+
 static const char *const scalars[] = {
 	[XG_INT] = "int32_t",	  [XG_UINT] = "uint32_t", [XG_SHORT] = "int16_t",
 	[XG_USHORT] = "uint16_t", [XG_CHAR] = "char",	  [XG_UCHAR] = "uint8_t",

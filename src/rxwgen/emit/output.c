@@ -10,8 +10,7 @@ static void emit_interface_table(struct emit *e, const struct xg_package *packag
 {
 	const char *name = emit_package_name(e, package);
 
-	emit_blank(e);
-	emit_open(e, "static const struct rxw_rpc_function %srpc_functions[] = {", name);
+	emit_line(e, "\nstatic const struct rxw_rpc_function %srpc_functions[] = {", name);
 	for (size_t i = 0; i < package->proc_count; i++) {
 		const struct xg_proc *proc = package->procs[i];
 
@@ -20,17 +19,13 @@ static void emit_interface_table(struct emit *e, const struct xg_package *packag
 				     emit_proc_name(e, proc)),
 			 (int)i);
 	}
-	emit_close(e, "};");
-	emit_blank(e);
-	emit_open(e, "const struct rxw_rpc_interface %sinterface = {", name);
-	emit_line(e, ".name = \"%s\",", package->name);
+	emit_line(e, "};\n\nconst struct rxw_rpc_interface %sinterface = {\n.name = \"%s\",", name,
+		  package->name);
 	if (package->has_statindex)
 		emit_line(e, ".stat_index = %sSTATINDEX,", package->name);
-	emit_line(e, ".count = %sNO_OF_STAT_FUNCS,", package->name);
-	emit_line(e, ".functions = %srpc_functions,", name);
-	if (package->dense && !e->options->no_errno_swap)
-		emit_line(e, ".swap_errno = true,");
-	emit_close(e, "};");
+	emit_line(e, ".count = %sNO_OF_STAT_FUNCS,\n.functions = %srpc_functions,\n%s};",
+		  package->name, name,
+		  package->dense && !e->options->no_errno_swap ? ".swap_errno = true,\n" : "");
 }
 
 /* -x */
@@ -38,29 +33,24 @@ static void emit_statistics_tables(struct emit *e, const struct xg_package *pack
 {
 	const char *name = package->name;
 
-	emit_blank(e);
-	emit_open(e, "const char *const %sfunction_names[%sNO_OF_STAT_FUNCS] = {", name, name);
+	emit_line(e, "\nconst char *const %sfunction_names[%sNO_OF_STAT_FUNCS] = {", name, name);
 	for (size_t i = 0; i < package->proc_count; i++)
 		emit_row(e, emit_format(e, "\"%s\",", emit_proc_name(e, package->procs[i])),
 			 (int)i);
-	emit_close(e, "};");
-	emit_blank(e);
-	emit_line(e, "int %sOpCodeIndex(int32_t opcode)", name);
-	emit_open(e, "{");
-	emit_open(e, "for (int i = 0; i < %sNO_OF_STAT_FUNCS; i++) {", name);
-	emit_open(e, "if (%srpc_functions[i].opcode == opcode)", emit_package_name(e, package));
-	emit_line(e, "return i;");
-	e->depth--;
-	emit_close(e, "}");
-	emit_line(e, "return -1;");
-	emit_close(e, "}");
-	emit_blank(e);
-	emit_line(e, "const char *%sTranslateOpCode(int32_t opcode)", name);
-	emit_open(e, "{");
-	emit_line(e, "int i = %sOpCodeIndex(opcode);", name);
-	emit_blank(e);
-	emit_line(e, "return i < 0 ? NULL : %sfunction_names[i];", name);
-	emit_close(e, "}");
+	emit_line(e,
+		  "};\n\n"
+		  "int %sOpCodeIndex(int32_t opcode)\n{\n"
+		  "for (int i = 0; i < %sNO_OF_STAT_FUNCS; i++) {\n"
+		  "if (%srpc_functions[i].opcode == opcode)\n"
+		  "\treturn i;\n"
+		  "}\n"
+		  "return -1;\n"
+		  "}\n\n"
+		  "const char *%sTranslateOpCode(int32_t opcode)\n{\n"
+		  "int i = %sOpCodeIndex(opcode);\n\n"
+		  "return i < 0 ? NULL : %sfunction_names[i];\n"
+		  "}",
+		  name, name, emit_package_name(e, package), name, name, name);
 }
 
 static void emit_xdr_output(struct emit *e)
@@ -73,16 +63,11 @@ static void emit_xdr_output(struct emit *e)
 		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_TYPE ||
 		    type->customized || e->options->tables_only)
 			continue;
-		emit_blank(e);
 		emit_put(e, type);
-		emit_blank(e);
 		emit_get(e, type);
-		emit_blank(e);
 		emit_free(e, type);
-		if (e->options->copies) {
-			emit_blank(e);
+		if (e->options->copies)
 			emit_copy(e, type);
-		}
 		emit_forget(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {

@@ -14,19 +14,12 @@ static struct emit_view make_param_view(const struct xg_param *param)
 	return view;
 }
 
-bool emit_has(enum emit_role role, const struct xg_param *param)
+/* The directions of the parameters that a function of the role has. */
+static int role_directions(enum emit_role role)
 {
-	switch (role) {
-	case EMIT_START:
-	case EMIT_MULTI:
-		return param->direction & XG_IN;
-	case EMIT_END:
-	case EMIT_REPLY:
-	case EMIT_ANSWER:
-		return param->direction & XG_OUT;
-	default:
-		return true;
-	}
+	if (role == EMIT_START || role == EMIT_MULTI)
+		return XG_IN;
+	return role == EMIT_END || role == EMIT_REPLY || role == EMIT_ANSWER ? XG_OUT : XG_INOUT;
 }
 
 static const char *format_parameter(struct emit *e, const struct xg_param *param,
@@ -55,10 +48,8 @@ const char *emit_params(struct emit *e, const struct xg_proc *proc, enum emit_ro
 {
 	struct emit_list list = {.e = e};
 
-	for (size_t i = 0; i < proc->param_count; i++) {
-		if (emit_has(role, &proc->params[i]))
-			emit_list_add(&list, "", format_parameter(e, &proc->params[i], role));
-	}
+	xg_for_params(param, proc, role_directions(role))
+		emit_list_add(&list, "", format_parameter(e, param, role));
 	return emit_list_end(&list);
 }
 
@@ -66,10 +57,8 @@ const char *emit_arguments(struct emit *e, const struct xg_proc *proc, enum emit
 {
 	struct emit_list list = {.e = e};
 
-	for (size_t i = 0; i < proc->param_count; i++) {
-		if (emit_has(role, &proc->params[i]))
-			emit_list_add(&list, "", emit_param_name(e, &proc->params[i]));
-	}
+	xg_for_params(param, proc, role_directions(role))
+		emit_list_add(&list, "", emit_param_name(e, param));
 	return emit_list_end(&list);
 }
 
@@ -112,9 +101,8 @@ static void emit_param_coding(struct emit *e, const struct xg_param *param, cons
 		return;
 	}
 	element = emit_element_view(view.decl);
-	emit_open(e, "for (unsigned %s = 0; %s < %s; %s++)", i, i, emit_bound(e, view.decl), i);
-	emit_line(e, "%s;", format(e, &element, x, emit_index(e, value, i)));
-	e->depth--;
+	emit_line(e, "for (unsigned %s = 0; %s < %s; %s++)\n\t%s;", i, i, emit_bound(e, view.decl),
+		  i, format(e, &element, x, emit_index(e, value, i)));
 }
 
 void emit_put_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
@@ -173,55 +161,50 @@ void emit_clear_param(struct emit *e, const struct xg_param *param, const char *
 
 /* -- heads of client functions ----------------------------------------------------------------- */
 
-static const char *format_options_parameter(struct emit *e, const struct xg_proc *proc)
-{
-	return emit_format(e, ", const struct rxw_call_options *%s",
-			   emit_local(e, proc, "options"));
-}
-
-static const char *const suffixes[] = {
-	[EMIT_PLAIN] = "", [EMIT_OPT] = "_opt", [EMIT_POOL] = "_pool"};
+#define OPTIONS ", const struct rxw_call_options *$options"
+static const struct {
+	const char *suffix, *type, *name, *names, *options;
+} variants[] = {
+	[EMIT_PLAIN] = {"", "rxw_connection", "$connection", "$connections", ""},
+	[EMIT_OPT] = {"_opt", "rxw_connection", "$connection", "$connections", OPTIONS},
+	[EMIT_POOL] = {"_pool", "rxw_connpool", "$pool", "$pools", OPTIONS},
+};
 
 const char *emit_client_head(struct emit *e, const struct xg_proc *proc, enum emit_variant variant)
 {
-	bool pool = variant == EMIT_POOL;
-
-	return emit_format(e, "int32_t %s%s(%s *%s%s%s)", emit_proc_name(e, proc),
-			   suffixes[variant], pool ? "rxw_connpool" : "rxw_connection",
-			   emit_local(e, proc, pool ? "pool" : "connection"),
-			   variant == EMIT_PLAIN ? "" : format_options_parameter(e, proc),
-			   emit_params(e, proc, EMIT_CLIENT));
+	return emit_stub_format(e, proc,
+				emit_format(e, "int32_t $NAME%s(%s *%s%s%%s)",
+					    variants[variant].suffix, variants[variant].type,
+					    variants[variant].name, variants[variant].options),
+				emit_params(e, proc, EMIT_CLIENT));
 }
 
 const char *emit_start_head(struct emit *e, const struct xg_proc *proc)
 {
-	return emit_format(e, "int32_t %s%s(rxw_call *%s%s)", proc->start, emit_proc_name(e, proc),
-			   emit_local(e, proc, "call"), emit_params(e, proc, EMIT_START));
+	return emit_stub_format(e, proc, "int32_t %s$NAME(rxw_call *$call%s)", proc->start,
+				emit_params(e, proc, EMIT_START));
 }
 
 const char *emit_end_head(struct emit *e, const struct xg_proc *proc)
 {
-	return emit_format(e, "int32_t %s%s(rxw_call *%s%s)", proc->end, emit_proc_name(e, proc),
-			   emit_local(e, proc, "call"), emit_params(e, proc, EMIT_END));
+	return emit_stub_format(e, proc, "int32_t %s$NAME(rxw_call *$call%s)", proc->end,
+				emit_params(e, proc, EMIT_END));
 }
 
 const char *emit_answer_head(struct emit *e, const struct xg_proc *proc)
 {
-	return emit_format(e, "int32_t %s_reply(rxw_call *%s, int32_t %s%s)",
-			   emit_proc_name(e, proc), emit_local(e, proc, "call"),
-			   emit_local(e, proc, "code"), emit_params(e, proc, EMIT_ANSWER));
+	return emit_stub_format(e, proc, "int32_t $NAME_reply(rxw_call *$call, int32_t $code%s)",
+				emit_params(e, proc, EMIT_ANSWER));
 }
 
 const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, enum emit_variant variant)
 {
-	bool pool = variant == EMIT_POOL;
-
-	return emit_format(
-		e, "int multi_%s%s(%s *const *%s, unsigned %s%s%s, %s_reply_fn %s, void *%s)",
-		emit_proc_name(e, proc), suffixes[variant],
-		pool ? "rxw_connpool" : "rxw_connection",
-		emit_local(e, proc, pool ? "pools" : "connections"), emit_local(e, proc, "count"),
-		variant == EMIT_PLAIN ? "" : format_options_parameter(e, proc),
-		emit_params(e, proc, EMIT_MULTI), emit_proc_name(e, proc),
-		emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
+	return emit_stub_format(
+		e, proc,
+		emit_format(e,
+			    "int multi_$NAME%s(%s *const *%s, unsigned $count%s%%s, "
+			    "$NAME_reply_fn $reply, void *$arg)",
+			    variants[variant].suffix, variants[variant].type,
+			    variants[variant].names, variants[variant].options),
+		emit_params(e, proc, EMIT_MULTI));
 }

@@ -5,19 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxwgen/xg.h"
+#include "rxwgen/emit/emit.h"
 
 #define COLUMNS	    100
 #define REQUEST_MAX 1048576 /* rxwire.rpc.REQUEST_MAX */
 
+/* A module under construction. Its text and strings are those of an output in C. */
 struct python {
-	FILE *out;
-	const struct xg_file *file;
-	const struct xg_options *options;
+	struct emit e;
 	const struct xg_type *type;	  /* the class that is written, or NULL */
 	const struct xg_package *package; /* or that of a package */
 	bool block; /* the latest definition was a class, which two empty lines separate */
 };
+
+#define FORMAT(...) emit_format(&p->e, __VA_ARGS__)
+#define WRITE(...)  emit_text(&p->e, __VA_ARGS__)
 
 /* -- names ------------------------------------------------------------------------------------- */
 
@@ -47,35 +49,33 @@ static bool is_reserved_word(const char *const *words, const char *name)
 }
 
 /* Names with two leading underscores have other meanings in classes. */
-static void write_name(struct python *p, const char *name)
+static const char *format_name(struct python *p, const char *name)
 {
-	fprintf(p->out, "%s%s%s", strncmp(name, "__", 2) ? "" : "x", name,
-		is_reserved_word(keywords, name) ? "_" : "");
+	return FORMAT("%s%s%s", strncmp(name, "__", 2) ? "" : "x", name,
+		      is_reserved_word(keywords, name) ? "_" : "");
 }
 
-static void write_param_name(struct python *p, const char *name)
+static const char *format_param_name(struct python *p, const char *name)
 {
-	write_name(p, name);
-	if (is_reserved_word(parameters, name))
-		putc('_', p->out);
+	return FORMAT("%s%s", format_name(p, name), is_reserved_word(parameters, name) ? "_" : "");
 }
 
-static void write_value_name(struct python *p, const char *name)
+/* The name of a value or a method, which may not begin with an underscore. */
+static const char *format_public_name(struct python *p, const char *name)
 {
-	if (*name == '_' && strncmp(name, "__", 2))
-		putc('x', p->out);
-	write_name(p, name);
-	if (is_reserved_word(values, name))
-		putc('_', p->out);
+	return FORMAT("%s%s", *name == '_' && strncmp(name, "__", 2) ? "x" : "",
+		      format_name(p, name));
 }
 
-static void write_method_name(struct python *p, const struct xg_proc *proc)
+static const char *format_value_name(struct python *p, const char *name)
 {
-	const char *name = *proc->name ? proc->name : proc->package->name;
+	return FORMAT("%s%s", format_public_name(p, name),
+		      is_reserved_word(values, name) ? "_" : "");
+}
 
-	if (*name == '_' && strncmp(name, "__", 2))
-		putc('x', p->out);
-	write_name(p, name);
+static const char *format_method_name(struct python *p, const struct xg_proc *proc)
+{
+	return format_public_name(p, *proc->name ? proc->name : proc->package->name);
 }
 
 static bool is_module_name(const struct xg_file *file, const char *name)
@@ -96,37 +96,23 @@ static bool is_module_name(const struct xg_file *file, const char *name)
 }
 
 /* "KVClient" of the package "KV_" */
-static void write_class_name(struct python *p, const struct xg_package *package, const char *role)
+static const char *format_class_name(struct python *p, const struct xg_package *package,
+				     const char *role)
 {
 	size_t length = strlen(package->name);
-	char name[256];
+	const char *name;
 
 	while (length > 1 && package->name[length - 1] == '_')
 		length--;
-	snprintf(name, sizeof(name) - 16, "%.*s%s", (int)length, package->name, role);
-	while (is_module_name(p->file, name) && strlen(name) < sizeof(name) - 1)
-		strcat(name, "_");
-	fputs(name, p->out);
+	name = FORMAT("%.*s%s", (int)length, package->name, role);
+	while (is_module_name(p->e.file, name))
+		name = FORMAT("%s_", name);
+	return name;
 }
 
-/* "KV_" of "KV_" and of "KV" */
-static void write_package_prefix(struct python *p, const struct xg_package *package)
+static const char *format_procedure_name(struct python *p, const struct xg_proc *proc)
 {
-	size_t length = strlen(package->name);
-
-	assert(length > 0);
-	fprintf(p->out, "%s%s", package->name, package->name[length - 1] == '_' ? "" : "_");
-}
-
-static void write_opcode(struct python *p, const struct xg_proc *proc)
-{
-	write_package_prefix(p, proc->package);
-	fprintf(p->out, "OP_%s", proc->name);
-}
-
-static void write_procedure_name(struct python *p, const struct xg_proc *proc)
-{
-	fprintf(p->out, "rxw_proc_%s%s", proc->package->name, proc->name);
+	return FORMAT("rxw_proc_%s%s", proc->package->name, proc->name);
 }
 
 void xg_python_module(const char *file, char *name, size_t room)
@@ -172,12 +158,11 @@ static void write_escaped(struct python *p, const char *text, size_t length)
 	for (size_t i = 0; i < length;) {
 		size_t n = measure_character(text + i);
 
-		if (text[i] == '"' || text[i] == '\\')
-			putc('\\', p->out);
 		if (!n || (n == 1 && (unsigned char)text[i] < ' ' && text[i] != '\t'))
-			putc('?', p->out);
+			WRITE("?");
 		else
-			fwrite(text + i, 1, n, p->out);
+			WRITE("%s%.*s", text[i] == '"' || text[i] == '\\' ? "\\" : "", (int)n,
+			      text + i);
 		i += n ? n : 1;
 	}
 }
@@ -209,9 +194,9 @@ static void write_comment(struct python *p, const char *indent, const char *text
 	while (text && (line = find_comment_line(text, &length, &text))) {
 		if (!length)
 			continue;
-		fprintf(p->out, "%s# ", indent);
+		WRITE("%s# ", indent);
 		write_escaped(p, line, length);
-		putc('\n', p->out);
+		WRITE("\n");
 	}
 }
 
@@ -228,9 +213,7 @@ static bool write_docstring(struct python *p, const char *indent, const char *te
 			gap = any;
 			continue;
 		}
-		if (any)
-			fputs(gap ? "\n\n" : "\n", p->out);
-		fprintf(p->out, "%s%s", indent, any ? "" : "\"\"\"");
+		WRITE("%s%s%s", !any ? "" : gap ? "\n\n" : "\n", indent, any ? "" : "\"\"\"");
 		write_escaped(p, line, length);
 		any = true;
 		gap = false;
@@ -238,8 +221,8 @@ static bool write_docstring(struct python *p, const char *indent, const char *te
 	if (!any && !other)
 		return false;
 	if (!any)
-		fprintf(p->out, "%s\"\"\"%s", indent, other);
-	fputs("\"\"\"\n", p->out);
+		WRITE("%s\"\"\"%s", indent, other);
+	WRITE("\"\"\"\n");
 	return true;
 }
 
@@ -253,39 +236,33 @@ static const char *const scalar_types[] = {
 	[XG_UINT64] = "rxw_xdr.UHYPER", [XG_FLOAT] = "rxw_xdr.FLOAT",
 	[XG_DOUBLE] = "rxw_xdr.DOUBLE", [XG_UUID] = "rxw_xdr.UUID"};
 
-static void write_kind(struct python *p, const struct xg_decl *decl)
+static const char *format_kind(struct python *p, const struct xg_decl *decl)
 {
 	assert(decl->kind == XG_NAMED || scalar_types[decl->kind]);
-	if (decl->kind == XG_NAMED)
-		write_name(p, decl->type->name);
-	else
-		fputs(scalar_types[decl->kind], p->out);
+	return decl->kind == XG_NAMED ? format_name(p, decl->type->name) : scalar_types[decl->kind];
 }
 
 /* The type object of a declaration. The '*' of a parameter means nothing: XG_ONE. */
-static void write_type_object(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
+static const char *format_type_object(struct python *p, const struct xg_decl *decl,
+				      enum xg_shape shape)
 {
-	const char *open = shape == XG_FIXED ? "rxw_xdr.array(" : "rxw_xdr.sequence(";
+	const char *container = shape == XG_FIXED ? "array" : "sequence";
+	unsigned bound = (unsigned)decl->bound;
+	bool named = decl->kind == XG_NAMED;
 
 	assert(decl->kind != XG_VOID);
-	if (decl->kind == XG_STRING) {
-		fprintf(p->out, "rxw_xdr.string(%u)", (unsigned)decl->bound);
-	} else if (decl->kind == XG_OPAQUE) {
-		fprintf(p->out, "rxw_xdr.%s(%u)", shape == XG_FIXED ? "fixed_opaque" : "opaque",
-			(unsigned)decl->bound);
-	} else if (shape == XG_ONE) {
-		write_kind(p, decl);
-	} else if (shape == XG_POINTER) {
-		bool named = decl->kind == XG_NAMED;
-
-		fputs(named ? "rxw_xdr.optional(lambda: " : "rxw_xdr.optional(", p->out);
-		write_kind(p, decl);
-		fputs(named && decl->type->recursive ? ", deep=True)" : ")", p->out);
-	} else {
-		fputs(open, p->out);
-		write_kind(p, decl);
-		fprintf(p->out, ", %u)", (unsigned)decl->bound);
-	}
+	if (decl->kind == XG_STRING)
+		return FORMAT("rxw_xdr.string(%u)", bound);
+	if (decl->kind == XG_OPAQUE)
+		return FORMAT("rxw_xdr.%s(%u)", shape == XG_FIXED ? "fixed_opaque" : "opaque",
+			      bound);
+	if (shape == XG_ONE)
+		return format_kind(p, decl);
+	if (shape == XG_POINTER)
+		return FORMAT("rxw_xdr.optional(%s%s%s)", named ? "lambda: " : "",
+			      format_kind(p, decl),
+			      named && decl->type->recursive ? ", deep=True" : "");
+	return FORMAT("rxw_xdr.%s(%s, %u)", container, format_kind(p, decl), bound);
 }
 
 /* Has the class that is written, or the module, another object of this name? */
@@ -304,115 +281,102 @@ static bool is_builtin_shadowed(const struct python *p, const char *name)
 			return true;
 	if (type && type->what == XG_UNION && !strcmp(type->discriminant.name, name))
 		return true;
-	return is_module_name(p->file, name);
+	return is_module_name(p->e.file, name);
 }
 
-static void write_builtin(struct python *p, const char *name)
+static const char *format_builtin(struct python *p, const char *name)
 {
-	fprintf(p->out, "%s%s", is_builtin_shadowed(p, name) ? "rxw_builtins." : "", name);
-}
-
-static void write_type_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape);
-
-static void write_kind_hint(struct python *p, const struct xg_decl *decl)
-{
-	if (decl->kind == XG_NAMED && decl->type->what == XG_TYPEDEF)
-		write_type_hint(p, &decl->type->alias, decl->type->alias.shape);
-	else if (decl->kind == XG_NAMED)
-		write_name(p, decl->type->name);
-	else if (decl->kind == XG_UUID)
-		fputs("rxw_uuid.UUID", p->out);
-	else if (decl->kind == XG_BOOL)
-		write_builtin(p, "bool");
-	else
-		write_builtin(p,
-			      decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE ? "float" : "int");
+	return FORMAT("%s%s", is_builtin_shadowed(p, name) ? "rxw_builtins." : "", name);
 }
 
 /* The annotation of a value. */
-static void write_type_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
+static const char *format_type_hint(struct python *p, const struct xg_decl *decl,
+				    enum xg_shape shape)
 {
-	if (decl->kind == XG_STRING || decl->kind == XG_OPAQUE) {
-		write_builtin(p, decl->kind == XG_STRING ? "str" : "bytes");
-		return;
-	}
-	if (shape == XG_FIXED || shape == XG_COUNTED) {
-		write_builtin(p, "list");
-		putc('[', p->out);
-	}
-	write_kind_hint(p, decl);
+	const char *kind;
+
+	if (decl->kind == XG_STRING || decl->kind == XG_OPAQUE)
+		return format_builtin(p, decl->kind == XG_STRING ? "str" : "bytes");
+	if (decl->kind == XG_NAMED && decl->type->what == XG_TYPEDEF)
+		kind = format_type_hint(p, &decl->type->alias, decl->type->alias.shape);
+	else if (decl->kind == XG_NAMED)
+		kind = format_name(p, decl->type->name);
+	else if (decl->kind == XG_UUID)
+		kind = "rxw_uuid.UUID";
+	else if (decl->kind == XG_BOOL)
+		kind = format_builtin(p, "bool");
+	else
+		kind = format_builtin(p, decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE ? "float"
+											   : "int");
 	if (shape == XG_FIXED || shape == XG_COUNTED)
-		putc(']', p->out);
-	else if (shape == XG_POINTER)
-		fputs(" | None", p->out);
+		return FORMAT("%s[%s]", format_builtin(p, "list"), kind);
+	return shape == XG_POINTER ? FORMAT("%s | None", kind) : kind;
 }
 
-/* "NAME: HINT" with the text around it. */
-static void write_field_hint(struct python *p, const char *before, const struct xg_decl *decl,
-			     const char *after)
+/* "NAME: HINT" */
+static const char *format_field_hint(struct python *p, const struct xg_decl *decl)
 {
-	fputs(before, p->out);
-	write_name(p, decl->name);
-	fputs(": ", p->out);
-	write_type_hint(p, decl, decl->shape);
-	fputs(after, p->out);
+	return FORMAT("%s: %s", format_name(p, decl->name), format_type_hint(p, decl, decl->shape));
 }
 
-/* "("NAME", TYPE)," with the text before it. */
-static void write_field_type(struct python *p, const char *before, const struct xg_decl *decl,
-			     enum xg_shape shape)
+/* "("NAME", TYPE)," */
+static const char *format_field_type(struct python *p, const struct xg_decl *decl,
+				     enum xg_shape shape)
 {
-	fprintf(p->out, "%s(\"", before);
-	write_name(p, decl->name);
-	fputs("\", ", p->out);
-	write_type_object(p, decl, shape);
-	fputs("),", p->out);
+	return FORMAT("(\"%s\", %s),", format_name(p, decl->name),
+		      format_type_object(p, decl, shape));
 }
 
 static void write_enum_class(struct python *p, const struct xg_type *type)
 {
+	const char *name = format_name(p, type->name);
+
 	assert(type->what == XG_ENUM);
-	fputs("\n\nclass ", p->out);
-	write_name(p, type->name);
-	fputs("(rxw_enum.IntEnum):\n", p->out);
+	WRITE("\n\nclass %s(rxw_enum.IntEnum):\n", name);
 	if (write_docstring(p, "    ", type->doc, NULL))
-		putc('\n', p->out);
+		WRITE("\n");
 	for (size_t i = 0; i < type->value_count; i++) {
 		write_comment(p, "    ", type->values[i].doc);
-		fputs("    ", p->out);
-		write_value_name(p, type->values[i].name);
-		fprintf(p->out, " = %d\n", (int)type->values[i].value);
+		WRITE("    %s = %d\n", format_value_name(p, type->values[i].name),
+		      (int)type->values[i].value);
 	}
-	fputs("\n\n", p->out);
-	for (size_t i = 0; i < type->value_count; i++) {
-		write_name(p, type->values[i].name);
-		fputs(" = ", p->out);
-		write_name(p, type->name);
-		putc('.', p->out);
-		write_value_name(p, type->values[i].name);
-		putc('\n', p->out);
-	}
+	WRITE("\n\n");
+	for (size_t i = 0; i < type->value_count; i++)
+		WRITE("%s = %s.%s\n", format_name(p, type->values[i].name), name,
+		      format_value_name(p, type->values[i].name));
 }
 
-/* Declare the methods that the decorator adds, for type checkers. */
-static void write_struct_hints(struct python *p, const struct xg_type *type)
+static void write_struct_class(struct python *p, const struct xg_type *type)
 {
-	fputs("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n",
-	      p->out);
+	const char *name = format_name(p, type->name);
+
+	assert(type->what == XG_STRUCT);
+	WRITE("\n\n@rxw_xdr.structure(");
 	for (size_t i = 0; i < type->member_count; i++)
-		write_field_hint(p, "            ", &type->members[i], " = ...,\n");
-	fputs("        ) -> None: ...\n", p->out);
-	if (!type->list)
-		return;
-	fputs("\n        def __iter__(self) -> rxw_typing.Iterator[", p->out);
-	write_name(p, type->name);
-	fputs("]: ...\n", p->out);
+		WRITE("\n    %s", format_field_type(p, &type->members[i], type->members[i].shape));
+	WRITE("\n%s)\nclass %s:\n", type->list ? "    linked=True,\n" : "", name);
+	if (write_docstring(p, "    ", type->doc, NULL))
+		WRITE("\n");
+	for (size_t i = 0; i < type->member_count; i++) {
+		write_comment(p, "    ", type->members[i].doc);
+		WRITE("    %s\n", format_field_hint(p, &type->members[i]));
+	}
+	/* Declare the methods that the decorator adds, for type checkers. */
+	WRITE("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n");
+	for (size_t i = 0; i < type->member_count; i++)
+		WRITE("            %s = ...,\n", format_field_hint(p, &type->members[i]));
+	WRITE("        ) -> None: ...\n");
+	if (type->list)
+		WRITE("\n        def __iter__(self) -> rxw_typing.Iterator[%s]: ...\n", name);
 }
 
 static void write_union_hints(struct python *p, const struct xg_type *type)
 {
-	write_field_hint(p, "\n    if rxw_typing.TYPE_CHECKING:\n        ", &type->discriminant,
-			 "\n");
+	const struct xg_decl *discriminant = &type->discriminant;
+	const char *hint = format_type_hint(p, discriminant, discriminant->shape);
+
+	WRITE("\n    if rxw_typing.TYPE_CHECKING:\n        %s\n",
+	      format_field_hint(p, discriminant));
 	for (size_t i = 0; i < type->arm_count; i++) {
 		const struct xg_decl *arm = &type->arms[i].decl;
 		bool known = arm->kind == XG_VOID;
@@ -421,62 +385,33 @@ static void write_union_hints(struct python *p, const struct xg_type *type)
 			known = type->arms[k].decl.kind != XG_VOID &&
 				!strcmp(type->arms[k].decl.name, arm->name);
 		if (!known)
-			write_field_hint(p, "        ", arm, "\n");
+			WRITE("        %s\n", format_field_hint(p, arm));
 	}
-	fputs("        _case_: ", p->out);
-	write_type_hint(p, &type->discriminant, type->discriminant.shape);
-	fputs("\n        _content_: rxw_typing.Any\n\n        def __init__(self, case: ", p->out);
-	write_type_hint(p, &type->discriminant, type->discriminant.shape);
-	fputs(" = ..., value: rxw_typing.Any = ...) -> None: ...\n", p->out);
-}
-
-static void write_struct_class(struct python *p, const struct xg_type *type)
-{
-	assert(type->what == XG_STRUCT);
-	fputs("\n\n@rxw_xdr.structure(", p->out);
-	for (size_t i = 0; i < type->member_count; i++)
-		write_field_type(p, "\n    ", &type->members[i], type->members[i].shape);
-	fprintf(p->out, "\n%s)\nclass ", type->list ? "    linked=True,\n" : "");
-	write_name(p, type->name);
-	fputs(":\n", p->out);
-	if (write_docstring(p, "    ", type->doc, NULL))
-		putc('\n', p->out);
-	for (size_t i = 0; i < type->member_count; i++) {
-		write_comment(p, "    ", type->members[i].doc);
-		write_field_hint(p, "    ", &type->members[i], "\n");
-	}
-	write_struct_hints(p, type);
+	WRITE("        _case_: %s\n        _content_: rxw_typing.Any\n\n"
+	      "        def __init__(self, case: %s = ..., value: rxw_typing.Any = ...) -> None: ...\n",
+	      hint, hint);
 }
 
 static void write_union_arm(struct python *p, const struct xg_arm *arm)
 {
+	const char *value = arm->text ? FORMAT("%lld", (long long)arm->value) : "None";
+
 	write_comment(p, "    ", arm->decl.doc);
-	if (arm->text)
-		fprintf(p->out, "    (%lld, ", (long long)arm->value);
+	if (arm->decl.kind == XG_VOID)
+		WRITE("    (%s, None, None),\n", value);
 	else
-		fputs("    (None, ", p->out);
-	if (arm->decl.kind == XG_VOID) {
-		fputs("None, None),\n", p->out);
-		return;
-	}
-	putc('"', p->out);
-	write_name(p, arm->decl.name);
-	fputs("\", ", p->out);
-	write_type_object(p, &arm->decl, arm->decl.shape);
-	fputs("),\n", p->out);
+		WRITE("    (%s, \"%s\", %s),\n", value, format_name(p, arm->decl.name),
+		      format_type_object(p, &arm->decl, arm->decl.shape));
 }
 
 static void write_union_class(struct python *p, const struct xg_type *type)
 {
 	assert(type->what == XG_UNION);
-	write_field_type(p, "\n\n@rxw_xdr.union(\n    ", &type->discriminant,
-			 type->discriminant.shape);
-	putc('\n', p->out);
+	WRITE("\n\n@rxw_xdr.union(\n    %s\n",
+	      format_field_type(p, &type->discriminant, type->discriminant.shape));
 	for (size_t i = 0; i < type->arm_count; i++)
 		write_union_arm(p, &type->arms[i]);
-	fputs(")\nclass ", p->out);
-	write_name(p, type->name);
-	fputs(":\n", p->out);
+	WRITE(")\nclass %s:\n", format_name(p, type->name));
 	write_docstring(p, "    ", type->doc, "A case and the value of its arm.");
 	write_union_hints(p, type);
 }
@@ -491,26 +426,25 @@ static void write_item(struct python *p, const struct xg_item *item)
 {
 	if (p->block && !is_class_item(item) &&
 	    (item->kind == XG_ITEM_CONST || item->kind == XG_ITEM_TYPE)) {
-		fputs(item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM ? "" : "\n\n",
-		      p->out);
+		WRITE(item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM ? "" : "\n\n");
 		p->block = false;
 	}
 	p->block = p->block || is_class_item(item);
 	if (item->kind == XG_ITEM_CONST) {
 		write_comment(p, "", item->doc);
-		write_name(p, item->name);
+		WRITE("%s = ", format_name(p, item->name));
 		if (item->number) {
-			fprintf(p->out, " = %lld\n", (long long)item->value);
+			WRITE("%lld\n", (long long)item->value);
 		} else {
-			fputs(" = \"", p->out);
+			WRITE("\"");
 			write_escaped(p, item->string, strlen(item->string));
-			fputs("\"\n", p->out);
+			WRITE("\"\n");
 		}
 	} else if (item->kind == XG_ITEM_HEADER) {
 		char name[256];
 
 		xg_python_module(item->text, name, sizeof(name));
-		fprintf(p->out, "from %s import *\n", name);
+		WRITE("from %s import *\n", name);
 	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM) {
 		write_enum_class(p, item->type);
 	} else if (is_class_item(item)) {
@@ -522,10 +456,8 @@ static void write_item(struct python *p, const struct xg_item *item)
 		p->type = NULL;
 	} else if (item->kind == XG_ITEM_TYPE) {
 		write_comment(p, "", item->type->doc);
-		write_name(p, item->type->name);
-		fputs(" = ", p->out);
-		write_type_object(p, &item->type->alias, item->type->alias.shape);
-		putc('\n', p->out);
+		WRITE("%s = %s\n", format_name(p, item->type->name),
+		      format_type_object(p, &item->type->alias, item->type->alias.shape));
 	}
 }
 
@@ -536,27 +468,14 @@ static enum xg_shape get_param_shape(const struct xg_param *param)
 	return param->decl.shape == XG_POINTER ? XG_ONE : param->decl.shape;
 }
 
-static size_t count_directed(const struct xg_proc *proc, enum xg_direction direction)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < proc->param_count; i++)
-		n += (proc->params[i].direction & direction) != 0;
-	return n;
-}
-
 /* The arguments or the results: a tuple of names and types. */
 static void write_field_types(struct python *p, const struct xg_proc *proc,
 			      enum xg_direction direction)
 {
-	fputs("    (", p->out);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (param->direction & direction)
-			write_field_type(p, "\n        ", &param->decl, get_param_shape(param));
-	}
-	fputs(count_directed(proc, direction) ? "\n    ),\n" : "),\n", p->out);
+	WRITE("    (");
+	xg_for_params(param, proc, direction)
+		WRITE("\n        %s", format_field_type(p, &param->decl, get_param_shape(param)));
+	WRITE(xg_next_param(proc, NULL, direction) ? "\n    ),\n" : "),\n");
 }
 
 /* The texts of codes, for exceptions. */
@@ -564,62 +483,55 @@ static void write_code_texts(struct python *p)
 {
 	char text[XG_CODE_TEXT];
 
-	if (!xg_has_codes(p->file))
+	if (!xg_has_codes(p->e.file))
 		return;
-	fputs("\n\nrxw_codes = {\n", p->out);
-	for (size_t i = 0; i < p->file->item_count; i++) {
-		const struct xg_item *item = &p->file->items[i];
+	WRITE("\n\nrxw_codes = {\n");
+	for (size_t i = 0; i < p->e.file->item_count; i++) {
+		const struct xg_item *item = &p->e.file->items[i];
 		const char *from;
 
-		if (!xg_code_text(item, text, sizeof(text)) || !xg_code_is_first(p->file, i))
+		if (!xg_code_text(item, text, sizeof(text)) || !xg_code_is_first(p->e.file, i))
 			continue;
-		fputs("    ", p->out);
-		write_name(p, item->name);
-		fputs(": \"", p->out);
+		WRITE("    %s: \"", format_name(p, item->name));
 		from = *text ? text : item->name;
 		write_escaped(p, from, strlen(from));
-		fputs("\",\n", p->out);
+		WRITE("\",\n");
 	}
-	fputs("}\n", p->out);
+	WRITE("}\n");
 }
 
 /* ENOSPC and EDQUOT have other codes on the wire (rx-protocol 9.4). */
 static bool swaps_errno(const struct python *p, const struct xg_package *package)
 {
-	return package->dense && !p->options->no_errno_swap;
+	return package->dense && !p->e.options->no_errno_swap;
 }
 
 static void write_definition(struct python *p, const struct xg_proc *proc)
 {
-	write_procedure_name(p, proc);
-	fprintf(p->out, " = rxw_rpc.Procedure(\n    \"%s%s\",\n    ", proc->package->name,
-		proc->name);
-	write_opcode(p, proc);
-	fputs(",\n", p->out);
+	WRITE("%s = rxw_rpc.Procedure(\n    \"%s%s\",\n    %s,\n", format_procedure_name(p, proc),
+	      proc->package->name, proc->name, emit_opcode(&p->e, proc));
 	write_field_types(p, proc, XG_IN);
 	write_field_types(p, proc, XG_OUT);
-	fprintf(p->out, "%s%s%s)\n", proc->split ? "    split=True,\n" : "",
-		swaps_errno(p, proc->package) ? "    swap_errno=True,\n" : "",
-		xg_has_codes(p->file) ? "    codes=rxw_codes,\n" : "");
+	WRITE("%s%s%s)\n", proc->split ? "    split=True,\n" : "",
+	      swaps_errno(p, proc->package) ? "    swap_errno=True,\n" : "",
+	      xg_has_codes(p->e.file) ? "    codes=rxw_codes,\n" : "");
 }
 
 /* The annotation of the result of a method. */
-static void write_result_hint(struct python *p, const struct xg_proc *proc)
+static const char *format_result_hint(struct python *p, const struct xg_proc *proc)
 {
-	size_t results = count_directed(proc, XG_OUT), n = 0;
+	const char *text = NULL;
+	bool several = false;
 
-	if (results > 1)
-		write_builtin(p, "tuple");
-	fputs(results > 1 ? "[" : results ? "" : "None", p->out);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
+	xg_for_params(param, proc, XG_OUT) {
+		const char *hint = format_type_hint(p, &param->decl, get_param_shape(param));
 
-		if (!(param->direction & XG_OUT))
-			continue;
-		fputs(n++ ? ", " : "", p->out);
-		write_type_hint(p, &param->decl, get_param_shape(param));
+		several = text != NULL;
+		text = text ? FORMAT("%s, %s", text, hint) : hint;
 	}
-	fputs(results > 1 ? "]" : "", p->out);
+	if (several)
+		return FORMAT("%s[%s]", format_builtin(p, "tuple"), text);
+	return text ? text : "None";
 }
 
 enum role {
@@ -629,99 +541,74 @@ enum role {
 };
 
 /* "self, key: str, *, deadline: float | None = None" */
-static void write_method_params(struct python *p, const struct xg_proc *proc, enum role role,
-				const char *between)
+static const char *format_method_params(struct python *p, const struct xg_proc *proc,
+					enum role role, const char *between)
 {
-	fprintf(p->out, "self%s", role == SERVICE ? "," : "");
-	if (role == SERVICE)
-		fprintf(p->out, "%scall: rxw_rpc.ServerCall", between);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
+	const char *text = "self";
 
-		if (!(param->direction & XG_IN))
-			continue;
-		fprintf(p->out, ",%s", between);
-		write_param_name(p, param->decl.name);
-		fputs(": ", p->out);
-		write_type_hint(p, &param->decl, get_param_shape(param));
-	}
 	if (role == SERVICE)
-		return;
-	fprintf(p->out, ",%s*,%sdeadline: ", between, between);
-	write_builtin(p, "float");
-	fputs(" | None = None", p->out);
+		text = FORMAT("%s,%scall: rxw_rpc.ServerCall", text, between);
+	xg_for_params(param, proc, XG_IN)
+		text = FORMAT("%s,%s%s: %s", text, between, format_param_name(p, param->decl.name),
+			      format_type_hint(p, &param->decl, get_param_shape(param)));
+	if (role == SERVICE)
+		return text;
+	return FORMAT("%s,%s*,%sdeadline: %s | None = None", text, between, between,
+		      format_builtin(p, "float"));
 }
 
 /* The line of `def`; with a line for each parameter if it would be too long. */
 static void write_method_head(struct python *p, const struct xg_proc *proc, enum role role)
 {
-	const char *between = " ";
-	long start = ftell(p->out), end;
+	const char *name = format_method_name(p, proc), *result, *line;
+	const char *async = role == ASYNC_CLIENT && !proc->split ? "async " : "";
 
-	for (int i = 0; i < 2; i++) {
-		fputs(role == ASYNC_CLIENT && !proc->split ? "    async def " : "    def ", p->out);
-		write_method_name(p, proc);
-		fputs(*between == ' ' ? "(" : "(\n        ", p->out);
-		write_method_params(p, proc, role, between);
-		fputs(*between == ' ' ? ") -> " : ",\n    ) -> ", p->out);
-		if (!proc->split || role == SERVICE)
-			write_result_hint(p, proc);
-		else
-			fputs(role == CLIENT ? "rxw_rpc.Stream" : "rxw_aio.Opening", p->out);
-		fputs(":\n", p->out);
-		end = ftell(p->out);
-		if (end - start <= COLUMNS || *between != ' ')
-			break;
-		fseek(p->out, start, SEEK_SET);
-		between = "\n        ";
-	}
+	if (!proc->split || role == SERVICE)
+		result = format_result_hint(p, proc);
+	else
+		result = role == CLIENT ? "rxw_rpc.Stream" : "rxw_aio.Opening";
+	line = FORMAT("    %sdef %s(%s) -> %s:\n", async, name,
+		      format_method_params(p, proc, role, " "), result);
+	if (strlen(line) > COLUMNS)
+		line = FORMAT("    %sdef %s(\n        %s,\n    ) -> %s:\n", async, name,
+			      format_method_params(p, proc, role, "\n        "), result);
+	WRITE("%s", line);
 }
 
 static void write_method(struct python *p, const struct xg_proc *proc, enum role role)
 {
+	const char *arguments = "";
 	size_t n = 0;
 
-	putc('\n', p->out);
+	WRITE("\n");
 	write_method_head(p, proc, role);
 	write_docstring(p, "        ", proc->doc, NULL);
 	if (role == SERVICE) {
-		fputs("        rxw_rpc.refuse(call)\n", p->out);
+		WRITE("        rxw_rpc.refuse(call)\n");
 		return;
 	}
-	fprintf(p->out, "        %s%sself.rxw_%s(",
-		count_directed(proc, XG_OUT) || proc->split ? "return " : "",
-		role == ASYNC_CLIENT && !proc->split ? "await " : "",
-		proc->split ? "stream" : "call");
-	write_procedure_name(p, proc);
-	fputs(", (", p->out);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		if (!(proc->params[i].direction & XG_IN))
-			continue;
-		fputs(n++ ? ", " : "", p->out);
-		write_param_name(p, proc->params[i].decl.name);
-	}
-	fputs(n == 1 ? "," : "", p->out);
-	fputs("), deadline)\n", p->out);
+	xg_for_params(param, proc, XG_IN)
+		arguments = FORMAT("%s%s%s", arguments, n++ ? ", " : "",
+				   format_param_name(p, param->decl.name));
+	WRITE("        %s%sself.rxw_%s(%s, (%s%s), deadline)\n",
+	      xg_next_param(proc, NULL, XG_OUT) || proc->split ? "return " : "",
+	      role == ASYNC_CLIENT && !proc->split ? "await " : "", proc->split ? "stream" : "call",
+	      format_procedure_name(p, proc), arguments, n == 1 ? "," : "");
 }
 
 /* The dictionary by which a service finds its procedures. */
 static void write_procedure_table(struct python *p, const struct xg_package *package)
 {
-	fputs("\n    rxw_procedures = {\n", p->out);
+	WRITE("\n    rxw_procedures = {\n");
 	for (size_t i = 0; i < package->proc_count; i++) {
-		fputs("        ", p->out);
-		write_opcode(p, package->procs[i]);
-		fputs(": (", p->out);
-		write_procedure_name(p, package->procs[i]);
-		fputs(", \"", p->out);
-		write_method_name(p, package->procs[i]);
-		fputs("\"),\n", p->out);
+		const struct xg_proc *proc = package->procs[i];
+
+		WRITE("        %s: (%s, \"%s\"),\n", emit_opcode(&p->e, proc),
+		      format_procedure_name(p, proc), format_method_name(p, proc));
 	}
-	fputs("    }\n", p->out);
-	if (swaps_errno(p, package))
-		fputs("    rxw_swap_errno = True\n", p->out);
-	if (p->options->request_max != REQUEST_MAX)
-		fprintf(p->out, "    rxw_request_max = %u\n", (unsigned)p->options->request_max);
+	WRITE("    }\n%s", swaps_errno(p, package) ? "    rxw_swap_errno = True\n" : "");
+	if (p->e.options->request_max != REQUEST_MAX)
+		WRITE("    rxw_request_max = %u\n", (unsigned)p->e.options->request_max);
 }
 
 static void write_package_class(struct python *p, const struct xg_package *package, enum role role)
@@ -734,11 +621,10 @@ static void write_package_class(struct python *p, const struct xg_package *packa
 		"Calls of the package %s with asyncio, on a Pool.",
 		"The package %s as a service: override its methods, then Endpoint.add_service()."};
 
-	fputs("\n\nclass ", p->out);
-	write_class_name(p, package, names[role]);
-	fprintf(p->out, "(%s):\n    \"\"\"", bases[role]);
-	fprintf(p->out, docs[role], package->name);
-	fputs("\"\"\"\n", p->out);
+	WRITE("\n\nclass %s(%s):\n    \"\"\"", format_class_name(p, package, names[role]),
+	      bases[role]);
+	WRITE(docs[role], package->name);
+	WRITE("\"\"\"\n");
 	if (role == SERVICE)
 		write_procedure_table(p, package);
 	for (size_t i = 0; i < package->proc_count; i++)
@@ -747,16 +633,14 @@ static void write_package_class(struct python *p, const struct xg_package *packa
 
 static void write_package(struct python *p, const struct xg_package *package)
 {
-	fputs("\n\n", p->out);
-	if (package->has_statindex) {
-		write_package_prefix(p, package);
-		fprintf(p->out, "STATINDEX = %u\n", (unsigned)package->statindex);
-	}
-	for (size_t i = 0; i < package->proc_count; i++) {
-		write_opcode(p, package->procs[i]);
-		fprintf(p->out, " = %d\n", (int)package->procs[i]->opcode);
-	}
-	putc('\n', p->out);
+	WRITE("\n\n");
+	if (package->has_statindex)
+		WRITE("%sSTATINDEX = %u\n", emit_constant_name(&p->e, package),
+		      (unsigned)package->statindex);
+	for (size_t i = 0; i < package->proc_count; i++)
+		WRITE("%s = %d\n", emit_opcode(&p->e, package->procs[i]),
+		      (int)package->procs[i]->opcode);
+	WRITE("\n");
 	for (size_t i = 0; i < package->proc_count; i++)
 		write_definition(p, package->procs[i]);
 	p->package = package;
@@ -770,40 +654,36 @@ static void write_package(struct python *p, const struct xg_package *package)
 
 static void write_module(struct python *p)
 {
-	const char *slash = strrchr(p->file->path, '/');
-	const char *name = slash ? slash + 1 : p->file->path;
+	const struct xg_file *file = p->e.file;
+	const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
 
-	fputs("# Made by rxwgen from ", p->out);
+	WRITE("# Made by rxwgen from ");
 	write_escaped(p, name, strlen(name));
-	fputs(". Do not edit.\nfrom __future__ import annotations\n\n"
-	      "import builtins as rxw_builtins\nimport enum as rxw_enum\nimport typing as rxw_typing\nimport uuid as rxw_uuid\n\n"
+	WRITE(". Do not edit.\nfrom __future__ import annotations\n\n"
+	      "import builtins as rxw_builtins\nimport enum as rxw_enum\n"
+	      "import typing as rxw_typing\nimport uuid as rxw_uuid\n\n"
 	      "from rxwire import aio as rxw_aio\nfrom rxwire import rpc as rxw_rpc\n"
-	      "from rxwire import xdr as rxw_xdr\n\n",
-	      p->out);
-	for (size_t i = 0; i < p->file->item_count; i++)
-		write_item(p, &p->file->items[i]);
+	      "from rxwire import xdr as rxw_xdr\n\n");
+	for (size_t i = 0; i < file->item_count; i++) {
+		write_item(p, &file->items[i]);
+		emit_forget(&p->e);
+	}
 	write_code_texts(p);
-	for (size_t i = 0; i < p->file->item_count; i++)
-		if (p->file->items[i].kind == XG_ITEM_PACKAGE &&
-		    p->file->items[i].package->proc_count)
-			write_package(p, p->file->items[i].package);
+	for (size_t i = 0; i < file->item_count; i++)
+		if (file->items[i].kind == XG_ITEM_PACKAGE && file->items[i].package->proc_count)
+			write_package(p, file->items[i].package);
 }
 
 char *xg_python(const struct xg_file *file, const struct xg_options *options, size_t *length)
 {
-	struct python p = {.file = file, .options = options};
-	char *text = NULL;
-	bool failed;
+	struct python p = {.e = {.file = file, .options = options}};
 
-	p.out = open_memstream(&text, length);
-	if (!p.out)
-		return NULL;
 	write_module(&p);
-	failed = ferror(p.out) != 0;
-	if (fclose(p.out) || failed) {
-		free(text);
+	emit_forget(&p.e);
+	if (p.e.failed) {
+		free(p.e.text);
 		return NULL;
 	}
-	*length = strlen(text);
-	return text;
+	*length = p.e.length;
+	return p.e.text;
 }

@@ -12,22 +12,12 @@ static const char *format_stub_name(struct emit *e, const struct xg_proc *proc)
 	return emit_format(e, "serve_%s", emit_proc_name(e, proc));
 }
 
-static bool has_direction(const struct xg_proc *proc, enum xg_direction direction)
-{
-	for (size_t i = 0; i < proc->param_count; i++) {
-		if (proc->params[i].direction & direction)
-			return true;
-	}
-	return false;
-}
-
 /* ", &fid, name, &status": the arguments for the server's function. */
 static const char *format_handler_arguments(struct emit *e, const struct xg_proc *proc)
 {
 	struct emit_list list = {.e = e};
 
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
+	xg_for_params(param, proc, XG_INOUT) {
 		struct emit_view view = emit_param_view(param);
 		const char *mark = param->decl.shape == XG_FIXED ? "" : "&";
 
@@ -45,11 +35,7 @@ static void emit_expected_size(struct emit *e, const struct xg_proc *proc, const
 	unsigned count = 0;
 	bool fixed = true;
 
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (!(param->direction & XG_IN))
-			continue;
+	xg_for_params(param, proc, XG_IN) {
 		least += param->decl.wire_min;
 		fixed = fixed && param->decl.wire_size;
 		count++;
@@ -74,89 +60,57 @@ static const char *format_reply_value(struct emit *e, const struct xg_param *par
 static void emit_results(struct emit *e, const struct xg_proc *proc,
 			 const char *(*format)(struct emit *e, const struct xg_param *param))
 {
-	const char *s = emit_local(e, proc, "s"), *code = emit_local(e, proc, "code");
-
-	emit_open(e, "if (!%s) {", code);
-	emit_line(e, "rxw_rpc_writer(&%s, %s);", s, emit_local(e, proc, "call"));
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
-		if (param->direction & XG_OUT)
-			emit_put_param(e, param, emit_format(e, "&%s.xdr", s), format(e, param));
-	}
-	emit_check(e, emit_format(e, "rxw_rpc_flush(&%s)", s),
-		   emit_format(e, "%s = RXW_RPC_SS_MARSHAL;", code));
-	emit_close(e, "}");
+	emit_stub(e, proc, "if (!$code) {\nrxw_rpc_writer(&$s, $call);");
+	xg_for_params(param, proc, XG_OUT)
+		emit_put_param(e, param, emit_stub_format(e, proc, "&$s.xdr"), format(e, param));
+	emit_stub(e, proc, "if (!rxw_rpc_flush(&$s))\n\t$code = RXW_RPC_SS_MARSHAL;\n}");
 }
 
 static void emit_server_stub(struct emit *e, const struct xg_proc *proc)
 {
-	const char *package = emit_package_name(e, proc->package);
-	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
-	const char *to = emit_local(e, proc, "to"), *call = emit_local(e, proc, "call");
-	const char *code = emit_local(e, proc, "code"), *service = emit_local(e, proc, "service");
-	bool in = has_direction(proc, XG_IN), out = has_direction(proc, XG_OUT);
+	const char *x = emit_stub_format(e, proc, "&$s.xdr"), *handler = emit_handler(e, proc);
+	bool in = xg_next_param(proc, NULL, XG_IN), out = xg_next_param(proc, NULL, XG_OUT);
 
 	assert(!proc->own_stub);
-	emit_line(e, "static int32_t %s(rxw_call *%s, const void *%s)", format_stub_name(e, proc),
-		  call, service);
-	emit_open(e, "{");
-	emit_line(e, "const struct %sservice *%s = %s;", package, to, service);
-	if (in || out)
-		emit_line(e, "struct rxw_rpc_stream %s;", s);
-	for (size_t i = 0; i < proc->param_count; i++) {
-		const struct xg_param *param = &proc->params[i];
-
+	emit_stub(e, proc,
+		  "\n"
+		  "static int32_t %s(rxw_call *$call, const void *$service)\n{\n"
+		  "const struct %sservice *$to = $service;%s",
+		  format_stub_name(e, proc), emit_package_name(e, proc->package),
+		  in || out ? emit_stub_format(e, proc, "\nstruct rxw_rpc_stream $s;") : "");
+	xg_for_params(param, proc, XG_INOUT)
 		emit_line(e, "%s = %s;", emit_variable(e, param, emit_param_name(e, param)),
 			  emit_initial(param));
-	}
-	if (in)
-		emit_line(e, "int32_t %s = RXW_RPC_SS_UNMARSHAL;", code);
-	else if (out)
-		emit_line(e, "int32_t %s;", code);
-	emit_blank(e);
-	emit_check(e, emit_format(e, "%s->handlers->%s", to, emit_handler(e, proc)),
-		   "return RXW_RPC_OPCODE;");
+	if (in || out)
+		emit_stub(e, proc, "int32_t $code%s;", in ? " = RXW_RPC_SS_UNMARSHAL" : "");
+	emit_stub(e, proc, "\nif (!$to->handlers->%s)\n\treturn RXW_RPC_OPCODE;", handler);
 	if (in) {
-		emit_line(e, "rxw_rpc_reader(&%s, %s, RXW_RPC_%s, %u);", s, call,
+		emit_stub(e, proc, "rxw_rpc_reader(&$s, $call, RXW_RPC_%s, %u);",
 			  proc->split ? "EXACT" : "WHOLE", (unsigned)e->options->request_max);
-		emit_expected_size(e, proc, s);
-		for (size_t i = 0; i < proc->param_count; i++) {
-			const struct xg_param *param = &proc->params[i];
-
-			if (param->direction & XG_IN)
-				emit_get_param(e, param, x, emit_param_name(e, param));
-		}
-		emit_open(e, "if (rxw_xdr_ok(%s))", x);
+		emit_expected_size(e, proc, emit_local(e, proc, "s"));
+		xg_for_params(param, proc, XG_IN)
+			emit_get_param(e, param, x, emit_param_name(e, param));
+		emit_line(e, "if (rxw_xdr_ok(%s))", x);
 	}
-	emit_line(e, "%s %s->handlers->%s(%s->base.context, %s%s);",
-		  in || out ? emit_format(e, "%s =", code) : "return", to, emit_handler(e, proc),
-		  to, call, format_handler_arguments(e, proc));
-	if (in)
-		e->depth--;
+	emit_stub(e, proc, "%s%s $to->handlers->%s($to->base.context, $call%s);", in ? "\t" : "",
+		  in || out ? emit_stub_format(e, proc, "$code =") : "return", handler,
+		  format_handler_arguments(e, proc));
 	if (out)
 		emit_results(e, proc, emit_param_name);
-	for (size_t i = 0; i < proc->param_count; i++)
-		emit_free_param(e, &proc->params[i], emit_param_name(e, &proc->params[i]));
-	if (in || out)
-		emit_line(e, "return %s;", code);
-	emit_close(e, "}");
+	xg_for_params(param, proc, XG_INOUT)
+		emit_free_param(e, param, emit_param_name(e, param));
+	emit_stub(e, proc, in || out ? "return $code;\n}" : "}");
 }
 
 static void emit_reply_function(struct emit *e, const struct xg_proc *proc)
 {
-	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
-
-	emit_line(e, "%s", emit_answer_head(e, proc));
-	emit_open(e, "{");
-	if (has_direction(proc, XG_OUT)) {
-		emit_line(e, "struct rxw_rpc_stream %s;", emit_local(e, proc, "s"));
-		emit_blank(e);
+	emit_line(e, "\n%s\n{", emit_answer_head(e, proc));
+	if (xg_next_param(proc, NULL, XG_OUT)) {
+		emit_stub(e, proc, "struct rxw_rpc_stream $s;\n\n");
 		emit_results(e, proc, format_reply_value);
 	}
-	emit_line(e, "return rxw_rpc_answer(%s, %s, &%sinterface, %s);", call, code,
-		  emit_package_name(e, proc->package), emit_function(e, proc));
-	emit_close(e, "}");
+	emit_stub(e, proc, "return rxw_rpc_answer($call, $code, &%sinterface, $FUNCTION);\n}",
+		  emit_package_name(e, proc->package));
 }
 
 static int compare_opcodes(const void *a, const void *b)
@@ -179,31 +133,26 @@ static void emit_dispatcher(struct emit *e, const struct xg_package *package)
 	for (size_t i = 0; i < package->proc_count; i++)
 		sorted[i] = package->procs[i];
 	qsort(sorted, package->proc_count, sizeof(*sorted), compare_opcodes);
-	emit_blank(e);
-	emit_open(e, "static const struct rxw_rpc_entry %srpc_entries[] = {", name);
+	emit_line(e, "\nstatic const struct rxw_rpc_entry %srpc_entries[] = {", name);
 	for (size_t i = 0; i < package->proc_count; i++)
 		emit_row(e,
 			 emit_format(e, "{%s, %s, %s},", emit_opcode(e, sorted[i]),
 				     emit_function(e, sorted[i]), format_stub_name(e, sorted[i])),
 			 (int)sorted[i]->opcode);
-	emit_close(e, "};");
 	free(sorted);
-	emit_blank(e);
-	emit_open(e, "static const struct rxw_rpc_table %srpc_table = {", name);
-	emit_line(e, ".interface = &%sinterface,", name);
-	emit_line(e, ".entries = %srpc_entries,", name);
-	emit_line(e, ".count = %sNUMBER_OPCODES,", package->name);
-	if (package->dense && !e->options->no_errno_swap)
-		emit_line(e, ".swap_errno = true,");
-	emit_close(e, "};");
-	emit_blank(e);
-	emit_line(e, "int32_t %s%sExecuteRequest(rxw_call *call, void *service)",
-		  e->options->prefix, package->name);
-	emit_open(e, "{");
-	emit_line(e, "const struct %sservice *to = service;", name);
-	emit_blank(e);
-	emit_line(e, "return rxw_rpc_serve(call, &%srpc_table, &to->base, to);", name);
-	emit_close(e, "}");
+	emit_line(e,
+		  "};\n\n"
+		  "static const struct rxw_rpc_table %srpc_table = {\n"
+		  ".interface = &%sinterface,\n"
+		  ".entries = %srpc_entries,\n"
+		  ".count = %sNUMBER_OPCODES,\n"
+		  "%s};\n\n"
+		  "int32_t %s%sExecuteRequest(rxw_call *call, void *service)\n{\n"
+		  "const struct %sservice *to = service;\n\n"
+		  "return rxw_rpc_serve(call, &%srpc_table, &to->base, to);\n}",
+		  name, name, name, package->name,
+		  package->dense && !e->options->no_errno_swap ? ".swap_errno = true,\n" : "",
+		  e->options->prefix, package->name, name, name);
 }
 
 void emit_server_output(struct emit *e)
@@ -216,9 +165,7 @@ void emit_server_output(struct emit *e)
 		if (emit_verbatim(e, i) || e->file->items[i].kind != XG_ITEM_PROC || proc->own_stub)
 			continue;
 		e->index = emit_local(e, proc, "i");
-		emit_blank(e);
 		emit_server_stub(e, proc);
-		emit_blank(e);
 		emit_reply_function(e, proc);
 		emit_forget(e);
 	}

@@ -48,9 +48,7 @@ static bool emit_arm_cases(struct emit *e, const struct xg_type *type, const cha
 		if (i + 1 < type->arm_count && arm->decl.kind == XG_VOID &&
 		    arm[1].decl.kind == XG_VOID)
 			continue;
-		e->depth++;
 		emit_arm(e, type, arm);
-		e->depth--;
 	}
 	return others;
 }
@@ -134,11 +132,10 @@ static void emit_put_leaf(struct emit *e, const struct emit_leaf *leaf)
 	} else if (view->form == EMIT_ARRAY) {
 		element = emit_element_view(view->decl);
 		size = emit_scalar_size(element.kind);
-		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view->decl));
-		emit_line(e, "rxw_xdr_store%u(%s + %u * i, %s);", 8 * size,
-			  emit_place(e, leaf->offset), size,
+		emit_line(e,
+			  "for (unsigned i = 0; i < %s; i++)\n\trxw_xdr_store%u(%s + %u * i, %s);",
+			  emit_bound(e, view->decl), 8 * size, emit_place(e, leaf->offset), size,
 			  format_word(e, element.kind, emit_index(e, leaf->value, "i")));
-		e->depth--;
 	} else {
 		emit_line(e, "rxw_xdr_store%u(%s, %s);", 8 * emit_scalar_size(view->kind),
 			  emit_place(e, leaf->offset), format_word(e, view->kind, leaf->value));
@@ -151,9 +148,8 @@ static void emit_put_elements(struct emit *e, const struct xg_decl *decl, const 
 {
 	struct emit_view element = emit_element_view(decl);
 
-	emit_open(e, "for (%s i = 0; i < %s; i++) {", type, count);
-	emit_check(e, emit_put_call(e, &element, "x", emit_index(e, value, "i")), "return false;");
-	emit_close(e, "}");
+	emit_line(e, "for (%s i = 0; i < %s; i++) {\nif (!%s)\n\treturn false;\n}", type, count,
+		  emit_put_call(e, &element, "x", emit_index(e, value, "i")));
 }
 
 /* With `ends`, the last statement may return; true if it does. */
@@ -165,10 +161,10 @@ static bool emit_put_counted(struct emit *e, const struct xg_decl *decl, const c
 	const char *call;
 
 	assert(decl->shape == XG_COUNTED);
-	emit_open(e, "if (%s > %s)", len, emit_bound(e, decl));
-	emit_line(e, "return rxw_xdr_fail(x);");
-	e->depth--;
-	emit_check(e, emit_format(e, "rxw_xdr_put_u32(x, %s)", len), "return false;");
+	emit_line(e,
+		  "if (%s > %s)\n\treturn rxw_xdr_fail(x);\n"
+		  "if (!rxw_xdr_put_u32(x, %s))\n\treturn false;",
+		  len, emit_bound(e, decl), len);
 	if (!emit_element_words(decl)) {
 		emit_put_elements(e, decl, "uint32_t", len, val);
 		return false;
@@ -187,19 +183,14 @@ static void emit_put_pointer(struct emit *e, const struct xg_decl *decl, const c
 	const char *call = emit_put_call(e, &target, "x", emit_format(e, "*%s", value));
 
 	assert(decl->shape == XG_POINTER);
-	emit_check(e, emit_format(e, "rxw_xdr_put_u32(x, %s != NULL)", value), "return false;");
-	if (target.form == EMIT_CALL && target.type->recursive) {
-		emit_open(e, "if (%s) {", value);
-		emit_open(e, "if (!rxw_xdr_enter(x) || !%s)", call);
-		emit_line(e, "return false;");
-		e->depth--;
-		emit_line(e, "rxw_xdr_leave(x);");
-		emit_close(e, "}");
-	} else {
-		emit_open(e, "if (%s && !%s)", value, call);
-		emit_line(e, "return false;");
-		e->depth--;
-	}
+	emit_line(e, "if (!rxw_xdr_put_u32(x, %s != NULL))\n\treturn false;", value);
+	if (target.form == EMIT_CALL && target.type->recursive)
+		emit_line(e,
+			  "if (%s) {\nif (!rxw_xdr_enter(x) || !%s)\n\treturn false;\n"
+			  "rxw_xdr_leave(x);\n}",
+			  value, call);
+	else
+		emit_line(e, "if (%s && !%s)\n\treturn false;", value, call);
 }
 
 /* `ends` and the result are as in emit_put_counted(). */
@@ -284,21 +275,15 @@ static void emit_put_list(struct emit *e, const struct xg_type *type)
 
 	assert(type->list && type->member_count > 0);
 	emit_plan(e, type->members, type->member_count - 1, "*v", &plan);
-	emit_open(e, "for (unsigned count = 1;; count++) {");
-	if (emit_takes(&plan)) {
-		emit_line(e, "uint8_t *p;");
-		emit_blank(e);
-	}
+	emit_line(e, "for (unsigned count = 1;; count++) {%s",
+		  emit_takes(&plan) ? "\nuint8_t *p;\n\n" : "");
 	emit_put_steps(e, &plan, false, false);
-	emit_check(e, emit_format(e, "rxw_xdr_put_u32(x, %s != NULL)", next), "return false;");
-	emit_open(e, "if (!%s)", next);
-	emit_line(e, "return true;");
-	e->depth--;
-	emit_open(e, "if (count == RXW_XDR_LIST)");
-	emit_line(e, "return rxw_xdr_fail(x);");
-	e->depth--;
-	emit_line(e, "v = %s;", next);
-	emit_close(e, "}");
+	emit_line(e,
+		  "if (!rxw_xdr_put_u32(x, %s != NULL))\n\treturn false;\n"
+		  "if (!%s)\n\treturn true;\n"
+		  "if (count == RXW_XDR_LIST)\n\treturn rxw_xdr_fail(x);\n"
+		  "v = %s;\n}",
+		  next, next, next);
 	emit_steps_free(&plan);
 }
 
@@ -322,16 +307,12 @@ static void emit_put_union(struct emit *e, const struct xg_type *type)
 	bool take, there;
 
 	find_arm_variables(e, type, &take, &there);
-	if (take) {
-		emit_line(e, "uint8_t *p;");
-		emit_blank(e);
-	}
-	emit_check(e, emit_put_call(e, &view, "x", d), "return false;");
-	if (!emit_arm_cases(e, type, d, emit_put_arm)) {
-		emit_line(e, "default:");
-		emit_line(e, "\treturn rxw_xdr_fail(x);");
-	}
-	emit_line(e, "}");
+	emit_line(e, "%sif (!%s)\n\treturn false;", take ? "uint8_t *p;\n\n" : "",
+		  emit_put_call(e, &view, "x", d));
+	if (emit_arm_cases(e, type, d, emit_put_arm))
+		emit_line(e, "}");
+	else
+		emit_line(e, "default:\nreturn rxw_xdr_fail(x);\n}");
 }
 
 static void emit_put_alias(struct emit *e, const struct xg_type *type)
@@ -345,10 +326,8 @@ static void emit_put_alias(struct emit *e, const struct xg_type *type)
 		return;
 	}
 	emit_plan(e, &type->alias, 1, NULL, &plan);
-	if (emit_takes(&plan)) {
-		emit_line(e, "uint8_t *p = rxw_xdr_take(x, %u);", plan.steps[0].run.size);
-		emit_blank(e);
-	}
+	if (emit_takes(&plan))
+		emit_line(e, "uint8_t *p = rxw_xdr_take(x, %u);\n\n", plan.steps[0].run.size);
 	emit_put_steps(e, &plan, true, true);
 	emit_steps_free(&plan);
 }
@@ -359,9 +338,8 @@ static void emit_words_assertion(struct emit *e, const struct xg_decl *decl)
 	if (decl->kind != XG_NAMED || decl->type->what == XG_ENUM || !emit_element_words(decl) ||
 	    (decl->shape != XG_COUNTED && decl->shape != XG_FIXED))
 		return;
-	emit_line(e, "_Static_assert(sizeof(%s) == %llu, \"%s: no padding\");", decl->type->name,
+	emit_line(e, "\n_Static_assert(sizeof(%s) == %llu, \"%s: no padding\");", decl->type->name,
 		  4 * (unsigned long long)emit_element_words(decl), decl->type->name);
-	emit_blank(e);
 }
 
 static void emit_member_assertions(struct emit *e, const struct xg_type *type)
@@ -379,8 +357,8 @@ static void emit_member_assertions(struct emit *e, const struct xg_type *type)
 void emit_put(struct emit *e, const struct xg_type *type)
 {
 	emit_member_assertions(e, type);
-	emit_line(e, "bool xdr_put_%s(struct rxw_xdr *x, const %s *v)", type->name, type->name);
-	emit_open(e, "{");
+	emit_line(e, "\nbool xdr_put_%s(struct rxw_xdr *x, const %s *v)\n{", type->name,
+		  type->name);
 	if (type->what == XG_TYPEDEF)
 		emit_put_alias(e, type);
 	else if (type->what == XG_ENUM)
@@ -391,7 +369,7 @@ void emit_put(struct emit *e, const struct xg_type *type)
 		emit_put_list(e, type);
 	else
 		emit_put_struct(e, type);
-	emit_close(e, "}");
+	emit_line(e, "}");
 }
 
 /* -- decoders ---------------------------------------------------------------------------------- */
@@ -399,6 +377,8 @@ void emit_put(struct emit *e, const struct xg_type *type)
 /* Statements after a failure. */
 #define RETURN "return false;"
 #define FAIL   "goto fail;"
+/* Variables of a loop over counted elements. */
+#define COUNT_VARIABLES "size_t room = 0;\nuint32_t count;\n\n"
 
 /* Suffixes of the runtime's functions for scalars, and casts to narrow a word. */
 static const char *const getters[] = {
@@ -463,11 +443,10 @@ static void emit_get_leaf(struct emit *e, const struct emit_leaf *leaf)
 		emit_line(e, "memcpy(%s, %s, %s);", leaf->value, from, emit_bound(e, view->decl));
 	} else if (view->form == EMIT_ARRAY) {
 		element = emit_element_view(view->decl);
-		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view->decl));
 		from = emit_format(e, "%s + %u * i", from, emit_scalar_size(element.kind));
-		emit_line(e, "%s = %s;", emit_index(e, leaf->value, "i"),
+		emit_line(e, "for (unsigned i = 0; i < %s; i++)\n\t%s = %s;",
+			  emit_bound(e, view->decl), emit_index(e, leaf->value, "i"),
 			  format_load(e, element.kind, from));
-		e->depth--;
 	} else {
 		emit_line(e, "%s = %s;", leaf->value, format_load(e, view->kind, from));
 	}
@@ -482,12 +461,11 @@ static void emit_get_elements(struct emit *e, const struct xg_decl *decl, const 
 	struct emit_view element = emit_element_view(decl);
 
 	assert(decl->shape == XG_COUNTED);
-	emit_open(e, "while (%s < count) {", len);
-	emit_line(e, "%s *val = rxw_xdr_grow(x, %s, &room, count, sizeof(*val));",
-		  emit_c_type(decl), val);
-	emit_blank(e);
-	emit_check(e, "val", fail);
-	emit_line(e, "%s = val;", val);
+	emit_line(e,
+		  "while (%s < count) {\n"
+		  "%s *val = rxw_xdr_grow(x, %s, &room, count, sizeof(*val));\n\n"
+		  "if (!val)\n\t%s\n%s = val;",
+		  len, emit_c_type(decl), val, fail, val);
 	if (emit_element_words(decl)) {
 		const char *words = emit_words(e, decl, emit_format(e, "room - %s", len));
 
@@ -495,11 +473,10 @@ static void emit_get_elements(struct emit *e, const struct xg_decl *decl, const 
 			   fail);
 		emit_line(e, "%s = (uint32_t)room;", len);
 	} else {
-		emit_open(e, "for (; %s < room; %s++) {", len, len);
-		emit_check(e, emit_get_call(e, &element, "x", emit_index(e, "val", len)), fail);
-		emit_close(e, "}");
+		emit_line(e, "for (; %s < room; %s++) {\nif (!%s)\n\t%s\n}", len, len,
+			  emit_get_call(e, &element, "x", emit_index(e, "val", len)), fail);
 	}
-	emit_close(e, "}");
+	emit_line(e, "}");
 }
 
 static const char *format_count_call(struct emit *e, const struct xg_decl *decl)
@@ -514,17 +491,12 @@ static void emit_member_decoder(struct emit *e, const struct xg_type *type,
 {
 	if (emit_view(decl).form != EMIT_COUNTED)
 		return;
-	emit_line(e, "static bool get_%s_%s(struct rxw_xdr *x, %s *v)", type->name, decl->name,
-		  type->name);
-	emit_open(e, "{");
-	emit_line(e, "size_t room = 0;");
-	emit_line(e, "uint32_t count;");
-	emit_blank(e);
-	emit_check(e, format_count_call(e, decl), RETURN);
+	emit_line(e,
+		  "\nstatic bool get_%s_%s(struct rxw_xdr *x, %s *v)\n{\n" COUNT_VARIABLES
+		  "if (!%s)\n\t" RETURN,
+		  type->name, decl->name, type->name, format_count_call(e, decl));
 	emit_get_elements(e, decl, value, RETURN);
-	emit_line(e, "return true;");
-	emit_close(e, "}");
-	emit_blank(e);
+	emit_line(e, "return true;\n}");
 }
 
 static void emit_get_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
@@ -534,15 +506,12 @@ static void emit_get_pointer(struct emit *e, const struct xg_decl *decl, const c
 	bool deep = target.form == EMIT_CALL && target.type->recursive;
 
 	assert(decl->shape == XG_POINTER);
-	emit_check(e, "rxw_xdr_get_u32(x, &there)", FAIL);
-	emit_open(e, "if (there) {");
-	emit_line(e, "%s = rxw_xdr_new(x, sizeof(*%s));", value, value);
-	emit_open(e, "if (!%s%s || !%s)", value, deep ? " || !rxw_xdr_enter(x)" : "", call);
-	emit_line(e, FAIL);
-	e->depth--;
-	if (deep)
-		emit_line(e, "rxw_xdr_leave(x);");
-	emit_close(e, "}");
+	emit_line(e,
+		  "if (!rxw_xdr_get_u32(x, &there))\n\t" FAIL "\n"
+		  "if (there) {\n%s = rxw_xdr_new(x, sizeof(*%s));\nif (!%s%s || !%s)\n\t" FAIL
+		  "%s\n}",
+		  value, value, value, deep ? " || !rxw_xdr_enter(x)" : "", call,
+		  deep ? "\nrxw_xdr_leave(x);" : "");
 }
 
 static void emit_get_value(struct emit *e, const struct xg_type *type, const struct emit_step *step)
@@ -554,15 +523,12 @@ static void emit_get_value(struct emit *e, const struct xg_type *type, const str
 		emit_check(e, emit_get_call(e, view, "x", step->value), FAIL);
 	} else if (view->form == EMIT_ARRAY) {
 		element = emit_element_view(view->decl);
-		emit_open(e, "for (unsigned i = 0; i < %s; i++) {", emit_bound(e, view->decl));
-		emit_check(e, emit_get_call(e, &element, "x", emit_index(e, step->value, "i")),
-			   FAIL);
-		emit_close(e, "}");
+		emit_line(e, "for (unsigned i = 0; i < %s; i++) {\nif (!%s)\n\t" FAIL "\n}",
+			  emit_bound(e, view->decl),
+			  emit_get_call(e, &element, "x", emit_index(e, step->value, "i")));
 	} else if (view->form == EMIT_COUNTED) {
-		emit_check(e,
-			   emit_format(e, "get_%s_%s(x, %s)", type->name, step->decl->name,
-				       type->list ? "at" : "v"),
-			   FAIL);
+		emit_line(e, "if (!get_%s_%s(x, %s))\n\t" FAIL, type->name, step->decl->name,
+			  type->list ? "at" : "v");
 	} else {
 		emit_get_pointer(e, view->decl, step->value);
 	}
@@ -604,12 +570,10 @@ static bool emit_get_variables(struct emit *e, const struct emit_steps *plan, bo
 	return emit_takes(plan) || has_pointer_step(plan);
 }
 
+/* The end of a decoder, behind the statement that returns true. */
 static void emit_get_end(struct emit *e, const struct xg_type *type)
 {
-	emit_line(e, "return true;");
-	emit_raw(e, "fail:");
-	emit_line(e, "xdrfree_%s(v);", type->name);
-	emit_line(e, "return false;");
+	emit_line(e, "fail:\nxdrfree_%s(v);\nreturn false;", type->name);
 }
 
 /* Decode a value that is a single run; false if it is not. */
@@ -620,15 +584,9 @@ static bool emit_get_flat(struct emit *e, const struct emit_steps *plan, bool ar
 
 	if (plan->count != 1 || !step->run.size)
 		return false;
-	emit_line(e, "const uint8_t *p = rxw_xdr_take(x, %u);", step->run.size);
-	emit_blank(e);
-	emit_open(e, "if (!p) {");
-	if (array)
-		emit_line(e, "memset(*v, 0, sizeof(*v));");
-	else
-		emit_line(e, "*v = (%s){0};", name);
-	emit_line(e, "return false;");
-	emit_close(e, "}");
+	emit_line(e, "const uint8_t *p = rxw_xdr_take(x, %u);\n\nif (!p) {\n%s\nreturn false;\n}",
+		  step->run.size,
+		  array ? "memset(*v, 0, sizeof(*v));" : emit_format(e, "*v = (%s){0};", name));
 	for (size_t i = 0; i < step->run.count; i++)
 		emit_get_leaf(e, &step->run.leaves[i]);
 	emit_line(e, "return true;");
@@ -658,6 +616,7 @@ static void emit_get_struct(struct emit *e, const struct xg_type *type)
 		if (type->owns)
 			emit_line(e, "*v = (%s){0};", type->name);
 		emit_get_steps(e, type, &plan, first);
+		emit_line(e, "return true;");
 		emit_get_end(e, type);
 	}
 	emit_steps_free(&plan);
@@ -675,25 +634,16 @@ static void emit_get_list(struct emit *e, const struct xg_type *type)
 	emit_get_variables(e, &plan, false);
 	if (!has_pointer_step(&plan))
 		emit_line(e, "uint32_t there;");
-	emit_blank(e);
-	emit_line(e, "*v = (%s){0};", type->name);
-	emit_open(e, "for (unsigned count = 1;; count++) {");
+	emit_line(e, "\n*v = (%s){0};\nfor (unsigned count = 1;; count++) {", type->name);
 	emit_get_steps(e, type, &plan, false);
-	emit_check(e, "rxw_xdr_get_u32(x, &there)", FAIL);
-	emit_open(e, "if (!there)");
-	emit_line(e, "return true;");
-	e->depth--;
-	emit_open(e, "if (count == RXW_XDR_LIST)");
-	emit_line(e, "break;");
-	e->depth--;
-	emit_line(e, "%s = rxw_xdr_new(x, sizeof(*%s));", next, next);
-	emit_check(e, next, FAIL);
-	emit_line(e, "at = %s;", next);
-	emit_close(e, "}");
-	emit_line(e, "rxw_xdr_fail(x);");
-	emit_raw(e, "fail:");
-	emit_line(e, "xdrfree_%s(v);", type->name);
-	emit_line(e, "return false;");
+	emit_line(e,
+		  "if (!rxw_xdr_get_u32(x, &there))\n\t" FAIL "\n"
+		  "if (!there)\n\treturn true;\n"
+		  "if (count == RXW_XDR_LIST)\n\tbreak;\n"
+		  "%s = rxw_xdr_new(x, sizeof(*%s));\nif (!%s)\n\t" FAIL "\n"
+		  "at = %s;\n}\nrxw_xdr_fail(x);",
+		  next, next, next, next);
+	emit_get_end(e, type);
 	emit_steps_free(&plan);
 }
 
@@ -722,17 +672,13 @@ static void emit_get_union(struct emit *e, const struct xg_type *type)
 		emit_line(e, "uint32_t there;");
 	if (take || there)
 		emit_blank(e);
-	emit_line(e, "*v = (%s){0};", type->name);
-	emit_check(e, emit_get_call(e, &view, "x", d), FAIL);
-	if (!emit_arm_cases(e, type, d, emit_get_arm)) {
-		emit_line(e, "default:");
-		emit_line(e, "\trxw_xdr_fail(x);");
-		emit_line(e, "\tbreak;");
-	}
-	emit_line(e, "}");
-	emit_raw(e, "fail:");
-	emit_line(e, "xdrfree_%s(v);", type->name);
-	emit_line(e, "return false;");
+	emit_line(e, "*v = (%s){0};\nif (!%s)\n\t" FAIL, type->name,
+		  emit_get_call(e, &view, "x", d));
+	if (emit_arm_cases(e, type, d, emit_get_arm))
+		emit_line(e, "}");
+	else
+		emit_line(e, "default:\nrxw_xdr_fail(x);\nbreak;\n}");
+	emit_get_end(e, type);
 }
 
 static void emit_get_alias(struct emit *e, const struct xg_type *type)
@@ -743,12 +689,12 @@ static void emit_get_alias(struct emit *e, const struct xg_type *type)
 	switch (view.form) {
 	case EMIT_SCALAR:
 	case EMIT_FLOATING:
-		emit_line(e, "*v = %s;", view.kind == XG_BOOL ? "false" : "0");
-		emit_line(e, "return %s;", emit_get_call(e, &view, "x", "*v"));
+		emit_line(e, "*v = %s;\nreturn %s;", view.kind == XG_BOOL ? "false" : "0",
+			  emit_get_call(e, &view, "x", "*v"));
 		return;
 	case EMIT_UUID:
-		emit_line(e, "*v = (%s){0};", type->name);
-		emit_line(e, "return %s;", emit_get_call(e, &view, "x", "*v"));
+		emit_line(e, "*v = (%s){0};\nreturn %s;", type->name,
+			  emit_get_call(e, &view, "x", "*v"));
 		return;
 	case EMIT_STRING:
 	case EMIT_BYTES:
@@ -756,12 +702,10 @@ static void emit_get_alias(struct emit *e, const struct xg_type *type)
 		emit_line(e, "return %s;", emit_get_call(e, &view, "x", "*v"));
 		return;
 	case EMIT_COUNTED:
-		emit_line(e, "size_t room = 0;");
-		emit_line(e, "uint32_t count;");
-		emit_blank(e);
-		emit_line(e, "*v = (%s){0};", type->name);
-		emit_check(e, format_count_call(e, view.decl), RETURN);
+		emit_line(e, COUNT_VARIABLES "*v = (%s){0};\nif (!%s)\n\t" RETURN, type->name,
+			  format_count_call(e, view.decl));
 		emit_get_elements(e, view.decl, "*v", FAIL);
+		emit_line(e, "return true;");
 		emit_get_end(e, type);
 		return;
 	default:
@@ -774,6 +718,7 @@ static void emit_get_alias(struct emit *e, const struct xg_type *type)
 			else if (emit_view_owns(&view))
 				emit_line(e, "memset(*v, 0, sizeof(*v));");
 			emit_get_steps(e, type, &plan, false);
+			emit_line(e, "return true;");
 			emit_get_end(e, type);
 		}
 		emit_steps_free(&plan);
@@ -806,8 +751,7 @@ static void emit_member_decoders(struct emit *e, const struct xg_type *type)
 void emit_get(struct emit *e, const struct xg_type *type)
 {
 	emit_member_decoders(e, type);
-	emit_line(e, "bool xdr_get_%s(struct rxw_xdr *x, %s *v)", type->name, type->name);
-	emit_open(e, "{");
+	emit_line(e, "\nbool xdr_get_%s(struct rxw_xdr *x, %s *v)\n{", type->name, type->name);
 	if (type->what == XG_TYPEDEF)
 		emit_get_alias(e, type);
 	else if (type->what == XG_UNION)
@@ -816,9 +760,7 @@ void emit_get(struct emit *e, const struct xg_type *type)
 		emit_get_list(e, type);
 	else if (type->what == XG_STRUCT)
 		emit_get_struct(e, type);
-	else {
-		emit_line(e, "*v = 0;");
-		emit_line(e, "return rxw_xdr_get_i32(x, v);");
-	}
-	emit_close(e, "}");
+	else
+		emit_line(e, "*v = 0;\nreturn rxw_xdr_get_i32(x, v);");
+	emit_line(e, "}");
 }
