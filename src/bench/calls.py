@@ -95,8 +95,12 @@ class OpenAfsRpc(Contestant):
 
 def alone_in_flight(place, seconds):
     """One call at a time: the CPUs of the two ends and their sleeping determine the result."""
-    made = [RawCall(place, "raw datagrams, blocking", "block", 1, seconds),
-            RawCall(place, "raw datagrams, polling", "poll", 1, seconds)]
+    made = [RawCall(place, "raw datagrams, blocking", "block", 1, seconds)]
+    apart = APART if max(APART) < len(os.sched_getaffinity(0)) else (None, None)
+    # The client polls in any case, while it waits for a short reply.
+    made += [Rpc(place, "rxperf rpc, polling", "blocking", 1, seconds, apart,
+                 server=["--listeners", "1", "--poll-us", "1000"]),
+             RawCall(place, "raw datagrams, polling", "poll", 1, seconds, apart)]
     for text, cpus in (("a core each", APART), ("one core", TOGETHER)):
         if max(cpus) < len(os.sched_getaffinity(0)):
             made += [Rpc(place, f"rxperf rpc, blocking, {text}", "blocking", 1, seconds, cpus),
