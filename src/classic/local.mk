@@ -48,7 +48,7 @@ src_classic_librxwire_classic_core_la_LIBADD = src/rx/librxwire.la $(CRYPTO_LIBS
 lib_LTLIBRARIES += src/classic/librxwire-classic.la
 src_classic_librxwire_classic_la_SOURCES =
 src_classic_librxwire_classic_la_LIBADD = src/classic/librxwire_classic_core.la src/rx/librxwire.la $(PTHREAD_LIBS)
-src_classic_librxwire_classic_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -version-info 0:0:0
+src_classic_librxwire_classic_la_LDFLAGS = $(AM_LDFLAGS) $(RXW_LIBRARY_LDFLAGS) -no-undefined -version-info 0:0:0
 if VERSION_SCRIPT
 src_classic_librxwire_classic_la_LDFLAGS += -Wl,--version-script=$(top_srcdir)/src/classic/librxwire-classic.map
 src_classic_librxwire_classic_la_DEPENDENCIES = src/classic/librxwire_classic_core.la src/classic/librxwire-classic.map

@@ -27,7 +27,7 @@ rxwireinclude_HEADERS = $(rx_public_headers)
 lib_LTLIBRARIES += src/rx/librxwire.la
 src_rx_librxwire_la_SOURCES =
 src_rx_librxwire_la_LIBADD = src/rx/librxwire_core.la $(CRYPTO_LIBS) $(KRB5_LIBS) $(PTHREAD_LIBS)
-src_rx_librxwire_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -version-info 0:0:0
+src_rx_librxwire_la_LDFLAGS = $(AM_LDFLAGS) $(RXW_LIBRARY_LDFLAGS) -no-undefined -version-info 0:0:0
 if VERSION_SCRIPT
 src_rx_librxwire_la_LDFLAGS += -Wl,--version-script=$(top_srcdir)/src/rx/librxwire.map
 src_rx_librxwire_la_DEPENDENCIES = src/rx/librxwire_core.la src/rx/librxwire.map

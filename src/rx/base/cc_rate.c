@@ -77,6 +77,9 @@ enum growth {
 };
 
 /* Pacing and window of each phase, by the model. */
+/* Several steps of a sample call these: inlined, they would make it 1 KB larger. */
+#define OUTLINE __attribute__((noinline))
+
 static const struct {
 	uint32_t pace, window;
 } gains[] = {
@@ -149,7 +152,7 @@ static uint64_t best_rate(const struct rate *m)
 }
 
 /* Packets that the path holds, times a gain. */
-static uint32_t estimate_held(const struct rate *m, uint32_t gain)
+OUTLINE static uint32_t estimate_held(const struct rate *m, uint32_t gain)
 {
 	uint64_t rtt = smaller_of(m->least_rtt, 100 * RXW_SEC) / 1000; /* us */
 
@@ -204,7 +207,7 @@ static void watch_bunches(struct rate *m, const struct rxw_cc_sample *s)
  * For so long ACKs are collected, ns; round trips vary by as much. 0: not for long enough to matter, or in few
  * rounds, as when a queue becomes empty that others have filled.
  */
-static uint64_t estimate_bunch_time(const struct rate *m)
+OUTLINE static uint64_t estimate_bunch_time(const struct rate *m)
 {
 	uint64_t time = larger_of(m->bunch.time[0], m->bunch.time[1]) * 1000ull;
 	unsigned hits = m->bunch.hits[0] + m->bunch.hits[1] + m->bunch.seen;
@@ -221,7 +224,7 @@ static uint32_t estimate_bunch(const struct rate *m)
 	return (uint32_t)(best_rate(m) * (estimate_bunch_time(m) / 1000) / 1000000 >> RATE_SHIFT);
 }
 
-static void enter_phase(struct rate *m, enum phase phase, uint64_t now)
+OUTLINE static void enter_phase(struct rate *m, enum phase phase, uint64_t now)
 {
 	assert(phase <= SHRINK);
 	m->phase = (uint8_t)phase;
@@ -282,7 +285,7 @@ static bool is_congested(const struct rate *m, const struct rxw_cc_sample *s, ui
 }
 
 /* Losses began at this flight. */
-static void limit_flight(struct rate *m, uint32_t high)
+OUTLINE static void limit_flight(struct rate *m, uint32_t high)
 {
 	assert(m->undo <= UNDO_ROUNDS);
 	if (m->undo == 0)
@@ -292,7 +295,7 @@ static void limit_flight(struct rate *m, uint32_t high)
 }
 
 /* The flight outside of probes. */
-static uint32_t flight_below_limit(const struct rate *m)
+OUTLINE static uint32_t flight_below_limit(const struct rate *m)
 {
 	uint32_t more = (uint32_t)smaller_of(estimate_bunch(m), m->high);
 

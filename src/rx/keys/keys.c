@@ -233,8 +233,8 @@ static int insert_added(struct rxw_key_list *list, const struct rxw_key *key)
 	return 0;
 }
 
-int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype,
-		 const void *key, size_t length)
+__attribute__((cold)) int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno,
+				       int32_t enctype, const void *key, size_t length)
 {
 	struct rxw_key new = {.type = type, .kvno = kvno, .enctype = enctype};
 	int result = keys && key ? rxw_key_check(type, kvno, enctype, length) : -RXW_EINVAL;
@@ -325,7 +325,7 @@ out:
 	return result;
 }
 
-int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info)
+__attribute__((cold)) int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info)
 {
 	struct rxw_key_info all = {.size = sizeof(all)};
 	const struct rxw_key *key;

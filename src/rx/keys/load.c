@@ -89,8 +89,8 @@ static int read_key_file(int fd, uint8_t **data, size_t *size, mode_t *mode)
 }
 
 /* Read the keys of a file into a separate list. */
-static int read_keys(const char *path, const char *whose, unsigned number,
-		     struct rxw_key_list *list, char *error, size_t room)
+__attribute__((cold)) static int read_keys(const char *path, const char *whose, unsigned number,
+					   struct rxw_key_list *list, char *error, size_t room)
 {
 	char what[RXW_KEY_FILE_ERROR];
 	uint8_t *data;
@@ -195,8 +195,8 @@ static int install_keys(rxw_keys *keys, unsigned number, const struct rxw_key_li
 }
 
 /* With `loading` held: read a source and install its keys. */
-static int load_source(rxw_keys *keys, const struct rxw_key_source *source, const char *whose,
-		       char *error, size_t room)
+__attribute__((cold)) static int load_source(rxw_keys *keys, const struct rxw_key_source *source,
+					     const char *whose, char *error, size_t room)
 {
 	struct rxw_key_list list = {0};
 	int result = read_keys(source->path, whose, source->number, &list, error, room);
@@ -351,7 +351,8 @@ static int write_key_file(const char *path, const uint8_t *data, size_t size, in
 	return result < 0 ? -RXW_ESYS : 0;
 }
 
-int rxw_keys_write(rxw_keys *keys, const char *path, int replace, char *error, size_t room)
+__attribute__((cold)) int rxw_keys_write(rxw_keys *keys, const char *path, int replace, char *error,
+					 size_t room)
 {
 	uint8_t *data;
 	size_t size;

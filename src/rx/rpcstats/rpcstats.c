@@ -61,8 +61,8 @@ static uint32_t operation_number(const struct run *run, int32_t opcode)
 }
 
 /* Functions that OpenAFS does not have come after the others, in order of declaration. */
-uint32_t rxw_rpcstats_number(const struct rxw_rpc_interface *interface, unsigned function,
-			     uint32_t *functions)
+__attribute__((cold)) uint32_t rxw_rpcstats_number(const struct rxw_rpc_interface *interface,
+						   unsigned function, uint32_t *functions)
 {
 	const struct run *order = order_of(interface->stat_index);
 	uint32_t foreign = 0, more = 0, number;
@@ -159,7 +159,7 @@ static uint32_t *allocate_entries(uint64_t *total)
 	return *total ? malloc(*total * RXW_RPCSTATS_WORDS * sizeof(uint32_t)) : NULL;
 }
 
-static int process_entries(struct rxw_rpcstats *stats, uint32_t **words)
+__attribute__((cold)) static int process_entries(struct rxw_rpcstats *stats, uint32_t **words)
 {
 	struct rxw_rpcstats_id ids[RXW_RPCSTATS_TABLES_MAX];
 	unsigned known = rxw_rpcstats_ids(stats, ids);
@@ -455,7 +455,8 @@ static void init_stats_locks(struct rxw_rpcstats *stats)
 		pthread_mutex_init(&stats->shard[i].lock, NULL);
 }
 
-int rxw_rpcstats_create(const struct rxw_rpcstats_options *given, rxw_rpcstats **stats)
+__attribute__((cold)) int rxw_rpcstats_create(const struct rxw_rpcstats_options *given,
+					      rxw_rpcstats **stats)
 {
 	struct rxw_rpcstats_options options = {0};
 	struct rxw_rpcstats *made;

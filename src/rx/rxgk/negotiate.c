@@ -18,7 +18,7 @@ static const struct rxw_rpc_function functions[] = {
 const struct rxw_rpc_interface rxw_gk_interface = {
 	.name = "RXGK_", .count = 3, .functions = functions};
 
-bool rxw_gk_get_list(struct rxw_xdr *x, struct rxw_gk_list *l)
+__attribute__((cold)) bool rxw_gk_get_list(struct rxw_xdr *x, struct rxw_gk_list *l)
 {
 	if (!rxw_xdr_get_u32(x, &l->count))
 		return false;
@@ -32,7 +32,7 @@ bool rxw_gk_get_list(struct rxw_xdr *x, struct rxw_gk_list *l)
 	return true;
 }
 
-bool rxw_gk_put_list(struct rxw_xdr *x, const struct rxw_gk_list *l)
+__attribute__((cold)) bool rxw_gk_put_list(struct rxw_xdr *x, const struct rxw_gk_list *l)
 {
 	rxw_xdr_put_u32(x, l->count);
 	for (uint32_t i = 0; i < l->count; i++)
@@ -45,21 +45,21 @@ bool rxw_gk_get_bytes(struct rxw_xdr *x, struct rxw_gk_bytes *b, uint32_t max)
 	return rxw_gk_get_opaque(x, &b->data, &b->length, max);
 }
 
-bool rxw_gk_get_start(struct rxw_xdr *x, struct rxw_gk_start *s)
+__attribute__((cold)) bool rxw_gk_get_start(struct rxw_xdr *x, struct rxw_gk_start *s)
 {
 	return rxw_gk_get_list(x, &s->enctypes) && rxw_gk_get_list(x, &s->levels) &&
 	       rxw_xdr_get_u32(x, &s->lifetime) && rxw_xdr_get_u32(x, &s->bytelife) &&
 	       rxw_gk_get_bytes(x, &s->nonce, RXW_GK_NONCE_MAX);
 }
 
-bool rxw_gk_put_start(struct rxw_xdr *x, const struct rxw_gk_start *s)
+__attribute__((cold)) bool rxw_gk_put_start(struct rxw_xdr *x, const struct rxw_gk_start *s)
 {
 	return rxw_gk_put_list(x, &s->enctypes) && rxw_gk_put_list(x, &s->levels) &&
 	       rxw_xdr_put_u32(x, s->lifetime) && rxw_xdr_put_u32(x, s->bytelife) &&
 	       rxw_gk_put_opaque(x, s->nonce.data, s->nonce.length);
 }
 
-bool rxw_gk_get_info(struct rxw_xdr *x, struct rxw_gk_info *i)
+__attribute__((cold)) bool rxw_gk_get_info(struct rxw_xdr *x, struct rxw_gk_info *i)
 {
 	return rxw_xdr_get_i32(x, &i->error) && rxw_xdr_get_i32(x, &i->enctype) &&
 	       rxw_xdr_get_u32(x, &i->level) && rxw_xdr_get_u32(x, &i->lifetime) &&
@@ -69,7 +69,7 @@ bool rxw_gk_get_info(struct rxw_xdr *x, struct rxw_gk_info *i)
 	       rxw_gk_get_bytes(x, &i->nonce, RXW_GK_NONCE_MAX);
 }
 
-bool rxw_gk_put_info(struct rxw_xdr *x, const struct rxw_gk_info *i)
+__attribute__((cold)) bool rxw_gk_put_info(struct rxw_xdr *x, const struct rxw_gk_info *i)
 {
 	return rxw_xdr_put_u32(x, (uint32_t)i->error) && rxw_xdr_put_u32(x, (uint32_t)i->enctype) &&
 	       rxw_xdr_put_u32(x, i->level) && rxw_xdr_put_u32(x, i->lifetime) &&

@@ -39,7 +39,8 @@ static struct rxw_gk_class *class_new(uint8_t index, int64_t (*time)(void *), vo
 	return k;
 }
 
-int rxw_gk_class_server(const struct rxw_rxgk_server_options *given, struct rxw_gk_class **klass)
+__attribute__((cold)) int rxw_gk_class_server(const struct rxw_rxgk_server_options *given,
+					      struct rxw_gk_class **klass)
 {
 	struct rxw_rxgk_server_options options = {0};
 	struct rxw_gk_class *k;
@@ -175,7 +176,7 @@ const struct rxw_security_class rxw_gk_table = {
 	.check_response = rxw_gk_check_response,
 };
 
-static int publish_class(struct rxw_gk_class *k, rxw_security **security)
+__attribute__((cold)) static int publish_class(struct rxw_gk_class *k, rxw_security **security)
 {
 	struct rxw_security_class table = rxw_gk_table;
 	int r;

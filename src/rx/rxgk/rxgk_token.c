@@ -38,8 +38,8 @@ static int32_t parse_names(struct rxw_xdr *x, struct rxw_gk_body *body)
 	return 0;
 }
 
-int32_t rxw_gk_body_parse(const uint8_t *text, size_t length, uint8_t index,
-			  struct rxw_gk_body *body)
+__attribute__((cold)) int32_t rxw_gk_body_parse(const uint8_t *text, size_t length, uint8_t index,
+						struct rxw_gk_body *body)
 {
 	struct rxw_xdr x;
 	const uint8_t *k0 = NULL;
@@ -72,8 +72,8 @@ int32_t rxw_gk_body_parse(const uint8_t *text, size_t length, uint8_t index,
 	return 0;
 }
 
-int32_t rxw_gk_token_open(rxw_keys *keys, uint8_t index, uint8_t *token, size_t length,
-			  struct rxw_gk_body *body)
+__attribute__((cold)) int32_t rxw_gk_token_open(rxw_keys *keys, uint8_t index, uint8_t *token,
+						size_t length, struct rxw_gk_body *body)
 {
 	struct rxw_xdr x;
 	const struct rxw_gk_enctype *e;

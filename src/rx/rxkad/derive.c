@@ -94,8 +94,9 @@ static bool compute_checksum(int32_t enctype, const uint8_t *p, size_t size, uin
 	       got == 16;
 }
 
-bool rxw_des_krb5_decrypt(int32_t enctype, const uint8_t key[8], const uint8_t *in, size_t size,
-			  uint8_t *out, size_t *start, size_t *length)
+__attribute__((cold)) bool rxw_des_krb5_decrypt(int32_t enctype, const uint8_t key[8],
+						const uint8_t *in, size_t size, uint8_t *out,
+						size_t *start, size_t *length)
 {
 	static const uint8_t zero[8];
 	size_t sum_size = enctype == 1 ? 4 : 16;

@@ -245,10 +245,10 @@ static bool set_principal(const struct rxw_rxkad_component *components, size_t c
 	return append_quoted(out, &at, realm);
 }
 
-static int32_t set_all_names(const struct rxw_rxkad_opener *opener,
-			     const struct rxw_rxkad_component *components, size_t count,
-			     struct rxw_rxkad_component name, struct rxw_rxkad_component instance,
-			     struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
+__attribute__((cold)) static int32_t
+set_all_names(const struct rxw_rxkad_opener *opener, const struct rxw_rxkad_component *components,
+	      size_t count, struct rxw_rxkad_component name, struct rxw_rxkad_component instance,
+	      struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
 {
 	if (!copy_afs_name(out->name, name) || !copy_afs_name(out->instance, instance) ||
 	    !copy_afs_name(out->cell, realm) ||
@@ -268,9 +268,10 @@ int32_t rxw_rxkad_set_names_v4(const struct rxw_rxkad_opener *opener,
 			     out);
 }
 
-int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
-			    const struct rxw_rxkad_component *components, size_t count,
-			    struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
+__attribute__((cold)) int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
+						  const struct rxw_rxkad_component *components,
+						  size_t count, struct rxw_rxkad_component realm,
+						  struct rxw_rxkad_ticket *out)
 {
 	struct rxw_rxkad_component name, instance = {(const uint8_t *)"", 0};
 
@@ -354,8 +355,9 @@ static bool take_name(const uint8_t **p, const uint8_t *end, struct rxw_rxkad_co
 	return true;
 }
 
-int32_t rxw_rxkad_ticket_v4(const struct rxw_rxkad_opener *opener, const uint8_t *clear,
-			    size_t size, struct rxw_rxkad_ticket *out)
+__attribute__((cold)) int32_t rxw_rxkad_ticket_v4(const struct rxw_rxkad_opener *opener,
+						  const uint8_t *clear, size_t size,
+						  struct rxw_rxkad_ticket *out)
 {
 	const uint8_t *p = clear + 1, *end = clear + size;
 	struct rxw_rxkad_component names[2], realm, service, service_instance;
@@ -525,8 +527,8 @@ static int32_t decrypt_ticket(const struct rxw_rxkad_opener *opener, int64_t kvn
 }
 
 /* Open an EncryptedData, which is all of `d`. */
-static int32_t open_v5(const struct rxw_rxkad_opener *opener, struct rxw_der d,
-		       struct rxw_rxkad_ticket *out)
+__attribute__((cold)) static int32_t open_v5(const struct rxw_rxkad_opener *opener,
+					     struct rxw_der d, struct rxw_rxkad_ticket *out)
 {
 	struct rxw_der part, cipher;
 	int64_t enctype, kvno = 0;

@@ -16,7 +16,8 @@ static bool class_is_complete(const struct rxw_security_class *k)
 	return !k->seal == !k->verify && !k->challenge == !k->check_response;
 }
 
-int rxw_security_create(const struct rxw_security_class *klass, void *data, rxw_security **security)
+__attribute__((cold)) int rxw_security_create(const struct rxw_security_class *klass, void *data,
+					      rxw_security **security)
 {
 	struct rxw_security *s;
 

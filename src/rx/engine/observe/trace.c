@@ -471,8 +471,8 @@ static int reset_ring(struct rxw_trace *t, size_t size, unsigned snap)
 	return 0;
 }
 
-__attribute__((cold))
-int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *options)
+__attribute__((cold)) int rxw_trace_start(rxw_endpoint *endpoint,
+					  const struct rxw_trace_options *options)
 {
 	struct rxw_trace_options o = {.size = sizeof(o)};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), memory;
@@ -504,7 +504,7 @@ int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *opti
 	return rc;
 }
 
-int rxw_trace_stop(rxw_endpoint *endpoint)
+__attribute__((cold)) int rxw_trace_stop(rxw_endpoint *endpoint)
 {
 	struct rxw_trace *t = find_trace(endpoint);
 	int rc = -RXW_ESTATE;
@@ -579,7 +579,7 @@ int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
 	return 0;
 }
 
-void rxw_trace_free(struct rxw_endpoint *ep)
+__attribute__((cold)) void rxw_trace_free(struct rxw_endpoint *ep)
 {
 	struct rxw_trace *t = find_trace(ep);
 

@@ -68,7 +68,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
  * Endpoint's lock held, or no other thread knows it: puts `c` into effect, apart from the limits of workers, and
  * from what is fixed when threads and sockets are made. 0 or -RXW_ENOMEM.
  */
-static int put_into_effect(struct rxw_endpoint *ep, const struct rxw_config *c)
+__attribute__((cold)) static int put_into_effect(struct rxw_endpoint *ep,
+						 const struct rxw_config *c)
 {
 	struct rxw_settings *made = calloc(1, sizeof(*made)), *before;
 
@@ -206,7 +207,7 @@ static int start_shards(struct rxw_endpoint *ep)
 	return r;
 }
 
-int rxw_endpoint_start(rxw_endpoint *endpoint)
+__attribute__((cold)) int rxw_endpoint_start(rxw_endpoint *endpoint)
 {
 	int r = -RXW_ESTATE;
 	NOT_CANCELLED;
@@ -252,7 +253,7 @@ static void remove_connections(struct rxw_endpoint *ep)
 }
 
 /* Ends the threads and removes all connections. The application may still have handles of some. */
-static void quiesce_endpoint(struct rxw_endpoint *ep)
+__attribute__((cold)) static void quiesce_endpoint(struct rxw_endpoint *ep)
 {
 	if (ep->life.quiesced)
 		return;
@@ -322,9 +323,10 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	return rxw_endpoint_create_with(engine, options, &rxw_constants, endpoint);
 }
 
-__attribute__((cold))
-int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_options *options,
-			     const struct rxw_constants *constants, rxw_endpoint **endpoint)
+__attribute__((cold)) int rxw_endpoint_create_with(rxw_engine *engine,
+						   const struct rxw_endpoint_options *options,
+						   const struct rxw_constants *constants,
+						   rxw_endpoint **endpoint)
 {
 	struct rxw_endpoint_options o = {.size = sizeof(o)};
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -519,7 +521,8 @@ static void refuse_unattached(struct rxw_connection *c)
  * Counts connections with calls in progress. `end`, unless NULL, is called for at most FOUND_MAX of each
  * shard, without a lock.
  */
-static unsigned busy_connections(struct rxw_endpoint *ep, void (*end)(struct rxw_connection *c))
+__attribute__((cold)) static unsigned busy_connections(struct rxw_endpoint *ep,
+						       void (*end)(struct rxw_connection *c))
 {
 	unsigned count = 0;
 
@@ -711,7 +714,7 @@ static void log_open(struct rxw_endpoint *ep, const struct open_objects *open)
 		open->handles, open->pools);
 }
 
-int rxw_endpoint_destroy(rxw_endpoint *endpoint)
+__attribute__((cold)) int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 {
 	struct open_objects open;
 	struct rxw_engine *e;

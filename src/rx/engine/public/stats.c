@@ -181,7 +181,8 @@ static void copy_latency(uint64_t *slot, uint64_t *sum, const struct rxw_latency
 	*sum = from->sum;
 }
 
-int rxw_endpoint_durations(rxw_endpoint *endpoint, struct rxw_durations *durations)
+__attribute__((cold)) int rxw_endpoint_durations(rxw_endpoint *endpoint,
+						 struct rxw_durations *durations)
 {
 	struct rxw_durations d = {.size = sizeof(d)};
 	struct rxw_latency latency[2] = {0}; /* served, made */
@@ -199,7 +200,8 @@ int rxw_endpoint_durations(rxw_endpoint *endpoint, struct rxw_durations *duratio
 	return 0;
 }
 
-int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effective)
+__attribute__((cold)) int rxw_endpoint_effective(rxw_endpoint *endpoint,
+						 struct rxw_effective *effective)
 {
 	const struct rxw_io_sock *sock;
 	struct rxw_effective e;

@@ -247,7 +247,8 @@ static unsigned find_service_connections(struct rxw_service *service, struct rxw
 }
 
 /* Visits the connections of a service in one table. Returns how many are busy, about. */
-static unsigned visit_table(struct rxw_service *service, struct rxw_shard *s, enum what what)
+__attribute__((cold)) static unsigned visit_table(struct rxw_service *service, struct rxw_shard *s,
+						  enum what what)
 {
 	struct rxw_connection *found[SOME];
 	unsigned n, at = 0, count = 0;
@@ -279,7 +280,7 @@ static bool no_connection_left(struct rxw_service *s)
 	return atomic_load(&s->refs) == 1;
 }
 
-int rxw_service_remove(rxw_service *service, unsigned limit_ms)
+__attribute__((cold)) int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 {
 	struct rxw_endpoint *ep;
 	uint64_t end;

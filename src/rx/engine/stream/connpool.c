@@ -30,9 +30,10 @@ struct rxw_connpool {
 	rxw_connection *slot[];		    /* `most`; NULL: not created, or failed */
 };
 
-int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
-			uint16_t service_id, rxw_security *security, unsigned most,
-			rxw_connpool **pool)
+__attribute__((cold)) int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer,
+					      socklen_t peer_len, uint16_t service_id,
+					      rxw_security *security, unsigned most,
+					      rxw_connpool **pool)
 {
 	struct rxw_connpool *p;
 
@@ -76,7 +77,7 @@ static void let_go(rxw_connection *c)
 	rxw_connection_release(c);
 }
 
-void rxw_connpool_release(rxw_connpool *pool)
+__attribute__((cold)) void rxw_connpool_release(rxw_connpool *pool)
 {
 	if (!pool)
 		return;
