@@ -18,13 +18,13 @@ static inline int64_t read_clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* Since an unspecified time before the program's start. */
+/* Nanoseconds since an unspecified time before the program's start. */
 static inline uint64_t monotonic_ns(void)
 {
 	return (uint64_t)read_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Since 1970. */
+/* Nanoseconds since 1970. */
 static inline int64_t wall_ns(void)
 {
 	return read_clock_ns(CLOCK_REALTIME);

@@ -13,7 +13,7 @@
 static inline bool mutex_is_held(pthread_mutex_t *mutex)
 {
 #ifdef __GLIBC__
-	/* Without an atomic operation, which an assertion on the path of each packet would repeat. */
+	/* A plain read: an assertion on the path of each packet would repeat an atomic operation. */
 	return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0;
 #else
 	if (pthread_mutex_trylock(mutex))

@@ -22,4 +22,17 @@ static inline void block_foreign_signals(sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, &set, before);
 }
 
+/* Creates a thread that leaves the signals of the process to others. 0 or an error number. */
+static inline int create_thread_without_signals(pthread_t *thread, void *(*run)(void *arg),
+						void *arg)
+{
+	sigset_t before;
+	int error;
+
+	block_foreign_signals(&before);
+	error = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
 #endif

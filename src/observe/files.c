@@ -137,7 +137,7 @@ int rxw_trace_save(rxw_endpoint *endpoint, const char *path)
 
 /* ---- calls that fail ---- */
 
-/* Is the second file older? */
+/* Whether the second file is older. */
 static bool is_older(const struct timespec *first, const struct timespec *second)
 {
 	return second->tv_sec < first->tv_sec ||
@@ -252,18 +252,6 @@ static unsigned read_endpoint_port(rxw_endpoint *endpoint)
 					      : ((struct sockaddr_in *)(void *)&sa)->sin_port);
 }
 
-static int start_watch_thread(struct rxw_trace_watch *w)
-{
-	sigset_t before;
-	int why;
-
-	block_foreign_signals(&before);
-	why = pthread_create(&w->thread, NULL, write_files, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = why;
-	return why ? -RXW_ESYS : 0;
-}
-
 static void free_trace_watch(struct rxw_trace_watch *w)
 {
 	if (w->dir >= 0)
@@ -319,11 +307,12 @@ int rxw_trace_watch_start(rxw_endpoint *endpoint, const struct rxw_trace_options
 	rc = w->dir < 0 ? -RXW_ESYS : rxw_trace_start(endpoint, &o);
 	if (rc)
 		goto out;
-	rc = start_watch_thread(w);
-	if (!rc) {
+	errno = create_thread_without_signals(&w->thread, write_files, w);
+	if (!errno) {
 		*watch = w;
 		return 0;
 	}
+	rc = -RXW_ESYS;
 	why = errno;
 	(void)rxw_trace_stop(endpoint);
 	errno = why;

@@ -397,7 +397,7 @@ struct entry {
 	char peer[RXW_ADDRESS_TEXT];
 };
 
-/* Those with the highest rates: a heap whose root has the lowest one. */
+/* The calls with the highest rates: a heap whose root has the lowest one. */
 struct call_list {
 	struct entry *entry;
 	size_t count, most;

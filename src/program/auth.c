@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Authentication: the tokens of clients and their renewal, the keys and security classes of servers. */
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
-#include "common/held.h"
+#include "common/failure.h"
 #include "program/auth.h"
 
 #define KVNO	1
@@ -106,10 +105,8 @@ int tools_keys_open(struct tools_keys *keys, const struct tools_auth *auth, char
 	int rc = rxw_keys_create(&keys->keys);
 
 	keys->negotiation = NULL;
-	if (rc < 0) {
-		snprintf(message, size, "no memory");
-		return -1;
-	}
+	if (rc < 0)
+		return fail_with(-1, message, size, "no memory");
 	rc = rxw_keys_load(keys->keys, auth->key_file, whose, message, size);
 	if (rc < 0 && rc != -RXW_ENOKEY)
 		goto fail;
@@ -139,8 +136,13 @@ int tools_keys_offer(const struct tools_keys *keys, rxw_endpoint *endpoint)
 	return keys->negotiation ? rxw_rxgk_negotiation_add(keys->negotiation, endpoint, NULL) : 0;
 }
 
-int tools_auth_token(const struct tools_auth *auth, const struct tools_address *server,
-		     rxw_token **token, char *message, size_t size)
+/*
+ * The token of a client: from --key-file (made with the service's keys), --keytab or the credential
+ * cache (both need --cell). server: negotiates tokens of rxgk. *token is NULL for the null class.
+ * 0, or -1 with a line in message.
+ */
+static int tools_auth_token(const struct tools_auth *auth, const struct tools_address *server,
+			    rxw_token **token, char *message, size_t size)
 {
 	const struct tools_auth own = {.key_file = auth->key_file};
 	struct tools_keys keys = {0};
@@ -157,20 +159,16 @@ int tools_auth_token(const struct tools_auth *auth, const struct tools_address *
 
 	*token = NULL;
 	if (auth->class <= TOOLS_NULL) {
-		if (auth->level > RXW_LEVEL_CLEAR) {
-			snprintf(message, size, "--level %s needs -x rxkad or rxgk",
-				 tools_level_name((unsigned)auth->level));
-			return -1;
-		}
+		if (auth->level > RXW_LEVEL_CLEAR)
+			return fail_with(-1, message, size, "--level %s needs -x rxkad or rxgk",
+					 tools_level_name((unsigned)auth->level));
 		return 0;
 	}
 	o.index = auth->class == TOOLS_RXKAD ? RXW_RXKAD_INDEX : RXW_RXGK_INDEX;
-	if (!auth->key_file && !auth->cell) {
-		snprintf(message, size,
-			 "-x %s needs keys: --key-file, or --cell and a Kerberos ticket",
-			 tools_class_name(o.index));
-		return -1;
-	}
+	if (!auth->key_file && !auth->cell)
+		return fail_with(-1, message, size,
+				 "-x %s needs keys: --key-file, or --cell and a Kerberos ticket",
+				 tools_class_name(o.index));
 	if (auth->key_file) {
 		o.source = RXW_TOKEN_LOCAL;
 		if (tools_keys_open(&keys, &own, message, size) < 0)
@@ -199,17 +197,19 @@ static int offer_class(struct tools_guard *guard, const struct tools_auth *auth,
 		rc = rxw_rxkad_server(&kad, &guard->classes[guard->count]);
 	else
 		rc = rxw_rxgk_server(&gk, &guard->classes[guard->count]);
-	if (rc < 0) {
-		snprintf(message, size, "class %s: %s", class == TOOLS_RXKAD ? "rxkad" : "rxgk",
-			 rxw_strerror(rc));
-		return -1;
-	}
+	if (rc < 0)
+		return fail_with(-1, message, size, "class %s: %s",
+				 class == TOOLS_RXKAD ? "rxkad" : "rxgk", rxw_strerror(rc));
 	guard->count++;
 	return 0;
 }
 
-int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct tools_auth *auth,
-		     bool null, char *message, size_t size)
+/*
+ * Create the classes with loaded keys, which several services may share. Takes a reference. NULL:
+ * no keys.
+ */
+static int tools_guard_with(struct tools_guard *guard, rxw_keys *keys,
+			    const struct tools_auth *auth, bool null, char *message, size_t size)
 {
 	*guard = (struct tools_guard){0};
 	if (null)
@@ -246,8 +246,7 @@ int tools_guard_open(struct tools_guard *guard, const struct tools_auth *auth, b
 		if (tools_keys_open(&keys, auth, message, size) < 0)
 			return -1;
 	} else if (!null || auth->class > TOOLS_NULL) {
-		snprintf(message, size, "authenticated clients need service keys");
-		return -1;
+		return fail_with(-1, message, size, "authenticated clients need service keys");
 	}
 	if (tools_guard_with(guard, keys.keys, auth, null, message, size) < 0) {
 		tools_keys_close(&keys);
@@ -281,10 +280,8 @@ int tools_make_keys(const char *path, char *message, size_t size)
 	if (access(path, F_OK) == 0)
 		return 0;
 	rc = rxw_keys_create(&keys);
-	if (rc < 0) {
-		snprintf(message, size, "no memory");
-		return -1;
-	}
+	if (rc < 0)
+		return fail_with(-1, message, size, "no memory");
 	if ((rc = rxw_keys_generate(keys, RXW_KEY_KRB5, KVNO, ENCTYPE)) < 0 ||
 	    (rc = rxw_keys_generate(keys, RXW_KEY_RXGK, KVNO, ENCTYPE)) < 0) {
 		snprintf(message, size, "keys: %s", rxw_strerror(rc));
@@ -302,7 +299,8 @@ out:
 /* ---- renewal of the token of a long-running program ---- */
 
 #define AHEAD_S	  300	/* renew this long before the token expires */
-#define LONGEST_S 86400 /* longest sleep of the thread without reading the clock */
+#define LONGEST_S \
+	60 /* longest sleep of the thread without a look at the wall clock, which may be set */
 
 /* Time of the renewal: five minutes, or a quarter of the lifetime, before the end. */
 static void plan_renewal(struct tools_renewal *r)
@@ -412,17 +410,16 @@ bool tools_renewal_over(const struct tools_renewal *r)
  */
 static uint64_t await_renewal(struct tools_renewal *r)
 {
-	assert(mutex_is_held(&r->lock));
 	for (;;) {
 		uint64_t asked = atomic_load(&r->asked);
-		int64_t now = time(NULL), at = r->at - now < LONGEST_S ? r->at : now + LONGEST_S;
-		struct timespec until = {.tv_sec = at};
+		int64_t left = r->at - time(NULL);
 
 		if (asked > atomic_load(&r->answered))
 			return asked;
-		if (r->stopping || now >= r->at)
+		if (r->thread.stop || left <= 0)
 			return 0;
-		pthread_cond_timedwait(&r->wake, &r->lock, &until);
+		left = left < LONGEST_S ? left : LONGEST_S;
+		sleep_in_background(&r->thread, monotonic_ns() + (uint64_t)left * NS_PER_S);
 	}
 }
 
@@ -430,21 +427,21 @@ static void *renew_until_stopped(void *arg)
 {
 	struct tools_renewal *r = arg;
 
-	pthread_mutex_lock(&r->lock);
-	while (!r->stopping) {
+	pthread_mutex_lock(&r->thread.lock);
+	while (!r->thread.stop) {
 		uint64_t asked = await_renewal(r);
 
-		if (r->stopping)
+		if (r->thread.stop)
 			break;
-		pthread_mutex_unlock(&r->lock);
+		pthread_mutex_unlock(&r->thread.lock);
 		replace_token(r);
 		plan_renewal(r);
 		/* Written after `count`, which shows whether the request succeeded. */
 		if (asked)
 			atomic_store(&r->answered, asked);
-		pthread_mutex_lock(&r->lock);
+		pthread_mutex_lock(&r->thread.lock);
 	}
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->thread.lock);
 	return NULL;
 }
 
@@ -454,29 +451,16 @@ int tools_renewal_start(struct tools_renewal *r)
 
 	if (!r->token || r->at == INT64_MAX)
 		return 0;
-	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->wake, NULL);
-	rc = pthread_create(&r->thread, NULL, renew_until_stopped, r);
+	rc = start_background(&r->thread, renew_until_stopped, r);
 	r->running = rc == 0;
-	if (rc) {
-		pthread_cond_destroy(&r->wake);
-		pthread_mutex_destroy(&r->lock);
-	}
 	return rc;
 }
 
 void tools_renewal_stop(struct tools_renewal *r)
 {
-	if (!r->running)
-		return;
-	pthread_mutex_lock(&r->lock);
-	r->stopping = true;
-	pthread_cond_signal(&r->wake);
-	pthread_mutex_unlock(&r->lock);
-	pthread_join(r->thread, NULL);
+	if (r->running)
+		stop_background(&r->thread);
 	r->running = false;
-	pthread_cond_destroy(&r->wake);
-	pthread_mutex_destroy(&r->lock);
 }
 
 bool tools_renewal_answered(struct tools_renewal *r, uint64_t count, uint64_t *question, bool *vain)
@@ -490,9 +474,9 @@ bool tools_renewal_answered(struct tools_renewal *r, uint64_t count, uint64_t *q
 	*vain = over;
 	if (over || *question)
 		return false;
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->thread.lock);
 	*question = atomic_fetch_add(&r->asked, 1) + 1;
-	pthread_cond_signal(&r->wake);
-	pthread_mutex_unlock(&r->lock);
+	wake_background(&r->thread);
+	pthread_mutex_unlock(&r->thread.lock);
 	return false;
 }

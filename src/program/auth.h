@@ -3,7 +3,6 @@
 #ifndef TOOLS_AUTH_H
 #define TOOLS_AUTH_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 #include <rxwire/rxwire.h>
 #include <rxwire/token.h>
 
+#include "common/background.h"
 #include "program/address.h"
 
 /* Choices of -x; -1 = not given. */
@@ -38,14 +38,6 @@ struct tools_auth {
 	const char *cell, *realm, *principal;
 	bool single_des; /* server: accept tickets under single DES */
 };
-
-/*
- * The token of a client: from --key-file (made with the service's keys), --keytab or the credential
- * cache (both need --cell). server: negotiates tokens of rxgk. *token is NULL for the null class.
- * 0, or -1 with a line in message.
- */
-int tools_auth_token(const struct tools_auth *auth, const struct tools_address *server,
-		     rxw_token **token, char *message, size_t size);
 
 /*
  * The keys of a server, and its negotiation service for rxgk: NULL unless auth->cell is given and
@@ -86,12 +78,6 @@ struct tools_guard {
  */
 int tools_guard_open(struct tools_guard *guard, const struct tools_auth *auth, bool null,
 		     char *message, size_t size);
-/*
- * Create the classes with loaded keys, which several services may share. Takes a reference. NULL:
- * no keys.
- */
-int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct tools_auth *auth,
-		     bool null, char *message, size_t size);
 /* Offer the negotiation service, if the guard has one. 0 or a negative result of the library. */
 int tools_guard_offer(const struct tools_guard *guard, rxw_endpoint *endpoint);
 void tools_guard_close(struct tools_guard *guard);
@@ -138,10 +124,8 @@ struct tools_renewal {
 	_Atomic uint64_t count;		  /* successful renewals; use() has returned */
 	_Atomic uint64_t asked, answered; /* requests so far; the last one that is completed */
 
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t wake;
-	pthread_t thread;
-	bool running, stopping;
+	struct background thread;
+	bool running;
 };
 
 /*

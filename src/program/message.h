@@ -33,6 +33,8 @@ char *tools_harmless(char *text);
  * progress line is ended first. Any thread.
  */
 void tools_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* `result`, after such a message. */
+#define tools_fail(result, ...) (tools_error(__VA_ARGS__), (result))
 
 /* The text of a failed result of the library; errno has the reason of -RXW_ESYS. */
 const char *tools_result_text(int result);

@@ -20,14 +20,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <rxwire/error.h>
 #include <rxwire/observe.h>
 
 #include "common/clock.h"
+#include "common/failure.h"
 #include "common/sigmask.h"
 #include "program/message.h"
 #include "program/metrics.h"
-#include "program/report.h"
 
 #define CLIENTS	    16		/* connections at a time */
 #define OF_PROCESS  4		/* connections of one process */
@@ -574,19 +573,6 @@ static void free_metrics(struct tools_metrics *m)
 	free(m);
 }
 
-/* A thread that leaves the signals of the process to others. */
-static int start_thread(struct tools_metrics *m)
-{
-	sigset_t before;
-	int rc;
-
-	block_foreign_signals(&before);
-	rc = pthread_create(&m->thread, NULL, run_metrics, m);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = rc;
-	return rc ? -1 : 0;
-}
-
 /* The first file is written here, so that a wrong name is reported at once. */
 static int begin_serving(struct tools_metrics *m, rxw_endpoint *const *endpoints, size_t count,
 			 const char **what)
@@ -609,7 +595,9 @@ static int begin_serving(struct tools_metrics *m, rxw_endpoint *const *endpoints
 	}
 	*what = "threads";
 	m->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return m->stop < 0 ? -1 : start_thread(m);
+	if (m->stop >= 0)
+		errno = create_thread_without_signals(&m->thread, run_metrics, m);
+	return m->stop < 0 || errno ? -1 : 0;
 }
 
 int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoint *const *endpoints,
@@ -622,10 +610,8 @@ int tools_metrics_start(const struct tools_metrics_options *options, rxw_endpoin
 	if (!options->file && !options->socket)
 		return 0;
 	m = calloc(1, sizeof(*m));
-	if (!m) {
-		snprintf(message, size, "no memory");
-		return -1;
-	}
+	if (!m)
+		return fail_with(-1, message, size, "no memory");
 	m->options = *options;
 	if (!m->options.interval_ms)
 		m->options.interval_ms = INTERVAL;

@@ -13,7 +13,6 @@
 
 #include <ini.h>
 #include <rxwire/engine.h>
-#include <rxwire/error.h>
 
 #include "program/message.h"
 #include "program/number.h"
@@ -51,7 +50,8 @@ void tools_place_reset(void)
 	forget_option(NULL);
 }
 
-int tools_place_record(const struct tools_place *place)
+/* Record a place, in place of an earlier record of the option unless `repeat`. 0; -1: no memory. */
+static int tools_place_record(const struct tools_place *place)
 {
 	size_t path = place->path ? strlen(place->path) + 1 : 0;
 	size_t section = place->section ? strlen(place->section) + 1 : 0;
@@ -71,7 +71,8 @@ int tools_place_record(const struct tools_place *place)
 	return 0;
 }
 
-int tools_place_line(const char *name, const char *section)
+/* The line where `section` of the file set the option; 0 if it did not. */
+static int tools_place_line(const char *name, const char *section)
 {
 	for (const struct record *r = records; r; r = r->next)
 		if (r->place.path && strcmp(r->place.name, name) == 0 &&
@@ -917,10 +918,8 @@ static int set_arguments(const struct parser *p, void *target, struct rxw_config
 		else if (val >= VAL_TUNABLE)
 			rc = set_tunable(p->tunables[val - VAL_TUNABLE].name, config, optarg, from,
 					 message, sizeof(message));
-		if (rc < 0) {
-			tools_error("%s", message);
-			return -1;
-		}
+		if (rc < 0)
+			return tools_fail(-1, "%s", message);
 	}
 	return 0;
 }
@@ -989,16 +988,13 @@ static enum tools_parsed parse_arguments(const struct parser *p, void *target,
 		return TOOLS_DONE;
 	}
 	if (file &&
-	    tools_config_read(p->program, target, config, file, message, sizeof(message)) < 0) {
-		tools_error("%s", message);
-		return TOOLS_USAGE;
-	}
+	    tools_config_read(p->program, target, config, file, message, sizeof(message)) < 0)
+		return tools_fail(TOOLS_USAGE, "%s", message);
 	if (set_arguments(p, target, config, argc, argv) < 0)
 		return TOOLS_USAGE;
 	if (!p->program->no_tunables && check_tunables(config, message, sizeof(message)) < 0) {
 		tools_place_message(message, sizeof(message));
-		tools_error("%s", message);
-		return TOOLS_USAGE;
+		return tools_fail(TOOLS_USAGE, "%s", message);
 	}
 	if (action == STD_CHECK) {
 		if (p->program->check && p->program->check(target, config))
@@ -1028,10 +1024,8 @@ enum tools_parsed tools_options_parse(const struct tools_program *program, void 
 	struct parser p;
 	enum tools_parsed result;
 
-	if (init_parser(&p, program) < 0) {
-		tools_error("no memory");
-		return TOOLS_USAGE;
-	}
+	if (init_parser(&p, program) < 0)
+		return tools_fail(TOOLS_USAGE, "no memory");
 	result = parse_arguments(&p, target, config, argc, argv);
 	*first = optind;
 	free(p.longs);
@@ -1077,9 +1071,8 @@ int tools_options_suit(const struct tools_program *program, const char *command)
 		if (o->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", o->letter);
 		join_words(o->commands, commands, sizeof(commands));
-		tools_error("option %s--%s is for %s, not for %s; see %s --help", letter, o->name,
-			    commands, command, program->name);
-		return -1;
+		return tools_fail(-1, "option %s--%s is for %s, not for %s; see %s --help", letter,
+				  o->name, commands, command, program->name);
 	}
 	return 0;
 }
@@ -1125,16 +1118,15 @@ const void *tools_find_command(const struct tools_program *program, const void *
 			if (names_resemble(words[0], command->name))
 				append_near_name(near, "", command->name);
 		}
-		tools_error("%s%s%s%s; see %s --help", word_count ? words[0] : "no command",
-			    word_count ? ": no such command" : "", near, *near ? "?" : "",
-			    program->name);
-		return NULL;
+		return tools_fail(NULL, "%s%s%s%s; see %s --help",
+				  word_count ? words[0] : "no command",
+				  word_count ? ": no such command" : "", near, *near ? "?" : "",
+				  program->name);
 	}
 	if (word_count - 1 >= command->least && word_count - 1 <= command->most)
 		return command;
-	tools_error("usage: %s -S DIR %s%s%s", program->name, command->name,
-		    *command->arguments ? " " : "", command->arguments);
-	return NULL;
+	return tools_fail(NULL, "usage: %s -S DIR %s%s%s", program->name, command->name,
+			  *command->arguments ? " " : "", command->arguments);
 }
 
 int tools_run_program(const struct tools_program *program, void *target, int argc, char **argv,

@@ -126,12 +126,8 @@ struct tools_place {
 
 /* Forget everything. */
 void tools_place_reset(void);
-/* Record a place, in place of an earlier record of the option unless `repeat`. 0; -1: no memory. */
-int tools_place_record(const struct tools_place *place);
 /* Whether the command line set the option. */
 bool tools_place_given(const char *name);
-/* The line where `section` of the file set the option; 0 if it did not. */
-int tools_place_line(const char *name, const char *section);
 /*
  * If `message` mentions an option ("--NAME") that the file set, put "FILE:LINE: " in front of the
  * message. If it mentions several, the first one counts; of a list, the item that follows the name.

@@ -56,12 +56,14 @@ void tools_stats_add(struct counters *into, const struct counters *from)
 		into->value[i] += from->value[i];
 }
 
-uint64_t tools_stats_drops(const struct counters *stats)
+/* All drops: by cause, and the kernel's. */
+static uint64_t tools_stats_drops(const struct counters *stats)
 {
 	return counters_get(stats, "kernel_drops") + counters_sum(stats, "drops.");
 }
 
-uint64_t tools_stats_packets(const struct counters *stats)
+/* Rx packets of all types, sent and received. */
+static uint64_t tools_stats_packets(const struct counters *stats)
 {
 	return counters_sum(stats, "packets.");
 }
@@ -325,10 +327,8 @@ int tools_json_print(json_t *object)
 {
 	int rc;
 
-	if (!object) {
-		tools_error("no memory");
-		return -1;
-	}
+	if (!object)
+		return tools_fail(-1, "no memory");
 	/* A terminal would take orders from control characters beyond ASCII. */
 	rc = json_dumpf(object, stdout,
 			JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0));

@@ -30,11 +30,6 @@ struct tools_usage tools_usage_between(const struct tools_usage *from,
 struct counters tools_stats_between(const struct counters *from, const struct counters *to);
 /* Add the counters of `from` to `into` (several endpoints as one). */
 void tools_stats_add(struct counters *into, const struct counters *from);
-/* All drops: by cause, and the kernel's. */
-uint64_t tools_stats_drops(const struct counters *stats);
-
-/* Rx packets of all types, sent and received. */
-uint64_t tools_stats_packets(const struct counters *stats);
 
 /* New references, NULL without memory. */
 

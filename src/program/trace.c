@@ -181,7 +181,7 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 	}
 	memcpy(t->endpoints, endpoints, count * sizeof(*t->endpoints));
 	t->count = count;
-	/* Also if tracing starts later: a wrong directory is reported at once. */
+	/* A wrong directory is reported at once, even if tracing starts later. */
 	rc = begin_traces(t);
 	if (rc < 0) {
 		if (rc == -RXW_ENOMEM)

@@ -277,10 +277,7 @@ static int add_new_entry(struct prot *prot, const char *name, bool group, int32_
 	rc = id ? check_id(prot, group, id, message) : next_id(prot, group, &id, message);
 	if (rc)
 		goto out;
-	rc = need_entry(prot, owner, message);
-	if (rc)
-		goto out;
-	rc = insert_entry(prot, name, id, owner, message);
+	rc = need_entry(prot, owner, message) ?: insert_entry(prot, name, id, owner, message);
 out:
 	rc = end_entry_change(prot, inside, rc, message);
 	if (!rc && given)
@@ -351,19 +348,11 @@ int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)
 
 	if (rc)
 		return rc;
-	rc = need_own(prot, id, "renamed", message);
-	if (rc)
-		goto out;
-	rc = need_valid_name(name, id < 0, message);
-	if (rc)
-		goto out;
-	rc = need_entry(prot, id, message);
-	if (rc)
-		goto out;
-	rc = need_free_name(prot, name, id, message);
-	if (rc)
-		goto out;
-	rc = need_same_kind(prot, id, name, message);
+	rc = need_own(prot, id, "renamed", message)
+		?: need_valid_name(name, id < 0, message)
+		?: need_entry(prot, id, message)
+		?: need_free_name(prot, name, id, message)
+		?: need_same_kind(prot, id, name, message);
 	if (rc)
 		goto out;
 	if (prot_query(prot, "UPDATE entry SET name = ?2 WHERE id = ?1", &parameter, 1, name, NULL))
@@ -379,18 +368,11 @@ int prot_remove(struct prot *prot, int32_t id, char *message)
 
 	if (rc)
 		return rc;
-	rc = need_own(prot, id, "removed", message);
-	if (rc)
-		goto out;
-	rc = need_entry(prot, id, message);
-	if (rc)
-		goto out;
-	rc = run_change(prot, "UPDATE entry SET owner = ?2 WHERE owner = ?1", 2, id,
-			PROT_ADMINISTRATORS, message);
-	if (rc)
-		goto out;
-	rc = run_change(prot, "DELETE FROM entry WHERE id = ?", 1, id, 0, message);
-out:
+	rc = need_own(prot, id, "removed", message)
+		?: need_entry(prot, id, message)
+		?: run_change(prot, "UPDATE entry SET owner = ?2 WHERE owner = ?1", 2, id,
+			      PROT_ADMINISTRATORS, message)
+		?: run_change(prot, "DELETE FROM entry WHERE id = ?", 1, id, 0, message);
 	return end_entry_change(prot, inside, rc, message);
 }
 
@@ -421,18 +403,11 @@ int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message)
 
 	if (rc)
 		return rc;
-	rc = need_own(prot, group, "given to another owner", message);
-	if (rc)
-		goto out;
-	rc = need_group(prot, group, message);
-	if (rc)
-		goto out;
-	rc = need_entry(prot, owner, message);
-	if (rc)
-		goto out;
-	rc = run_change(prot, "UPDATE entry SET owner = ?2 WHERE id = ?1", 2, group, owner,
-			message);
-out:
+	rc = need_own(prot, group, "given to another owner", message)
+		?: need_group(prot, group, message)
+		?: need_entry(prot, owner, message)
+		?: run_change(prot, "UPDATE entry SET owner = ?2 WHERE id = ?1", 2, group, owner,
+			      message);
 	return end_entry_change(prot, inside, rc, message);
 }
 
@@ -443,12 +418,9 @@ int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *messag
 
 	if (rc)
 		return rc;
-	rc = need_entry(prot, id, message);
-	if (rc)
-		goto out;
-	rc = run_change(prot, "UPDATE entry SET access = ?2 WHERE id = ?1", 2, id,
-			access & PROT_ACCESS_ALL, message);
-out:
+	rc = need_entry(prot, id, message)
+		     ?: run_change(prot, "UPDATE entry SET access = ?2 WHERE id = ?1", 2, id,
+				   access & PROT_ACCESS_ALL, message);
 	return end_entry_change(prot, inside, rc, message);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/failure.h"
 #include "common/sql.h"
 #include "protection/private.h"
 
@@ -37,10 +38,10 @@ static const char schema[] =
 
 int prot_damaged(const struct prot *prot, const char *what, char *message)
 {
-	snprintf(message, PROT_MESSAGE_MAX,
-		 "%.250s is damaged (%.100s): move it and its -wal file away and restore a backup",
-		 prot->path, what);
-	return PROT_UNUSABLE;
+	return fail_with(
+		PROT_UNUSABLE, message, PROT_MESSAGE_MAX,
+		"%.250s is damaged (%.100s): move it and its -wal file away and restore a backup",
+		prot->path, what);
 }
 
 /*
@@ -72,28 +73,26 @@ int prot_database_error(struct prot *prot, const char *doing, char *message)
 	case SQLITE_CONSTRAINT:
 		return prot_damaged(prot, sqlite3_errmsg(prot->db), message);
 	case SQLITE_NOTADB:
-		snprintf(message, PROT_MESSAGE_MAX,
-			 "%.250s is not a protection database: name another file or directory",
-			 prot->path);
-		return PROT_UNUSABLE;
+		return fail_with(
+			PROT_UNUSABLE, message, PROT_MESSAGE_MAX,
+			"%.250s is not a protection database: name another file or directory",
+			prot->path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		snprintf(message, PROT_MESSAGE_MAX,
-			 "%.250s: another process has been changing it for %d s: try again",
-			 prot->path, SQL_BUSY_MS / 1000);
-		return PROT_ERROR;
+		return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX,
+				 "%.250s: another process has been changing it for %d s: try again",
+				 prot->path, SQL_BUSY_MS / 1000);
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_CANTOPEN:
-		snprintf(message, PROT_MESSAGE_MAX,
-			 "%.160s: cannot %.30s: %.80s; this user must be able to write %.170s",
-			 prot->path, doing, sqlite3_errmsg(prot->db),
-			 find_obstacle(prot->path, file, sizeof(file)));
-		return PROT_ERROR;
+		return fail_with(
+			PROT_ERROR, message, PROT_MESSAGE_MAX,
+			"%.160s: cannot %.30s: %.80s; this user must be able to write %.170s",
+			prot->path, doing, sqlite3_errmsg(prot->db),
+			find_obstacle(prot->path, file, sizeof(file)));
 	default:
-		snprintf(message, PROT_MESSAGE_MAX, "%.250s: cannot %s: %.120s", prot->path, doing,
-			 sqlite3_errmsg(prot->db));
-		return PROT_ERROR;
+		return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX, "%.250s: cannot %s: %.120s",
+				 prot->path, doing, sqlite3_errmsg(prot->db));
 	}
 }
 
@@ -139,10 +138,9 @@ int prot_copy(struct prot *prot, const char *path, char *message)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), rc;
 
-	if (fd < 0) {
-		snprintf(message, PROT_MESSAGE_MAX, "%.250s: %s", path, strerror(errno));
-		return PROT_ERROR;
-	}
+	if (fd < 0)
+		return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX, "%.250s: %s", path,
+				 strerror(errno));
 	rc = fill_copy(prot, path, fd, message);
 	if (rc)
 		unlink(path);
@@ -162,8 +160,7 @@ static int find_path(struct prot *prot, char *message)
 	if (asprintf(&prot->path, folder ? "%s/" PROT_FILE : "%s", path) >= 0)
 		return 0;
 	prot->path = NULL;
-	snprintf(message, PROT_MESSAGE_MAX, "no memory");
-	return PROT_ERROR;
+	return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX, "no memory");
 }
 
 /* The directory of the file, to be freed; NULL without memory. */
@@ -229,8 +226,7 @@ static int make_file(struct prot *prot, char *message)
 
 	if (!folder || asprintf(&temporary, "%s.XXXXXX", prot->path) < 0) {
 		free(folder);
-		snprintf(message, PROT_MESSAGE_MAX, "no memory");
-		return PROT_ERROR;
+		return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX, "no memory");
 	}
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0 || stat(folder, &st) < 0 ||
@@ -251,11 +247,10 @@ out:
 	free(folder);
 	if (!error)
 		return rc;
-	snprintf(
-		message, PROT_MESSAGE_MAX,
+	return fail_with(
+		PROT_ERROR, message, PROT_MESSAGE_MAX,
 		"cannot make %.250s: %s; give a directory that exists and that this user may write",
 		prot->path, strerror(error));
-	return PROT_ERROR;
 }
 
 static int find_or_make_file(struct prot *prot, char *message)
@@ -265,8 +260,8 @@ static int find_or_make_file(struct prot *prot, char *message)
 	if (stat(prot->path, &st) == 0) {
 		if (S_ISREG(st.st_mode))
 			return 0;
-		snprintf(message, PROT_MESSAGE_MAX, "%.250s is not a file", prot->path);
-		return PROT_UNUSABLE;
+		return fail_with(PROT_UNUSABLE, message, PROT_MESSAGE_MAX, "%.250s is not a file",
+				 prot->path);
 	}
 	if (errno == ENOENT && prot->options.create) {
 		prot->made = true;
@@ -295,19 +290,17 @@ static int check_header(struct prot *prot, char *message)
 		return prot_database_error(prot, "be read", message);
 	if (pages == 0)
 		return prot_damaged(prot, "it is empty", message);
-	if (application != APPLICATION) {
-		snprintf(message, PROT_MESSAGE_MAX,
-			 "%.250s is a database of another program: name another file or directory",
-			 prot->path);
-		return PROT_UNUSABLE;
-	}
-	if (version > FORMAT) {
-		snprintf(message, PROT_MESSAGE_MAX,
-			 "%.250s has format %lld, this program knows only %d: install the version "
-			 "of rxwire that wrote it",
-			 prot->path, (long long)version, FORMAT);
-		return PROT_UNUSABLE;
-	}
+	if (application != APPLICATION)
+		return fail_with(
+			PROT_UNUSABLE, message, PROT_MESSAGE_MAX,
+			"%.250s is a database of another program: name another file or directory",
+			prot->path);
+	if (version > FORMAT)
+		return fail_with(
+			PROT_UNUSABLE, message, PROT_MESSAGE_MAX,
+			"%.250s has format %lld, this program knows only %d: install the version "
+			"of rxwire that wrote it",
+			prot->path, (long long)version, FORMAT);
 	return version == FORMAT ? 0 : prot_damaged(prot, "it has no format", message);
 }
 
@@ -346,11 +339,11 @@ bool prot_database_replaced(const struct prot *prot, char *message)
 
 	if (there ? st.st_dev == prot->device && st.st_ino == prot->inode : errno != ENOENT)
 		return false;
-	snprintf(message, PROT_MESSAGE_MAX,
-		 "%.250s was %s while it is in use: restart this program, so that it reads what is "
-		 "there",
-		 prot->path, there ? "replaced" : "removed");
-	return true;
+	return fail_with(
+		true, message, PROT_MESSAGE_MAX,
+		"%.250s was %s while it is in use: restart this program, so that it reads what is "
+		"there",
+		prot->path, there ? "replaced" : "removed");
 }
 
 int prot_database_open(struct prot *prot, char *message)
@@ -365,8 +358,7 @@ int prot_database_open(struct prot *prot, char *message)
 	if (sql_open(prot->path, 0, NULL, &prot->db) != SQLITE_OK) {
 		if (prot->db)
 			return prot_database_error(prot, "be opened", message);
-		snprintf(message, PROT_MESSAGE_MAX, "no memory");
-		return PROT_ERROR;
+		return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX, "no memory");
 	}
 	note_file(prot);
 	rc = check_header(prot, message);

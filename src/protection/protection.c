@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/failure.h"
 #include "common/held.h"
 #include "protection/private.h"
 
@@ -139,10 +140,8 @@ int prot_open(const struct prot_options *options, struct prot **out, char *messa
 	int rc;
 
 	*out = NULL;
-	if (!prot) {
-		snprintf(message, PROT_MESSAGE_MAX, "no memory");
-		return PROT_ERROR;
-	}
+	if (!prot)
+		return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX, "no memory");
 	prot->options = *options;
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);

@@ -190,7 +190,7 @@ int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owne
 /* Give out no id up to `user` and down to `group` any more. *raised: some would have been. */
 int prot_keep_ids(struct prot *prot, int32_t user, int32_t group, bool *raised, char *message);
 int prot_rename(struct prot *prot, int32_t id, const char *name, char *message);
-/* Also its memberships. Its groups belong to PROT_ADMINISTRATORS then. */
+/* Its memberships go as well. Its groups belong to PROT_ADMINISTRATORS then. */
 int prot_remove(struct prot *prot, int32_t id, char *message);
 int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message);
 int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *message);

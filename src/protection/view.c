@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failure.h"
 #include "protection/private.h"
 
 uint64_t prot_generation(const struct prot_view *view)
@@ -153,8 +154,8 @@ static int compare_names(const void *a, const void *b, void *entries)
 
 static int fail_without_memory(char *message)
 {
-	snprintf(message, PROT_MESSAGE_MAX, "no memory for the protection database");
-	return PROT_ERROR;
+	return fail_with(PROT_ERROR, message, PROT_MESSAGE_MAX,
+			 "no memory for the protection database");
 }
 
 /* Gets room for one more item of `size` bytes in *list. */
@@ -334,14 +335,9 @@ static int read_tables(struct prot *prot, struct prot_view *view, struct pairs *
 
 	if (prot_run(prot, "BEGIN"))
 		return prot_database_error(prot, "be read", message);
-	rc = read_entries(prot, view, message);
-	if (rc)
-		goto out;
-	rc = read_pairs(prot, pairs, message);
-	if (rc)
-		goto out;
-	rc = read_last(prot, view, message);
-out:
+	rc = read_entries(prot, view, message)
+		?: read_pairs(prot, pairs, message)
+		?: read_last(prot, view, message);
 	prot_run(prot, "ROLLBACK");
 	return rc;
 }
@@ -356,13 +352,9 @@ int prot_load(struct prot *prot, struct prot_view **out, char *message)
 	if (!view)
 		return fail_without_memory(message);
 	view->references = 1;
-	rc = read_tables(prot, view, &pairs, message);
-	if (rc)
-		goto out;
-	rc = link_members(prot, view, &pairs, message);
-	if (rc)
-		goto out;
-	rc = index_names(view, message);
+	rc = read_tables(prot, view, &pairs, message)
+		?: link_members(prot, view, &pairs, message)
+		?: index_names(view, message);
 	if (rc)
 		goto out;
 	rc = prot_index_machines(view) ? 0 : fail_without_memory(message);

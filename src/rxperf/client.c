@@ -31,24 +31,19 @@ static int open_perf_client(struct perf_client *c)
 	char message[256], host[256];
 	size_t count;
 
-	if (tools_split_host(c->set->host, host, sizeof(host), &port, 1) < 0) {
-		tools_error("option --server: invalid value \"%s\"; use HOST[:PORT]", c->set->host);
-		return -1;
-	}
+	if (tools_split_host(c->set->host, host, sizeof(host), &port, 1) < 0)
+		return tools_fail(-1, "option --server: invalid value \"%s\"; use HOST[:PORT]",
+				  c->set->host);
 	count = tools_resolve_all(host, port, list, message, sizeof(message));
-	if (count == 0) {
-		tools_error("-s: %s", message);
-		return -1;
-	}
+	if (count == 0)
+		return tools_fail(-1, "-s: %s", message);
 	c->server = list[tools_find_reachable(c->config, list, count, PERF_SERVICE)];
 	tools_address_text(&c->server.sa, c->server_text, sizeof(c->server_text));
 	if (perf_links_open(c) < 0)
 		return -1;
 	if (tools_trace_open(&c->set->trace, c->endpoints, c->endpoint_count, &c->trace, message,
-			     sizeof(message)) < 0) {
-		tools_error("%s", message);
-		return -1;
-	}
+			     sizeof(message)) < 0)
+		return tools_fail(-1, "%s", message);
 	c->runner = perf_runner_new(&c->load);
 	c->mix_runner = c->mix.slots ? perf_runner_new(&c->mix) : NULL;
 	if (!c->runner || (c->mix.slots && !c->mix_runner))
@@ -155,8 +150,7 @@ static int run_loads(struct perf_client *c, struct perf_result *result, struct p
 	cost->stats = tools_stats_between(&before.stats, &cost->stats);
 	return 0;
 fail:
-	tools_error("cannot start a thread: %s", strerror(rc));
-	return -1;
+	return tools_fail(-1, "cannot start a thread: %s", strerror(rc));
 }
 
 /* Measure; *report stays NULL without memory. Returns 0, or -1 after a message. */

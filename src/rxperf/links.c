@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxperf client: engine, endpoints and connections of the loads, and the statistics of the server. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +9,7 @@
 
 int perf_failed(const char *what, int rc)
 {
-	tools_error("%s: %s", what, tools_result_text(rc));
-	return -1;
+	return tools_fail(-1, "%s: %s", what, tools_result_text(rc));
 }
 
 static int open_endpoints(struct perf_client *c)
@@ -111,10 +109,8 @@ int perf_links_open(struct perf_client *c)
 	int rc;
 
 	if (tools_renewal_open(&c->auth, &c->set->auth, &c->server, reconnect_with_token, c,
-			       message, sizeof(message)) < 0) {
-		tools_error("%s", message);
-		return -1;
-	}
+			       message, sizeof(message)) < 0)
+		return tools_fail(-1, "%s", message);
 	rc = rxw_engine_create(c->config, &c->engine);
 	if (rc < 0)
 		return perf_failed("cannot start", rc);

@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/held.h"
-#include "program/report.h"
 #include "rxperf/perf.h"
 #include "rxperf/runner.h"
 

@@ -115,7 +115,4 @@ uint32_t perf_figures_mark(rxw_endpoint *endpoint, const struct tools_address *s
 json_t *perf_figures_fetch(rxw_endpoint *endpoint, const struct tools_address *server,
 			   uint32_t token);
 
-/* Describe the code of a call in one line. */
-void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin origin);
-
 #endif

@@ -53,11 +53,8 @@ static const struct tools_option options[] = {
 		     "issue rxgk tokens"),
 	TOOLS_METRICS_OPTIONS(SETTING, metrics),
 	TOOLS_TRACE_OPTIONS_OF_SERVERS(SETTING, trace),
-	{.name = "window",
-	 .letter = 'W',
-	 .kind = TOOLS_TUNABLE,
-	 .argument = "PACKETS",
-	 .help = "same as --window of the library, 1 to 65535"},
+	TOOLS_OPTION_AT("window", 'W', TOOLS_TUNABLE, 0, "PACKETS",
+			"same as --window of the library, 1 to 65535"),
 	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL, "print statistics as JSON"),
 };
 
@@ -121,30 +118,24 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	rxw_endpoint *endpoint;
 	int rc;
 
-	if (tools_resolve(host, (uint16_t)set->port, 1, &address, message, sizeof(message)) < 0) {
-		tools_error("--listen: %s", message);
-		return -1;
-	}
+	if (tools_resolve(host, (uint16_t)set->port, 1, &address, message, sizeof(message)) < 0)
+		return tools_fail(-1, "--listen: %s", message);
 	tools_address_text(&address.sa, text, sizeof(text));
 	eo.address = (struct sockaddr *)&address.sa;
 	eo.address_len = address.len;
 	rc = rxw_endpoint_create(engine, &eo, &endpoint);
-	if (rc == -RXW_EADDRINUSE || (rc == -RXW_ESYS && errno == EADDRINUSE)) {
-		tools_error("port %u of %s is in use by another program; stop it, or choose "
-			    "another port with -p",
-			    (unsigned)set->port, text);
-		return -1;
-	}
-	if (rc < 0) {
-		tools_error("cannot serve on %s: %s", text, tools_result_text(rc));
-		return -1;
-	}
+	if (rc == -RXW_EADDRINUSE || (rc == -RXW_ESYS && errno == EADDRINUSE))
+		return tools_fail(-1,
+				  "port %u of %s is in use by another program; stop it, or choose "
+				  "another port with -p",
+				  (unsigned)set->port, text);
+	if (rc < 0)
+		return tools_fail(-1, "cannot serve on %s: %s", text, tools_result_text(rc));
 	server->endpoints[server->endpoint_count++] = endpoint;
 	rc = start_services(server, endpoint, set);
 	if (rc == 0)
 		return 0;
-	tools_error("cannot offer the service on %s: %s", text, rxw_strerror(rc));
-	return -1;
+	return tools_fail(-1, "cannot offer the service on %s: %s", text, rxw_strerror(rc));
 }
 
 static void print_figures(struct perf_server *server)
@@ -228,18 +219,16 @@ static int run_perf_endpoints(struct perf_server *server, rxw_engine *engine,
 	struct tools_trace *trace;
 	char message[256];
 
-	if (count > PERF_MAX_LISTEN) {
-		tools_error("--listen: at most %d addresses", PERF_MAX_LISTEN);
-		return TOOLS_EXIT_USAGE;
-	}
+	if (count > PERF_MAX_LISTEN)
+		return tools_fail(TOOLS_EXIT_USAGE, "--listen: at most %d addresses",
+				  PERF_MAX_LISTEN);
 	for (size_t i = 0; i < count; i++)
 		if (listen_on(server, engine, hosts[i], set) < 0)
 			return TOOLS_EXIT_FAILURE;
 	if (tools_metrics_start(&set->metrics, server->endpoints, server->endpoint_count, &metrics,
 				message, sizeof(message)) < 0) {
 		tools_place_message(message, sizeof(message));
-		tools_error("%s", message);
-		return TOOLS_EXIT_FAILURE;
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s", message);
 	}
 	if (tools_trace_open(&set->trace, server->endpoints, server->endpoint_count, &trace,
 			     message, sizeof(message)) < 0) {
@@ -267,25 +256,18 @@ static int open_perf_guard(struct perf_server *server, const struct settings *se
 	struct tools_auth auth = set->auth;
 	char message[TOOLS_AUTH_MESSAGE] = "";
 
-	if (auth.key_file && set->keytab) {
-		tools_error("--key-file and --keytab are mutually exclusive");
-		return -1;
-	}
-	if (auth.key_file && tools_make_keys(auth.key_file, message, sizeof(message)) < 0) {
-		tools_error("--key-file: %s", message);
-		return -1;
-	}
+	if (auth.key_file && set->keytab)
+		return tools_fail(-1, "--key-file and --keytab are mutually exclusive");
+	if (auth.key_file && tools_make_keys(auth.key_file, message, sizeof(message)) < 0)
+		return tools_fail(-1, "--key-file: %s", message);
 	if (set->keytab)
 		auth.key_file = set->keytab;
-	if (auth.class > TOOLS_NULL && !auth.key_file) {
-		tools_error("-x needs service keys: use --keytab, or --key-file to generate them");
-		return -1;
-	}
+	if (auth.class > TOOLS_NULL && !auth.key_file)
+		return tools_fail(
+			-1, "-x needs service keys: use --keytab, or --key-file to generate them");
 	if (tools_guard_open(&server->guard, &auth, auth.class <= TOOLS_NULL, message,
-			     sizeof(message)) < 0) {
-		tools_error("%s", message);
-		return -1;
-	}
+			     sizeof(message)) < 0)
+		return tools_fail(-1, "%s", message);
 	if (message[0])
 		tools_error("warning: %s", message);
 	return 0;
@@ -301,10 +283,8 @@ static int run_perf_server(struct perf_server *server, const struct rxw_config *
 	rxw_engine *engine;
 	int status = TOOLS_EXIT_FAILURE, rc = rxw_engine_create(config, &engine);
 
-	if (rc < 0) {
-		tools_error("cannot start: %s", tools_result_text(rc));
-		return status;
-	}
+	if (rc < 0)
+		return tools_fail(status, "cannot start: %s", tools_result_text(rc));
 	if (set->rpc_stats || set->rpc_stats_open) {
 		rc = rxw_rpcstats_create(&counted, &server->stats);
 		if (rc < 0) {
@@ -355,10 +335,8 @@ int perf_server_main(int argc, char **argv)
 	tools_signals_block(signals, SIGNAL_COUNT);
 	perf_pattern_init();
 	server = calloc(1, sizeof(*server));
-	if (!server) {
-		tools_error("no memory");
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (!server)
+		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	perf_server_init(server);
 	server->verify = set.verify;
 	server->json = set.json;

@@ -58,11 +58,9 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("connections", 0, TOOLS_UINT, connections, "N",
 		     "total number of connections, used in rotation (as many as -t needs)",
 		     .min = 1, .max = 1000000),
-	{.name = "rate",
-	 .kind = TOOLS_CALL,
-	 .argument = "CALLS/S",
-	 .help = "open loop: calls to start per second, whether answered or not",
-	 .set = set_rate},
+	TOOLS_OPTION_AT("rate", 0, TOOLS_CALL, 0, "CALLS/S",
+			"open loop: calls to start per second, whether answered or not",
+			.set = set_rate),
 	TOOLS_OPTION("arrivals", 0, TOOLS_CHOICE, arrivals, "even|poisson",
 		     "distribution of the starts of an open loop (even)"),
 	TOOLS_OPTION("prime", 0, TOOLS_FLAG, prime, NULL,
@@ -77,11 +75,8 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("write-size", 'w', TOOLS_SIZE, write_size, "BYTES",
 		     "bytes of each write to the library, on both sides (512K)", .min = 1,
 		     .max = RXPERF_IO_MAX),
-	{.name = "window",
-	 .letter = 'W',
-	 .kind = TOOLS_TUNABLE,
-	 .argument = "PACKETS",
-	 .help = "same as --window of the library, 1 to 65535"},
+	TOOLS_OPTION_AT("window", 'W', TOOLS_TUNABLE, 0, "PACKETS",
+			"same as --window of the library, 1 to 65535"),
 	TOOLS_OPTION("form", 0, TOOLS_CHOICE, form, "auto|blocking|async",
 		     "blocking calls on threads, or callbacks; auto: blocking for one call"),
 	TOOLS_OPTION("interval", 0, TOOLS_DURATION, interval_ms, "SECONDS",
@@ -130,11 +125,9 @@ static bool refuse_pointless_settings(const struct perf_settings *set)
 	};
 
 	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
-		if (!uses[i].used && tools_place_given(uses[i].option)) {
-			tools_error("option --%s has an effect only with %s", uses[i].option,
-				    uses[i].needs);
-			return true;
-		}
+		if (!uses[i].used && tools_place_given(uses[i].option))
+			return tools_fail(true, "option --%s has an effect only with %s",
+					  uses[i].option, uses[i].needs);
 	return tools_options_suit(&program, command_names[set->command]) < 0;
 }
 
@@ -143,37 +136,28 @@ static int check_perf_settings(const struct perf_settings *set, struct perf_load
 {
 	char message[160];
 
-	if (set->command < 0) {
-		tools_error("choose the kind of calls with -c %s; see rxperf client --help",
-			    COMMANDS);
-		return -1;
-	}
-	if (!set->host) {
-		tools_error("name the server with -s HOST; see rxperf client --help");
-		return -1;
-	}
-	if (set->calls && set->duration_ms) {
-		tools_error("-T and -D are mutually exclusive; give a number of calls or a time");
-		return -1;
-	}
-	if (set->rate > 0 && (!set->duration_ms || set->form == PERF_FORM_BLOCKING)) {
-		tools_error(set->duration_ms ? "--rate cannot be used with --form blocking"
-					     : "--rate needs -D, the duration");
-		return -1;
-	}
-	if ((command_codes[set->command] == RXPERF_FILE) != (set->list != NULL)) {
-		tools_error(set->list ? "-f requires -c file"
-				      : "-c file needs a list, for example -f 64K,0,1M");
-		return -1;
-	}
+	if (set->command < 0)
+		return tools_fail(-1,
+				  "choose the kind of calls with -c %s; see rxperf client --help",
+				  COMMANDS);
+	if (!set->host)
+		return tools_fail(-1, "name the server with -s HOST; see rxperf client --help");
+	if (set->calls && set->duration_ms)
+		return tools_fail(
+			-1, "-T and -D are mutually exclusive; give a number of calls or a time");
+	if (set->rate > 0 && (!set->duration_ms || set->form == PERF_FORM_BLOCKING))
+		return tools_fail(-1, set->duration_ms
+					      ? "--rate cannot be used with --form blocking"
+					      : "--rate needs -D, the duration");
+	if ((command_codes[set->command] == RXPERF_FILE) != (set->list != NULL))
+		return tools_fail(-1, set->list ? "-f requires -c file"
+						: "-c file needs a list, for example -f 64K,0,1M");
 	if (refuse_pointless_settings(set))
 		return -1;
 	load->request.what = command_codes[set->command];
 	if (set->list &&
-	    perf_parse_list(set->list, &load->request.u.file, message, sizeof(message)) < 0) {
-		tools_error("option --file: %s", message);
-		return -1;
-	}
+	    perf_parse_list(set->list, &load->request.u.file, message, sizeof(message)) < 0)
+		return tools_fail(-1, "option --file: %s", message);
 	return 0;
 }
 
@@ -212,12 +196,11 @@ static int fill_counts(const struct perf_settings *set, struct perf_load *load)
 	need = open ? (slots + 3) / 4 : (slots + set->per_connection - 1) / set->per_connection;
 	if (!connections)
 		connections = need;
-	if (connections < need) {
-		tools_error("--connections %llu is too small; %llu calls in flight need %llu",
-			    (unsigned long long)connections, (unsigned long long)slots,
-			    (unsigned long long)need);
-		return -1;
-	}
+	if (connections < need)
+		return tools_fail(-1,
+				  "--connections %llu is too small; %llu calls in flight need %llu",
+				  (unsigned long long)connections, (unsigned long long)slots,
+				  (unsigned long long)need);
 	load->slots = slots;
 	load->connection_count = connections;
 	load->per_connection = set->per_connection;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Slots of the load generator: one call after another, with callbacks or on their own threads. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/clock.h"
-#include "program/report.h"
 #include "rxperf/runner.h"
 
 #define SURPLUS_MAX 4096    /* bytes after a reply that are ignored */
@@ -19,7 +17,8 @@ enum step {
 	STEP_REST
 };
 
-void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin origin)
+/* Describe the code of a call in one line. */
+static void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin origin)
 {
 	snprintf(text, size, "code %d (%s), raised by %s", code, rxw_code_text_from(code, origin),
 		 origin == RXW_ORIGIN_PEER ? "the server" : "this side");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failure.h"
 #include "program/number.h"
 #include "rxperf/wire.h"
 
@@ -118,7 +119,8 @@ void perf_totals(const rxperf_command *command, uint64_t *to_server, uint64_t *t
 	*to_client = sum[1];
 }
 
-bool perf_list_is_sane(const rxperf_list *list)
+/* Whether the client sends nothing after its first received byte, as Rx requires. */
+static bool perf_list_is_sane(const rxperf_list *list)
 {
 	bool replied = false;
 	unsigned direction = 0;
@@ -139,10 +141,8 @@ int perf_parse_list(const char *text, rxperf_list *list, char *message, size_t s
 	uint32_t *words = malloc(RXPERF_LIST_MAX * sizeof(*words)), n = 0;
 	uint64_t bytes;
 
-	if (!words) {
-		snprintf(message, size, "no memory");
-		return -1;
-	}
+	if (!words)
+		return fail_with(-1, message, size, "no memory");
 	list->words.val = words;
 	for (;;) {
 		char part[24];

@@ -30,8 +30,6 @@ size_t perf_encode(const rxperf_command *command, void *memory);
 
 /* Total bytes of data to and from the server. FILE: sums over the list. */
 void perf_totals(const rxperf_command *command, uint64_t *to_server, uint64_t *to_client);
-/* Whether the client sends nothing after its first received byte, as Rx requires. */
-bool perf_list_is_sane(const rxperf_list *list);
 
 /*
  * "64K,0,1M": bytes in multiples of 4, with K, M, G; 0 flips the direction. Fills list->words, to

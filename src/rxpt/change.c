@@ -12,14 +12,13 @@ static int parse_wanted_id(const struct pt *pt, size_t count, int32_t *id)
 	*id = 0;
 	if (!pt->id)
 		return 0;
-	if (count != 1) {
-		tools_error("--id is for one name, not for %zu", count);
-		return TOOLS_EXIT_USAGE;
-	}
+	if (count != 1)
+		return tools_fail(TOOLS_EXIT_USAGE, "--id is for one name, not for %zu", count);
 	if (pt_parse_id(pt->id, id) && *id != 0)
 		return 0;
-	tools_error("--id %s: not an id; users have positive ones, groups negative ones", pt->id);
-	return TOOLS_EXIT_USAGE;
+	return tools_fail(TOOLS_EXIT_USAGE,
+			  "--id %s: not an id; users have positive ones, groups negative ones",
+			  pt->id);
 }
 
 /* Changes the entry of one of several names. */
@@ -35,10 +34,8 @@ static int change_in_transaction(struct pt *pt, char **names, size_t count, int3
 	char message[PROT_MESSAGE_MAX];
 	int rc = prot_begin(pt->prot, message);
 
-	if (rc) {
-		tools_error("%s", message);
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (rc)
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s", message);
 	for (size_t i = 0; i < count && !rc; i++)
 		rc = one(pt, names[i], &ids[i], message);
 	if (rc)
@@ -47,8 +44,8 @@ static int change_in_transaction(struct pt *pt, char **names, size_t count, int3
 		rc = prot_commit(pt->prot, message);
 	if (!rc)
 		return 0;
-	tools_error("%s%s", message, count > 1 ? "; nothing was changed" : "");
-	return TOOLS_EXIT_FAILURE;
+	return tools_fail(TOOLS_EXIT_FAILURE, "%s%s", message,
+			  count > 1 ? "; nothing was changed" : "");
 }
 
 /* The ids of entries that exist. 0, or an exit status after a message. */
@@ -68,10 +65,8 @@ static int change_entries(struct pt *pt, char **names, size_t count, one_fn one,
 	int32_t *ids = calloc(count, sizeof(*ids));
 	int status;
 
-	if (!ids) {
-		tools_error("no memory");
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (!ids)
+		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	status = find ? find_ids(pt, names, count, ids) : parse_wanted_id(pt, count, &ids[0]);
 	if (status)
 		goto out;
@@ -146,12 +141,11 @@ int pt_member(struct pt *pt, char **names, size_t count)
 {
 	bool add = strcmp(names[0], "add") == 0;
 
-	if (!add && strcmp(names[0], "remove") != 0) {
-		tools_error("member %s: say \"member add GROUP USER...\" or "
-			    "\"member remove GROUP USER...\"",
-			    names[0]);
-		return TOOLS_EXIT_USAGE;
-	}
+	if (!add && strcmp(names[0], "remove") != 0)
+		return tools_fail(TOOLS_EXIT_USAGE,
+				  "member %s: say \"member add GROUP USER...\" or "
+				  "\"member remove GROUP USER...\"",
+				  names[0]);
 	pt->other = pt_find_id(pt, names[1]);
 	if (!pt->other)
 		return TOOLS_EXIT_FAILURE;
@@ -181,11 +175,11 @@ static int set_entry_access(struct pt *pt, const char *name, int32_t *id, char *
 int pt_access(struct pt *pt, char **names, size_t count)
 {
 	(void)count;
-	if (!pt_parse_access(names[1], &pt->access)) {
-		tools_error("access %s: give five letters as \"examine\" shows them, S-M-- for "
-			    "example; see rxpt(8)",
-			    names[1]);
-		return TOOLS_EXIT_USAGE;
-	}
+	if (!pt_parse_access(names[1], &pt->access))
+		return tools_fail(
+			TOOLS_EXIT_USAGE,
+			"access %s: give five letters as \"examine\" shows them, S-M-- for "
+			"example; see rxpt(8)",
+			names[1]);
 	return change_entries(pt, names, 1, set_entry_access, true);
 }

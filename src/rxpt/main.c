@@ -103,10 +103,8 @@ static int run_pt_command(void *target, char **words, size_t count)
 	}
 	open.path = pt->store;
 	open.create = command->creates;
-	if (prot_open(&open, &pt->prot, message)) {
-		tools_error("%s", message);
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (prot_open(&open, &pt->prot, message))
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s", message);
 	/* A wrong -S would otherwise go unnoticed. */
 	if (prot_made(pt->prot) && !pt->json)
 		printf("made the database %s\n", prot_made(pt->prot));

@@ -281,6 +281,5 @@ int pt_copy(struct pt *pt, char **names, size_t count)
 	(void)count;
 	if (!prot_copy(pt->prot, names[0], message))
 		return 0;
-	tools_error("%s", message);
-	return TOOLS_EXIT_FAILURE;
+	return tools_fail(TOOLS_EXIT_FAILURE, "%s", message);
 }

@@ -137,11 +137,10 @@ static bool refuse_misplaced_volume_option(const struct rxvol *v)
 			at++;
 		if (!uses[i].given || (at < 3 && commands[at]))
 			continue;
-		tools_error("%s is an option of %s%s%s%s%s", uses[i].option, commands[0],
-			    commands[1] ? commands[2] ? ", " : " and " : "",
-			    commands[1] ? commands[1] : "", commands[2] ? " and " : "",
-			    commands[2] ? commands[2] : "");
-		return true;
+		return tools_fail(true, "%s is an option of %s%s%s%s%s", uses[i].option,
+				  commands[0], commands[1] ? commands[2] ? ", " : " and " : "",
+				  commands[1] ? commands[1] : "", commands[2] ? " and " : "",
+				  commands[2] ? commands[2] : "");
 	}
 	return false;
 }

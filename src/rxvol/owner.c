@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a store is: a wrong owner is told before a file is refused. */
+/* The owner of a store: a wrong one is reported before a file is refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -60,8 +60,9 @@ int rxvol_check_owner(const char *store, uid_t owner)
 	close(directory);
 	if (!file)
 		return 0;
-	tools_error("%s belongs to %s, but %s/%s to %s: all of it must belong to the user of the "
-		    "server; see chown -R",
-		    store, name_user(owner, name), store, file, name_user(other, second));
-	return -1;
+	return tools_fail(
+		-1,
+		"%s belongs to %s, but %s/%s to %s: all of it must belong to the user of the "
+		"server; see chown -R",
+		store, name_user(owner, name), store, file, name_user(other, second));
 }

@@ -16,8 +16,7 @@ static bool set_request_member(struct rxvol *rxvol, const char *name, json_t *va
 {
 	if (value && json_object_set_new(rxvol->request, name, value) == 0)
 		return true;
-	tools_error("no memory");
-	return false;
+	return tools_fail(false, "no memory");
 }
 
 /* Text in a request is UTF-8. */
@@ -27,8 +26,7 @@ static bool set_request_text(struct rxvol *rxvol, const char *name, const char *
 
 	if (value)
 		return set_request_member(rxvol, name, value);
-	tools_error("%s: not text in UTF-8", text);
-	return false;
+	return tools_fail(false, "%s: not text in UTF-8", text);
 }
 
 /* VOLUME or VOLUME:PATH; `path`: whether there may be a path. */
@@ -40,20 +38,17 @@ static bool set_volume_path(struct rxvol *rxvol, const char *text, bool path)
 
 	if (!length || (!path && text[length] && text[length + 1] &&
 			strspn(text + length + 1, "/") != strlen(text + length + 1))) {
-		tools_error("%s: %s; see rxvol --help", text,
-			    length ? "only a volume can be given here, without a path"
-				   : "the name of a volume is missing");
-		return false;
+		return tools_fail(false, "%s: %s; see rxvol --help", text,
+				  length ? "only a volume can be given here, without a path"
+					 : "the name of a volume is missing");
 	}
 	volume = strndup(text, length);
 	good = volume && set_request_text(rxvol, "volume", volume);
 	free(volume);
 	if (!good || !path || !text[length])
 		return good;
-	if (strlen(text + length) > PATH_BYTES) {
-		tools_error("the path is longer than %d bytes", PATH_BYTES - 1);
-		return false;
-	}
+	if (strlen(text + length) > PATH_BYTES)
+		return tools_fail(false, "the path is longer than %d bytes", PATH_BYTES - 1);
 	encoded = admin_text(text + length + 1);
 	good = encoded && set_request_text(rxvol, "path", encoded);
 	free(encoded);
@@ -64,17 +59,14 @@ static bool set_quota(struct rxvol *rxvol, const char *text)
 {
 	uint64_t bytes = 0;
 
-	if (strcmp(text, "none") && tools_parse_size(text, &bytes)) {
-		tools_error(
+	if (strcmp(text, "none") && tools_parse_size(text, &bytes))
+		return tools_fail(
+			false,
 			"quota \"%s\": give a number of bytes, or of K, M, G or T, such as 500M; "
 			"or none",
 			text);
-		return false;
-	}
-	if (bytes > (uint64_t)1 << 50) {
-		tools_error("quota \"%s\": at most 1024T", text);
-		return false;
-	}
+	if (bytes > (uint64_t)1 << 50)
+		return tools_fail(false, "quota \"%s\": at most 1024T", text);
 	return set_request_member(rxvol, "quota", json_integer((json_int_t)bytes));
 }
 
@@ -88,10 +80,10 @@ static bool append_acl_entry(json_t *list, const char *name, const char *rights,
 
 static bool report_missing_rights(const char *name)
 {
-	tools_error("access list: \"%s\" has no rights after it; give pairs such as "
-		    "'system:anyuser rl'",
-		    name);
-	return false;
+	return tools_fail(false,
+			  "access list: \"%s\" has no rights after it; give pairs such as "
+			  "'system:anyuser rl'",
+			  name);
 }
 
 /* Entries as words of the command line. */
@@ -106,8 +98,7 @@ static bool set_acl_of_words(struct rxvol *rxvol, char **words, size_t count)
 	for (size_t i = 0; i < count; i += 2)
 		if (!append_acl_entry(list, words[i], words[i + 1], rxvol->negative)) {
 			json_decref(list);
-			tools_error("access list: %s: not text in UTF-8", words[i]);
-			return false;
+			return tools_fail(false, "access list: %s: not text in UTF-8", words[i]);
 		}
 	return set_request_member(rxvol, "acl", list);
 }
@@ -247,17 +238,16 @@ static bool request_which(struct rxvol *rxvol, char **arguments, size_t count)
 
 	if (count == 1 && strchr(volume, ':'))
 		return set_volume_path(rxvol, volume, true);
-	if (count == 1 && !rxvol_parse_fid(volume, numbers)) {
-		tools_error("%s: give VOLUME:PATH, a FID such as 536870912.2.5, or VOLUME VNODE",
-			    volume);
-		return false;
-	}
+	if (count == 1 && !rxvol_parse_fid(volume, numbers))
+		return tools_fail(
+			false, "%s: give VOLUME:PATH, a FID such as 536870912.2.5, or VOLUME VNODE",
+			volume);
 	for (size_t i = 1; i < count; i++)
-		if (tools_parse_uint(arguments[i], &numbers[i]) || !numbers[i]) {
-			tools_error("%s: give the number of a vnode, and maybe its unique number",
-				    arguments[i]);
-			return false;
-		}
+		if (tools_parse_uint(arguments[i], &numbers[i]) || !numbers[i])
+			return tools_fail(
+				false,
+				"%s: give the number of a vnode, and maybe its unique number",
+				arguments[i]);
 	if (count == 1) {
 		snprintf(id, sizeof(id), "%llu", (unsigned long long)numbers[0]);
 		volume = id;
@@ -311,9 +301,7 @@ int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char
 		return TOOLS_EXIT_USAGE;
 	rxvol->command = command->base.name;
 	rxvol->request = json_pack("{s:s}", "command", rxvol->command);
-	if (!rxvol->request) {
-		tools_error("no memory");
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (!rxvol->request)
+		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	return command->request(rxvol, words + 1, count - 1) ? 0 : TOOLS_EXIT_USAGE;
 }

@@ -70,10 +70,8 @@ int rxvol_rescue(struct rxvol *rxvol)
 		return TOOLS_EXIT_FAILURE;
 	if (rxvol->json)
 		rxvol->faults = json_array();
-	if (store_rescue(&rescue, message)) {
-		tools_error("%s", message);
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (store_rescue(&rescue, message))
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s", message);
 	if (!rxvol->json)
 		show_rescue(&rescue);
 	else if (show_rescue_json(rxvol, &rescue))
@@ -91,10 +89,8 @@ static int change_closed_store(struct rxvol *rxvol,
 
 	if (rxvol_become_owner(rxvol))
 		return TOOLS_EXIT_FAILURE;
-	if (change(&options, message)) {
-		tools_error("%s", message);
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (change(&options, message))
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s", message);
 	if (*message)
 		printf("%s\n", message);
 	else

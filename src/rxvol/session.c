@@ -211,9 +211,8 @@ static int become_owner(const struct rxvol *rxvol, const struct stat *st)
 		return 0;
 	if (setgroups(0, NULL) == 0 && setgid(st->st_gid) == 0 && setuid(st->st_uid) == 0)
 		return 0;
-	tools_error("%s: cannot become its owner, the user %u: %s", rxvol->store,
-		    (unsigned)st->st_uid, strerror(errno));
-	return -1;
+	return tools_fail(-1, "%s: cannot become its owner, the user %u: %s", rxvol->store,
+			  (unsigned)st->st_uid, strerror(errno));
 }
 
 /*
@@ -250,28 +249,22 @@ static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 
 	made = export && mkdir(rxvol->local, 0777) == 0;
 	rxvol->made_directory = made;
-	if (export && !made && errno != EEXIST) {
-		tools_error("%s: cannot be made: %s", rxvol->local, strerror(errno));
-		return -1;
-	}
+	if (export && !made && errno != EEXIST)
+		return tools_fail(-1, "%s: cannot be made: %s", rxvol->local, strerror(errno));
 	/*
 	 * Nobody shall have root give another directory away by a link in the place of the new one.
 	 */
 	rxvol->directory =
 		open(rxvol->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
-	if (rxvol->directory < 0) {
-		tools_error("%s: %s%s", rxvol->local, strerror(errno),
-			    errno == ENOENT || errno == ENOTDIR ? "; give a directory"
-			    : errno == EACCES && geteuid()	? "; root can read it"
-								: "");
-		return -1;
-	}
+	if (rxvol->directory < 0)
+		return tools_fail(-1, "%s: %s%s", rxvol->local, strerror(errno),
+				  errno == ENOENT || errno == ENOTDIR ? "; give a directory"
+				  : errno == EACCES && geteuid()      ? "; root can read it"
+								      : "");
 	if (made && !geteuid() && store->st_uid &&
-	    fchown(rxvol->directory, store->st_uid, store->st_gid)) {
-		tools_error("%s: cannot be given to the user of the store: %s", rxvol->local,
-			    strerror(errno));
-		return -1;
-	}
+	    fchown(rxvol->directory, store->st_uid, store->st_gid))
+		return tools_fail(-1, "%s: cannot be given to the user of the store: %s",
+				  rxvol->local, strerror(errno));
 	return 0;
 }
 
@@ -281,20 +274,17 @@ static int open_stream(struct rxvol *rxvol)
 	bool dump = !strcmp(rxvol->command, "dump");
 	int standard = dump ? STDOUT_FILENO : STDIN_FILENO;
 
-	if (!rxvol->file && isatty(standard)) {
-		tools_error("a dump is no text: give --file FILE, or %s it by a pipe",
-			    dump ? "take" : "give");
-		return -1;
-	}
+	if (!rxvol->file && isatty(standard))
+		return tools_fail(-1, "a dump is no text: give --file FILE, or %s it by a pipe",
+				  dump ? "take" : "give");
 	/* No dump takes the place of an older one before it is complete. */
 	rxvol->directory = !rxvol->file ? fcntl(standard, F_DUPFD_CLOEXEC, 3)
 			   : dump ? open(rxvol->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
 				  : open(rxvol->file, O_RDONLY | O_CLOEXEC);
 	if (rxvol->directory >= 0)
 		return 0;
-	tools_error("%s: %s%s", rxvol->file ? rxvol->file : "the stream", strerror(errno),
-		    errno == EEXIST ? "; give another name, or remove it" : "");
-	return -1;
+	return tools_fail(-1, "%s: %s%s", rxvol->file ? rxvol->file : "the stream", strerror(errno),
+			  errno == EEXIST ? "; give another name, or remove it" : "");
 }
 
 /* A part of a dump is of no use. */
@@ -318,10 +308,8 @@ static int leave_reader(struct rxvol *rxvol)
 	int pair[2];
 	pid_t child;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		tools_error("socketpair: %s", strerror(errno));
-		return -1;
-	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return tools_fail(-1, "socketpair: %s", strerror(errno));
 	child = fork();
 	if (child < 0) {
 		tools_error("fork: %s", strerror(errno));
@@ -346,10 +334,11 @@ static int check_export_directory(const struct rxvol *rxvol)
 	if (strcmp(rxvol->command, "export") ||
 	    faccessat(rxvol->directory, ".", W_OK | X_OK, AT_EACCESS) == 0)
 		return 0;
-	tools_error("%s: the user %u, who has the store, cannot write there: %s; give a directory "
-		    "that does not exist yet, or one that this user may write",
-		    rxvol->local, (unsigned)geteuid(), strerror(errno));
-	return -1;
+	return tools_fail(
+		-1,
+		"%s: the user %u, who has the store, cannot write there: %s; give a directory "
+		"that does not exist yet, or one that this user may write",
+		rxvol->local, (unsigned)geteuid(), strerror(errno));
 }
 
 /* Everything that can fail before a store is touched. 0, or -1 after a message. */
@@ -402,10 +391,8 @@ static int make_store(struct rxvol *rxvol)
 	struct store_options options = store_options_of(rxvol);
 	char message[STORE_MESSAGE_MAX];
 
-	if (store_make(&options, message)) {
-		tools_error("%s", message);
-		return -1;
-	}
+	if (store_make(&options, message))
+		return tools_fail(-1, "%s", message);
 	rxvol->made = true;
 	return 0;
 }
@@ -424,11 +411,10 @@ int rxvol_init(struct rxvol *rxvol)
 {
 	if (prepare_session(rxvol))
 		return TOOLS_EXIT_FAILURE;
-	if (has_format_file(rxvol->store)) {
-		tools_error("%s: has a store already; \"rxvol list\" shows its volumes",
-			    rxvol->store);
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (has_format_file(rxvol->store))
+		return tools_fail(TOOLS_EXIT_FAILURE,
+				  "%s: has a store already; \"rxvol list\" shows its volumes",
+				  rxvol->store);
 	if (make_store(rxvol))
 		return TOOLS_EXIT_FAILURE;
 	if (rxvol->json)
@@ -467,10 +453,8 @@ static int attempt_request(struct rxvol *rxvol)
 	}
 	if (rc == -EBUSY)
 		return ask_server(rxvol) ? -EBUSY : 0;
-	if (rc) {
-		tools_error("%s", message);
-		return -1;
-	}
+	if (rc)
+		return tools_fail(-1, "%s", message);
 	execute_here(rxvol, store);
 	store->ops->close(store);
 	return 0;
@@ -497,12 +481,11 @@ static int run_session(struct rxvol *rxvol)
 			    rxvol->store, rxvol->store);
 	if (rc)
 		return TOOLS_EXIT_FAILURE;
-	if (!rxvol->result && !rxvol->failed) {
-		tools_error(
+	if (!rxvol->result && !rxvol->failed)
+		return tools_fail(
+			TOOLS_EXIT_FAILURE,
 			"no result: the server of %s ended or closed the connection; see its log",
 			rxvol->store);
-		return TOOLS_EXIT_FAILURE;
-	}
 	return 0;
 }
 

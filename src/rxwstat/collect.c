@@ -13,7 +13,6 @@
 
 #include "base/wire.h"
 #include "common/clock.h"
-#include "program/report.h"
 #include "rxwstat/stat.h"
 
 /* ---- one endpoint ---- */

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "program/message.h"
-#include "program/report.h"
 #include "rxwstat/stat.h"
 
 #if RXW_HAVE_NCURSES
@@ -204,11 +203,10 @@ int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t r
 	uint64_t done = 0;
 	int key = 0;
 
-	if (!isatty(STDOUT_FILENO)) {
-		tools_error("--live needs a terminal; omit it, or use --json, to print the "
-			    "state once");
-		return TOOLS_EXIT_USAGE;
-	}
+	if (!isatty(STDOUT_FILENO))
+		return tools_fail(TOOLS_EXIT_USAGE,
+				  "--live needs a terminal; omit it, or use --json, to print the "
+				  "state once");
 	initscr();
 	cbreak();
 	noecho();
@@ -248,9 +246,9 @@ int stat_live(const struct stat_source *source, uint64_t interval_ms, uint64_t r
 	(void)source;
 	(void)interval_ms;
 	(void)rounds;
-	tools_error(
+	return tools_fail(
+		TOOLS_EXIT_FAILURE,
 		"--live: this rxwstat was built without curses (Debian package: libncurses-dev)");
-	return TOOLS_EXIT_FAILURE;
 }
 
 #endif

@@ -90,15 +90,12 @@ static int resolve_hosts(char **hosts, size_t count, uint64_t timeout_ms,
 		uint16_t port = PORT;
 		size_t found, at = 0;
 
-		if (tools_split_host(hosts[i], host, sizeof(host), &port, 1) < 0) {
-			tools_error("%s: write HOST, HOST:PORT or [IPv6]:PORT", hosts[i]);
-			return TOOLS_EXIT_USAGE;
-		}
+		if (tools_split_host(hosts[i], host, sizeof(host), &port, 1) < 0)
+			return tools_fail(TOOLS_EXIT_USAGE,
+					  "%s: write HOST, HOST:PORT or [IPv6]:PORT", hosts[i]);
 		found = tools_resolve_all(host, port, list, message, sizeof(message));
-		if (found == 0) {
-			tools_error("%s", message);
-			return TOOLS_EXIT_FAILURE;
-		}
+		if (found == 0)
+			return tools_fail(TOOLS_EXIT_FAILURE, "%s", message);
 		while (found > 1 && at < found && !stat_answers(&list[at], timeout_ms))
 			at++;
 		addresses[i] = list[at < found ? at : 0];
@@ -137,10 +134,8 @@ static int run_stat(void *target, char **hosts, size_t count)
 	if (check_stat_options(set, count) < 0)
 		return TOOLS_EXIT_USAGE;
 	source.addresses = addresses = calloc(count ? count : 1, sizeof(*addresses));
-	if (!addresses) {
-		tools_error("no memory");
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (!addresses)
+		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	status = resolve_hosts(hosts, count, set->timeout_ms, addresses);
 	if (status)
 		goto out;

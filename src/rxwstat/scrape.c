@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "program/report.h"
 #include "rxwstat/stat.h"
 
 #define MOST  (64u << 20) /* bytes of an answer */

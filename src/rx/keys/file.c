@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/failure.h"
+
 #define EXT_HEAD   20 /* bytes before a key of KeyFileExt: a length, and four words */
 #define EXT_WORDS  16
 #define OLD_KEYS   8 /* a KeyFile has no more */
@@ -35,23 +37,19 @@ static int append_parsed(struct rxw_key_list *list, size_t first, const struct r
 	const struct rxw_key *same;
 	int result;
 
-	if (rxw_key_check(key->type, key->kvno, key->enctype, key->length) < 0) {
-		snprintf(
-			error, RXW_KEY_FILE_ERROR,
-			"key %u, at byte %zu: %u bytes is the wrong length for a key of "
-			 "type %u, enctype %d",
-			number, at, key->length, key->type, key->enctype);
-		return -RXW_EDECODE;
-	}
+	if (rxw_key_check(key->type, key->kvno, key->enctype, key->length) < 0)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "key %u, at byte %zu: %u bytes is the wrong length for a key of "
+				 "type %u, enctype %d",
+				 number, at, key->length, key->type, key->enctype);
 	if (own.count)
 		own.keys = list->keys + first;
 	same = rxw_key_list_find(&own, key->type, key->kvno, key->enctype);
-	if (same) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: a second key of type %u, kvno %d, enctype %d",
-			 number, at, key->type, key->kvno, key->enctype);
-		return -RXW_EDECODE;
-	}
+	if (same)
+		return fail_with(
+			-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+			"key %u, at byte %zu: a second key of type %u, kvno %d, enctype %d", number,
+			at, key->type, key->kvno, key->enctype);
 	result = rxw_key_list_append(list, key);
 	if (result < 0)
 		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: %s", number, at,
@@ -67,33 +65,28 @@ static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size
 	uint32_t type, length;
 	size_t start = *at;
 
-	if (size - start < EXT_HEAD) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: the file ends within the key", number, start);
-		return -RXW_EDECODE;
-	}
-	if (load_word(p) != EXT_WORDS) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: its header has %u bytes instead of 16", number,
-			 start, load_word(p));
-		return -RXW_EDECODE;
-	}
+	if (size - start < EXT_HEAD)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "key %u, at byte %zu: the file ends within the key", number,
+				 start);
+	if (load_word(p) != EXT_WORDS)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "key %u, at byte %zu: its header has %u bytes instead of 16",
+				 number, start, load_word(p));
 	length = load_word(p + 16);
-	if (length > size - start - EXT_HEAD) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "key %u, at byte %zu: the key has %u bytes, but the file only %zu more",
-			 number, start, length, size - start - EXT_HEAD);
-		return -RXW_EDECODE;
-	}
+	if (length > size - start - EXT_HEAD)
+		return fail_with(
+			-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+			"key %u, at byte %zu: the key has %u bytes, but the file only %zu more",
+			number, start, length, size - start - EXT_HEAD);
 	*at = start + EXT_HEAD + length;
 	type = load_word(p + 4);
 	if (type > RXW_KEY_KRB5)
 		return 0; /* a type of a later version: ignored */
-	if (length > RXW_KEY_MAX || load_word(p + 8) > INT32_MAX) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: kvno %u, %u bytes of key",
-			 number, start, load_word(p + 8), length);
-		return -RXW_EDECODE;
-	}
+	if (length > RXW_KEY_MAX || load_word(p + 8) > INT32_MAX)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "key %u, at byte %zu: kvno %u, %u bytes of key", number, start,
+				 load_word(p + 8), length);
 	key->type = (enum rxw_key_type)type;
 	key->kvno = (int32_t)load_word(p + 8);
 	key->enctype = type == RXW_KEY_DES ? 0 : (int32_t)load_word(p + 12);
@@ -165,14 +158,12 @@ int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsi
 	size_t before = list->count;
 	int result;
 
-	if (size > RXW_KEY_FILE_MAX) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too many for a key file", size);
-		return -RXW_EDECODE;
-	}
-	if (size < 4) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%zu bytes are too few for a key file", size);
-		return -RXW_EDECODE;
-	}
+	if (size > RXW_KEY_FILE_MAX)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "%zu bytes are too many for a key file", size);
+	if (size < 4)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "%zu bytes are too few for a key file", size);
 	if (data[0] == 5 && (data[1] == 1 || data[1] == 2)) {
 		result = rxw_keytab_parse(data, size, which, source, list, error);
 	} else {

@@ -5,6 +5,7 @@
  */
 
 #include "base/ascii.h"
+#include "common/failure.h"
 #include "keys/keys.h"
 
 #include <rxwire/error.h>
@@ -197,14 +198,12 @@ static int take_entry(struct taken *taken, const struct entry *e, unsigned sourc
 	if (key.type == RXW_KEY_DES)
 		key.enctype = 0;
 	if (e->kvno > INT32_MAX ||
-	    rxw_key_check(key.type, key.kvno, key.enctype, e->key.length) < 0) {
-		snprintf(
-			error, RXW_KEY_FILE_ERROR,
+	    rxw_key_check(key.type, key.kvno, key.enctype, e->key.length) < 0)
+		return fail_with(
+			-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
 			"entry at byte %zu (%s): %zu bytes is the wrong length for a key of "
-			 "enctype %u, kvno %u",
+			"enctype %u, kvno %u",
 			e->offset, name, e->key.length, e->enctype, e->kvno);
-		return -RXW_EDECODE;
-	}
 	key.length = (uint32_t)e->key.length;
 	memcpy(key.bytes, e->key.at, e->key.length);
 	for (i = taken->first; i < list->count; i++) {
@@ -279,32 +278,29 @@ static int parse_next_entry(const uint8_t *data, size_t size, size_t *at, struct
 	int64_t length;
 
 	*e = (struct entry){.offset = *at};
-	if (!get_u32(&c, &raw)) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "%zu extra bytes after the last entry, at byte %zu", size - *at, *at);
-		return -RXW_EDECODE;
-	}
+	if (!get_u32(&c, &raw))
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "%zu extra bytes after the last entry, at byte %zu", size - *at,
+				 *at);
 	length = (int32_t)raw;
 	if (length == 0) {
 		*at = size; /* the rest was never written */
 		return 0;
 	}
-	if ((length < 0 ? -length : length) > (int64_t)(size - *at - 4)) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "entry at byte %zu: the entry has %lld bytes, but the file only %zu more",
-			 *at, (long long)length, size - *at - 4);
-		return -RXW_EDECODE;
-	}
+	if ((length < 0 ? -length : length) > (int64_t)(size - *at - 4))
+		return fail_with(
+			-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+			"entry at byte %zu: the entry has %lld bytes, but the file only %zu more",
+			*at, (long long)length, size - *at - 4);
 	*at += 4 + (size_t)(length < 0 ? -length : length);
 	if (length < 0)
 		return 0; /* a removed entry */
 	c.end = data + *at;
 	wrong = parse_entry(c, e);
-	if (wrong) {
-		snprintf(error, RXW_KEY_FILE_ERROR,
-			 "entry at byte %zu: the entry ends within its %s", e->offset, wrong);
-		return -RXW_EDECODE;
-	}
+	if (wrong)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "entry at byte %zu: the entry ends within its %s", e->offset,
+				 wrong);
 	return 1;
 }
 
@@ -319,17 +315,13 @@ int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsign
 	size_t at = 2;
 	int result = 0;
 
-	if (data[1] != 2) {
-		snprintf(
-			error, RXW_KEY_FILE_ERROR,
-			"keytab version 1 is not supported: its byte order is unknown");
-		return -RXW_EDECODE;
-	}
+	if (data[1] != 2)
+		return fail_with(-RXW_EDECODE, error, RXW_KEY_FILE_ERROR,
+				 "keytab version 1 is not supported: its byte order is unknown");
 	taken.entries = calloc(RXW_KEYS_MAX, sizeof(*taken.entries));
-	if (!taken.entries) {
-		snprintf(error, RXW_KEY_FILE_ERROR, "%s", rxw_strerror(-RXW_ENOMEM));
-		return -RXW_ENOMEM;
-	}
+	if (!taken.entries)
+		return fail_with(-RXW_ENOMEM, error, RXW_KEY_FILE_ERROR, "%s",
+				 rxw_strerror(-RXW_ENOMEM));
 	while (at < size && result >= 0) {
 		result = parse_next_entry(data, size, &at, &e, error);
 		if (result != 1)
