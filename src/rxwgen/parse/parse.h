@@ -157,8 +157,6 @@ bool parse_decl(struct parser *p, enum decl_of of, const char *owner, struct dec
  */
 bool parse_bound(struct parser *p, const char *what, int64_t *value, const char **text,
 		 bool *known);
-/* The value of a number or name; false if it is invalid (reported). */
-bool parse_value_of(struct parser *p, const struct token *token, const char *what, int64_t *value);
 
 /* parse_proc.c */
 bool parse_package(struct parser *p);

@@ -10,7 +10,9 @@
 #define DEFAULT_BYTES	 1048576
 #define DEFAULT_ELEMENTS 65536
 
-bool parse_value_of(struct parser *p, const struct token *token, const char *what, int64_t *value)
+/* The value of a number or name; false if it is invalid (reported). */
+static bool parse_value_of(struct parser *p, const struct token *token, const char *what,
+			   int64_t *value)
 {
 	const struct name *name = token->name;
 	const struct symbol *symbol;

@@ -285,11 +285,10 @@ static bool parse_params(struct parser *p, struct proc *proc)
 		if (d.ast.shape == XG_COUNTED && d.ast.kind != XG_STRING)
 			make_implied_type(p, &d);
 		param.decl = d.ast;
-		if (count == XG_PARAMS_MAX) {
-			diag_error(p->diag, d.loc, "more than %d parameters in procedure '%s'",
-				   XG_PARAMS_MAX, proc->ast.name);
-			return false;
-		}
+		if (count == XG_PARAMS_MAX)
+			return diag_error(p->diag, d.loc,
+					  "more than %d parameters in procedure '%s'",
+					  XG_PARAMS_MAX, proc->ast.name);
 		params = arena_grow(p->arena, params, count, &room, sizeof(params[0]));
 		params[count++] = param;
 	}

@@ -106,16 +106,12 @@ static bool add_macro_parameter(struct pp *pp, struct macro *macro, const struct
 {
 	assert(macro->param_count <= PARAMETERS_MAX);
 	for (size_t i = 0; i < macro->param_count; i++)
-		if (macro->params[i] == name) {
-			diag_error(pp->diag, loc, "duplicate parameter '%s' of macro '%s'",
-				   name->text, macro->name->text);
-			return false;
-		}
-	if (macro->param_count == PARAMETERS_MAX) {
-		diag_error(pp->diag, loc, "macro '%s' has more than %d parameters",
-			   macro->name->text, PARAMETERS_MAX);
-		return false;
-	}
+		if (macro->params[i] == name)
+			return diag_error(pp->diag, loc, "duplicate parameter '%s' of macro '%s'",
+					  name->text, macro->name->text);
+	if (macro->param_count == PARAMETERS_MAX)
+		return diag_error(pp->diag, loc, "macro '%s' has more than %d parameters",
+				  macro->name->text, PARAMETERS_MAX);
 	macro->params = arena_grow(pp->arena, macro->params, macro->param_count, room,
 				   sizeof(macro->params[0]));
 	macro->params[macro->param_count++] = name;
@@ -138,22 +134,18 @@ static bool read_macro_parameters(struct pp *pp, struct line *line, struct macro
 		from = line->at;
 		while (line->at < line->end && lex_is_name(line->text[line->at]))
 			line->at++;
-		if (line->at == from || !lex_is_name_start(line->text[from])) {
-			diag_error(pp->diag, make_line_loc(line, from),
-				   "expected the name of a parameter of macro '%s'",
-				   macro->name->text);
-			return false;
-		}
+		if (line->at == from || !lex_is_name_start(line->text[from]))
+			return diag_error(pp->diag, make_line_loc(line, from),
+					  "expected the name of a parameter of macro '%s'",
+					  macro->name->text);
 		name = names_get(pp->names, line->text + from, line->at - from);
 		if (!add_macro_parameter(pp, macro, name, make_line_loc(line, from), &room))
 			return false;
 	} while (peek_next_char(line) == ',');
-	if (peek_next_char(line) != ')') {
-		diag_error(pp->diag, make_line_loc(line, line->at),
-			   "expected ',' or ')' after a parameter of macro '%s'",
-			   macro->name->text);
-		return false;
-	}
+	if (peek_next_char(line) != ')')
+		return diag_error(pp->diag, make_line_loc(line, line->at),
+				  "expected ',' or ')' after a parameter of macro '%s'",
+				  macro->name->text);
 	line->at++;
 	return true;
 }
@@ -248,11 +240,9 @@ static bool handle_include(struct pp *pp, struct line *line, struct token *token
 	close = close == '"' ? '"' : close == '<' ? '>' : '\0';
 	for (to = from; to < line->end && line->text[to] != close; to++)
 		;
-	if (!close || to >= line->end || to == from) {
-		diag_error(pp->diag, make_line_loc(line, line->at),
-			   "expected \"file\" or <file> after #include");
-		return false;
-	}
+	if (!close || to >= line->end || to == from)
+		return diag_error(pp->diag, make_line_loc(line, line->at),
+				  "expected \"file\" or <file> after #include");
 	if (pp->files > INCLUDE_DEPTH)
 		diag_fatal(pp->diag, make_line_loc(line, line->at),
 			   "includes are nested more than %d deep", INCLUDE_DEPTH);

@@ -198,7 +198,7 @@ static bool read_one_argument(struct pp *pp, struct loc use, struct text *text, 
 	return false;
 }
 
-/* Without leading and trailing blanks. */
+/* Removes leading and trailing blanks. */
 static struct text trim_argument(struct text text)
 {
 	while (text.count && strchr(" \t\v\f\r", *text.bytes)) {
@@ -307,12 +307,10 @@ static bool substitute_arguments(struct pp *pp, const struct macro *macro, struc
 	count = read_all_arguments(pp, macro, use, arguments);
 	if (count < 0)
 		return false;
-	if ((size_t)count != macro->param_count) {
-		diag_error(pp->diag, use, "macro '%s' takes %zu argument%s, not %ld",
-			   macro->name->text, macro->param_count,
-			   macro->param_count == 1 ? "" : "s", count);
-		return false;
-	}
+	if ((size_t)count != macro->param_count)
+		return diag_error(pp->diag, use, "macro '%s' takes %zu argument%s, not %ld",
+				  macro->name->text, macro->param_count,
+				  macro->param_count == 1 ? "" : "s", count);
 	pp->argument_depth++;
 	for (size_t i = 0; i < macro->param_count; i++)
 		arguments[i] = expand_argument(pp, arguments[i], use);

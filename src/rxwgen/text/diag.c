@@ -103,7 +103,7 @@ static bool was_warning_printed(struct diag *diag, struct loc loc, const char *t
 		va_end(args);                                \
 	} while (0)
 
-void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
+bool diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 {
 	char text[MESSAGE];
 
@@ -115,6 +115,7 @@ void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 	diag->errors++;
 	diag->quiet = false;
 	print_message(diag, loc, "error", text);
+	return false;
 }
 
 void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)

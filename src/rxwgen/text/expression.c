@@ -176,11 +176,10 @@ static bool read_prefixed(struct expression *e, int kind, int64_t *value)
 {
 	struct loc loc = e->token->loc;
 
-	if (e->depth == EXPRESSION_DEPTH) {
-		diag_error(e->diag, loc, "parentheses and operators are nested more than %d deep",
-			   EXPRESSION_DEPTH);
-		return false;
-	}
+	if (e->depth == EXPRESSION_DEPTH)
+		return diag_error(e->diag, loc,
+				  "parentheses and operators are nested more than %d deep",
+				  EXPRESSION_DEPTH);
 	e->depth++;
 	advance_expression(e);
 	if (kind == '(') {

@@ -97,9 +97,9 @@ struct diag {
 
 /*
  * Print "FILE:LINE:COLUMN: error: text". Without a source the message concerns the command line.
- * Jumps to diag->stop after DIAG_ERRORS errors.
+ * Jumps to diag->stop after DIAG_ERRORS errors. An error returns false.
  */
-void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
+bool diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

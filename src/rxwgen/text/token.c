@@ -46,7 +46,7 @@ static const char *const keywords[TOKEN_KINDS - TOKEN_KEYWORDS] = {
 	WORD(TOKEN_AFSUUID, "afsUUID"),
 };
 
-const char *token_keyword(int kind)
+static const char *token_keyword(int kind)
 {
 	assert(kind >= TOKEN_KEYWORDS && kind < TOKEN_KINDS);
 	return keywords[kind - TOKEN_KEYWORDS];
@@ -220,7 +220,7 @@ static const char *const c_keywords[] = {
 	"xor_eq",
 };
 
-/* Of <errno.h>, <limits.h>, <stdint.h>, <stdio.h>, <stdlib.h> and <sys/socket.h>. */
+/* Macros of <errno.h>, <limits.h>, <stdint.h>, <stdio.h>, <stdlib.h> and <sys/socket.h>. */
 /* clang-format off */
 static const char *const macros[] = {
 	"AF_ALG", "AF_APPLETALK", "AF_ASH", "AF_ATMPVC", "AF_ATMSVC", "AF_AX25", "AF_BLUETOOTH",

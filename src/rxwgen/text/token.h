@@ -132,7 +132,6 @@ struct token {
 	const char *after;  /* comment after the previous token, on the line of that one, or NULL */
 };
 
-const char *token_keyword(int kind);
 /* The token for messages: "'package'", "end of file". Valid until the next use of `room`. */
 const char *token_text(const struct token *token, char *room, size_t size);
 /* A kind of token for messages: "';'", "a name". */
