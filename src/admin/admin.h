@@ -84,8 +84,6 @@ int admin_execute(const struct admin_options *options, const json_t *request,
  */
 void admin_lend(int socket, int directory);
 
-/* Whether the command wants output->directory. Its kind is checked. */
-bool admin_wants_directory(const char *command);
 /* Whether the command can change a store: for logs. */
 bool admin_changes(const char *command);
 

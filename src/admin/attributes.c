@@ -151,7 +151,7 @@ static bool add_line(struct admin_attributes *attributes, const char *text)
 	return false;
 }
 
-/* From an open file, which is closed. 0, or 1 after an error. */
+/* Reads the attributes from an open file and closes it. 0, or 1 after an error. */
 static int read_attributes(struct admin_run *run, int fd, struct admin_attributes **out)
 {
 	struct admin_attributes *attributes = calloc(1, sizeof(*attributes));

@@ -20,7 +20,7 @@ FILE *admin_attributes_create(int directory);
 int admin_attributes_close(FILE *file, int directory);
 int admin_attributes_write(FILE *file, const char *path, const struct store_vnode *vnode);
 
-/* Those of all objects, by path. */
+/* The attributes of all objects, by path. */
 struct admin_attributes;
 struct admin_attribute {
 	const char *path;
@@ -29,7 +29,7 @@ struct admin_attribute {
 	bool listed; /* it has an access list */
 	struct store_acl acl;
 };
-/* Of the tree that is read, if the request has "attributes"; else NULL. 0, or 1 after an error. */
+/* Loads the attributes of the tree that is read; NULL unless the request has "attributes". 0, or 1 after an error. */
 int admin_attributes_load(struct admin_run *run, struct admin_attributes **attributes);
 void admin_attributes_free(struct admin_attributes *attributes); /* NULL is allowed */
 bool admin_is_same_acl(const struct store_acl *a, const struct store_acl *b);

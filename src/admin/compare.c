@@ -10,39 +10,32 @@
 #include "admin/import.h"
 #include "afs/dir.h"
 
-/* A directory of both trees that is still to be compared. */
-struct compared {
-	struct compared *next;
-	char *path;
-	uint32_t vnode, unique;
-};
-
 /* One thread. */
 struct comparison {
 	struct admin_run *run;
 	struct store_snapshot *snapshot;
 	struct admin_attributes *attributes; /* or NULL */
 	char *here, *there;		     /* ADMIN_BUFFER bytes */
-	struct compared *pending;
+	struct admin_pending *pending;
 	uint64_t objects, bytes, differences;
 };
 
-static void report_difference(struct comparison *comparison, const char *path, const char *what)
+/* Returns 0. */
+static int report_difference(struct comparison *comparison, const char *path, const char *what)
 {
 	char line[ADMIN_PATH_MAX + 100];
 
 	comparison->differences++;
 	snprintf(line, sizeof(line), "%s: %s", *path ? path : ".", what);
 	admin_fault(comparison->run, line);
+	return 0;
 }
 
 /* Results of the store that end the comparison; others are differences. */
 static int report_result(struct comparison *comparison, const char *path, int rc)
 {
-	if (rc != -ENOMEM && rc != STORE_VNOVOL) {
-		report_difference(comparison, path, admin_code_text(rc));
-		return 0;
-	}
+	if (rc != -ENOMEM && rc != STORE_VNOVOL)
+		return report_difference(comparison, path, admin_code_text(rc));
 	admin_fail_code(comparison->run, rc, "%s", path);
 	return -1;
 }
@@ -63,10 +56,8 @@ static int compare_bytes(struct comparison *comparison, const char *path, int fd
 		if (n <= 0)
 			return report_result(comparison, path, n < 0 ? (int)n : -EIO);
 		if (pread(fd, comparison->here, (size_t)n, (off_t)at) != n ||
-		    memcmp(comparison->here, comparison->there, (size_t)n)) {
-			report_difference(comparison, path, "the contents differ");
-			return 0;
-		}
+		    memcmp(comparison->here, comparison->there, (size_t)n))
+			return report_difference(comparison, path, "the contents differ");
 		at += (uint64_t)n;
 		comparison->bytes += (uint64_t)n;
 		admin_progress(comparison->run, path, comparison->bytes, 0, comparison->objects);
@@ -81,15 +72,11 @@ static int compare_files(struct comparison *comparison, const char *path, const 
 	int rc, fd;
 
 	assert(vnode->kind == STORE_FILE);
-	if ((uint64_t)st->st_size != vnode->length) {
-		report_difference(comparison, path, "the sizes differ");
-		return 0;
-	}
+	if ((uint64_t)st->st_size != vnode->length)
+		return report_difference(comparison, path, "the sizes differ");
 	fd = admin_source_open(comparison->run, path, ADMIN_SOURCE_FILE);
-	if (fd < 0) {
-		report_difference(comparison, path, strerror(-fd));
-		return 0;
-	}
+	if (fd < 0)
+		return report_difference(comparison, path, strerror(-fd));
 	rc = store_snapshot_open(comparison->snapshot, &reader);
 	if (rc) {
 		rc = report_result(comparison, path, rc);
@@ -121,19 +108,10 @@ static int compare_links(struct comparison *comparison, const char *path, int fd
 static int push_compared(struct comparison *comparison, const char *path,
 			 const struct store_vnode *vnode)
 {
-	struct compared *compared = malloc(sizeof(*compared));
+	const struct store_fid fid = {.vnode = vnode->vnode, .unique = vnode->unique};
 
 	assert(vnode->kind == STORE_DIR);
-	if (compared)
-		*compared = (struct compared){comparison->pending, strdup(path), vnode->vnode,
-					      vnode->unique};
-	if (!compared || !compared->path) {
-		free(compared);
-		admin_fail(comparison->run, 1, "no memory");
-		return -1;
-	}
-	comparison->pending = compared;
-	return 0;
+	return admin_push_pending(comparison->run, &comparison->pending, path, &fid, true);
 }
 
 static void compare_attribute(struct comparison *comparison, const char *path,
@@ -175,10 +153,8 @@ static bool is_same_kind(mode_t mode, enum store_kind kind)
 static int compare_kinds(struct comparison *comparison, const char *path, int fd,
 			 const struct stat *st, const struct store_vnode *vnode)
 {
-	if (!is_same_kind(st->st_mode, vnode->kind)) {
-		report_difference(comparison, path, "the kinds differ");
-		return 0;
-	}
+	if (!is_same_kind(st->st_mode, vnode->kind))
+		return report_difference(comparison, path, "the kinds differ");
 	compare_status(comparison, path, st, vnode);
 	if (S_ISDIR(st->st_mode))
 		return push_compared(comparison, path, vnode);
@@ -197,10 +173,8 @@ static int compare_object(struct comparison *comparison, const char *path, uint3
 	if (rc)
 		return report_result(comparison, path, rc);
 	fd = admin_source_open(comparison->run, path, ADMIN_SOURCE_LOOK);
-	if (fd == -ENOENT) {
-		report_difference(comparison, path, "is only in the volume");
-		return 0;
-	}
+	if (fd == -ENOENT)
+		return report_difference(comparison, path, "is only in the volume");
 	if (fd < 0 || fstat(fd, &st) < 0)
 		report_difference(comparison, path, strerror(fd < 0 ? -fd : errno));
 	else
@@ -213,7 +187,7 @@ static int compare_object(struct comparison *comparison, const char *path, uint3
 /* -- directories -- */
 
 /* Names of the directory that the volume does not have. */
-static int compare_name_sets(struct comparison *comparison, const struct compared *dir,
+static int compare_name_sets(struct comparison *comparison, const struct admin_pending *dir,
 			     const char *image, size_t length)
 {
 	int fd = admin_source_open(comparison->run, dir->path, ADMIN_SOURCE_DIRECTORY);
@@ -225,10 +199,8 @@ static int compare_name_sets(struct comparison *comparison, const struct compare
 		count = admin_list_names(fd, &names);
 		close(fd);
 	}
-	if (count < 0) {
-		report_difference(comparison, dir->path, strerror(-count));
-		return 0;
-	}
+	if (count < 0)
+		return report_difference(comparison, dir->path, strerror(-count));
 	for (int i = 0; i < count; i++) {
 		char *path = admin_join(dir->path, names[i]);
 
@@ -243,7 +215,7 @@ static int compare_name_sets(struct comparison *comparison, const struct compare
 	return 0;
 }
 
-static int compare_image(struct comparison *comparison, const struct compared *dir,
+static int compare_image(struct comparison *comparison, const struct admin_pending *dir,
 			 const char *image, size_t length)
 {
 	struct afs_dir_entry entry;
@@ -265,11 +237,12 @@ static int compare_image(struct comparison *comparison, const struct compared *d
 	return rc;
 }
 
-static int compare_directory(struct comparison *comparison, const struct compared *dir)
+static int compare_directory(void *arg, const struct admin_pending *dir)
 {
+	struct comparison *comparison = arg;
 	struct store_vnode vnode;
 	char *image;
-	int rc = store_snapshot_find(comparison->snapshot, dir->vnode, dir->unique, &vnode);
+	int rc = store_snapshot_find(comparison->snapshot, dir->fid.vnode, dir->fid.unique, &vnode);
 
 	if (!rc)
 		rc = admin_snapshot_contents(comparison->run->store, comparison->snapshot, &vnode,
@@ -289,16 +262,7 @@ static int compare_all(struct comparison *comparison, const struct store_vnode *
 
 	if (!rc && comparison->attributes)
 		compare_attribute(comparison, "", top);
-	while (comparison->pending) {
-		struct compared *dir = comparison->pending;
-
-		comparison->pending = dir->next;
-		if (!rc)
-			rc = compare_directory(comparison, dir);
-		free(dir->path);
-		free(dir);
-	}
-	return rc;
+	return admin_visit_pending(&comparison->pending, rc, compare_directory, comparison);
 }
 
 static int run_comparison(struct comparison *comparison, const struct admin_place *place)

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "admin/private.h"
-#include "afs/volname.h"
 #include "volume/dump/dump.h"
 
 #define PATIENCE_MS 200	 /* between questions whether the requester has gone */

@@ -134,13 +134,6 @@ static const struct command *find_request_command(const char *name)
 	return NULL;
 }
 
-bool admin_wants_directory(const char *command)
-{
-	const struct command *found = find_request_command(command);
-
-	return found && found->wants != WANTS_NOTHING;
-}
-
 bool admin_changes(const char *command)
 {
 	const struct command *found = find_request_command(command);

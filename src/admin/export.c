@@ -405,7 +405,7 @@ static int export_symlink(struct export *export, const char *path, const char *n
 	return 0;
 }
 
-/* Takes `path`. */
+/* The function takes `path`. */
 static int push_made_directory(struct export *export, char *path, const struct store_vnode *vnode)
 {
 	assert(vnode->kind == STORE_DIR);
@@ -618,7 +618,7 @@ static int export_tree(struct export *export, const struct store_vnode *vnode)
 		rc = local_error(export, ADMIN_ATTRIBUTES, -errno);
 	while (!rc && export->next < export->count)
 		rc = export_names(export, export->made[export->next++]);
-	/* Before the time of the directory that it is in. */
+	/* This is done before the time of the directory that has the file is set. */
 	if (!rc && export->attributes) {
 		int error =
 			admin_attributes_close(export->attributes, export->run->output->directory);

@@ -48,7 +48,7 @@ static bool is_fatal(int rc)
 	}
 }
 
-/* After a result of the store for an object: 0 if that was skipped, 1 if the import ends. */
+/* Handles a result of the store for an object. 0: the object was skipped; 1: the import ends. */
 int admin_import_refused(struct admin_import *import, const char *path, int rc)
 {
 	if (is_fatal(rc)) {
@@ -180,6 +180,21 @@ int admin_import_piece(struct admin_import *import, const char *path, int fd, ui
 	return rc;
 }
 
+int admin_import_result(struct admin_import *import, const char *path, int rc)
+{
+	if (rc == SOURCE_ERROR + EINTR && admin_stopped(import->run)) {
+		admin_fail(import->run, 1, "interrupted");
+		return -1;
+	}
+	if (rc >= SOURCE_ERROR) {
+		admin_import_skip(import, path,
+				  rc == SOURCE_ERROR ? "became shorter while it was read"
+						     : strerror(rc - SOURCE_ERROR));
+		return 1;
+	}
+	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
+}
+
 /*
  * The `size` bytes of an open file, at least one, become the content of a new one; holes stay holes. The transaction
  * that completes it sets what `set` says, and each one before that only the time 0. 0; 1: the file was skipped; -1:
@@ -200,17 +215,7 @@ int admin_import_data(struct admin_import *import, const char *path, int fd, uin
 	for (unsigned i = 0; !rc && i < count; i++)
 		rc = admin_import_piece(import, path, fd, size, &piece[i], fid,
 					i + 1 < count ? &unfinished : set);
-	if (rc == SOURCE_ERROR + EINTR && admin_stopped(import->run)) {
-		admin_fail(import->run, 1, "interrupted");
-		return -1;
-	}
-	if (rc >= SOURCE_ERROR) {
-		admin_import_skip(import, path,
-				  rc == SOURCE_ERROR ? "became shorter while it was read"
-						     : strerror(rc - SOURCE_ERROR));
-		return 1;
-	}
-	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
+	return admin_import_result(import, path, rc);
 }
 
 /*
@@ -263,31 +268,22 @@ int admin_import_unsized(struct admin_import *import, const char *path, int fd, 
 	iov.iov_len = (size_t)now;
 	rc = store->ops->write_begin(store, &admin_caller, fid, set, 0, now, now, &writer);
 	if (rc)
-		goto refused;
+		goto out;
 	rc = store->ops->write(writer, &iov, 1);
 	if (rc) {
 		store->ops->write_abort(writer);
-		goto refused;
+		goto out;
 	}
 	rc = store->ops->write_commit(writer, &status, &changes);
 	if (rc)
-		goto refused;
+		goto out;
 	admin_changed(import->run, &changes);
 	import->bytes += now;
-	return 0;
-refused:
-	return admin_import_refused(import, path, rc) ? -1 : 1;
+out:
+	return admin_import_result(import, path, rc);
 }
 
 /* ---- names and kinds ---- */
-
-/* A directory whose names are still to be imported. */
-struct pending {
-	struct pending *next;
-	char *path;
-	struct store_fid fid;
-	bool existed; /* in the volume */
-};
 
 /*
  * Set-id bits give the rights of an owner here, whose number means somebody else in the volume: they stay if the request says whose
@@ -492,25 +488,30 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* As admin_import_data(). A file that others write meanwhile is of no state that it ever had. */
+bool admin_import_changed(struct admin_import *import, const char *path, int fd,
+			  const struct stat *before)
+{
+	struct stat after;
+
+	if (!fstat(fd, &after) && after.st_size == before->st_size &&
+	    same_time(&after.st_mtim, &before->st_mtim) &&
+	    same_time(&after.st_ctim, &before->st_ctim))
+		return false;
+	admin_import_skip(import, path, "changed while it was read; import again");
+	return true;
+}
+
+/* The result is that of admin_import_data(). A copy of a file that others write meanwhile has a state that the file never had. */
 static int import_contents(struct admin_import *import, const char *path, int fd, uint64_t size,
 			   const struct store_fid *fid, const struct store_set *set)
 {
-	struct stat before, after;
+	struct stat before;
 	int rc;
 
-	if (fstat(fd, &before) < 0)
-		before = (struct stat){0};
-	rc = before.st_size ? admin_import_data(import, path, fd, size, fid, set)
-			    : admin_import_unsized(import, path, fd, size, fid, set);
-	if (!rc && before.st_size &&
-	    (fstat(fd, &after) < 0 || after.st_size != before.st_size ||
-	     !same_time(&after.st_mtim, &before.st_mtim) ||
-	     !same_time(&after.st_ctim, &before.st_ctim))) {
-		admin_import_skip(import, path, "changed while it was read; import again");
-		rc = 1;
-	}
-	return rc;
+	if (fstat(fd, &before) < 0 || !before.st_size)
+		return admin_import_unsized(import, path, fd, size, fid, set);
+	rc = admin_import_data(import, path, fd, size, fid, set);
+	return rc ? rc : admin_import_changed(import, path, fd, &before);
 }
 
 /* A new file with the bytes of an open one. As create_imported(). */
@@ -564,7 +565,7 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 		return import_link(import, dir, path, name, &first->fid);
 	rc = import_bytes(import, dir, path, name, fd, size, &set, &status);
 out:
-	/* Also an object that was there before: another name of it becomes a link. */
+	/* This includes an object that was there before: another name of it becomes a link. */
 	if (!first && rc >= 0 && status.fid.vnode)
 		note_imported_link(import, st, &status.fid);
 	return rc < 0 ? -1 : 0;
@@ -632,22 +633,6 @@ static int import_symlink(struct admin_import *import, const struct store_fid *d
 												: 0;
 }
 
-static int push_pending_directory(struct admin_import *import, const char *path,
-				  const struct store_fid *fid, bool existed)
-{
-	struct pending *pending = malloc(sizeof(*pending));
-
-	if (pending)
-		*pending = (struct pending){import->pending, strdup(path), *fid, existed};
-	if (!pending || !pending->path) {
-		free(pending);
-		admin_fail(import->run, 1, "no memory");
-		return -1;
-	}
-	import->pending = pending;
-	return 0;
-}
-
 static int import_directory(struct admin_import *import, const struct store_fid *dir,
 			    const char *path, const char *name)
 {
@@ -658,13 +643,16 @@ static int import_directory(struct admin_import *import, const struct store_fid 
 	/* An existing directory gets the names in addition. */
 	if (admin_import_existing(import, dir, name, &status)) {
 		if (status.kind == STORE_DIR)
-			return push_pending_directory(import, path, &status.fid, true);
+			return admin_push_pending(import->run, &import->pending, path, &status.fid,
+						  true);
 		rc = import->update ? admin_update_clear(import, dir, path, name, &status) : 0;
 		if (rc)
 			return rc < 0 ? -1 : 0;
 	}
 	rc = create_imported(import, dir, path, name, STORE_DIR, NULL, &set, &status);
-	return rc ? rc > 0 ? 0 : -1 : push_pending_directory(import, path, &status.fid, false);
+	if (rc)
+		return rc > 0 ? 0 : -1;
+	return admin_push_pending(import->run, &import->pending, path, &status.fid, false);
 }
 
 /* Why a name or kind cannot be imported; NULL: it can. */
@@ -694,8 +682,8 @@ static const char *explain_unfit_name(const char *name, mode_t mode)
 }
 
 /* An object of this kind. */
-static int import_kind(struct admin_import *import, const struct pending *dir, const char *path,
-		       const char *name, int fd, const struct stat *st)
+static int import_kind(struct admin_import *import, const struct admin_pending *dir,
+		       const char *path, const char *name, int fd, const struct stat *st)
 {
 	if (S_ISDIR(st->st_mode))
 		return import_directory(import, &dir->fid, path, name);
@@ -704,7 +692,8 @@ static int import_kind(struct admin_import *import, const struct pending *dir, c
 	return import_file(import, &dir->fid, path, name);
 }
 
-static int import_name(struct admin_import *import, const struct pending *dir, const char *name)
+static int import_name(struct admin_import *import, const struct admin_pending *dir,
+		       const char *name)
 {
 	char *path = admin_join(dir->path, name);
 	const char *reason;
@@ -732,7 +721,7 @@ static int import_name(struct admin_import *import, const struct pending *dir, c
 }
 
 /* All names of a directory; the rest is left out once the directory in the volume is full. */
-static int import_names(struct admin_import *import, const struct pending *dir, char **names,
+static int import_names(struct admin_import *import, const struct admin_pending *dir, char **names,
 			int count)
 {
 	int rc = 0, i = 0;
@@ -821,7 +810,7 @@ int admin_list_names(int fd, char ***names)
 }
 
 /* Loads the names that the directory in the volume has already. 0, or -1: the import ends, after an error. */
-static int load_existing(struct admin_import *import, const struct pending *dir)
+static int load_existing(struct admin_import *import, const struct admin_pending *dir)
 {
 	struct store_status status;
 	int rc = dir->existed ? admin_contents(import->run->store, &dir->fid, &import->image,
@@ -832,8 +821,9 @@ static int load_existing(struct admin_import *import, const struct pending *dir)
 }
 
 /* A directory that exists in the volume: its names, then its own status. */
-static int import_pending(struct admin_import *import, const struct pending *dir)
+static int import_pending(void *arg, const struct admin_pending *dir)
 {
+	struct admin_import *import = arg;
 	int fd = admin_source_open(import->run, dir->path, ADMIN_SOURCE_DIRECTORY);
 	char **names = NULL;
 	struct store_set set;
@@ -860,28 +850,6 @@ static int import_pending(struct admin_import *import, const struct pending *dir
 		return -1;
 	set = choose_set(import, dir->path, &st);
 	return admin_update_directory(import, dir->path, &dir->fid, &set);
-}
-
-static void free_pending(struct pending *pending)
-{
-	free(pending->path);
-	free(pending);
-}
-
-/* All that is pending; what is found on the way is added. */
-static int import_all(struct admin_import *import)
-{
-	int rc = 0;
-
-	while (import->pending) {
-		struct pending *dir = import->pending;
-
-		import->pending = dir->next;
-		if (!rc)
-			rc = import_pending(import, dir);
-		free_pending(dir);
-	}
-	return rc;
 }
 
 /* Makes a directory of the volume. 0 and *fid, or a result of the store. */
@@ -940,7 +908,8 @@ static int run_import(struct admin_import *import)
 	import->buffer = malloc(ADMIN_BUFFER);
 	if (!import->buffer)
 		return admin_fail(run, 1, "no memory");
-	rc = push_pending_directory(import, "", &fid, existed) ? -1 : import_all(import);
+	rc = admin_push_pending(run, &import->pending, "", &fid, existed);
+	rc = admin_visit_pending(&import->pending, rc, import_pending, import);
 	free(import->buffer);
 	if (rc)
 		return 1;

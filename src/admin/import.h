@@ -3,6 +3,8 @@
 #ifndef ADMIN_IMPORT_H
 #define ADMIN_IMPORT_H
 
+#include <sys/stat.h>
+
 #include "admin/attributes.h"
 
 #define ADMIN_BUFFER ((size_t)1 << 20) /* bytes that are read at once */
@@ -21,7 +23,7 @@ struct admin_import {
 	uint64_t passed; /* bytes of files that an earlier import has completed */
 	uint64_t objects, unchanged, removed, skipped;
 	uint64_t cleared; /* objects with set-id bits, which were not taken over */
-	struct pending *pending;
+	struct admin_pending *pending;
 	/* The names that the directory in the volume had before; NULL: none, or not known. */
 	char *image;
 	size_t image_length;
@@ -44,7 +46,7 @@ struct admin_source {
 };
 
 void admin_import_skip(struct admin_import *import, const char *path, const char *reason);
-/* After a result of the store for an object: 0 if that was skipped, 1 if the import ends. */
+/* Handles a result of the store for an object. 0: the object was skipped; 1: the import ends. */
 int admin_import_refused(struct admin_import *import, const char *path, int rc);
 /* Mode, time and owner of an object. 0, or 1 after an error. */
 int admin_import_status(struct admin_import *import, const char *path, const struct store_fid *fid,
@@ -59,6 +61,11 @@ int admin_import_take_back(struct admin_import *import, const struct store_fid *
 int admin_import_piece(struct admin_import *import, const char *path, int fd, uint64_t size,
 		       const struct admin_piece *piece, const struct store_fid *fid,
 		       const struct store_set *set);
+/* Reports such a result. 0; 1: the file was skipped; -1: the import ends, after an error. */
+int admin_import_result(struct admin_import *import, const char *path, int rc);
+/* Whether the open file is not as it was `before`: then it is skipped. */
+bool admin_import_changed(struct admin_import *import, const char *path, int fd,
+			  const struct stat *before);
 /*
  * The `size` bytes of an open file, at least one, become the content of an empty one; holes stay holes. The transaction
  * that completes it sets what `set` says, and each one before that only the time 0. 0; 1: the file was skipped; -1:

@@ -130,7 +130,7 @@ static int tell_mount(struct listing *l, const char *name, const char *text,
 	return 0;
 }
 
-/* One that is not found any more was removed. */
+/* A link that is not found any more was removed. */
 static int tell_link(struct listing *l, const struct store_object *object,
 		     const struct target *target, const struct store_volume *led)
 {
@@ -171,7 +171,7 @@ static bool is_listing_stopped(void *arg)
 	return admin_stopped(l->run);
 }
 
-/* Those in one volume. A volume that is gone meanwhile has none, a damaged or busy one is skipped. 0 or a result. */
+/* The mount points in one volume. A volume that is gone meanwhile has none, a damaged or busy one is skipped. 0 or a result. */
 static int list_mounts_in(struct listing *l, const struct store_volume *volume)
 {
 	const struct store_object_scan scan = {

@@ -13,7 +13,7 @@
 #include "afs/rights.h"
 #include "protection/protection.h"
 
-/* Without a database these exist nevertheless. */
+/* These exist even without a database. */
 static const struct {
 	const char *name;
 	int32_t id;

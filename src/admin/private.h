@@ -57,7 +57,7 @@ const char *admin_code_text(int code);
 int admin_done(struct admin_run *run, json_t *result, bool changed, int status);
 void admin_skipped(struct admin_run *run, const char *path, const char *reason);
 void admin_fault(struct admin_run *run, const char *line);
-/* One of many parts of a result; takes the reference. */
+/* Sends one of many parts of a result and takes the reference. */
 void admin_part(struct admin_run *run, const char *name, json_t *part);
 /* About five times a second. */
 void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uint64_t total,
@@ -103,6 +103,21 @@ int admin_snapshot_contents(struct store *store, struct store_snapshot *snapshot
 int admin_lookup(struct store *store, const struct store_fid *dir, const char *name,
 		 struct store_fid *fid);
 
+/* -- walk.c: directories of a tree that are still to be visited, as a stack -- */
+
+struct admin_pending {
+	struct admin_pending *next;
+	char *path;
+	struct store_fid fid;
+	bool existed; /* in the volume */
+};
+/* 0, or -1 after an error. */
+int admin_push_pending(struct admin_run *run, struct admin_pending **stack, const char *path,
+		       const struct store_fid *fid, bool existed);
+/* Visits all, also those that a visit pushes, and frees them. After a result that is not 0, or if `rc` is one, only that. */
+int admin_visit_pending(struct admin_pending **stack, int rc,
+			int (*visit)(void *arg, const struct admin_pending *dir), void *arg);
+
 /* -- names.c: users, groups and rights -- */
 
 struct prot;
@@ -146,7 +161,7 @@ int admin_source_open(const struct admin_run *run, const char *path, enum admin_
 /* The lengths of all files; 0: not known. */
 uint64_t admin_source_bytes(const struct admin_run *run);
 
-/* After a result of store_snapshot_take() or store_snapshot_end() for that volume. Returns 1. */
+/* Reports a result of store_snapshot_take() or store_snapshot_end() for that volume. Returns 1. */
 int admin_fail_snapshot(struct admin_run *run, int rc, const char *name);
 
 /* -- the commands: the exit status -- */

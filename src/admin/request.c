@@ -9,6 +9,7 @@
 
 #include "admin/private.h"
 #include "common/clock.h"
+#include "common/failure.h"
 #include "common/utf8.h"
 
 /* ---- bytes of names as UTF-8 text, and back ---- */
@@ -130,24 +131,18 @@ int admin_members_check(const json_t *object, const struct admin_member *members
 	{
 		const struct admin_member *member = find_member(name, members, count);
 
-		if (!member) {
-			snprintf(message, STORE_MESSAGE_MAX, "request: unknown member \"%.40s\"",
-				 name);
-			return -1;
-		}
+		if (!member)
+			return fail_with(-1, message, STORE_MESSAGE_MAX,
+					 "request: unknown member \"%.40s\"", name);
 		wrong = wrong_kind(value, member->kind);
-		if (wrong) {
-			snprintf(message, STORE_MESSAGE_MAX, "request: member \"%s\" must be %s",
-				 name, wrong);
-			return -1;
-		}
+		if (wrong)
+			return fail_with(-1, message, STORE_MESSAGE_MAX,
+					 "request: member \"%s\" must be %s", name, wrong);
 	}
 	for (size_t i = 0; i < count; i++)
-		if (members[i].required && !json_object_get(object, members[i].name)) {
-			snprintf(message, STORE_MESSAGE_MAX, "request: member \"%s\" is missing",
-				 members[i].name);
-			return -1;
-		}
+		if (members[i].required && !json_object_get(object, members[i].name))
+			return fail_with(-1, message, STORE_MESSAGE_MAX,
+					 "request: member \"%s\" is missing", members[i].name);
 	return 0;
 }
 
@@ -188,10 +183,10 @@ const struct store_caller admin_caller = {
 	.unrestricted = true,
 };
 
-/* Takes the reference. */
+/* The function takes the reference. */
 static void give_answer(struct admin_run *run, json_t *object)
 {
-	/* Without memory there is no answer; the one who waits learns of the end anyway. */
+	/* There is no answer without memory; the requester learns of the end anyway. */
 	if (object)
 		run->output->answer(run->output->arg, object);
 	json_decref(object);

@@ -59,7 +59,7 @@ static int remove_names_below(struct admin_import *import, const struct store_fi
 			rc = -EINTR;
 		else if (strcmp(entry.name, ".") && strcmp(entry.name, ".."))
 			rc = remove_volume_tree(import, dir, entry.name, &below, depth);
-		/* What is gone, or what somebody has put in its place, is no hindrance here. */
+		/* An object that is gone, or that somebody has replaced, is no hindrance here. */
 		if (rc == STORE_VNOVNODE || rc == -ENOENT || rc == -ESTALE)
 			rc = 0;
 		mounts |= rc == MOUNT_INSIDE;
@@ -194,7 +194,7 @@ static int has_same_bytes(struct admin_import *import, const struct admin_source
 	return same;
 }
 
-/* Who owns what exists stays as it is, unless the request says it. */
+/* The owner of an existing object stays, unless the request names one. */
 static struct store_set choose_update_set(const struct admin_import *import, const char *path,
 					  const struct store_set *set,
 					  const struct store_status *existing)
@@ -213,27 +213,6 @@ static bool has_same_status(const struct store_status *status, const struct stor
 	       (!(set->mask & STORE_SET_GROUP) || status->group == set->group);
 }
 
-/* All bytes at once, so that nobody sees a part of them. As admin_import_data(). */
-static int replace_at_once(struct admin_import *import, const char *path,
-			   const struct admin_source *source, const struct store_fid *fid)
-{
-	const struct admin_piece whole = {0, source->size};
-	int rc = admin_import_piece(import, path, source->fd, source->size, &whole, fid,
-				    source->set);
-
-	if (rc == 1000 + EINTR && admin_stopped(import->run)) {
-		admin_fail(import->run, 1, "interrupted");
-		return -1;
-	}
-	if (rc >= 1000) {
-		admin_import_skip(import, path,
-				  rc == 1000 ? "became shorter while it was read"
-					     : strerror(rc - 1000));
-		return 1;
-	}
-	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
-}
-
 /* Holes are kept by pieces. Until the last one the file is unfinished, so that another import begins it again. */
 static int replace_in_pieces(struct admin_import *import, const char *path,
 			     const struct admin_source *source, const struct store_fid *fid)
@@ -246,7 +225,7 @@ static int replace_in_pieces(struct admin_import *import, const char *path,
 	int rc = admin_import_piece(import, path, source->fd, 0, &nothing, fid, &unfinished);
 
 	if (rc)
-		return admin_import_refused(import, path, rc) ? -1 : 1;
+		return admin_import_result(import, path, rc);
 	return admin_import_data(import, path, source->fd, source->size, fid, source->set);
 }
 
@@ -257,32 +236,27 @@ static bool has_holes(const struct admin_source *source)
 	return hole >= 0 && (uint64_t)hole < source->size;
 }
 
-static bool is_same_moment(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-/* New contents of a file that is there. As admin_import_data(). */
+/* Replaces the contents of an existing file: all at once, so that nobody sees a part of them, unless it has holes. */
 static int replace_contents(struct admin_import *import, const char *path,
 			    const struct admin_source *source, const struct store_fid *fid)
 {
 	const struct store_set again = {.mask = STORE_SET_MTIME};
-	struct stat before, after;
+	const struct admin_piece whole = {0, source->size};
+	struct stat before;
 	int rc;
 
-	if (fstat(source->fd, &before) < 0)
-		before = (struct stat){0};
-	if (!before.st_size)
+	if (fstat(source->fd, &before) < 0 || !before.st_size)
 		return admin_import_unsized(import, path, source->fd, source->size, fid,
 					    source->set);
-	rc = has_holes(source) ? replace_in_pieces(import, path, source, fid)
-			       : replace_at_once(import, path, source, fid);
-	if (rc || (!fstat(source->fd, &after) && after.st_size == before.st_size &&
-		   is_same_moment(&after.st_mtim, &before.st_mtim) &&
-		   is_same_moment(&after.st_ctim, &before.st_ctim)))
+	if (has_holes(source))
+		rc = replace_in_pieces(import, path, source, fid);
+	else
+		rc = admin_import_result(import, path,
+					 admin_import_piece(import, path, source->fd, source->size,
+							    &whole, fid, source->set));
+	if (rc || !admin_import_changed(import, path, source->fd, &before))
 		return rc;
 	/* The next update shall find a difference. */
-	admin_import_skip(import, path, "changed while it was read; import again");
 	return admin_import_status(import, path, fid, &again) ? -1 : 1;
 }
 

@@ -213,7 +213,7 @@ int admin_quota(struct admin_run *run)
 	return rc ? admin_fail_code(run, rc, "%s", volume.name) : done_volume(run, volume.id);
 }
 
-/* After a change of the state. */
+/* Reports a change of the state. */
 static int done_state(struct admin_run *run, const struct store_volume *volume, int rc)
 {
 	if (rc)

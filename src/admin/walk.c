@@ -239,6 +239,39 @@ int admin_find_parent(struct admin_run *run, struct admin_place *place, const ch
 	return end_place(run, place, slash ? (size_t)(slash - place->path) : 0);
 }
 
+/* ---- directories that are still to be visited ---- */
+
+int admin_push_pending(struct admin_run *run, struct admin_pending **stack, const char *path,
+		       const struct store_fid *fid, bool existed)
+{
+	struct admin_pending *pending = malloc(sizeof(*pending));
+
+	if (pending)
+		*pending = (struct admin_pending){*stack, strdup(path), *fid, existed};
+	if (!pending || !pending->path) {
+		free(pending);
+		admin_fail(run, 1, "no memory");
+		return -1;
+	}
+	*stack = pending;
+	return 0;
+}
+
+int admin_visit_pending(struct admin_pending **stack, int rc,
+			int (*visit)(void *arg, const struct admin_pending *dir), void *arg)
+{
+	while (*stack) {
+		struct admin_pending *dir = *stack;
+
+		*stack = dir->next;
+		if (!rc)
+			rc = visit(arg, dir);
+		free(dir->path);
+		free(dir);
+	}
+	return rc;
+}
+
 /* ---- below a local directory ---- */
 
 #if defined(__has_include)

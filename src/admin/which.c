@@ -30,7 +30,7 @@ static const char *kind_of(const struct search *s)
 	}
 }
 
-/* Takes the text. 0 or -ENOMEM. */
+/* The function takes the text. 0 or -ENOMEM. */
 static int append_path(struct search *s, char *text)
 {
 	int rc = text && json_array_append_new(s->paths, admin_show(text)) == 0 ? 0 : -ENOMEM;
@@ -51,7 +51,7 @@ static int append_names(struct search *s, const struct locate_directory *dir)
 	return rc;
 }
 
-/* By the directory that the object's record names. */
+/* Searches the directory that the object's record names. */
 static int follow_record(struct search *s)
 {
 	struct locate_directory dir = {.image = NULL};
@@ -126,7 +126,7 @@ static int find_paths(struct search *s)
 
 	if (!rc)
 		rc = follow_record(s);
-	/* Without a sound record only a search finds the names that lead to it. */
+	/* If the record is damaged, only a search finds the names that lead to the object. */
 	if (rc == -EIO || rc == STORE_VNOVNODE || rc == -EAGAIN)
 		rc = search_directories(s);
 	if (rc == -EINTR)

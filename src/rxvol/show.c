@@ -159,53 +159,51 @@ static void show_acl(const struct rxvol *rxvol)
 	show_entries(json_object_get(acl, "negative"), "not ");
 }
 
-static void show_copy(const struct rxvol *rxvol)
+/* The amount of what was copied or compared. */
+static void print_amount(const struct rxvol *rxvol)
 {
 	char bytes[32];
 
-	printf("%s: %llu files, directories and links, %s", rxvol->command,
-	       tools_count_of(rxvol->result, "objects"),
+	printf("%llu files, directories and links, %s", tools_count_of(rxvol->result, "objects"),
 	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
-	if (tools_count_of(rxvol->result, "unchanged"))
-		printf("; %llu there already", tools_count_of(rxvol->result, "unchanged"));
-	if (tools_count_of(rxvol->result, "removed"))
-		printf("; %llu removed", tools_count_of(rxvol->result, "removed"));
-	if (tools_count_of(rxvol->result, "cleared"))
-		printf("; %llu without their set-id bits",
-		       tools_count_of(rxvol->result, "cleared"));
-	if (tools_count_of(rxvol->result, "skipped"))
-		printf("; %llu skipped", tools_count_of(rxvol->result, "skipped"));
+}
+
+/* "; 5 skipped", unless the number is 0. */
+static void print_number(const struct rxvol *rxvol, const char *member, const char *text)
+{
+	if (tools_count_of(rxvol->result, member))
+		printf("; %llu %s", tools_count_of(rxvol->result, member), text);
+}
+
+static void show_copy(const struct rxvol *rxvol)
+{
+	printf("%s: ", rxvol->command);
+	print_amount(rxvol);
+	print_number(rxvol, "unchanged", "there already");
+	print_number(rxvol, "removed", "removed");
+	print_number(rxvol, "cleared", "without their set-id bits");
+	print_number(rxvol, "skipped", "skipped");
 	printf("\n");
 }
 
 /* The standard output may be the dump. */
 static void show_dump(const struct rxvol *rxvol)
 {
-	char bytes[32];
-
 	if (!rxvol->file)
 		return;
-	printf("%s: %llu files, directories and links, %s", rxvol->command,
-	       tools_count_of(rxvol->result, "objects"),
-	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
-	if (tools_count_of(rxvol->result, "unchanged"))
-		printf("; %llu unchanged", tools_count_of(rxvol->result, "unchanged"));
+	printf("%s: ", rxvol->command);
+	print_amount(rxvol);
+	print_number(rxvol, "unchanged", "unchanged");
 	printf("\n");
 }
 
 static void show_restore(const struct rxvol *rxvol)
 {
-	char bytes[32];
-
-	printf("volume %s has the id %llu: %llu files, directories and links, %s",
-	       tools_text_of(rxvol->result, "name"), tools_count_of(rxvol->result, "id"),
-	       tools_count_of(rxvol->result, "objects"),
-	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
-	if (tools_count_of(rxvol->result, "unchanged"))
-		printf("; %llu unchanged", tools_count_of(rxvol->result, "unchanged"));
-	if (tools_count_of(rxvol->result, "nameless"))
-		printf("; %llu files without a name left out",
-		       tools_count_of(rxvol->result, "nameless"));
+	printf("volume %s has the id %llu: ", tools_text_of(rxvol->result, "name"),
+	       tools_count_of(rxvol->result, "id"));
+	print_amount(rxvol);
+	print_number(rxvol, "unchanged", "unchanged");
+	print_number(rxvol, "nameless", "files without a name left out");
 	printf("\n");
 }
 
@@ -218,11 +216,10 @@ static void show_restore_from(const struct rxvol *rxvol)
 static void show_compare(const struct rxvol *rxvol)
 {
 	unsigned long long differences = tools_count_of(rxvol->result, "differences");
-	char bytes[32];
 
-	printf("compared %llu files, directories and links, %s: ",
-	       tools_count_of(rxvol->result, "objects"),
-	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
+	printf("compared ");
+	print_amount(rxvol);
+	printf(": ");
 	if (differences)
 		printf("%llu difference%s\n", differences, differences == 1 ? "" : "s");
 	else
