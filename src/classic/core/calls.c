@@ -60,7 +60,8 @@ static afs_int32 code_of_failed_begin(struct rx_connection *connection, int rc)
 	return rc == -RXW_ETIMEDOUT ? RX_CALL_TIMEOUT : RX_CALL_DEAD;
 }
 
-struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue, void *arg)
+/* Begin a call whose events a queue reports with `arg`; NULL: none. */
+static struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue, void *arg)
 {
 	struct rxw_call_options options = {
 		.size = sizeof(options),

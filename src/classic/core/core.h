@@ -132,15 +132,11 @@ void classic_connections_detach(void);
 
 /* specific.c */
 void classic_values_init(struct classic_values *values);
-void classic_values_set(struct classic_values *values, int key, void *value);
-void *classic_values_get(struct classic_values *values, int key);
 /* Destroy all values. They can still be set and read afterwards. */
 void classic_values_clear(struct classic_values *values);
 void classic_values_free(struct classic_values *values);
 
 /* calls.c */
-/* Begin a call whose events a queue reports with `arg`; NULL: none. */
-struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue, void *arg);
 
 /* streams.c */
 /* Hand the writes that were gathered to the library. False: the call has failed. */

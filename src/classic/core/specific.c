@@ -72,7 +72,7 @@ static bool grow_values(struct classic_values *v, int key)
 	return true;
 }
 
-void classic_values_set(struct classic_values *v, int key, void *value)
+static void classic_values_set(struct classic_values *v, int key, void *value)
 {
 	void *old = NULL;
 	bool room;
@@ -92,7 +92,7 @@ void classic_values_set(struct classic_values *v, int key, void *value)
 		destroy_value(key, old);
 }
 
-void *classic_values_get(struct classic_values *v, int key)
+static void *classic_values_get(struct classic_values *v, int key)
 {
 	void *value;
 

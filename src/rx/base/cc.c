@@ -249,7 +249,8 @@ const char *rxw_cc_phase(const struct rxw_cc *cc)
 	return cc->cwnd < cc->ssthresh ? "slow-start" : "avoidance";
 }
 
-uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
+/* For controllers: the smaller window over four fifths of a round trip of 1 ms or more. */
+static uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
 {
 	if (window > cc->cwnd)
 		window = cc->cwnd;
@@ -258,7 +259,10 @@ uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
 	return (srtt < UINT64_MAX / 4 ? srtt * 4 / 5 : srtt / 5 * 4) / window;
 }
 
-uint32_t rxw_cc_slow_start(struct rxw_cc *cc, uint32_t acked)
+/*
+ * For controllers: slow start up to ssthresh. Returns those of the `acked` packets that exceed it.
+ */
+static uint32_t rxw_cc_slow_start(struct rxw_cc *cc, uint32_t acked)
 {
 	uint32_t room, step;
 

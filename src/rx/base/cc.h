@@ -141,11 +141,5 @@ uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt
 #define RXW_CC_RATE_SHIFT  10  /* fractional bits of rates */
 /* For observers: "slow-start", "avoidance" or a phase of the controller's own. Static. */
 const char *rxw_cc_phase(const struct rxw_cc *cc);
-/* For controllers: the smaller window over four fifths of a round trip of 1 ms or more. */
-uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
-/*
- * For controllers: slow start up to ssthresh. Returns those of the `acked` packets that exceed it.
- */
-uint32_t rxw_cc_slow_start(struct rxw_cc *cc, uint32_t acked);
 
 #endif

@@ -3,7 +3,6 @@
  * XDR on the streams of a call: a window of memory that is written when it is full, or follows the
  * bytes read. A request or reply that fits costs one rxw_call_write() or one read.
  */
-#include <rxwire/rpc.h>
 #include <rxwire/stub.h>
 
 #include "engine/stream/observer.h"

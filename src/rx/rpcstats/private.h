@@ -71,13 +71,6 @@ struct rxw_rpcstats {
 	struct rxw_rpc_observer observer; /* fixed */
 };
 
-/*
- * The number of a function of an interface, and the number of functions, as OpenAFS counts them.
- * The function must exist.
- */
-uint32_t rxw_rpcstats_number(const struct rxw_rpc_interface *interface, unsigned function,
-			     uint32_t *functions);
-
 /* The tables of the process, each once. Returns how many. */
 unsigned rxw_rpcstats_ids(struct rxw_rpcstats *stats,
 			  struct rxw_rpcstats_id ids[RXW_RPCSTATS_TABLES_MAX]);

@@ -61,8 +61,9 @@ static uint32_t operation_number(const struct run *run, int32_t opcode)
 }
 
 /* Functions that OpenAFS does not have come after the others, in order of declaration. */
-__attribute__((cold)) uint32_t rxw_rpcstats_number(const struct rxw_rpc_interface *interface,
-						   unsigned function, uint32_t *functions)
+__attribute__((cold)) static uint32_t
+rxw_rpcstats_number(const struct rxw_rpc_interface *interface, unsigned function,
+		    uint32_t *functions)
 {
 	const struct run *order = order_of(interface->stat_index);
 	uint32_t foreign = 0, more = 0, number;

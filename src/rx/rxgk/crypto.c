@@ -59,12 +59,14 @@ static void finish_hash(union rxw_gk_hash *h, enum rxw_gk_digest digest, uint8_t
 	}
 }
 
-size_t rxw_gk_digest_size(enum rxw_gk_digest digest)
+/* Bytes of a digest: 20, 32 or 48. */
+static size_t rxw_gk_digest_size(enum rxw_gk_digest digest)
 {
 	return digest == RXW_GK_SHA1 ? 20 : digest == RXW_GK_SHA256 ? 32 : 48;
 }
 
-void rxw_gk_mac_key(struct rxw_gk_mac *m, enum rxw_gk_digest digest, const void *key, size_t length)
+static void rxw_gk_mac_key(struct rxw_gk_mac *m, enum rxw_gk_digest digest, const void *key,
+			   size_t length)
 {
 	size_t block = digest == RXW_GK_SHA384 ? 128 : 64;
 	uint8_t pad[128] = {0};
@@ -390,8 +392,8 @@ static int prf_plus(const struct rxw_gk_enctype *e, const uint8_t *key, const vo
 	return r;
 }
 
-int rxw_gk_prf_plus(const struct rxw_gk_enctype *enctype, const uint8_t *key, const void *seed,
-		    size_t length, uint8_t *out, size_t out_length)
+static int rxw_gk_prf_plus(const struct rxw_gk_enctype *enctype, const uint8_t *key,
+			   const void *seed, size_t length, uint8_t *out, size_t out_length)
 {
 	return prf_plus(enctype, key, seed, length, 4, out, out_length);
 }

@@ -38,12 +38,6 @@ struct rxw_gk_mac {
 	union rxw_gk_hash inner, outer;
 };
 
-/* Bytes of a digest: 20, 32 or 48. */
-size_t rxw_gk_digest_size(enum rxw_gk_digest digest);
-
-void rxw_gk_mac_key(struct rxw_gk_mac *m, enum rxw_gk_digest digest, const void *key,
-		    size_t length);
-
 /*
  * HMAC over two pieces, either of which may be empty; the whole digest goes to `out`. Any thread.
  */
@@ -128,8 +122,6 @@ int rxw_gk_decrypt_once(const struct rxw_gk_enctype *enctype, const uint8_t *key
 /* PRF and PRF+ (RFC 4402's form); `seed` of at most 64 bytes. 0 or -RXW_ENOMEM. */
 int rxw_gk_prf(const struct rxw_gk_enctype *enctype, const uint8_t *key, const void *seed,
 	       size_t length, uint8_t out[RXW_GK_PRF_MAX]);
-int rxw_gk_prf_plus(const struct rxw_gk_enctype *enctype, const uint8_t *key, const void *seed,
-		    size_t length, uint8_t *out, size_t out_length);
 
 /* Key number `number` of a connection (7.4.3); `cid` with channel bits 0, start_time in 100 ns. */
 int rxw_gk_transport_key(const struct rxw_gk_enctype *enctype, const uint8_t *k0, uint32_t epoch,

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rxwire/error.h>
-
 #include "keys/keys.h"
 #include "rxgk/negotiate.h"
 

@@ -87,15 +87,4 @@ struct rxw_gk_negotiation {
 	int64_t skew_s; /* clock skew that GSSAPI adds to the lifetime of a ticket */
 };
 
-int32_t rxw_gk_serve_combine(rxw_call *call, const void *service);
-int32_t rxw_gk_serve_afs_combine(rxw_call *call, const void *service);
-/*
- * Combine the opened tokens `a`, of the user, and `b`. The result is sealed with the newest key of
- * `keys`. 0 or a code; *token is of rxw_secret_alloc(), and `info` describes it.
- */
-int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *a,
-		       const struct rxw_gk_body *b, const struct rxw_gk_list *enctypes,
-		       const struct rxw_gk_list *levels, int64_t now, void **token, size_t *length,
-		       struct rxw_gk_info *info);
-
 #endif

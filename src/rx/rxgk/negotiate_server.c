@@ -58,10 +58,14 @@ static int32_t choose_combined(const struct rxw_gk_body *a, const struct rxw_gk_
 	return RXW_RXGK_BADLEVEL;
 }
 
-int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *a,
-		       const struct rxw_gk_body *b, const struct rxw_gk_list *enctypes,
-		       const struct rxw_gk_list *levels, int64_t now, void **token, size_t *length,
-		       struct rxw_gk_info *info)
+/*
+ * Combine the opened tokens `a`, of the user, and `b`. The result is sealed with the newest key of
+ * `keys`. 0 or a code; *token is of rxw_secret_alloc(), and `info` describes it.
+ */
+static int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *a,
+			      const struct rxw_gk_body *b, const struct rxw_gk_list *enctypes,
+			      const struct rxw_gk_list *levels, int64_t now, void **token,
+			      size_t *length, struct rxw_gk_info *info)
 {
 	struct rxw_gk_body n = {0};
 	const struct rxw_gk_enctype *e;
@@ -208,12 +212,12 @@ out:
 	return code;
 }
 
-int32_t rxw_gk_serve_combine(rxw_call *call, const void *service)
+static int32_t rxw_gk_serve_combine(rxw_call *call, const void *service)
 {
 	return serve_combining(call, service, false);
 }
 
-int32_t rxw_gk_serve_afs_combine(rxw_call *call, const void *service)
+static int32_t rxw_gk_serve_afs_combine(rxw_call *call, const void *service)
 {
 	return serve_combining(call, service, true);
 }

@@ -6,7 +6,6 @@
 
 #include "base/wire.h"
 #include "rxkad/rxkad_conn.h"
-#include "rxkad/derive.h"
 
 /* Packets that are processed together: as many as the widest kernel has lanes. */
 #define SLICE	   64u

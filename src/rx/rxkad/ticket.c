@@ -14,7 +14,6 @@
 #include "keys/keys.h"
 #include "rxkad/derive.h"
 #include "rxkad/ticket.h"
-#include "rxwire/error.h"
 
 #define DIGITS 15 /* bytes of "YYYYMMDDhhmmssZ" */
 
@@ -23,7 +22,8 @@ static int tag_number(uint8_t tag)
 	return tag & V_ASN1_PRIMITIVE_TAG;
 }
 
-bool rxw_der_is(const struct rxw_der *d, uint8_t tag)
+/* Whether the next element has this tag. */
+static bool rxw_der_is(const struct rxw_der *d, uint8_t tag)
 {
 	return d->left > 0 && d->p[0] == tag;
 }
@@ -52,7 +52,8 @@ bool rxw_der_get(struct rxw_der *d, uint8_t tag, struct rxw_der *content)
 	return true;
 }
 
-bool rxw_der_get_in(struct rxw_der *d, unsigned n, uint8_t tag, struct rxw_der *content)
+/* [n] with exactly one element, of that tag. */
+static bool rxw_der_get_in(struct rxw_der *d, unsigned n, uint8_t tag, struct rxw_der *content)
 {
 	struct rxw_der rest = *d, outer;
 
@@ -260,9 +261,11 @@ set_all_names(const struct rxw_rxkad_opener *opener, const struct rxw_rxkad_comp
 	return 0;
 }
 
-int32_t rxw_rxkad_set_names_v4(const struct rxw_rxkad_opener *opener,
-			       const struct rxw_rxkad_component names[2],
-			       struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
+/* The same for name and instance (may be empty) of Kerberos 4, without translation. */
+static int32_t rxw_rxkad_set_names_v4(const struct rxw_rxkad_opener *opener,
+				      const struct rxw_rxkad_component names[2],
+				      struct rxw_rxkad_component realm,
+				      struct rxw_rxkad_ticket *out)
 {
 	return set_all_names(opener, names, names[1].size > 0 ? 2 : 1, names[0], names[1], realm,
 			     out);

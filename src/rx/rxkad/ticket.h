@@ -34,13 +34,9 @@ struct rxw_der {
 
 /* Reads the next element, if it has this tag. Lengths must be in their shortest form. */
 bool rxw_der_get(struct rxw_der *d, uint8_t tag, struct rxw_der *content);
-/* Whether the next element has this tag. */
-bool rxw_der_is(const struct rxw_der *d, uint8_t tag);
 /* [n] INTEGER; false if it is outside least..most. *value is undefined on failure. */
 bool rxw_der_get_integer(struct rxw_der *d, unsigned n, int64_t least, int64_t most,
 			 int64_t *value);
-/* [n] with exactly one element, of that tag. */
-bool rxw_der_get_in(struct rxw_der *d, unsigned n, uint8_t tag, struct rxw_der *content);
 /* [n] GeneralizedTime, "YYYYMMDDhhmmssZ": seconds since 1970. */
 bool rxw_der_get_time(struct rxw_der *d, unsigned n, int64_t *value);
 
@@ -115,10 +111,6 @@ struct rxw_rxkad_component {
 int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
 			    const struct rxw_rxkad_component *components, size_t count,
 			    struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out);
-/* The same for name and instance (may be empty) of Kerberos 4, without translation. */
-int32_t rxw_rxkad_set_names_v4(const struct rxw_rxkad_opener *opener,
-			       const struct rxw_rxkad_component names[2],
-			       struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out);
 
 /* --- the contents of a token made with a service key --- */
 

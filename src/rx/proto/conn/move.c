@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A client that has another address or port: its connection follows it (rx-protocol 2.3). */
-#include "base/hash.h"
 #include "proto/conn/conn.h"
 
 #define ASK_APART  (100 * RXW_MS)
