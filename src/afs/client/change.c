@@ -8,7 +8,6 @@
 
 #include "afs/client/change.h"
 #include "afs/client/private.h"
-#include "afs/numbers.h"
 
 /* ---- access lists ---- */
 
@@ -159,8 +158,7 @@ static int end_creation(struct afs_client *client, rxw_call *call, const char *w
 		afs_server_promised(client, &made->fid, callback);
 	if (made->fid.Vnode && afs_status_usable(&made->status))
 		return 0;
-	afs_error_text(error, "%s: malformed answer of the server", what);
-	return -1;
+	return afs_error_text(error, "%s: malformed answer of the server", what);
 }
 
 int afs_client_create(struct afs_client *client, const AFSFid *dir, const char *name,
@@ -279,8 +277,7 @@ int afs_client_set_status(struct afs_client *client, const AFSFid *fid, const AF
 		return -1;
 	if (afs_status_usable(status))
 		return 0;
-	afs_error_text(error, "%s: malformed status from the server", what);
-	return -1;
+	return afs_error_text(error, "%s: malformed status from the server", what);
 }
 
 int afs_client_get_acl(struct afs_client *client, const AFSFid *fid, const char *what,

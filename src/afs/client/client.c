@@ -41,7 +41,7 @@ static void put_shortened_text(char *text, size_t size, const char *format, va_l
 	free(whole);
 }
 
-void afs_error_text(struct afs_error *error, const char *format, ...)
+int afs_error_text(struct afs_error *error, const char *format, ...)
 {
 	va_list args;
 
@@ -50,6 +50,7 @@ void afs_error_text(struct afs_error *error, const char *format, ...)
 	va_start(args, format);
 	put_shortened_text(error->text, sizeof(error->text), format, args);
 	va_end(args);
+	return -1;
 }
 
 static void format_text(char *text, size_t size, const char *format, ...)

@@ -188,7 +188,8 @@ rxw_endpoint *afs_client_endpoint(struct afs_client *client);
 /* Fill *error from the code of a call. */
 void afs_error_code(struct afs_error *error, const char *what, int32_t code,
 		    enum rxw_origin origin);
-void afs_error_text(struct afs_error *error, const char *format, ...)
+/* An error with this text. Returns -1. */
+int afs_error_text(struct afs_error *error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #endif

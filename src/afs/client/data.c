@@ -180,8 +180,7 @@ int afs_client_read(struct afs_client *client, struct afs_fetch *f, const char *
 		f->call = NULL;
 		afs_adopt_call(client, call, 0);
 	} else if (afs_watch_start(client) < 0) {
-		afs_error_text(error, "%s: cannot start a thread", what);
-		return -1;
+		return afs_error_text(error, "%s: cannot start a thread", what);
 	} else if (afs_begin(client, client->fs, what, 0, &call, error) < 0) {
 		return -1;
 	}
@@ -276,10 +275,8 @@ int afs_client_store(struct afs_client *client, struct afs_store *s, const char 
 	rxw_call *call;
 	int rc = 0, saved = 0;
 
-	if (afs_watch_start(client) < 0) {
-		afs_error_text(error, "%s: cannot start a thread", what);
-		return -1;
-	}
+	if (afs_watch_start(client) < 0)
+		return afs_error_text(error, "%s: cannot start a thread", what);
 	if (afs_begin(client, client->fs, what, 0, &call, error) < 0)
 		return -1;
 	extend_time_limit(client);
@@ -307,6 +304,5 @@ int afs_client_store(struct afs_client *client, struct afs_store *s, const char 
 		return rc;
 	if (afs_status_usable(&s->status))
 		return 0;
-	afs_error_text(error, "%s: the status after the data is malformed", what);
-	return -1;
+	return afs_error_text(error, "%s: the status after the data is malformed", what);
 }

@@ -384,10 +384,8 @@ static int look_up_volume(struct afs_client *c, const char *name, uint64_t end,
 	}
 	memset(volume, 0, sizeof(*volume));
 	snprintf(volume->name, sizeof(volume->name), "%s", name);
-	if (choose_type(name, &entry, &type, &volume->id) < 0) {
-		afs_error_text(error, "%s: no volume of this type exists", what);
-		return -1;
-	}
+	if (choose_type(name, &entry, &type, &volume->id) < 0)
+		return afs_error_text(error, "%s: no volume of this type exists", what);
 	list = malloc(sizeof(*list));
 	if (!list)
 		return afs_failed(error, what, -RXW_ENOMEM);
@@ -399,8 +397,8 @@ static int look_up_volume(struct afs_client *c, const char *name, uint64_t end,
 	c->sites = list;
 	if (list->count > 0)
 		return 0;
-	afs_error_text(error, "%s: the location server knows no address that serves it", what);
-	return -1;
+	return afs_error_text(error, "%s: the location server knows no address that serves it",
+			      what);
 }
 
 static uint64_t end_of_search(const struct afs_client *c)
@@ -413,10 +411,9 @@ int afs_client_volume(struct afs_client *client, const char *name, struct afs_vo
 {
 	uint64_t end = end_of_search(client);
 
-	if (*name == 0 || strlen(name) >= VL_MAXNAMELEN) {
-		afs_error_text(error, "volume %.80s: a volume's name has 1 to 64 characters", name);
-		return -1;
-	}
+	if (*name == 0 || strlen(name) >= VL_MAXNAMELEN)
+		return afs_error_text(error, "volume %.80s: a volume's name has 1 to 64 characters",
+				      name);
 	if (look_up_volume(client, name, end, volume, error) < 0)
 		return -1;
 	return try_all_candidates(client, 0, end, volume, error);

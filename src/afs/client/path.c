@@ -37,8 +37,7 @@ int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *
 		return -1;
 	if (afs_status_usable(status))
 		return 0;
-	afs_error_text(error, "%s: malformed status from the server", what);
-	return -1;
+	return afs_error_text(error, "%s: malformed status from the server", what);
 }
 
 static uint64_t positive(int32_t blocks)
@@ -177,10 +176,8 @@ int afs_client_readlink(struct afs_client *client, const AFSFid *fid, const char
 		memcpy(text, data, length);
 	text[length] = 0;
 	free(data);
-	if (length == 0 || strlen(text) != length) {
-		afs_error_text(error, "%s: malformed symbolic link", what);
-		return -1;
-	}
+	if (length == 0 || strlen(text) != length)
+		return afs_error_text(error, "%s: malformed symbolic link", what);
 	return 0;
 }
 
@@ -219,16 +216,16 @@ static int mount_point(struct walk *w, const char *name, char *text)
 	text[strlen(text) - 1] = 0;
 	if (volume) {
 		*volume++ = 0;
-		afs_error_text(w->error,
-			       "%s:%.80s: \"%.60s\" is a mount point of the cell %.64s: name that "
-			       "cell's location server with -s, and %.64s:PATH",
-			       w->volume->name, w->path, name, text + 1, volume);
-		return -1;
+		return afs_error_text(
+			w->error,
+			"%s:%.80s: \"%.60s\" is a mount point of the cell %.64s: name that "
+			"cell's location server with -s, and %.64s:PATH",
+			w->volume->name, w->path, name, text + 1, volume);
 	}
-	afs_error_text(w->error,
-		       "%s:%.80s: \"%.60s\" is a mount point: name its volume instead, %.64s:PATH",
-		       w->volume->name, w->path, name, text + 1);
-	return -1;
+	return afs_error_text(
+		w->error,
+		"%s:%.80s: \"%.60s\" is a mount point: name its volume instead, %.64s:PATH",
+		w->volume->name, w->path, name, text + 1);
 }
 
 /* Insert the text of a link before the rest of the path. */
@@ -346,10 +343,9 @@ int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, 
 	char name[AFSNAMEMAX + 1], what[256];
 	int rc;
 
-	if (strlen(path) > AFSPATHMAX) {
-		afs_error_text(error, "%s:%.60s...: the path is too long", volume->name, path);
-		return -1;
-	}
+	if (strlen(path) > AFSPATHMAX)
+		return afs_error_text(error, "%s:%.60s...: the path is too long", volume->name,
+				      path);
 	strcpy(w.rest, path);
 	w.stack[0] = (AFSFid){volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
 	w.depth = 1;

@@ -168,7 +168,7 @@ void afs_server_asked(struct afs_client *c, const struct sockaddr_storage *serve
 		a->silent = false;
 		return;
 	}
-	/* One that never answered gives no promise; else the last one is forgotten. */
+	/* A server that never answered gives no promise; if there is none, the last one is forgotten. */
 	for (unsigned i = 0; !a && i < c->asked_count && c->asked_count == ASKED_MAX; i++)
 		if (c->asked[i].silent)
 			a = &c->asked[i];
@@ -178,7 +178,7 @@ void afs_server_asked(struct afs_client *c, const struct sockaddr_storage *serve
 	*a = (struct asked){.address = *server, .len = len};
 }
 
-/* Without memory, and beyond PROMISES_MAX, the server finds out when it breaks the promise. */
+/* If memory is exhausted, and beyond PROMISES_MAX, the server finds out when it breaks the promise. */
 static void note_promise(struct asked *a, const AFSFid *fid)
 {
 	unsigned n = a->promised_count;
