@@ -174,82 +174,59 @@ static void put_sums(FILE *f, const struct volume_sums *sums)
 
 /* -- figures of one volume; calls to its clones count for it -- */
 
-struct shown_volume {
-	struct store_volume volume;
-	struct fsd_volume_calls calls;
+enum {
+	QUOTA = 1, /* the place of the quota below */
+	FIGURES = 8
 };
 
-static uint64_t used_bytes(const struct shown_volume *shown)
-{
-	return shown->volume.used_kib * 1024;
-}
-
-static uint64_t quota_bytes(const struct shown_volume *shown)
-{
-	return shown->volume.quota_kib * 1024;
-}
-
-static uint64_t count_files(const struct shown_volume *shown)
-{
-	return shown->volume.files;
-}
-
-static uint64_t is_volume_online(const struct shown_volume *shown)
-{
-	return shown->volume.online;
-}
-
-static uint64_t count_volume_fetches(const struct shown_volume *shown)
-{
-	return shown->calls.fetches;
-}
-
-static uint64_t fetched_volume_bytes(const struct shown_volume *shown)
-{
-	return shown->calls.fetched_bytes;
-}
-
-static uint64_t count_volume_changes(const struct shown_volume *shown)
-{
-	return shown->calls.changes;
-}
-
-static uint64_t stored_volume_bytes(const struct shown_volume *shown)
-{
-	return shown->calls.stored_bytes;
-}
+struct shown_volume {
+	struct store_volume volume;
+	uint64_t figure[FIGURES]; /* in the order of put_series() */
+};
 
 /* A series for each. A volume without a quota has none of that, so that no ratio to it exists. */
 static void put_series(FILE *f, const struct shown_volume *list, size_t count)
 {
-	static const struct {
-		const char *name, *help;
-		uint64_t (*value)(const struct shown_volume *shown);
-	} figures[] = {
-		{"store_volume_used_bytes", "Bytes in use of a volume.", used_bytes},
-		{"store_volume_quota_bytes", "Quota of a volume that has one.", quota_bytes},
-		{"store_volume_files", "Files, directories and links of a volume.", count_files},
-		{"store_volume_online", "1 if the volume is online, else 0.", is_volume_online},
-		{"store_volume_fetches_total", "Data fetches from a volume and its clones.",
-		 count_volume_fetches},
-		{"store_volume_fetched_bytes_total", "Bytes sent by them.", fetched_volume_bytes},
-		{"store_volume_changes_total", "Calls that changed something in a volume.",
-		 count_volume_changes},
-		{"store_volume_stored_bytes_total", "Bytes received by stores to a volume.",
-		 stored_volume_bytes},
+	static const char *const figures[FIGURES][2] = {
+		{"store_volume_used_bytes", "Bytes in use of a volume."},
+		{"store_volume_quota_bytes", "Quota of a volume that has one."},
+		{"store_volume_files", "Files, directories and links of a volume."},
+		{"store_volume_online", "1 if the volume is online, else 0."},
+		{"store_volume_fetches_total", "Data fetches from a volume and its clones."},
+		{"store_volume_fetched_bytes_total", "Bytes sent by them."},
+		{"store_volume_changes_total", "Calls that changed something in a volume."},
+		{"store_volume_stored_bytes_total", "Bytes received by stores to a volume."},
 	};
 
-	for (unsigned k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
-		fsd_metrics_head(f, figures[k].name, figures[k].help);
+	for (unsigned k = 0; k < FIGURES; k++) {
+		fsd_metrics_head(f, figures[k][0], figures[k][1]);
 		for (size_t i = 0; i < count; i++) {
-			const struct fsd_metric metric = {figures[k].name, .label = "volume",
+			const struct fsd_metric metric = {figures[k][0], .label = "volume",
 							  .of = list[i].volume.name,
-							  .value = figures[k].value(&list[i])};
+							  .value = list[i].figure[k]};
 
-			if (figures[k].value != quota_bytes || metric.value)
+			if (k != QUOTA || metric.value)
 				fsd_metrics_put(f, &metric, 1);
 		}
 	}
+}
+
+/* All figures of a volume that has been looked up. */
+static void fill_figures(const struct fsd_service *service, struct shown_volume *shown)
+{
+	const struct store_volume *volume = &shown->volume;
+	struct fsd_volume_calls calls = {0};
+
+	fsd_service_add_volume_calls(service, volume->id, &calls);
+	fsd_service_add_volume_calls(service, volume->ro, &calls);
+	fsd_service_add_volume_calls(service, volume->backup, &calls);
+	const uint64_t figure[FIGURES] = {
+		volume->used_kib * 1024, volume->quota_kib * 1024,
+		volume->files,		 volume->online,
+		calls.fetches,		 calls.fetched_bytes,
+		calls.changes,		 calls.stored_bytes,
+	};
+	memcpy(shown->figure, figure, sizeof(figure));
 }
 
 /* The first of the ranked ones, in the order of ids. Names of volumes need no quotes. */
@@ -268,9 +245,7 @@ static void put_first_volumes(FILE *f, const struct fsd_service *service, struct
 		if (store->ops->volume(store, ranked[i].id, &next->volume) ||
 		    !afs_volume_name_valid(next->volume.name))
 			continue;
-		fsd_service_add_volume_calls(service, next->volume.id, &next->calls);
-		fsd_service_add_volume_calls(service, next->volume.ro, &next->calls);
-		fsd_service_add_volume_calls(service, next->volume.backup, &next->calls);
+		fill_figures(service, next);
 		shown++;
 	}
 	put_series(f, list, shown);

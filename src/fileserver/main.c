@@ -8,14 +8,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <rxwire/rxwire.h>
 
 #include "common/clock.h"
+#include "common/failure.h"
 #include "fileserver/base/base.h"
 #include "fileserver/server.h"
 #include "program/message.h"
 #include "program/metrics.h"
-#include "program/number.h"
 #include "program/options.h"
 #include "program/signals.h"
 
@@ -41,212 +40,97 @@ struct options {
 #define SETTING(member) offsetof(struct options, settings.member)
 
 static const struct tools_option table[] = {
-	{.name = "export",
-	 .letter = 'e',
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(export),
-	 .argument = "DIR",
-	 .help = "serve this directory, read-only; it or --store is required"},
-	{.name = "store",
-	 .letter = 'S',
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(store),
-	 .argument = "DIR",
-	 .help = "serve the volumes of this store, which rxvol(8) makes"},
-	{.name = "durability",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(durability),
-	 .argument = "lazy|strict",
-	 .help = "lazy: a dead machine loses at most the last second; strict: nothing; default "
-		 "lazy"},
-	{.name = "metadata-copy",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(copy),
-	 .argument = "DIR",
-	 .help = "the directory, best on another disk, for the copy of the store's metadata; default: "
-		 "the store"},
-	{.name = "allow-anonymous-writes",
-	 .kind = TOOLS_FLAG,
-	 .offset = SETTING(anonymous_writes),
-	 .help = "let ACLs of the store give anonymous callers of other machines rights to write"},
-	{.name = "audit-log",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(audit_log),
-	 .argument = "FILE",
-	 .help = "append a line of JSON for each call that changes something or is refused; "
-		 "reopened on SIGHUP"},
-	{.name = "audit",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(audit),
-	 .argument = "lossy|strict",
-	 .help = "when the audit log cannot keep up: lossy counts what is lost, strict makes calls "
-		 "wait; default lossy"},
-	{.name = "audit-reads",
-	 .kind = TOOLS_FLAG,
-	 .offset = SETTING(audit_reads),
-	 .help = "the audit log has the calls that only read an object, too"},
-	{.name = "volume",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(volume),
-	 .argument = "NAME",
-	 .help = "name of the volume; default: the last component of DIR"},
-	{.name = "cell",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(cell),
-	 .argument = "NAME",
-	 .help = "cell of the server; selects the keys and is shown in root.afs"},
-	{.name = "listen",
-	 .letter = 'l',
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(listen),
-	 .argument = "ADDR",
-	 .help = "address to serve on; 0.0.0.0 or :: for all; default 127.0.0.1"},
-	{.name = "port",
-	 .letter = 'p',
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(port),
-	 .argument = "PORT",
-	 .max = 65535,
-	 .help = "UDP port of the file service; default 7000, 0 = a free port"},
-	{.name = "vl-port",
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(vl_port),
-	 .argument = "PORT",
-	 .max = 65535,
-	 .help = "UDP port of the volume location service; default 7003, 0 = a free port"},
-	{.name = "vol-port",
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(vol_port),
-	 .argument = "PORT",
-	 .max = 65535,
-	 .help = "UDP port of the volume service; default 7005, or a free port if --vl-port is "
-		 "not 7003"},
-	{.name = "protection",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(protection),
-	 .argument = "DIR|FILE",
-	 .help = "users and groups, made with rxpt: serve them, too; default: no such service"},
-	{.name = "pt-port",
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(pt_port),
-	 .argument = "PORT",
-	 .max = 65535,
-	 .help = "UDP port of the protection service; default 7002, 0 = a free port"},
-	{.name = "state",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(state),
-	 .argument = "DIR",
-	 .help = "directory for identity and file numbers; default: see the manual"},
-	{.name = "all-files",
-	 .kind = TOOLS_FLAG,
-	 .offset = SETTING(all_files),
-	 .help = "serve all files that rxfsd can read, not only those that \"other\" may read"},
-	{.name = "advertise",
-	 .kind = TOOLS_LIST,
-	 .offset = offsetof(struct options, advertise),
-	 .argument = "ADDR",
-	 .help = "additional IPv4 address of the file service; may be repeated"},
-	{.name = "readers",
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(readers),
-	 .argument = "N",
-	 .min = 1,
-	 .max = 256,
-	 .help = "threads that read ahead from the disk; default 16"},
-	{.name = "read-ahead",
-	 .kind = TOOLS_SIZE,
-	 .offset = SETTING(read_ahead),
-	 .argument = "BYTES",
-	 .min = 1 << 18,
-	 .help = "memory for read-ahead of all calls; default 48M"},
-	{.name = "timeline",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(timeline),
-	 .argument = "FILE",
-	 .help = "for benchmarks: write when each piece of a file was read and sent"},
-	{.name = "watches",
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(watches),
-	 .argument = "N",
-	 .max = 1 << 20,
-	 .help = "maximum directories watched with inotify; default 8192"},
-	{.name = "promises",
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(promises),
-	 .argument = "N",
-	 .min = 16,
-	 .max = 1 << 24,
-	 .help = "maximum number of callback promises; default 262144"},
-	{.name = "drain",
-	 .kind = TOOLS_DURATION,
-	 .offset = SETTING(drain_ms),
-	 .argument = "SECONDS",
-	 .max = 3600000,
-	 .help = "time for running calls to finish after SIGTERM; default 20"},
-	{.name = "keytab",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(guard.keytab),
-	 .argument = "FILE",
-	 .help = "service keys: a keytab, KeyFileExt or KeyFile; reloaded on SIGHUP"},
-	{.name = "require",
-	 .kind = TOOLS_LIST,
-	 .offset = offsetof(struct options, require),
-	 .argument = "[fs:|vl:|vol:]none|clear|auth|crypt",
-	 .help = "minimum protection of calls; default: none on loopback, otherwise fs:auth"},
-	{.name = "allow",
-	 .kind = TOOLS_LIST,
-	 .offset = offsetof(struct options, allow),
-	 .argument = "'WHO PATTERN...'",
-	 .help = "allow WHO (user@REALM, anonymous, any-authenticated) to access files; "
-		 "default: all files to everyone"},
-	{.name = "administrator",
-	 .kind = TOOLS_LIST,
-	 .offset = offsetof(struct options, administrators),
-	 .argument = "user@REALM",
-	 .help = "user who may access all files; may be repeated"},
-	{.name = "realm",
-	 .kind = TOOLS_STRING,
-	 .offset = SETTING(guard.realm),
-	 .argument = "REALM",
-	 .help = "a realm whose principal \"afs\" is the service itself"},
-	{.name = "allow-dotted-principals",
-	 .kind = TOOLS_FLAG,
-	 .offset = SETTING(dotted_principals),
-	 .help = "john.doe is the user john.doe of --protection, and john/doe is not; default: the "
-		 "reverse"},
-	{.name = "allow-single-des",
-	 .kind = TOOLS_FLAG,
-	 .offset = SETTING(guard.single_des),
-	 .help = "accept tickets protected by single DES, which can be broken in hours"},
-	{.name = "rpc-stats",
-	 .kind = TOOLS_FLAG,
-	 .offset = SETTING(rpc_stats),
-	 .help = "offer call statistics (RXSTATS) on all ports to this host"},
-	{.name = "rpc-stats-open",
-	 .kind = TOOLS_FLAG,
-	 .offset = SETTING(rpc_stats_open),
-	 .help = "offer call statistics to other hosts as well"},
-	{.name = "reload",
-	 .kind = TOOLS_UINT,
-	 .offset = offsetof(struct options, reload),
-	 .argument = "PID",
-	 .min = 1,
-	 .max = INT32_MAX,
-	 .once = true,
-	 .help = "tell the rxfsd with this process id to reload its keys; the exit status is "
-		 "the result"},
+	TOOLS_OPTION("export", 'e', TOOLS_STRING, export, "DIR",
+		     "serve this directory, read-only; it or --store is required"),
+	TOOLS_OPTION("store", 'S', TOOLS_STRING, store, "DIR",
+		     "serve the volumes of this store, which rxvol(8) makes"),
+	TOOLS_OPTION(
+		"durability", 0, TOOLS_STRING, durability, "lazy|strict",
+		"lazy: a dead machine loses at most the last second; strict: nothing; default lazy"),
+	TOOLS_OPTION(
+		"metadata-copy", 0, TOOLS_STRING, copy, "DIR",
+		"the directory, best on another disk, for the copy of the store's metadata; default: the store"),
+	TOOLS_OPTION(
+		"allow-anonymous-writes", 0, TOOLS_FLAG, anonymous_writes, NULL,
+		"let ACLs of the store give anonymous callers of other machines rights to write"),
+	TOOLS_OPTION(
+		"audit-log", 0, TOOLS_STRING, audit_log, "FILE",
+		"append a line of JSON for each call that changes something or is refused; reopened on SIGHUP"),
+	TOOLS_OPTION(
+		"audit", 0, TOOLS_STRING, audit, "lossy|strict",
+		"when the audit log cannot keep up: lossy counts what is lost, strict makes calls wait; default lossy"),
+	TOOLS_OPTION("audit-reads", 0, TOOLS_FLAG, audit_reads, NULL,
+		     "the audit log has the calls that only read an object, too"),
+	TOOLS_OPTION("volume", 0, TOOLS_STRING, volume, "NAME",
+		     "name of the volume; default: the last component of DIR"),
+	TOOLS_OPTION("cell", 0, TOOLS_STRING, cell, "NAME",
+		     "cell of the server; selects the keys and is shown in root.afs"),
+	TOOLS_OPTION("listen", 'l', TOOLS_STRING, listen, "ADDR",
+		     "address to serve on; 0.0.0.0 or :: for all; default 127.0.0.1"),
+	TOOLS_OPTION("port", 'p', TOOLS_UINT, port, "PORT",
+		     "UDP port of the file service; default 7000, 0 = a free port", .max = 65535),
+	TOOLS_OPTION("vl-port", 0, TOOLS_UINT, vl_port, "PORT",
+		     "UDP port of the volume location service; default 7003, 0 = a free port",
+		     .max = 65535),
+	TOOLS_OPTION(
+		"vol-port", 0, TOOLS_UINT, vol_port, "PORT",
+		"UDP port of the volume service; default 7005, or a free port if --vl-port is not 7003",
+		.max = 65535),
+	TOOLS_OPTION("protection", 0, TOOLS_STRING, protection, "DIR|FILE",
+		     "users and groups, made with rxpt: serve them, too; default: no such service"),
+	TOOLS_OPTION("pt-port", 0, TOOLS_UINT, pt_port, "PORT",
+		     "UDP port of the protection service; default 7002, 0 = a free port",
+		     .max = 65535),
+	TOOLS_OPTION("state", 0, TOOLS_STRING, state, "DIR",
+		     "directory for identity and file numbers; default: see the manual"),
+	TOOLS_OPTION("all-files", 0, TOOLS_FLAG, all_files, NULL,
+		     "serve all files that rxfsd can read, not only those that \"other\" may read"),
+	TOOLS_OPTION_AT("advertise", 0, TOOLS_LIST, offsetof(struct options, advertise), "ADDR",
+			"additional IPv4 address of the file service; may be repeated"),
+	TOOLS_OPTION("readers", 0, TOOLS_UINT, readers, "N",
+		     "threads that read ahead from the disk; default 16", .min = 1, .max = 256),
+	TOOLS_OPTION("read-ahead", 0, TOOLS_SIZE, read_ahead, "BYTES",
+		     "memory for read-ahead of all calls; default 48M", .min = 1 << 18),
+	TOOLS_OPTION("timeline", 0, TOOLS_STRING, timeline, "FILE",
+		     "for benchmarks: write when each piece of a file was read and sent"),
+	TOOLS_OPTION("watches", 0, TOOLS_UINT, watches, "N",
+		     "maximum directories watched with inotify; default 8192", .max = 1 << 20),
+	TOOLS_OPTION("promises", 0, TOOLS_UINT, promises, "N",
+		     "maximum number of callback promises; default 262144", .min = 16,
+		     .max = 1 << 24),
+	TOOLS_OPTION("drain", 0, TOOLS_DURATION, drain_ms, "SECONDS",
+		     "time for running calls to finish after SIGTERM; default 20", .max = 3600000),
+	TOOLS_OPTION("keytab", 0, TOOLS_STRING, guard.keytab, "FILE",
+		     "service keys: a keytab, KeyFileExt or KeyFile; reloaded on SIGHUP"),
+	TOOLS_OPTION_AT(
+		"require", 0, TOOLS_LIST, offsetof(struct options, require),
+		"[fs:|vl:|vol:]none|clear|auth|crypt",
+		"minimum protection of calls; default: none on loopback, otherwise fs:auth"),
+	TOOLS_OPTION_AT(
+		"allow", 0, TOOLS_LIST, offsetof(struct options, allow), "'WHO PATTERN...'",
+		"allow WHO (user@REALM, anonymous, any-authenticated) to access files; default: all files to everyone"),
+	TOOLS_OPTION_AT("administrator", 0, TOOLS_LIST, offsetof(struct options, administrators),
+			"user@REALM", "user who may access all files; may be repeated"),
+	TOOLS_OPTION("realm", 0, TOOLS_STRING, guard.realm, "REALM",
+		     "a realm whose principal \"afs\" is the service itself"),
+	TOOLS_OPTION(
+		"allow-dotted-principals", 0, TOOLS_FLAG, dotted_principals, NULL,
+		"john.doe is the user john.doe of --protection, and john/doe is not; default: the reverse"),
+	TOOLS_OPTION("allow-single-des", 0, TOOLS_FLAG, guard.single_des, NULL,
+		     "accept tickets protected by single DES, which can be broken in hours"),
+	TOOLS_OPTION("rpc-stats", 0, TOOLS_FLAG, rpc_stats, NULL,
+		     "offer call statistics (RXSTATS) on all ports to this host"),
+	TOOLS_OPTION("rpc-stats-open", 0, TOOLS_FLAG, rpc_stats_open, NULL,
+		     "offer call statistics to other hosts as well"),
+	TOOLS_OPTION_AT(
+		"reload", 0, TOOLS_UINT, offsetof(struct options, reload), "PID",
+		"tell the rxfsd with this process id to reload its keys; the exit status is the result",
+		.min = 1, .max = INT32_MAX, .once = true),
 	TOOLS_METRICS_OPTIONS(SETTING, metrics),
-	{.name = "metrics-volumes",
-	 .kind = TOOLS_UINT,
-	 .offset = SETTING(metrics_volumes),
-	 .argument = "N",
-	 .max = 100000,
-	 .help = "the most volumes with metrics of their own; default 1000"},
+	TOOLS_OPTION("metrics-volumes", 0, TOOLS_UINT, metrics_volumes, "N",
+		     "the most volumes with metrics of their own; default 1000", .max = 100000),
 	TOOLS_TRACE_OPTIONS_OF_SERVERS(SETTING, trace),
-	{.name = "debug",
-	 .kind = TOOLS_FLAG,
-	 .offset = offsetof(struct options, debug),
-	 .help = "log more"},
+	TOOLS_OPTION_AT("debug", 0, TOOLS_FLAG, offsetof(struct options, debug), NULL, "log more"),
 };
 
 /*
@@ -348,10 +232,8 @@ static int run_server(struct options *options, const struct rxw_config *config)
 	struct fsd_server *server;
 	int number, rc;
 
-	if (tools_signals_block(signals, count)) {
-		tools_error("signals: %s", strerror(errno));
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (tools_signals_block(signals, count))
+		return tools_fail(TOOLS_EXIT_FAILURE, "signals: %s", strerror(errno));
 	fsd_log_hold();
 	rc = fsd_server_start(&options->settings, config, &server, message);
 	fsd_log_release(rc == 0);
@@ -384,9 +266,9 @@ static int check_use(const struct options *options, char *message)
 	if (settings->store) {
 		if (settings->watches == WATCHES_UNSET)
 			return 0;
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--watches is for --export: nobody changes a store behind its server");
-		return -1;
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
+			"--watches is for --export: nobody changes a store behind its server");
 	}
 	if (settings->durability)
 		option = "--durability";
@@ -396,30 +278,25 @@ static int check_use(const struct options *options, char *message)
 		option = "--allow-anonymous-writes";
 	if (!option)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "%s is for --store: a directory that is exported is read-only", option);
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX,
+			 "%s is for --store: a directory that is exported is read-only", option);
 }
 
 /* Derive settings from the options; -1 with a message. */
 static int derive_settings(struct options *options, char *message)
 {
-	if (!options->settings.export && !options->settings.store) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--export DIR or --store DIR is required: what to serve");
-		return -1;
-	}
-	if (options->settings.export && options->settings.store) {
-		snprintf(
-			message, FSD_MESSAGE_MAX,
+	if (!options->settings.export && !options->settings.store)
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--export DIR or --store DIR is required: what to serve");
+	if (options->settings.export && options->settings.store)
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
 			"--export and --store: give one of them; a second rxfsd can serve the other");
-		return -1;
-	}
 	if (check_use(options, message))
 		return -1;
 	if (options->settings.watches == WATCHES_UNSET)
 		options->settings.watches = WATCHES;
-	/* With its own --vl-port, a second server on the machine needs no --vol-port. */
+	/* A second server on the machine that has its own --vl-port needs no --vol-port. */
 	if (options->settings.vol_port == PORT_UNSET)
 		options->settings.vol_port = options->settings.vl_port == VL_PORT ? VOL_PORT : 0;
 	if (options->settings.rpc_stats_open)
@@ -449,8 +326,7 @@ static int check_options(void *target, struct rxw_config *config)
 	    fsd_server_check(&options->settings, message) == 0)
 		return 0;
 	tools_place_message(message, sizeof(message));
-	tools_error("%s", message);
-	return -1;
+	return tools_fail(-1, "%s", message);
 }
 
 static const struct tools_program program = {
@@ -478,17 +354,15 @@ static int run_command_line(struct options *options, struct rxw_config *config, 
 	case TOOLS_RUN:
 		break;
 	}
-	if (first < argc) {
-		tools_error("%s: not an option; the directory is given with --export DIR",
-			    argv[first]);
-		return TOOLS_EXIT_USAGE;
-	}
+	if (first < argc)
+		return tools_fail(TOOLS_EXIT_USAGE,
+				  "%s: not an option; the directory is given with --export DIR",
+				  argv[first]);
 	if (options->reload)
 		return fsd_reload_ask(options->reload, RELOAD_LIMIT);
 	if (derive_settings(options, message)) {
 		tools_place_message(message, sizeof(message));
-		tools_error("%s", message);
-		return TOOLS_EXIT_USAGE;
+		return tools_fail(TOOLS_EXIT_USAGE, "%s", message);
 	}
 	raise_limits();
 	return tools_finish(run_server(options, config));

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "afs/numbers.h"
+#include "common/failure.h"
 #include "fileserver/storage.h"
 #include "program/address.h"
 
@@ -25,11 +26,9 @@ static int open_server_endpoint(struct fsd_server *server, const struct rxw_conf
 	char reason[256], text[TOOLS_ADDRESS_TEXT];
 	int rc;
 
-	if (tools_resolve(server->settings.listen, port, 1, &address, reason, sizeof(reason))) {
-		snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s", server->settings.listen,
-			 reason);
-		return -1;
-	}
+	if (tools_resolve(server->settings.listen, port, 1, &address, reason, sizeof(reason)))
+		return fail_with(-1, message, FSD_MESSAGE_MAX, "--listen %.100s: %s",
+				 server->settings.listen, reason);
 	options.address = (const struct sockaddr *)&address.sa;
 	options.address_len = address.len;
 	rc = rxw_endpoint_create(server->engine, &options, endpoint);
@@ -192,11 +191,9 @@ int fsd_server_open_network(struct fsd_server *server, const struct rxw_config *
 
 	assert(server->service && !server->engine);
 	rc = rxw_engine_create(config, &server->engine);
-	if (rc) {
-		snprintf(message, FSD_MESSAGE_MAX, "cannot start the network engine: %s",
-			 rxw_strerror(rc));
-		return -1;
-	}
+	if (rc)
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "cannot start the network engine: %s", rxw_strerror(rc));
 	vl_config.listeners = 1;
 	if (open_server_endpoint(server, config, (uint16_t)server->settings.port, "--port",
 				 &server->fs, message) ||
@@ -210,11 +207,9 @@ int fsd_server_open_network(struct fsd_server *server, const struct rxw_config *
 	rc = start_callbacks(server);
 	if (!rc)
 		rc = offer_services(server);
-	if (rc) {
-		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
-			 rxw_strerror(rc));
-		return -1;
-	}
+	if (rc)
+		return fail_with(-1, message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
+				 rxw_strerror(rc));
 	fsd_callbacks_wake(server->callbacks); /* for clients from before a restart */
 	return open_protection_port(server, &vl_config, message);
 }

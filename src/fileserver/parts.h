@@ -79,7 +79,7 @@ void fsd_server_note_ids(struct fsd_server *server);
 
 /* -- holders.c -- */
 
-/* Makes the table of clients, with those of the last server. Without memory server->clients stays NULL, and it returns 0. */
+/* Makes the table of clients, with those of the last server. Without memory server->clients stays NULL, and the result is 0. */
 int fsd_server_create_clients(struct fsd_server *server, char *message);
 /* Tells clients, for a few seconds, that the promises of this server end. It serves no further calls. */
 void fsd_server_break_promises(struct fsd_server *server);

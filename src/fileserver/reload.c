@@ -76,10 +76,9 @@ int fsd_reload_ask(uint64_t pid, unsigned limit_ms)
 	sigset_t set;
 	int answer;
 
-	if (is_other(pid)) {
-		tools_error("--reload %llu: not a process of rxfsd", (unsigned long long)pid);
-		return TOOLS_EXIT_FAILURE;
-	}
+	if (is_other(pid))
+		return tools_fail(TOOLS_EXIT_FAILURE, "--reload %llu: not a process of rxfsd",
+				  (unsigned long long)pid);
 	sigemptyset(&set);
 	sigaddset(&set, ANSWER);
 	sigprocmask(SIG_BLOCK, &set, NULL);

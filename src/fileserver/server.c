@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failure.h"
+
 static struct fsd_server *create_server(const struct fsd_settings *settings, char *message)
 {
 	struct fsd_server *server = calloc(1, sizeof(*server));
 
-	if (!server) {
-		snprintf(message, FSD_MESSAGE_MAX, "no memory");
-		return NULL;
-	}
+	if (!server)
+		return fail_with(NULL, message, FSD_MESSAGE_MAX, "no memory");
 	server->settings = *settings;
 	server->state.lock_fd = -1;
 	pthread_mutex_init(&server->lock, NULL);
@@ -29,8 +29,8 @@ static int open_timeline(struct fsd_server *server, char *message)
 	server->timeline = path ? fsd_timeline_open(path) : NULL;
 	if (server->timeline || !path)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "--timeline %.300s: %s", path, strerror(errno));
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX, "--timeline %.300s: %s", path,
+			 strerror(errno));
 }
 
 static int open_audit(struct fsd_server *server, char *message)
@@ -61,9 +61,9 @@ static int start_parts(struct fsd_server *server, char *message)
 	if (server->clients && server->readers && server->calls &&
 	    (server->settings.store || fsd_server_start_export(server)))
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "no memory or threads to start with; lower --promises, or raise the limits");
-	return -1;
+	return fail_with(
+		-1, message, FSD_MESSAGE_MAX,
+		"no memory or threads to start with; lower --promises, or raise the limits");
 }
 
 static int make_service(struct fsd_server *server, char *message)

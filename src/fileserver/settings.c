@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "afs/volname.h"
+#include "common/failure.h"
 #include "fileserver/storage.h"
 #include "program/address.h"
 
@@ -20,12 +21,11 @@ static int check_volume_name(struct fsd_server *server, char *message)
 
 	if (afs_volume_name_valid(name))
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "--volume %.100s: not a volume name; use up to 64 letters, digits, "
-		 "'.', '_' and '-', not only digits, "
-		 "without \".readonly\" or \".backup\" at the end",
-		 name);
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX,
+			 "--volume %.100s: not a volume name; use up to 64 letters, digits, "
+			 "'.', '_' and '-', not only digits, "
+			 "without \".readonly\" or \".backup\" at the end",
+			 name);
 }
 
 static int check_ports(struct fsd_server *server, char *message)
@@ -38,10 +38,9 @@ static int check_ports(struct fsd_server *server, char *message)
 		for (int k = 0; k < i; k++) {
 			if (!ports[i] || ports[i] != ports[k])
 				continue;
-			snprintf(message, FSD_MESSAGE_MAX,
-				 "%s %u is also the port of %s: each service needs its own",
-				 names[i], (unsigned)ports[i], names[k]);
-			return -1;
+			return fail_with(-1, message, FSD_MESSAGE_MAX,
+					 "%s %u is also the port of %s: each service needs its own",
+					 names[i], (unsigned)ports[i], names[k]);
 		}
 	return 0;
 }
@@ -50,15 +49,13 @@ static int check_audit(const struct fsd_settings *settings, char *message)
 {
 	if (settings->audit && strcmp(settings->audit, "strict") != 0 &&
 	    strcmp(settings->audit, "lossy") != 0) {
-		snprintf(message, FSD_MESSAGE_MAX, "--audit %.100s: give strict or lossy",
-			 settings->audit);
-		return -1;
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--audit %.100s: give strict or lossy", settings->audit);
 	}
-	if ((settings->audit_reads || settings->audit) && !settings->audit_log) {
-		snprintf(message, FSD_MESSAGE_MAX, "--audit%s without a log: give --audit-log FILE",
-			 settings->audit_reads ? "-reads" : "");
-		return -1;
-	}
+	if ((settings->audit_reads || settings->audit) && !settings->audit_log)
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--audit%s without a log: give --audit-log FILE",
+				 settings->audit_reads ? "-reads" : "");
 	return 0;
 }
 
@@ -66,9 +63,8 @@ static int check_metrics(const struct fsd_settings *settings, char *message)
 {
 	if (!settings->metrics.interval_ms || settings->metrics.file)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "--metrics-interval without a file: give --metrics-file FILE");
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX,
+			 "--metrics-interval without a file: give --metrics-file FILE");
 }
 
 /* Checks the volumes that are served, and the place of the server's state. */
@@ -79,24 +75,18 @@ static int check_served(struct fsd_server *server, char *message)
 	if (!settings->store)
 		return fsd_server_open_export(server, message) ? -1
 							       : check_volume_name(server, message);
-	if (settings->state) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--state: with --store the state is in the store's directory");
-		return -1;
-	}
-	if (settings->guard.allow_count || settings->volume || settings->all_files) {
-		snprintf(
-			message, FSD_MESSAGE_MAX,
+	if (settings->state)
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--state: with --store the state is in the store's directory");
+	if (settings->guard.allow_count || settings->volume || settings->all_files)
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
 			"--allow, --volume and --all-files are for --export: rights in a store are "
 			"those of its ACLs (rxvol acl)");
-		return -1;
-	}
-	if (!realpath(settings->store, server->export)) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--store %.300s: %s; make a store with rxvol -S DIR create NAME",
-			 settings->store, strerror(errno));
-		return -1;
-	}
+	if (!realpath(settings->store, server->export))
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--store %.300s: %s; make a store with rxvol -S DIR create NAME",
+				 settings->store, strerror(errno));
 	return fsd_storage_check(settings->durability, message);
 }
 
@@ -167,18 +157,14 @@ static int add_advertise(struct fsd_server *server, const char *text, char *mess
 		size_t n = strcspn(text, ",");
 
 		snprintf(part, sizeof(part), "%.*s", (int)(n < 63 ? n : 63), text);
-		if (inet_pton(AF_INET, part, &address) != 1) {
-			snprintf(message, FSD_MESSAGE_MAX,
-				 "--advertise %.60s: not an IPv4 address; location entries "
-				 "can hold no other",
-				 part);
-			return -1;
-		}
-		if (server->advertise_count == FSD_ADDRS_MAX) {
-			snprintf(message, FSD_MESSAGE_MAX, "--advertise: more than %d addresses",
-				 FSD_ADDRS_MAX);
-			return -1;
-		}
+		if (inet_pton(AF_INET, part, &address) != 1)
+			return fail_with(-1, message, FSD_MESSAGE_MAX,
+					 "--advertise %.60s: not an IPv4 address; location entries "
+					 "can hold no other",
+					 part);
+		if (server->advertise_count == FSD_ADDRS_MAX)
+			return fail_with(-1, message, FSD_MESSAGE_MAX,
+					 "--advertise: more than %d addresses", FSD_ADDRS_MAX);
 		server->advertise[server->advertise_count++] = ntohl(address.s_addr);
 		text += n + (text[n] == ',');
 	}

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "afs/uuid.h"
+#include "common/failure.h"
 #include "fileserver/base/base.h"
 
 /*
@@ -29,9 +30,8 @@
 
 static int fail_state(char *message, const char *what, const char *path, const char *advice)
 {
-	snprintf(message, FSD_MESSAGE_MAX, "%s %.300s: %s; %s", what, path, strerror(errno),
-		 advice);
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX, "%s %.300s: %s; %s", what, path,
+			 strerror(errno), advice);
 }
 
 int fsd_state_default(char *path, size_t size, char *message)
@@ -52,8 +52,8 @@ int fsd_state_default(char *path, size_t size, char *message)
 		n = (int)size;
 	if ((size_t)n < size)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "no default for the state directory: give --state DIR");
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX,
+			 "no default for the state directory: give --state DIR");
 }
 
 /* mkdir -p, private. */
@@ -185,11 +185,10 @@ static int load_uuid(struct fsd_state *state, char *message)
 	text[strcspn(text, "\n")] = 0;
 	if (afs_uuid_from_text(&state->uuid, text))
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "%.300s holds no UUID: put the server's back, or remove the file "
-		 "to get a new one",
-		 path);
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX,
+			 "%.300s holds no UUID: put the server's back, or remove the file "
+			 "to get a new one",
+			 path);
 }
 
 int fsd_state_open(struct fsd_state *state, const char *path, const char *export, char *message)
@@ -201,13 +200,11 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 	state->lock_fd = -1;
 	if (resolve_existing(path, resolved) < 0)
 		return fail_state(message, "state directory", path, advice);
-	if (export && is_inside_directory(resolved, export)) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "state directory %.200s is inside the export %.200s: "
-			 "choose a directory outside with --state DIR",
-			 path, export);
-		return FSD_STATE_INSIDE;
-	}
+	if (export && is_inside_directory(resolved, export))
+		return fail_with(FSD_STATE_INSIDE, message, FSD_MESSAGE_MAX,
+				 "state directory %.200s is inside the export %.200s: "
+				 "choose a directory outside with --state DIR",
+				 path, export);
 	if (make_directories(path) < 0 || !realpath(path, resolved))
 		return fail_state(message, "cannot make state directory", path, advice);
 	snprintf(state->path, sizeof(state->path), "%s", resolved);
@@ -252,15 +249,14 @@ int fsd_state_fids(struct fsd_state *state, const char *volume, struct fids **fi
 				  "the kernel gave no random bytes");
 	snprintf(path, sizeof(path), "%s/%s" STORE_SUFFIX, state->path, volume);
 	rc = fids_open(path, &log, fids);
-	if (rc == -EILSEQ || rc == -EBADMSG) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "%.300s is %s: move it away to start with new numbers; clients then mount "
-			 "the volume again",
-			 path,
-			 rc == -EILSEQ ? "not a volume store, or one of another version of rxfsd"
-				       : "damaged at its beginning");
-		return -1;
-	}
+	if (rc == -EILSEQ || rc == -EBADMSG)
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
+			"%.300s is %s: move it away to start with new numbers; clients then mount "
+			"the volume again",
+			path,
+			rc == -EILSEQ ? "not a volume store, or one of another version of rxfsd"
+				      : "damaged at its beginning");
 	if (rc) {
 		errno = -rc;
 		return fail_state(message, "cannot open the volume store", path,

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/failure.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/base/base.h"
-#include "fileserver/service/service.h"
 #include "volume/store/store.h"
 
 _Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit");
@@ -23,8 +23,8 @@ int fsd_storage_check(const char *durability, char *message)
 {
 	if (!durability || strcmp(durability, "lazy") == 0 || strcmp(durability, "strict") == 0)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "--durability %.100s: give strict or lazy", durability);
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX, "--durability %.100s: give strict or lazy",
+			 durability);
 }
 
 int fsd_storage_open(const char *path, const char *durability, const char *copy,
@@ -91,12 +91,12 @@ int fsd_storage_check_anonymous(struct store *store, char *message)
 	while (next_root_acl(store, &volume, &acl, &root)) {
 		if (!fsd_acl_lets_anyone_write(&acl))
 			continue;
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "volume %.80s lets anonymous callers write, and --listen lets other "
-			 "machines call: take the rights w, i, d, k and a of system:anyuser away "
-			 "(rxvol acl), or give --allow-anonymous-writes",
-			 volume.name);
-		return -1;
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
+			"volume %.80s lets anonymous callers write, and --listen lets other "
+			"machines call: take the rights w, i, d, k and a of system:anyuser away "
+			"(rxvol acl), or give --allow-anonymous-writes",
+			volume.name);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the server keeps on the disk: its state directory, and the store of volumes of --store. */
+/* The server's data on the disk: its state directory, and the store of volumes of --store. */
 #ifndef FILESERVER_STORAGE_H
 #define FILESERVER_STORAGE_H
 
@@ -61,7 +61,7 @@ int fsd_storage_open(const char *path, const char *durability, const char *copy,
 /* Whether that is a durability: 0, or -1 with one line in `message`. */
 int fsd_storage_check(const char *durability, char *message);
 
-/* As `volumes` of struct fsd_clients_options; the argument is the store. */
+/* The function `volumes` of struct fsd_clients_options; the argument is the store. */
 size_t fsd_storage_volumes(void *store, uint32_t after, uint32_t *ids, size_t max);
 
 /*

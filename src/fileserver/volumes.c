@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "afs/volname.h"
+#include "common/failure.h"
 
 #define BREAK_MS 5000 /* for clients to answer before an administrator's change is complete */
 
@@ -40,13 +41,11 @@ int fsd_server_open_export(struct fsd_server *server, char *message)
 		return 0;
 	}
 	rc = open_tree(server, export, &st);
-	if (rc) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--export %.300s: %s; give a directory that exists and "
-			 "that this user may read",
-			 export, strerror(-rc));
-		return -1;
-	}
+	if (rc)
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--export %.300s: %s; give a directory that exists and "
+				 "that this user may read",
+				 export, strerror(-rc));
 	if (!server->settings.all_files && (st.mode & 05) != 05)
 		fsd_log(RXW_LOG_WARNING,
 			"%s may not be read by \"other\": clients will be refused; chmod o+rx "
@@ -136,10 +135,9 @@ static int open_volume(struct fsd_server *server, char *message)
 	rc = export_open(&options, &server->served);
 	if (rc) {
 		fids_close(options.fids);
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "volume %s in %.300s: %s; move its file away to make a new one",
-			 options.name, server->state.path, strerror(-rc));
-		return -1;
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "volume %s in %.300s: %s; move its file away to make a new one",
+				 options.name, server->state.path, strerror(-rc));
 	}
 	return 0;
 }
@@ -236,8 +234,7 @@ int fsd_server_open_protection(struct fsd_server *server, char *message)
 
 	if (!server->settings.protection || prot_open(&options, &server->prot, why) == 0)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "--protection: %.490s", why);
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX, "--protection: %.490s", why);
 }
 
 void fsd_server_note_ids(struct fsd_server *server)

@@ -66,7 +66,7 @@ must_not() {
 
 config='config[.]h'
 # src/common is below all others. The two lowest layers of the library do without its clock.
-common='common/(asleep|background|bytes|cancel|clock|cpus|held|histogram|htable|sigmask|siphash|sized|utf8)[.]h'
+common='common/(asleep|background|bytes|cancel|clock|cpus|failure|held|histogram|htable|sigmask|siphash|sized|utf8)[.]h'
 # Programs also share what reads counters by name.
 programs='common/counters[.]h'
 no_clock='common/(cancel|histogram|htable|siphash)[.]h'
@@ -132,8 +132,8 @@ store_module op dir disk data db txn maint store[.]h transfer[.]h
 may_include src/volume/dump "$config|$common|afs/dir[.]h|volume/dump/.*|volume/store/transfer[.]h"
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
-may_include src/protection "$config|common/(clock|held|sql)[.]h|protection/(protection|private)[.]h"
-may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer|upkeep)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
+may_include src/protection "$config|common/(clock|failure|held|sql)[.]h|protection/(protection|private)[.]h"
+may_include src/admin "$config|common/(clock|failure|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer|upkeep)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"
 may_include src/program "$config|$common|$programs|program/.*|rxwire/.*"

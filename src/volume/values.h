@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of the interface of a store: names of objects, their status, volumes. */
+/* Values of the interface of a store: names of objects, their status, volumes, bytes in memory. */
 #ifndef VOLUME_VALUES_H
 #define VOLUME_VALUES_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #define STORE_NAME_MAX	  255 /* bytes of a name in a directory */
 #define STORE_TEXT_MAX	  1024 /* bytes of the text of a symbolic link */
@@ -88,5 +91,23 @@ struct store_totals {
 struct store_space {
 	uint64_t total_kib, available_kib;
 };
+
+/* read() of a file whose bytes are in memory: what the buffers take from `offset` on. */
+static inline ssize_t store_read_memory(const void *bytes, size_t length, const struct iovec *iov,
+					int count, uint64_t offset)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < count && offset < length; i++) {
+		size_t n = length - (size_t)offset;
+
+		if (n > iov[i].iov_len)
+			n = iov[i].iov_len;
+		memcpy(iov[i].iov_base, (const char *)bytes + offset, n);
+		offset += n;
+		total += n;
+	}
+	return (ssize_t)total;
+}
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/background.h"
+#include "common/failure.h"
 #include "common/utf8.h"
 #include "fileserver/base/base.h"
 
@@ -477,10 +478,9 @@ struct fsd_audit *fsd_audit_open(const char *path, bool strict, char *message)
 fail:
 	if (audit)
 		free_audit(audit);
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "--audit-log %.300s: %s; give a file that this user may write", path,
-		 strerror(error));
-	return NULL;
+	return fail_with(NULL, message, FSD_MESSAGE_MAX,
+			 "--audit-log %.300s: %s; give a file that this user may write", path,
+			 strerror(error));
 }
 
 void fsd_audit_close(struct fsd_audit *audit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What callers have in common: shares of entries and places, and threads that do jobs, in which they take turns. */
+/* Resources that callers share: entries and places, and threads whose jobs take turns among callers. */
 #include <assert.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -261,7 +261,7 @@ static bool may_take_job(struct fsd_pool *pool)
 	return monotonic_ns() >= late_at(pool) && (do_few_run(pool) || has_few(pool)) && pool->head;
 }
 
-/* Until a job is queued, or the next one is late. */
+/* Waits until a job is queued, or the next one is late. */
 static void sleep_idle(struct fsd_pool *pool)
 {
 	if (!pool->head) {

@@ -6,7 +6,6 @@
 
 #include "common/clock.h"
 #include "common/held.h"
-#include "fileserver/base/base.h"
 #include "fileserver/callbacks/clients.h"
 
 #define RETRY_S 2 /* pause before a client that did not answer is told again */
@@ -268,7 +267,7 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
 
 void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t now)
 {
-	/* After a break it is told at its next call; after that failed, not at once again. */
+	/* After a break the client is told at its next call. If that fails, it is not told again at once. */
 	host->retry_after = kind == FSD_WORK_BREAK || kind == FSD_WORK_PROBE ? 0 : now + RETRY_S;
 }
 

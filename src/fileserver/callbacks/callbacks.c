@@ -8,7 +8,6 @@
 #include <string.h>
 #include <rxwire/afs.h>
 #include <rxwire/call.h>
-#include <rxwire/endpoint.h>
 #include <rxwire/rpc.h>
 
 #include "afs/numbers.h"

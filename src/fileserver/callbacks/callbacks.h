@@ -132,7 +132,7 @@ struct fsd_change {
 /* Any thread. Breaks of whole volumes (vnode 0) are ignored. */
 void fsd_change_begin(struct fsd_clients *clients, struct fsd_change *change,
 		      const struct fsd_break *breaks, size_t count);
-/* One that has not begun may end. */
+/* A change that has not begun may end. */
 void fsd_change_end(struct fsd_clients *clients, struct fsd_change *change);
 /*
  * Wait until the changes of these objects that have begun have ended, for at most `wait_ms`, or much

@@ -88,8 +88,8 @@ void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
 }
 
 /* Addresses that have to wait have calls in flight, so there are few. */
-struct fsd_host *fsd_host_dequeue(struct fsd_clients *clients, enum work_lists number,
-				  unsigned most)
+static struct fsd_host *fsd_host_dequeue(struct fsd_clients *clients, enum work_lists number,
+					 unsigned most)
 {
 	struct work_list *list = &clients->list[number];
 	struct share_queue *queue = list->first;

@@ -55,7 +55,7 @@ struct fsd_clients {
 #define SETTLING_MAX  32  /* the same, for changes of others */
 #define WAITING_MS    250 /* how long further ones wait */
 
-/* With the lock held: clients.c, promises.c, breaks.c. */
+/* The caller holds the lock: clients.c, promises.c, breaks.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
 /* A call waits for it from now on: before the others. */
 void fsd_host_hurry(struct fsd_clients *clients, struct fsd_host *host);
@@ -63,18 +63,12 @@ void fsd_host_hurry(struct fsd_clients *clients, struct fsd_host *host);
  * Remove and return the next host of a list. An address of which `most` hosts are being called has to wait. NULL: there is
  * none.
  */
-struct fsd_host *fsd_host_dequeue(struct fsd_clients *clients, enum work_lists list, unsigned most);
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host);
 /* Forget its promises; it will be told. The host is up. */
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise);
 /* A call of the host, which may have promises: they are reclaimed after those of others. */
 void fsd_host_called(struct fsd_clients *clients, struct fsd_host *host);
-/*
- * The promise is void: its host will be told. It counts as held until the host has answered, or it
- * expires.
- */
-void fsd_promise_owe(struct fsd_clients *clients, struct promise *promise);
 /* All promises of the host, which did not answer or is about to be told to forget them. */
 void fsd_host_owe_all(struct fsd_clients *clients, struct fsd_host *host);
 /* The call with the promises in `sent` has failed: they are owed as before. */

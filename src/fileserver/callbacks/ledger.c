@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/failure.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/clients.h"
 
@@ -24,7 +25,7 @@
 static const char magic[8] = "rxfsdprm";
 static const uint64_t key[2] = {0x6c65646765720001ull, 0x70726f6d69736573ull};
 
-/* Before the slots. In the byte order of the machine, whose boot id it has. */
+/* The header before the slots, in the byte order of the machine, whose boot id it has. */
 struct header {
 	char magic[8];
 	uint32_t version, slot_size;
@@ -327,7 +328,7 @@ int fsd_ledger_open(struct fsd_clients *clients, const char *path, size_t max, u
 	snprintf(new_path, sizeof(new_path), "%s.new", path);
 	error = create_ledger(new_path, max, &clients->ledger);
 	if (is_full(error)) {
-		/* Without the old file, whose clients are told that their promises are void. */
+		/* The old file is not used: its clients are told that their promises are void. */
 		unlink(path);
 		error = create_ledger(new_path, max, &clients->ledger);
 	}
@@ -353,9 +354,9 @@ int fsd_ledger_open(struct fsd_clients *clients, const char *path, size_t max, u
 	if (!error)
 		return 0;
 	unlink(new_path);
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "%.300s: %s; promises must be kept for the next start: make room, or lower "
-		 "--promises",
-		 path, strerror(error));
-	return -1;
+	return fail_with(
+		-1, message, FSD_MESSAGE_MAX,
+		"%.300s: %s; promises must be kept for the next start: make room, or lower "
+		"--promises",
+		path, strerror(error));
 }

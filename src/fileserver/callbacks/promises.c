@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "common/held.h"
 #include "fileserver/callbacks/memory.h"
 #include "fileserver/callbacks/clients.h"
@@ -58,7 +57,7 @@ static struct object *find_promised_object(const struct fsd_clients *clients, co
 	return object;
 }
 
-/* One that is in force. Most objects have few promises: their list is shorter than the table is far. */
+/* Finds a promise that is in force. Most objects have few promises, so their list is faster than the table. */
 static struct promise *find_promise(const struct fsd_clients *clients, const struct object *object,
 				    const struct fsd_host *host)
 {
@@ -113,7 +112,7 @@ void fsd_host_called(struct fsd_clients *clients, struct fsd_host *host)
 
 /* -- promises -- */
 
-/* Takes a promise out of that list of its host in which it is. */
+/* Removes a promise from the list of its host. */
 static void unlink_host(struct promise *promise)
 {
 	struct fsd_host *host = promise->host;
@@ -161,7 +160,11 @@ void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise)
 		remove_object(clients, object);
 }
 
-void fsd_promise_owe(struct fsd_clients *clients, struct promise *promise)
+/*
+ * The promise is void: its host will be told. It counts as held until the host has answered, or it
+ * expires.
+ */
+static void fsd_promise_owe(struct fsd_clients *clients, struct promise *promise)
 {
 	struct fsd_host *host = promise->host;
 
@@ -613,7 +616,7 @@ static bool take_promise(struct fsd_clients *clients, struct promise *promise, s
 	return true;
 }
 
-/* Takes the promises on one object, but not the one of `except`. */
+/* Removes the promises on one object, except that of `except`. */
 static bool take_object(struct fsd_clients *clients, struct object *object, const void *except,
 			bool gone, struct ticket *ticket)
 {

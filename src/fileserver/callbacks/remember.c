@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/failure.h"
 #include "common/held.h"
 #include "fileserver/base/base.h"
 
@@ -278,10 +279,8 @@ struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 {
 	struct fsd_remember *remember = calloc(1, sizeof(*remember));
 
-	if (!remember) {
-		snprintf(message, FSD_MESSAGE_MAX, "no memory");
-		return NULL;
-	}
+	if (!remember)
+		return fail_with(NULL, message, FSD_MESSAGE_MAX, "no memory");
 	remember->max = max;
 	pthread_mutex_init(&remember->lock, NULL);
 	pthread_cond_init(&remember->turn, NULL);
@@ -409,7 +408,7 @@ void fsd_remember_drop(struct fsd_remember *remember, int number)
 		return;
 	assert((size_t)number < remember->max);
 	pthread_mutex_lock(&remember->lock);
-	/* One that stays in the file costs a call at the next start. */
+	/* A record that stays in the file costs a call at the next start. */
 	if (write_record(remember, (size_t)number, &none) == 0)
 		remember->used[number] = false;
 	pthread_mutex_unlock(&remember->lock);

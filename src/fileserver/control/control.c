@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "admin/admin.h"
+#include "common/failure.h"
 #include "fileserver/base/base.h"
 #include "fileserver/control/control.h"
 
@@ -265,7 +266,7 @@ static void begin_request(struct control_connection *connection)
 	connection->state = CONTROL_RUNNING;
 }
 
-/* Takes the next bytes of a request. */
+/* Reads the next bytes of a request. */
 static void receive_request_bytes(struct control_connection *connection)
 {
 	union {
@@ -459,10 +460,10 @@ int fsd_control_start(const struct fsd_control_options *options, struct fsd_cont
 fail:
 	if (control)
 		destroy_control(control);
-	snprintf(message, FSD_MESSAGE_MAX, "%.300s/" ADMIN_SOCKET ", the control socket: %s%s",
-		 options->directory, strerror(error),
-		 error == EEXIST ? "; it is not a socket: move it away" : "");
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX,
+			 "%.300s/" ADMIN_SOCKET ", the control socket: %s%s", options->directory,
+			 strerror(error),
+			 error == EEXIST ? "; it is not a socket: move it away" : "");
 }
 
 void fsd_control_stop(struct fsd_control *control)

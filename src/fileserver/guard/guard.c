@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "common/failure.h"
 #include "fileserver/base/base.h"
 #include "program/address.h"
 
@@ -81,11 +82,11 @@ static int parse_require(struct fsd_guard *guard, const char *text, char *messag
 	}
 	if (known)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX,
-		 "--require %.100s: give none, clear, auth or crypt, for all services or with "
-		 "fs:, vl: or vol: before it for one",
-		 text);
-	return -1;
+	return fail_with(
+		-1, message, FSD_MESSAGE_MAX,
+		"--require %.100s: give none, clear, auth or crypt, for all services or with "
+		"fs:, vl: or vol: before it for one",
+		text);
 }
 
 /* "WHO PATTERN...", separated by blanks. */
@@ -96,10 +97,8 @@ static int parse_rule(struct rule *rule, const char *text, char *message)
 	rule->who = strdup(text);
 	/* Each pattern takes two bytes at least. */
 	rule->patterns = calloc(strlen(text) / 2 + 1, sizeof(*rule->patterns));
-	if (!rule->who || !rule->patterns) {
-		snprintf(message, FSD_MESSAGE_MAX, "no memory");
-		return -1;
-	}
+	if (!rule->who || !rule->patterns)
+		return fail_with(-1, message, FSD_MESSAGE_MAX, "no memory");
 	word = strtok_r(rule->who, " \t", &rest);
 	if (word && word != rule->who)
 		memmove(rule->who, word, strlen(word) + 1);
@@ -107,11 +106,11 @@ static int parse_rule(struct rule *rule, const char *text, char *message)
 		rule->patterns[rule->count++] = word + strspn(word, "/");
 	if (rule->count == 0 || (!strchr(rule->who, '@') && strcmp(rule->who, "anonymous") != 0 &&
 				 strcmp(rule->who, "any-authenticated") != 0)) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--allow '%.100s': give user@REALM, anonymous or any-authenticated, "
-			 "then patterns of paths",
-			 text);
-		return -1;
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
+			"--allow '%.100s': give user@REALM, anonymous or any-authenticated, "
+			"then patterns of paths",
+			text);
 	}
 	return 0;
 }
@@ -122,9 +121,9 @@ static int check_administrators(const struct fsd_guard_options *options, char *m
 	for (size_t i = 0; i < options->administrator_count; i++) {
 		if (strchr(options->administrators[i], '@'))
 			continue;
-		snprintf(message, FSD_MESSAGE_MAX, "--administrator %.200s: give user@REALM",
-			 options->administrators[i]);
-		return -1;
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--administrator %.200s: give user@REALM",
+				 options->administrators[i]);
 	}
 	return 0;
 }
@@ -156,18 +155,15 @@ static int fill_require(struct fsd_guard *guard, char *message)
 			guard->require[i] = DEMAND_NONE;
 		else if (guard->require[i] == DEMAND_UNSET && guard->options.keytab)
 			guard->require[i] = DEMAND_AUTH;
-		if (guard->require[i] == DEMAND_UNSET) {
-			snprintf(message, FSD_MESSAGE_MAX,
-				 "--listen %.100s lets other machines call: give --keytab, or "
-				 "--require none to serve anonymous clients",
-				 guard->options.listen);
-			return -1;
-		}
-		if (guard->require[i] > DEMAND_NONE && !guard->options.keytab) {
-			snprintf(message, FSD_MESSAGE_MAX,
-				 "--require needs keys to know clients by: --keytab FILE");
-			return -1;
-		}
+		if (guard->require[i] == DEMAND_UNSET)
+			return fail_with(
+				-1, message, FSD_MESSAGE_MAX,
+				"--listen %.100s lets other machines call: give --keytab, or "
+				"--require none to serve anonymous clients",
+				guard->options.listen);
+		if (guard->require[i] > DEMAND_NONE && !guard->options.keytab)
+			return fail_with(-1, message, FSD_MESSAGE_MAX,
+					 "--require needs keys to know clients by: --keytab FILE");
 	}
 	return 0;
 }
@@ -196,10 +192,8 @@ static int load_keys(struct fsd_guard *guard, char *message)
 		if (guard->require[i] - 1 < auth.level)
 			auth.level = guard->require[i] > DEMAND_CLEAR ? guard->require[i] - 1
 								      : RXW_LEVEL_CLEAR;
-	if (auth.key_file && tools_keys_open(&guard->keys, &auth, why, sizeof(why)) < 0) {
-		snprintf(message, FSD_MESSAGE_MAX, "--keytab: %.490s", why);
-		return -1;
-	}
+	if (auth.key_file && tools_keys_open(&guard->keys, &auth, why, sizeof(why)) < 0)
+		return fail_with(-1, message, FSD_MESSAGE_MAX, "--keytab: %.490s", why);
 	if (auth.key_file) {
 		if (why[0])
 			fsd_log(RXW_LOG_WARNING, "%s", why);
@@ -207,8 +201,7 @@ static int load_keys(struct fsd_guard *guard, char *message)
 	}
 	if (rxw_keys_create(&guard->keys.keys) == 0)
 		return 0;
-	snprintf(message, FSD_MESSAGE_MAX, "no memory");
-	return -1;
+	return fail_with(-1, message, FSD_MESSAGE_MAX, "no memory");
 }
 
 static const char *enctype_name(int32_t enctype, char text[24])
@@ -301,7 +294,7 @@ static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, cha
 		.keys = guard->keys.keys,
 		.find_key = refuse_ticket,
 		.find_context = guard,
-		/* As with rxgk: the protection database decides which user such a principal is. */
+		/* The protection database decides which user such a principal is, as with rxgk. */
 		.allow_dotted = true,
 		.level_min = (uint8_t)connection_level(guard, kind),
 		.allow_single_des = guard->options.single_des,
@@ -331,11 +324,10 @@ static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, cha
 
 static int open_services(struct fsd_guard *guard, char *message)
 {
-	if (guard->options.keytab && !has_service_keys(guard)) {
-		snprintf(message, FSD_MESSAGE_MAX, "--keytab %.200s has no key for rxkad or rxgk",
-			 guard->options.keytab);
-		return -1;
-	}
+	if (guard->options.keytab && !has_service_keys(guard))
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--keytab %.200s has no key for rxkad or rxgk",
+				 guard->options.keytab);
 	for (int i = 0; i < FSD_SERVICES; i++)
 		if (open_service(guard, (enum fsd_service_kind)i, message) < 0)
 			return -1;
@@ -354,8 +346,7 @@ int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **o
 		if (guard)
 			free(guard->rules);
 		free(guard);
-		snprintf(message, FSD_MESSAGE_MAX, "no memory");
-		return -1;
+		return fail_with(-1, message, FSD_MESSAGE_MAX, "no memory");
 	}
 	guard->options = *options;
 	for (int i = 0; i < FSD_SERVICES; i++)

@@ -44,7 +44,7 @@ struct fsd_guard;
 /* 0, or -1 with one line in message[FSD_MESSAGE_MAX] that names the remedy. */
 int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **guard,
 		   char *message);
-/* After the endpoints are destroyed. NULL is allowed. */
+/* The endpoints must have been destroyed. NULL is allowed. */
 void fsd_guard_close(struct fsd_guard *guard);
 
 /*

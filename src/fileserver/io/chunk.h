@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the reads from the disk (readers.c) and the flows (flow.c). */
+/* Chunks of a file, which connect reads from the disk (readers.c) and flows (flow.c). */
 #ifndef FILESERVER_IO_CHUNK_H
 #define FILESERVER_IO_CHUNK_H
 

@@ -13,7 +13,7 @@
 #define OPEN	     (10 * (uint64_t)NS_PER_MS) /* no flow waits for so long, */
 #define OPEN_EACH    (5 * (uint64_t)NS_PER_S)	/* so often */
 #define PERIOD	     (200 * (uint64_t)NS_PER_MS)
-/* Of the clock's rate, in 1/256 of the mean: a fluctuation of an address that gets the mean does not make it wait. */
+/* Limits of the clock's rate, in 1/256 of the mean: an address that gets the mean does not wait because of a fluctuation. */
 #define TIMES_LEAST  320u
 #define TIMES_MOST   (256u << 14)
 #define AHEAD_MS     4				/* of the clock, when the server has time left */

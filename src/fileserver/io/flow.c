@@ -128,7 +128,7 @@ static ssize_t fill_slots(struct fsd_flow *flow, bool cached)
 
 /* -- from the disk -- */
 
-/* With the lock held: bytes of buffers that a caller may have. No more than would be free then. */
+/* Bytes of buffers that a caller may have, at most those that would be free then. The caller holds the lock. */
 static size_t caller_memory(const struct fsd_readers *readers, const struct caller *caller)
 {
 	assert(readers->used <= readers->memory && caller->memory <= readers->used);
@@ -301,7 +301,7 @@ static void take_from_stalled(struct fsd_readers *readers)
 			retire_chunk(flow);
 		drop_spare(flow);
 	}
-	/* Who visited meanwhile left it to this thread, which has to do something else. */
+	/* Threads that visited meanwhile left the flow to this thread, which has to do something else. */
 	if (atomic_fetch_sub(&flow->base.visits, 1) != 1)
 		fsd_pool_post(readers->pool, &flow->job);
 }
@@ -414,7 +414,7 @@ static bool is_read(struct fsd_flow *flow)
 	return done;
 }
 
-/* Of the first chunk, as much as there is room for. As fill_slots(), or 0: all of it was sent. */
+/* Sends as much of the first chunk as there is room for. The result is that of fill_slots(), or 0: all of it was sent. */
 static ssize_t send_chunk(struct fsd_flow *flow)
 {
 	const struct chunk *chunk = &flow->ring[flow->first];

@@ -169,7 +169,7 @@ enum fsd_task_state {
  */
 struct fsd_task *fsd_task_create(struct fsd_pool *pool, const struct fsd_share_key *key,
 				 enum fsd_task_state (*run)(void *arg), void *arg);
-/* Before it began. NULL is allowed. */
+/* Destroys a task that has not begun. NULL is allowed. */
 void fsd_task_destroy(struct fsd_task *task);
 /*
  * The first call of `run`: on this thread, or, if so many threads are in this function that few would be left for other

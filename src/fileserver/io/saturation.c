@@ -24,7 +24,7 @@
 #define KEPT_SETS 512u
 #define KEPT_WAYS 4u
 
-/* What was sent to an address whose flows have ended: it begins others before long. */
+/* The account of an address whose flows have ended: it begins others before long. */
 struct fsd_kept_account {
 	struct fsd_share_key key;
 	struct fair_account account; /* `period` 0: none */
@@ -289,7 +289,7 @@ static void *watch_saturation(void *arg)
 
 /* -- threads that send -- */
 
-/* With the lock held. If there are too many, it replaces the one that has sent nothing for longest. */
+/* The caller holds the lock. If there are too many, it replaces the one that has sent nothing for longest. */
 static void note_sender(struct fsd_saturation *all, pid_t tid, uint64_t now)
 {
 	unsigned at = 0;
@@ -301,7 +301,7 @@ static void note_sender(struct fsd_saturation *all, pid_t tid, uint64_t now)
 	all->sender[at].seen = now;
 }
 
-/* With the lock held. Without a thread nothing changes. */
+/* The caller holds the lock. Without a thread nothing changes. */
 static void begin_saturation(struct fsd_saturation *all, uint64_t now)
 {
 	if (!all->has_thread)

@@ -71,7 +71,7 @@ bool fsd_turn_has(struct fsd_saturation *all, struct fsd_turn *turn);
 /* It waits, unless it may send now: true. */
 bool fsd_turn_wait(struct fsd_saturation *all, struct fsd_turn *turn);
 void fsd_turn_charge(struct fsd_saturation *all, struct fsd_turn *turn, uint64_t bytes);
-/* Of all flows. */
+/* The number of waits of all flows. */
 uint64_t fsd_saturation_waits(struct fsd_saturation *all);
 /* Whether an address without flows has an account. The caller has the lock. */
 bool fsd_saturation_keeps(const struct fsd_saturation *all, const struct fsd_share_key *key);

@@ -53,9 +53,9 @@ struct fs_call {
 	struct store_later later;
 	bool *left; /* set when others may use the call */
 	bool deferred;
-	/* After the commit, when clients were told: send the reply, and fs_end(). */
+	/* Sends the reply and calls fs_end(), after the commit, when clients were told. */
 	void (*reply)(struct fs_call *call, int result);
-	/* After STORE_AGAIN: the operation, on a thread that may wait. */
+	/* Repeats the operation after STORE_AGAIN, on a thread that may wait. */
 	int (*again)(struct fs_call *call);
 	struct fs_change change;
 	struct fetch *fetch; /* fs_fetch.c: without a thread */
@@ -71,7 +71,7 @@ struct fs_call {
 	int32_t ids[FS_IDS], host_ids[FS_HOST_IDS]; /* of `self` */
 	int32_t *more_ids, *more_host_ids;	    /* in their place; to be freed */
 	struct fs_place place;		/* of the last object that was looked up */
-	/* By fs_promise(). The promise is void if the call fails, even after its handler has returned. */
+	/* The promise of fs_promise(). It is void if the call fails, even after its handler has returned. */
 	struct fsd_given promised;
 	struct fsd_change announced; /* what it has changed, until all clients know of it */
 	AFSFid touched[3];	     /* objects that a call which changes something looks at */
@@ -123,7 +123,7 @@ int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl
  * Returns `result`, or VBUSY in place of a failure that other clients might not understand yet.
  */
 int fs_finish(struct fs_call *call, int result, const struct store_changes *changes);
-/* As struct store_caller wants it; the argument is the call. */
+/* The function of struct store_caller; the argument is the call. */
 void fs_announce(void *call, const struct store_changes *changes);
 /* An object that an operation will look at, besides that of fs_find_to_write(). */
 void fs_touch(struct fs_call *call, const AFSFid *fid);
@@ -194,7 +194,7 @@ void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job));
 void fs_end_change(struct fs_call *call, int result);
 /* The events of a deferred call go there; NULL: nowhere, and none is on its way. On a thread that may wait. */
 void fs_set_callback(struct fs_call *call, rxw_call_fn report, void *arg);
-/* After a reply: the call ends. `code`: what the client got. */
+/* Ends the call after a reply. `code` is the code that the client got. */
 void fs_end(struct fs_call *call, int32_t code);
 
 #endif

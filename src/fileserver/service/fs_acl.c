@@ -126,17 +126,11 @@ int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOp
 	fs_note(call, dir, NULL);
 	if (rc)
 		goto out;
-	rc = fsd_acl_parse(acl->val, acl->len, &names, &its);
-	if (rc)
-		goto out;
-	rc = check_length(&its, &names);
-	if (rc)
-		goto out;
-	rc = check_anonymous(call, dir, &its);
-	if (rc)
-		goto out;
-	rc = place.store->ops->set_acl(place.store, &call->self, &place.fid, &its, &status,
-				       &changes);
+	rc = fsd_acl_parse(acl->val, acl->len, &names, &its)
+		?: check_length(&its, &names)
+		?: check_anonymous(call, dir, &its)
+		?: place.store->ops->set_acl(place.store, &call->self, &place.fid, &its, &status,
+					     &changes);
 out:
 	rc = fs_finish(call, rc, &changes);
 	if (rc)

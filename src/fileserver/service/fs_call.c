@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <rxwire/error.h>
-#include <rxwire/rpc.h>
 
 #include "afs/fetchstatus.h"
 #include "fileserver/base/base.h"
@@ -212,7 +211,7 @@ static bool is_together(const struct fs_call *call, const struct fs_place *place
 	return place->store == call->service->store && place->store->ops->statuses;
 }
 
-/* As read_status(), of the objects that the service's store reads together. */
+/* read_status() for the objects that the service's store reads together. */
 static void read_together(struct fs_call *call, const struct fs_place *places, const AFSFid *fids,
 			  uint32_t count, AFSFetchStatus *sts, int *results)
 {

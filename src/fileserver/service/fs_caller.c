@@ -117,7 +117,7 @@ static bool get_ipv4_address(const struct sockaddr_storage *peer, uint32_t *addr
 	return true;
 }
 
-/* As many and the same for the groups of the machine with this address. 0: it is in none. */
+/* The number and ids of the groups of the machine with this address. 0: it is in none. */
 static size_t find_machine_ids(struct prot *prot, const struct sockaddr_storage *peer, int32_t *ids,
 			       size_t room)
 {
@@ -152,7 +152,7 @@ static int identify_user(struct fs_call *call, const rxw_call *rx)
 		}
 	}
 	call->self.id_count = n < room ? n : room;
-	/* Without all groups, negative rights of some would not count. */
+	/* If groups were missing, their negative rights would not count. */
 	return n > room ? -1 : (int)n;
 }
 
@@ -306,7 +306,7 @@ static bool is_refused_code(int32_t code)
 	       code == rxw_code_from_errno(EPERM);
 }
 
-/* Without the name of the interface. */
+/* The name of the procedure, without that of the interface. */
 static const char *short_name(const char *procedure)
 {
 	static const char prefix[] = "RXAFS_";

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <rxwire/rpc.h>
 
-#include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 #include "fileserver/service/fs_handlers.h"
 
@@ -117,19 +116,19 @@ static void promise_new(struct fs_call *call, AFSCallBack *cb)
 
 /* The results of CreateFile and MakeDir. */
 struct made {
-	AFSFid fid;
-	AFSFetchStatus st, dir_st;
-	AFSCallBack cb;
-	AFSVolSync sync;
+	AFSFid *fid;
+	AFSFetchStatus *st, *dir_st;
+	AFSCallBack *cb;
+	AFSVolSync *sync;
 };
 
-static void fill_made(struct fs_call *call, struct made *made)
+static void fill_made(struct fs_call *call, const struct made *made)
 {
-	promise_new(call, &made->cb);
-	made->fid = fid_of(&call->change.status.fid);
-	fs_fill(call, &call->change.status, &made->st);
-	fs_fill(call, &call->change.dir_status, &made->dir_st);
-	fs_sync(call, &made->sync);
+	promise_new(call, made->cb);
+	*made->fid = fid_of(&call->change.status.fid);
+	fs_fill(call, &call->change.status, made->st);
+	fs_fill(call, &call->change.dir_status, made->dir_st);
+	fs_sync(call, made->sync);
 }
 
 /* The handler has returned. The audit record is written before the call and its names are freed. */
@@ -139,15 +138,17 @@ static void reply_made(struct fs_call *call, int result,
 					const AFSCallBack *cb, const AFSVolSync *sync))
 {
 	int32_t code = fs_code(call, result);
-	struct made made = {0};
+	AFSFid fid = {0};
+	AFSFetchStatus st = {0}, dir_st = {0};
+	AFSCallBack cb = {0};
+	AFSVolSync sync = {0};
 
 	if (!result) {
 		note_made(call);
-		fill_made(call, &made);
+		fill_made(call, &(struct made){&fid, &st, &dir_st, &cb, &sync});
 	}
 	fs_audit(call, code);
-	fs_end(call,
-	       reply(call->rx, code, &made.fid, &made.st, &made.dir_st, &made.cb, &made.sync));
+	fs_end(call, reply(call->rx, code, &fid, &st, &dir_st, &cb, &sync));
 }
 
 static void reply_file(struct fs_call *call, int result)
@@ -161,7 +162,7 @@ static void reply_dir(struct fs_call *call, int result)
 }
 
 static int32_t make_object(struct fs_call *call, const AFSFid *dir, const char *name,
-			   enum store_kind kind, const AFSStoreStatus *ss, struct made *made)
+			   enum store_kind kind, const AFSStoreStatus *ss, const struct made *made)
 {
 	const struct store_caller *self =
 		fs_self_later(call, kind == STORE_DIR ? reply_dir : reply_file, make_again);
@@ -181,32 +182,18 @@ int32_t fs_create_file(void *context, rxw_call *rx, const AFSFid *dir, const cha
 		       const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
 		       AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync)
 {
-	struct made made = {0};
-	int32_t code = make_object(context, dir, name, STORE_FILE, ss, &made);
-
 	(void)rx;
-	*fid = made.fid;
-	*st = made.st;
-	*dir_st = made.dir_st;
-	*cb = made.cb;
-	*sync = made.sync;
-	return code;
+	return make_object(context, dir, name, STORE_FILE, ss,
+			   &(struct made){fid, st, dir_st, cb, sync});
 }
 
 int32_t fs_make_dir(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
 		    const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
 		    AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync)
 {
-	struct made made = {0};
-	int32_t code = make_object(context, dir, name, STORE_DIR, ss, &made);
-
 	(void)rx;
-	*fid = made.fid;
-	*st = made.st;
-	*dir_st = made.dir_st;
-	*cb = made.cb;
-	*sync = made.sync;
-	return code;
+	return make_object(context, dir, name, STORE_DIR, ss,
+			   &(struct made){fid, st, dir_st, cb, sync});
 }
 
 /* The reply has no promise. */
@@ -230,7 +217,7 @@ int32_t fs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *n
 	return 0;
 }
 
-/* Before anything else about two objects. */
+/* This is checked before anything else about two objects. */
 static bool same_volume(const AFSFid *a, const AFSFid *b)
 {
 	return a->Volume == b->Volume;
@@ -346,7 +333,7 @@ int32_t fs_remove_dir(void *context, rxw_call *rx, const AFSFid *dir, const char
 	return remove_name(context, dir, name, STORE_DIR, dir_st, sync);
 }
 
-/* Between volumes: the store says in which order a rename is wrong, without a look at either. */
+/* A rename between volumes: the store decides which error comes first, without a look at either. */
 static int rename_across(struct fs_call *call, const AFSFid *old_dir, const char *old_name,
 			 const struct store_fid *to, const char *new_name)
 {

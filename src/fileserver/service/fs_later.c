@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <rxwire/call.h>
 #include <rxwire/queue.h>
-#include <rxwire/rpc.h>
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
@@ -182,7 +181,7 @@ void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job))
 	fsd_pool_post(later->pool, &call->job);
 }
 
-/* Before the operation is queued: from then on others may use the call. */
+/* This runs before the operation is queued: from then on others may use the call. */
 static bool leave_handler(struct store_later *of)
 {
 	struct fs_call *call = fs_of_later(of);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: advisory locks on files. */
 #include <errno.h>
-#include <rxwire/rxwire.h>
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"

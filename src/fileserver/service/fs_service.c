@@ -115,7 +115,7 @@ static const struct RXAFS_handlers handlers = {
 	.StoreACL = fs_store_acl,
 };
 
-/* Before anything is decoded. */
+/* This runs before anything is decoded. */
 static int32_t enter_fs_call(void *context, rxw_call *rx, int32_t opcode, int function)
 {
 	return fs_enter(context, rx, opcode, function);

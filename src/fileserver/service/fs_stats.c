@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <rxwire/afs.h>
 #include <rxwire/error.h>
 
 #include "common/clock.h"

@@ -106,7 +106,7 @@ int32_t fs_volume_status(void *context, rxw_call *rx, int32_t id, AFSFetchVolume
 	int rc = fs_volume(call, (uint32_t)id, &volume);
 
 	(void)rx;
-	/* Also of a volume that is off-line: the reason is for its users. */
+	/* This includes a volume that is off-line: the reason is for its users. */
 	if (!rc)
 		rc = store->ops->space(store, &space);
 	if (rc)

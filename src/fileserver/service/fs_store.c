@@ -142,7 +142,7 @@ static int open_writer(struct storing *storing)
 	return rc;
 }
 
-/* From now on the client waits: for a thread, which the disk may keep, and not the server. */
+/* From now on the client waits for a thread, which the disk may hold up, and the server does not wait. */
 static void report_data(rxw_call *rx, unsigned events, void *arg)
 {
 	struct storing *storing = arg;
@@ -190,7 +190,7 @@ static enum fsd_task_state run_storing(void *arg)
 	return state;
 }
 
-/* With `start`, the call may wait for one. */
+/* The call may wait for a place if `start` is set. */
 static enum fsd_entry take_store_place(struct storing *storing,
 				       void (*start)(struct fsd_place *place, bool got))
 {

@@ -15,7 +15,7 @@ static uint64_t read_counter(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* By convention the names of counters, and of no others, end so. */
+/* Only names of counters end so, by convention. */
 static const char *metric_type(const char *name)
 {
 	static const char end[] = "_total";

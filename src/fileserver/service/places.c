@@ -278,7 +278,7 @@ static void end_slow(struct fsd_places *all, struct fsd_place *place, struct fsd
 /* Calls that have got a place while another one was left: these two are to be started without the lock. */
 #define ADMITTED 2
 
-/* With the lock held. One place was left, and with fewer in use a share may be larger. */
+/* The caller holds the lock. One place was left, and with fewer in use a share may be larger. */
 static void admit_waiters(struct fsd_places *all, struct fsd_place *admitted[ADMITTED])
 {
 	for (unsigned i = 0; i < ADMITTED; i++)
@@ -351,7 +351,7 @@ static bool has_waited_long(const struct fsd_place *place, uint64_t now)
 	return now >= place->since && now - place->since >= FSD_WAIT_MS * (uint64_t)NS_PER_MS;
 }
 
-/* With the lock held: the next one that waits, if it does not wait any more. *slow: it has the place of that one. */
+/* The next call that waits, if it does not wait any more. *slow: the call whose place it has. The caller holds the lock. */
 static struct fsd_place *look_at_waiter(struct fsd_places *all, uint64_t now,
 					struct fsd_place_pin *pin, struct fsd_place **slow,
 					bool *got)
@@ -397,7 +397,7 @@ bool fsd_places_look(struct fsd_places *all, uint64_t now, unsigned *taken)
 	return waits;
 }
 
-/* With the lock held: no other thread uses the call from now on. */
+/* The caller holds the lock: no other thread uses the call from now on. */
 static void await_unpinned(struct fsd_places *all, struct fsd_place *place)
 {
 	place->open = false;
@@ -461,7 +461,7 @@ bool fsd_waiting_look(struct fsd_service *service)
 	return fetches_wait || stores_wait;
 }
 
-/* With the lock held, as all waits: until some call may have waited for a second. False: the thread ends. */
+/* Waits until some call may have waited for a second. False: the thread ends. The caller holds the lock. */
 static bool await_waiters(struct fsd_waiting *waiting, uint64_t *due)
 {
 	struct background *background = &waiting->background;

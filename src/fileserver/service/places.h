@@ -136,7 +136,7 @@ struct fsd_waiting {
 void fsd_waiting_init(struct fsd_waiting *waiting);
 /* Ends the thread. No call waits. */
 void fsd_waiting_fini(struct fsd_waiting *waiting);
-/* As fsd_place_await(), and the thread looks after the call if it waits. */
+/* fsd_place_await(), but the thread looks after the call if it waits. */
 enum fsd_entry fsd_wait_for_place(struct fsd_service *service, struct fsd_places *all,
 				  struct fsd_place *place, rxw_call *rx,
 				  const struct sockaddr_storage *peer,
@@ -184,7 +184,7 @@ struct fsd_running {
 	struct fsd_running_call *first; /* lock */
 };
 void fsd_running_add(struct fsd_running *running, struct fsd_running_call *call);
-/* One that was not added may be removed. */
+/* A call that was not added may be removed. */
 void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *call);
 
 #endif

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rxwire/call.h>
 #include <rxwire/rxkad.h>
 #include <rxwire/security.h>
 

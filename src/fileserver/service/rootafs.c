@@ -156,19 +156,8 @@ static int root_read_begin(struct store *store, const struct store_caller *calle
 static ssize_t root_read(struct store_reader *reader, const struct iovec *iov, int count,
 			 uint64_t offset, unsigned flags)
 {
-	size_t total = 0;
-
 	(void)flags;
-	for (int i = 0; i < count && offset < reader->length; i++) {
-		size_t n = reader->length - (size_t)offset;
-
-		if (n > iov[i].iov_len)
-			n = iov[i].iov_len;
-		memcpy(iov[i].iov_base, reader->bytes + offset, n);
-		offset += n;
-		total += n;
-	}
-	return (ssize_t)total;
+	return store_read_memory(reader->bytes, reader->length, iov, count, offset);
 }
 
 static int root_read_end(struct store_reader *reader)
@@ -215,9 +204,4 @@ void fsd_rootafs_destroy(struct fsd_rootafs *root)
 	if (root)
 		free(root->image);
 	free(root);
-}
-
-uint32_t fsd_rootafs_date(const struct fsd_rootafs *root)
-{
-	return root->date;
 }

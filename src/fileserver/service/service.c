@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "common/cpus.h"
+#include "common/failure.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/services.h"
 
@@ -28,10 +29,8 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 {
 	struct fsd_service *service = calloc(1, sizeof(*service));
 
-	if (!service) {
-		snprintf(message, FSD_MESSAGE_MAX, "no memory");
-		return NULL;
-	}
+	if (!service)
+		return fail_with(NULL, message, FSD_MESSAGE_MAX, "no memory");
 	service->store = options->store;
 	service->exported = options->exported;
 	service->clients = options->clients;

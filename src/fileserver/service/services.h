@@ -55,7 +55,7 @@ int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData
 
 /* -- rootafs.c: the volume root.afs, which holds the mount points of the cell: CELL and .CELL -- */
 
-/* Below the ids that cells assign to volumes. */
+/* This id is below those that cells assign to volumes. */
 #define FSD_ROOTAFS_ID	 0x1fffffffu
 #define FSD_ROOTAFS_NAME "root.afs"
 
@@ -65,7 +65,6 @@ struct fsd_rootafs;
 /* `writable`: .CELL leads to the read-write volume. `date`: seconds since 1970. NULL: no memory, or too long a name. */
 struct fsd_rootafs *fsd_rootafs_create(const char *cell, bool writable, uint32_t date);
 void fsd_rootafs_destroy(struct fsd_rootafs *root);
-uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 
 /* The same as a store, which lives as long. The rights in a status are those of all users. */
 struct store *fsd_rootafs_store(struct fsd_rootafs *root);

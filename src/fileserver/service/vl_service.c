@@ -195,7 +195,7 @@ static bool find_set_by_id(const struct fsd_service *service, uint32_t id, struc
 	return true;
 }
 
-/* Without a suffix. */
+/* Finds the volumes of a name that has no suffix. */
 static bool find_set_by_name(const struct fsd_service *service, const char *name,
 			     struct volume_set *set)
 {

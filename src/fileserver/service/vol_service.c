@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <rxwire/error.h>
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"

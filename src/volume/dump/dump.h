@@ -13,7 +13,7 @@
 struct dump_output {
 	/* All bytes. 0 or -errno, with which dump_write() ends. */
 	int (*write)(void *arg, const void *bytes, size_t length);
-	/* After some bytes: nonzero ends the dump with -EINTR. */
+	/* Called after some bytes; a nonzero result ends the dump with -EINTR. */
 	bool (*progress)(void *arg, uint64_t bytes, uint64_t objects);
 	void *arg;
 };

@@ -300,7 +300,7 @@ static void take_volume_number(struct store_header *header, int tag, uint32_t va
 	}
 }
 
-/* After its mark, up to the next one, which reader->tag is then. */
+/* Reads from behind its mark to the next one, which reader->tag is then. */
 static int read_volume_header(struct dump_reader *reader, struct dump_info *info)
 {
 	struct store_header *header = &info->header;
@@ -554,7 +554,7 @@ static void take_vnode_number(struct incoming *in, int tag, uint32_t value)
 		v->mode = value & 07777;
 		break;
 	case 'p':
-		/* That of the root is 0. */
+		/* The parent of the root is 0. */
 		if (v->vnode != STORE_ROOT_VNODE)
 			v->parent = value;
 		in->parented = true;
@@ -584,7 +584,7 @@ static int read_vnode_member(struct dump_reader *reader, struct store_restore *r
 	result = get_dump_number(reader, size, &value);
 	if (result)
 		return result;
-	/* What the transaction of its data has used. */
+	/* The transaction of its data has used these members. */
 	if (in->data && (reader->tag == 't' || reader->tag == 'p'))
 		return refuse_dump(reader, "vnode %u: member '%c' comes after its data",
 				   in->vnode.vnode, reader->tag);

@@ -343,23 +343,6 @@ static int export_read_begin(struct store *store, const struct store_caller *cal
 	return 0;
 }
 
-static ssize_t copy_reader_bytes(const struct store_reader *reader, const struct iovec *iov,
-				 int count, uint64_t offset)
-{
-	size_t total = 0;
-
-	for (int i = 0; i < count && offset < reader->length; i++) {
-		size_t n = reader->length - (size_t)offset;
-
-		if (n > iov[i].iov_len)
-			n = iov[i].iov_len;
-		memcpy(iov[i].iov_base, reader->bytes + offset, n);
-		offset += n;
-		total += n;
-	}
-	return (ssize_t)total;
-}
-
 static ssize_t export_read(struct store_reader *reader, const struct iovec *iov, int count,
 			   uint64_t offset, unsigned flags)
 {
@@ -368,7 +351,7 @@ static ssize_t export_read(struct store_reader *reader, const struct iovec *iov,
 	int rc;
 
 	if (reader->bytes)
-		return copy_reader_bytes(reader, iov, count, offset);
+		return store_read_memory(reader->bytes, reader->length, iov, count, offset);
 	assert(reader->file);
 	n = reader->file->layer->ops->preadv(reader->file, iov, count, offset,
 					     flags & STORE_CACHED);

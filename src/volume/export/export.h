@@ -46,7 +46,7 @@ enum export_sight {
 
 /* Functions of the user of the volume. Any thread, without a lock. NULL: there is none. */
 struct export_hooks {
-	/* Without it every caller sees all paths. "" is the root. */
+	/* If it is NULL, every caller sees all paths. "" is the root. */
 	enum export_sight (*may_see)(void *arg, const void *who, const char *path);
 	/* The arguments for callers without and with an identity, of which access lists tell. */
 	const void *anonymous, *authenticated;

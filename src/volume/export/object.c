@@ -17,7 +17,7 @@
 
 /* -- results and changes -- */
 
-int export_result(int rc)
+static int export_result(int rc)
 {
 	switch (rc) {
 	case -ENOENT:

@@ -123,7 +123,6 @@ int export_get_image(struct export *export, struct export_object *object, const 
 #define EXPORT_TICK_NS 20000000ll
 void export_report_change(struct export *export, uint32_t vnode, uint32_t unique,
 			  const void *actor);
-int export_result(int layer_error);
 /* FIDs of changed objects, to be reported when no lock is held. */
 struct export_gone {
 	uint32_t *fids; /* pairs of vnode and uniquifier */
@@ -164,7 +163,7 @@ void export_release_image(struct export *export, struct export_image *image);
 struct export_usage *export_usage_start(struct export_layer *layer);
 /* Stops a count in progress. NULL is allowed. */
 void export_usage_stop(struct export_usage *usage);
-/* As export_count_used(). If usage is NULL: zeros. */
+/* The results are those of export_count_used(), or zeros if usage is NULL. */
 void export_usage_get(struct export_usage *usage, unsigned wait_ms, struct export_used *used);
 
 /* -- watch.c: inotify where it works, and a slow sweep -- */
