@@ -158,22 +158,6 @@ struct xg_proc {
 	unsigned index; /* in its package, from 0 */
 };
 
-/* The first parameter after `after` that has one of the directions. With `after` NULL the search begins with the first. */
-static inline const struct xg_param *xg_next_param(const struct xg_proc *proc,
-						   const struct xg_param *after, int directions)
-{
-	const struct xg_param *end = proc->params + proc->param_count;
-
-	for (after = after ? after + 1 : proc->params; after < end; after++)
-		if ((int)after->direction & directions)
-			return after;
-	return NULL;
-}
-
-#define xg_for_params(param, proc, directions)                                            \
-	for (const struct xg_param *param = xg_next_param(proc, NULL, directions); param; \
-	     param = xg_next_param(proc, param, directions))
-
 struct xg_package {
 	struct xg_place place;
 	const char *name;

@@ -7,6 +7,20 @@
 
 #include "rxwgen/ast.h"
 
+/* The first parameter after `after` that has one of the directions. With `after` NULL the search begins with the first. */
+static inline const struct xg_param *xg_next_param(const struct xg_proc *proc,
+						   const struct xg_param *after, int directions)
+{
+	for (size_t i = after ? (size_t)(after - proc->params) + 1 : 0; i < proc->param_count; i++)
+		if ((int)proc->params[i].direction & directions)
+			return &proc->params[i];
+	return NULL;
+}
+
+#define xg_for_params(param, proc, directions)                                            \
+	for (const struct xg_param *param = xg_next_param(proc, NULL, directions); param; \
+	     param = xg_next_param(proc, param, directions))
+
 /* The four outputs. Each is produced by a separate pass over the input, with its macro defined. */
 enum xg_output {
 	XG_HEADER, /* RPC_HDR */
