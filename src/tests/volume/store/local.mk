@@ -76,7 +76,7 @@ check_tests += src/tests/volume/store/test_damage
 src_tests_volume_store_test_damage_SOURCES = src/tests/volume/store/test_damage.c \
 	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
 src_tests_volume_store_test_damage_LDADD = $(store_test_libs) $(SQLITE_LIBS)
-src_tests_volume_store_test_damage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=db_vnode_get
+src_tests_volume_store_test_damage_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=db_vnode_get_whole
 
 check_tests += src/tests/volume/store/test_strict
 src_tests_volume_store_test_strict_SOURCES = src/tests/volume/store/test_strict.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \

@@ -310,16 +310,16 @@ END_TEST
 /* How many rows the thread does not find any more. */
 static atomic_int vanish_for_scrub;
 
-int __real_db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version);
-int __wrap_db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version);
+int __real_db_vnode_get_whole(struct db *db, const struct vnode_key *key, struct version **version);
+int __wrap_db_vnode_get_whole(struct db *db, const struct vnode_key *key, struct version **version);
 
-int __wrap_db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version)
+int __wrap_db_vnode_get_whole(struct db *db, const struct vnode_key *key, struct version **version)
 {
 	char thread[16] = "";
 
 	pthread_getname_np(pthread_self(), thread, sizeof(thread));
 	if (!vanish_for_scrub || strcmp(thread, "store-scrub"))
-		return __real_db_vnode_get(db, key, version);
+		return __real_db_vnode_get_whole(db, key, version);
 	vanish_for_scrub--;
 	return -ENOENT;
 }

@@ -105,7 +105,7 @@ static int keep_blocks_of_other_maps(struct dead_blocks *dead, const struct db_s
 
 /* The row of a slot with a number above 0 is replaced, or goes. `others`: older or newer rows may show its blocks. */
 int work_dead_blocks(struct work *work, const struct db_slot_key *key, bool others,
-			    const struct store_slot *old, const struct store_slot *now)
+		     const struct store_slot *old, const struct store_slot *now)
 {
 	struct dead_blocks dead = {
 		.work = work, .map = key->map, .number = key->slot, .epoch = key->epoch};
@@ -125,7 +125,7 @@ int work_dead_blocks(struct work *work, const struct db_slot_key *key, bool othe
 
 /* The same for the first slot, which is in the record of a vnode. */
 int work_first_dead_blocks(struct work *work, const struct vnode_key *key, bool others,
-				  const struct store_slot *old, const struct store_slot *now)
+			   const struct store_slot *old, const struct store_slot *now)
 {
 	struct dead_blocks dead = {.work = work, .epoch = key->epoch};
 	unsigned damaged = 0;

@@ -14,7 +14,7 @@
 
 #define DROPPED_AT_ONCE 4   /* rows of slots */
 #define DROPPED_ROWS	64  /* in a transaction */
-#define DROPPED_REFS	256 /* to objects, after which it ends */
+#define DROPPED_REFS	 256 /* to objects, after which it ends */
 #define VNODE_TOP	 0x7ffffffeu
 #define FIRST_FILE	 2
 #define FIRST_DIRECTORY	 3
