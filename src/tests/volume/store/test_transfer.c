@@ -944,6 +944,56 @@ START_TEST(too_large)
 }
 END_TEST
 
+#define MANY 1500
+
+static void make_many(struct store *store)
+{
+	uint32_t id;
+	char name[16];
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "d/n%d", i);
+		ck_assert_int_eq(state_create(store, v, name, STORE_FILE, NULL), 0);
+		ck_assert_int_eq(state_write(store, v, name, 0, 4000, 4000, i), 0);
+	}
+	ck_assert_int_eq(store_volume_clone(store, v, STORE_BACKUP, &id), 0);
+	ck_assert_uint_eq(id, backup);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "d/n%d", i);
+		ck_assert_int_eq(state_remove(store, v, name, STORE_FILE), 0);
+	}
+}
+
+/* The way back to a clone leaves room for removals, and for the next start. It ends when there is room. */
+START_TEST(revert_too_large)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct store_fid fid;
+	uint64_t limit;
+
+	make_many(store);
+	diskstore_close(store, layer);
+	store = open_disk(disk, &layer);
+	limit = crashdisk_used(disk) + (8u << 20);
+	crashdisk_limit(disk, limit);
+	ck_assert_int_eq(store_volume_revert(store, backup), STORE_VDISKFULL);
+	ck_assert_uint_lt(crashdisk_used(disk), limit - (1u << 20));
+	ck_assert_int_eq(state_remove(store, w, "small", STORE_FILE), 0);
+	diskstore_close(store, layer);
+	store = open_disk(disk, &layer);
+	ck_assert_int_eq(state_remove(store, w, "l", STORE_FILE), 0);
+	crashdisk_limit(disk, UINT64_MAX);
+	ck_assert_int_eq(store_volume_revert(store, backup), 0);
+	ck_assert_int_eq(state_walk(store, v, "d/n7", &fid), 0);
+	ck_assert_int_eq(diskstore_faults(store, "reverted"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
 /* A full disk gets the room of the copy, so that the store can be opened. */
 START_TEST(full_start)
 {
@@ -981,5 +1031,5 @@ START_TEST(crashed)
 END_TEST
 
 TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions,
-		 second_revert, large_files, damaged, hostile, loop, full_disk, full_start, too_large, killed,
-		 crashed)
+		 second_revert, large_files, damaged, hostile, loop, full_disk, full_start,
+		 too_large, revert_too_large, killed, crashed)

@@ -22,11 +22,13 @@
 /* Of changes after `epoch`, those up to `until` are looked at; the step begins behind `after`. */
 struct revert_op {
 	struct txn_op txn;
+	struct core *core;
 	uint32_t id, epoch, until;
 	bool snapshot;
 	struct revert_op *next;		 /* that runs */
 	struct db_change after, reached; /* reached: by the step, which may be tried again */
 	unsigned pages;
+	uint64_t kib; /* that the rows of the step may take */
 	bool done;
 };
 
@@ -200,6 +202,16 @@ static void count_blocks(struct volrec *rec, const struct version *version, bool
 	rec->used_kib += on ? blocks : -blocks;
 }
 
+/* KiB of the rows of a version, with those of all its slots. */
+static uint64_t count_row_kib(const struct version *version)
+{
+	uint64_t bytes = ((uint64_t)version->v.rows + (version->v.slots != 0)) * STORE_SLOT_MAX;
+
+	if (version->v.small || version->v.kind != STORE_FILE)
+		bytes += version->v.length;
+	return bytes / 1024 + 1;
+}
+
 static int revert_vnode(struct revert_op *op, struct work *work, struct db *db,
 			struct workvol *volume, const struct db_change *change)
 {
@@ -226,9 +238,11 @@ static int revert_vnode(struct revert_op *op, struct work *work, struct db *db,
 		count_blocks(&volume->rec, node->now, false);
 		work_remove(work, node);
 	}
+	op->kib++;
 	if (!version)
 		return 0;
 	work->refers |= version->v.slots > 0;
+	op->kib += count_row_kib(version);
 	work_create(work, node, version);
 	count_blocks(&volume->rec, version, true);
 	return 0;
@@ -244,11 +258,15 @@ static int apply_revert_step(struct txn_op *txn, struct work *work)
 	int result = find_volume(op, work, &volume, &db);
 
 	op->pages = 0;
+	op->kib = 1;
 	if (!result)
 		result = db_changes(db, volume->rec.group, &op->after, op->until, change, STEP,
 				    &count);
 	while (!result && done < count && op->pages < STEP_PAGES)
 		result = revert_vnode(op, work, db, volume, &change[done++]);
+	/* A restore that failed is taken back even then: it has left room. */
+	if (!result && !op->snapshot)
+		result = space_check_rows(op->core, op->kib);
 	if (result) {
 		work->broken = true;
 		return result;
@@ -329,6 +347,7 @@ static void end_running(struct core *core, struct revert_op *op)
 static int run_revert_op(struct core *core, struct revert_op *op,
 			 int (*apply)(struct txn_op *txn, struct work *work))
 {
+	op->core = core;
 	op->txn = (struct txn_op){.apply = apply, .alone = true};
 	return txn_run(core->txn, &op->txn);
 }
@@ -339,6 +358,9 @@ static int run_revert_steps(struct core *core, struct revert_op *op)
 
 	while (!result && !op->done) {
 		result = run_revert_op(core, op, apply_revert_step);
+		/* The log was counted, and becomes short before the next transaction. */
+		if (result == STORE_VDISKFULL)
+			result = run_revert_op(core, op, apply_revert_step);
 		op->after = op->reached;
 	}
 	return result ? result : run_revert_op(core, op, apply_revert_end);
