@@ -514,29 +514,30 @@ static int import_contents(struct admin_import *import, const char *path, int fd
 	return rc ? rc : admin_import_changed(import, path, fd, &before);
 }
 
-/* A new file with the bytes of an open one. As create_imported(). */
-static int import_bytes(struct admin_import *import, const struct store_fid *dir, const char *path,
-			const char *name, int fd, uint64_t size, const struct store_set *set,
-			struct store_status *status)
+int admin_import_bytes(struct admin_import *import, const struct store_fid *dir, const char *path,
+		       const char *name, const struct admin_source *source,
+		       struct store_status *status)
 {
+	const struct store_set *set = source->set;
 	const struct store_set unfinished = {.mask = STORE_SET_MTIME | STORE_SET_MODE |
 						     STORE_SET_OWNER,
 					     .owner = ADMIN_UNFINISHED_OWNER,
 					     .mode = ADMIN_UNFINISHED_MODE};
 	/* Creation gives it the owner, and the lower bits of the mode. */
-	bool whole = !size && !(set->mode & ~0777u);
+	bool whole = !source->size && !(set->mode & ~0777u);
 	int rc = create_imported(import, dir, path, name, STORE_FILE, NULL,
 				 whole ? set : &unfinished, status);
 
 	if (rc || whole)
 		return rc;
-	if (size)
-		rc = import_contents(import, path, fd, size, &status->fid, set);
+	if (source->size)
+		rc = import_contents(import, path, source->fd, source->size, &status->fid, set);
 	else if (admin_import_status(import, path, &status->fid, set))
 		rc = -1;
 	if (rc) {
 		admin_import_take_back(import, dir, name);
 		import->objects--;
+		*status = (struct store_status){0};
 	}
 	return rc;
 }
@@ -547,23 +548,20 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 	struct linked *first = find_linked(import, st);
 	struct store_set set = choose_set(import, path, st);
 	struct store_status status = {0};
+	struct admin_source source;
 	uint64_t size = (uint64_t)st->st_size;
 	int rc = size ? 0 : admin_import_measure(import, path, fd, &size);
 
 	if (rc)
 		goto out;
-	if (import->update) {
-		const struct admin_source source = {fd, size, &set, first ? &first->fid : NULL};
-
-		rc = admin_update_file(import, dir, path, name, &source, &status);
-	} else {
-		rc = pass_existing(import, dir, path, name, size, &set, &status);
-	}
+	source = (struct admin_source){fd, size, &set, first ? &first->fid : NULL};
+	rc = import->update ? admin_update_file(import, dir, path, name, &source, &status)
+			    : pass_existing(import, dir, path, name, size, &set, &status);
 	if (rc)
 		goto out;
 	if (first)
 		return import_link(import, dir, path, name, &first->fid);
-	rc = import_bytes(import, dir, path, name, fd, size, &set, &status);
+	rc = admin_import_bytes(import, dir, path, name, &source, &status);
 out:
 	/* This includes an object that was there before: another name of it becomes a link. */
 	if (!first && rc >= 0 && status.fid.vnode)

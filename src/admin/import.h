@@ -73,7 +73,11 @@ bool admin_import_changed(struct admin_import *import, const char *path, int fd,
  */
 int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
 		      const struct store_fid *fid, const struct store_set *set);
-/* The same of an open file that says that it is empty. `size`: bytes that it had before. */
+/* A new file with the bytes of an open one. 0 and *status; 1: it was skipped, and none is left; -1: the import ends. */
+int admin_import_bytes(struct admin_import *import, const struct store_fid *dir, const char *path,
+		       const char *name, const struct admin_source *source,
+		       struct store_status *status);
+/* As admin_import_data(), of an open file that says that it is empty. `size`: bytes that it had before. */
 int admin_import_unsized(struct admin_import *import, const char *path, int fd, uint64_t size,
 			 const struct store_fid *fid, const struct store_set *set);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* import --update: what exists in the volume gets the state of the tree. A file gets new contents in one step, unless it has holes. */
+/* import --update: what exists in the volume gets the state of the tree. A file gets new contents in one step. */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -213,20 +214,42 @@ static bool has_same_status(const struct store_status *status, const struct stor
 	       (!(set->mask & STORE_SET_GROUP) || status->group == set->group);
 }
 
-/* Holes are kept by pieces. Until the last one the file is unfinished, so that another import begins it again. */
-static int replace_in_pieces(struct admin_import *import, const char *path,
-			     const struct admin_source *source, const struct store_fid *fid)
+/* The name is reserved for one file of its directory: what an import that was killed has left goes. */
+static int remove_left_copy(struct admin_import *import, const struct store_fid *dir,
+			    const char *path, const char *name)
 {
-	const struct store_set unfinished = {.mask = STORE_SET_MTIME | STORE_SET_MODE |
-						     STORE_SET_OWNER,
-					     .owner = ADMIN_UNFINISHED_OWNER,
-					     .mode = ADMIN_UNFINISHED_MODE};
-	const struct admin_piece nothing = {0, 0};
-	int rc = admin_import_piece(import, path, source->fd, 0, &nothing, fid, &unfinished);
+	int rc = admin_import_take_back(import, dir, name);
 
+	return !rc || rc == -ENOENT ? 0 : admin_import_refused(import, path, rc) ? -1 : 1;
+}
+
+/* Holes are kept by pieces, each of which is a transaction. So the pieces go to another file, which gets the name in one step. 1 or -1. */
+static int replace_by_copy(struct admin_import *import, const struct store_fid *dir,
+			   const char *path, const char *name, const struct admin_source *source,
+			   struct store_status *status)
+{
+	struct store *store = import->run->store;
+	struct store_changes changes = {0};
+	struct store_status dir_status, old_dir_status;
+	char copy[40];
+	int rc;
+
+	snprintf(copy, sizeof(copy), ".rxvol-update-%u", (unsigned)status->fid.vnode);
+	rc = remove_left_copy(import, dir, path, copy);
+	if (!rc)
+		rc = admin_import_bytes(import, dir, path, copy, source, status);
 	if (rc)
-		return admin_import_result(import, path, rc);
-	return admin_import_data(import, path, source->fd, source->size, fid, source->set);
+		return rc;
+	rc = store->ops->rename(store, &admin_caller, dir, copy, dir, name, &old_dir_status,
+				&dir_status, &changes);
+	if (!rc) {
+		admin_changed(import->run, &changes);
+		return 1;
+	}
+	import->objects--;
+	admin_import_take_back(import, dir, copy);
+	*status = (struct store_status){0};
+	return admin_import_result(import, path, rc);
 }
 
 static bool has_holes(const struct admin_source *source)
@@ -236,7 +259,7 @@ static bool has_holes(const struct admin_source *source)
 	return hole >= 0 && (uint64_t)hole < source->size;
 }
 
-/* Replaces the contents of an existing file: all at once, so that nobody sees a part of them, unless it has holes. */
+/* Replaces the contents of an existing file all at once, so that nobody sees a part of them. The source has no holes. */
 static int replace_contents(struct admin_import *import, const char *path,
 			    const struct admin_source *source, const struct store_fid *fid)
 {
@@ -248,12 +271,9 @@ static int replace_contents(struct admin_import *import, const char *path,
 	if (fstat(source->fd, &before) < 0 || !before.st_size)
 		return admin_import_unsized(import, path, source->fd, source->size, fid,
 					    source->set);
-	if (has_holes(source))
-		rc = replace_in_pieces(import, path, source, fid);
-	else
-		rc = admin_import_result(import, path,
-					 admin_import_piece(import, path, source->fd, source->size,
-							    &whole, fid, source->set));
+	rc = admin_import_result(import, path,
+				 admin_import_piece(import, path, source->fd, source->size, &whole,
+						    fid, source->set));
 	if (rc || !admin_import_changed(import, path, source->fd, &before))
 		return rc;
 	/* The next update shall find a difference. */
@@ -306,13 +326,15 @@ int admin_update_file(struct admin_import *import, const struct store_fid *dir, 
 		same = has_same_bytes(import, source, &existing.fid);
 	if (same < 0)
 		return -1;
-	/* Other names of the file there need not change with this one. */
-	if (source->first || (!same && existing.links > 1))
+	if (source->first)
 		return admin_update_clear(import, dir, path, name, &existing);
 	*status = existing;
 	chosen = choose_update_set(import, path, source->set, &existing);
 	const struct admin_source update = {source->fd, source->size, &chosen, NULL};
 
+	/* Other names of the file there need not change with this one. */
+	if (!same && (existing.links > 1 || has_holes(source)))
+		return replace_by_copy(import, dir, path, name, &update, status);
 	return update_in_place(import, path, &update, &existing, same);
 }
 

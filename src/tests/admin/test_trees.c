@@ -129,6 +129,42 @@ START_TEST(killed)
 }
 END_TEST
 
+#define REPLACE "{\"command\": \"import\", \"volume\": \"v\", \"update\": true}"
+
+/* An update of files that have holes, or several names, is killed at many points: each has its old bytes, or its new ones. */
+START_TEST(killed_update)
+{
+	struct fixture f;
+	unsigned kills = 0;
+
+	begin(&f);
+	fixture_directory(&f, "tree");
+	make_holes(f.directory, "holes", 6, 3000000, 21000000);
+	fixture_shell("cd '%s/tree' && seq 5 > one && ln one two && touch -d @1000000000 *",
+		      f.folder);
+	fixture_do(&f, IMPORT);
+	fixture_shell("cd '%s' && cp -a tree old && rm tree/holes && seq 6 > tree/one && "
+		      "touch -d @1100000000 tree/one",
+		      f.folder);
+	fixture_directory(&f, "tree");
+	make_holes(f.directory, "holes", 5, 3500000, 22000000);
+	while (fixture_kill(&f, ++kills, REPLACE)) {
+		fixture_directory(&f, "back");
+		fixture_do(&f, EXPORT);
+		fixture_shell("cd '%s' && for i in holes one two; do cmp -s back/$i old/$i || "
+			      "cmp back/$i tree/$i || exit; done; rm -r back",
+			      f.folder);
+		fixture_directory(&f, "tree");
+	}
+	ck_assert_uint_gt(kills, 5);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell(SAME_TREES " && [ $(du -k back/holes | cut -f1) -lt 2000 ]", f.folder);
+	fixture_do(&f, "{\"command\": \"check\"}");
+	end(&f);
+}
+END_TEST
+
 /* A file of the same size and time as its source is neither read nor reported; one that differs stays. */
 START_TEST(there_already)
 {
@@ -665,7 +701,7 @@ START_TEST(lent)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, killed, there_already,
-		 progress, owners, set_id, not_unfinished, changing, unsized, many_holes,
-		 too_many_names, outside, mount_points_stay, made_meanwhile, mounted_below, lent,
-		 any_bytes, deep, full)
+TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, killed, killed_update,
+		 there_already, progress, owners, set_id, not_unfinished, changing, unsized,
+		 many_holes, too_many_names, outside, mount_points_stay, made_meanwhile,
+		 mounted_below, lent, any_bytes, deep, full)
