@@ -3,9 +3,14 @@
 
 store_test_libs = src/volume/libvolume.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
 
-# The store with blocks of 1 KiB and slots of four: small files then have many of them.
+store_test_disk = src/tests/volume/store/crashdisk.c src/tests/volume/store/crashdisk.h \
+	src/tests/volume/store/diskstore.c src/tests/volume/store/diskstore.h \
+	src/tests/volume/store/state.c src/tests/volume/store/state.h
+
+# The store with blocks of 1 KiB and slots of four, and the disk of its tests: small files then have many of them.
 check_LTLIBRARIES += src/tests/volume/store/libtiny.la
-src_tests_volume_store_libtiny_la_SOURCES = $(volume_sources)
+src_tests_volume_store_libtiny_la_SOURCES = $(volume_sources) $(store_test_disk)
+src_tests_volume_store_libtiny_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_volume_store_libtiny_la_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_libtiny_la_LIBADD = src/afs/librxafs.la $(SQLITE_LIBS) $(PTHREAD_LIBS)
 $(src_tests_volume_store_libtiny_la_OBJECTS): $(afs_headers)
@@ -42,10 +47,6 @@ src_tests_volume_store_test_punch_SOURCES = src/tests/volume/store/test_punch.c 
 	src/tests/volume/store/spy.c src/tests/volume/store/spy.h
 src_tests_volume_store_test_punch_LDADD = $(store_test_libs)
 
-store_test_disk = src/tests/volume/store/crashdisk.c src/tests/volume/store/crashdisk.h \
-	src/tests/volume/store/diskstore.c src/tests/volume/store/diskstore.h \
-	src/tests/volume/store/state.c src/tests/volume/store/state.h
-
 check_tests += src/tests/volume/store/test_vfs
 src_tests_volume_store_test_vfs_SOURCES = src/tests/volume/store/test_vfs.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \
 	$(store_test_disk)
@@ -68,7 +69,7 @@ src_tests_volume_store_test_blocks_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/volume/store/test_tiny
 src_tests_volume_store_test_tiny_SOURCES = src/tests/volume/store/test_tiny.c \
-	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
+	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h
 src_tests_volume_store_test_tiny_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_tiny_LDADD = $(tiny_test_libs) $(SQLITE_LIBS)
 
@@ -89,7 +90,7 @@ src_tests_volume_store_test_times_SOURCES = src/tests/volume/store/test_times.c 
 src_tests_volume_store_test_times_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/volume/store/test_crash
-src_tests_volume_store_test_crash_SOURCES = src/tests/volume/store/test_crash.c $(store_test_disk)
+src_tests_volume_store_test_crash_SOURCES = src/tests/volume/store/test_crash.c
 src_tests_volume_store_test_crash_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_crash_LDADD = $(tiny_test_libs)
 
@@ -99,7 +100,7 @@ src_tests_volume_store_test_transfer_LDADD = $(store_test_libs)
 
 check_tests += src/tests/volume/store/test_crash_random
 src_tests_volume_store_test_crash_random_SOURCES = src/tests/volume/store/test_crash_random.c \
-	src/tests/volume/store/model.c src/tests/volume/store/model.h $(store_test_disk)
+	src/tests/volume/store/model.c src/tests/volume/store/model.h
 src_tests_volume_store_test_crash_random_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_crash_random_LDADD = $(tiny_test_libs)
 
@@ -109,7 +110,7 @@ src_tests_volume_store_test_kill_SOURCES = src/tests/volume/store/test_kill.c \
 src_tests_volume_store_test_kill_LDADD = $(store_test_libs)
 
 check_tests += src/tests/volume/store/test_faults
-src_tests_volume_store_test_faults_SOURCES = src/tests/volume/store/test_faults.c $(store_test_disk)
+src_tests_volume_store_test_faults_SOURCES = src/tests/volume/store/test_faults.c
 src_tests_volume_store_test_faults_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_faults_LDADD = $(tiny_test_libs)
 
@@ -122,7 +123,7 @@ src_tests_volume_store_test_flush_SOURCES = src/tests/volume/store/test_flush.c 
 src_tests_volume_store_test_flush_LDADD = $(store_test_libs)
 
 check_tests += src/tests/volume/store/test_writers
-src_tests_volume_store_test_writers_SOURCES = src/tests/volume/store/test_writers.c $(store_test_disk)
+src_tests_volume_store_test_writers_SOURCES = src/tests/volume/store/test_writers.c
 src_tests_volume_store_test_writers_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_writers_LDADD = $(tiny_test_libs)
 
@@ -135,7 +136,7 @@ src_tests_volume_store_test_statuses_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 EXTRA_DIST += src/tests/volume/store/replay src/tests/volume/store/replay.py src/tests/volume/store/replay_writers.c
 
 check_tests += src/tests/volume/store/test_memory
-src_tests_volume_store_test_memory_SOURCES = src/tests/volume/store/test_memory.c $(store_test_disk)
+src_tests_volume_store_test_memory_SOURCES = src/tests/volume/store/test_memory.c
 src_tests_volume_store_test_memory_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_memory_LDADD = $(tiny_test_libs) $(SQLITE_LIBS)
 src_tests_volume_store_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
