@@ -91,18 +91,20 @@ def objects(build):
     return found
 
 
-def symbols(path):
-    out = subprocess.run(["nm", "-P", path], check=True, capture_output=True, text=True).stdout
-    defined, needed = set(), set()
+def symbols(paths):
+    """Object -> the symbols that it defines, and those that it needs."""
+    out = subprocess.run(["nm", "-A", "-P", *paths], check=True, capture_output=True, text=True).stdout
+    found = {path: (set(), set()) for path in paths}
     for line in out.splitlines():
-        field = line.split()
+        path, _, rest = line.partition(": ")
+        field = rest.split()
         if len(field) < 2:
             continue
         if field[1] in "TDBRC":
-            defined.add(field[0])
+            found[path][0].add(field[0])
         elif field[1] == "U":
-            needed.add(field[0])
-    return defined, needed
+            found[path][1].add(field[0])
+    return found
 
 
 def circles(nodes, calls):
@@ -147,10 +149,11 @@ def source_exists(top, build, source):
 def graph(top, build):
     """Calls between files: caller -> callee -> symbols."""
     where, needs = {}, {}
-    for source, path in objects(build).items():
-        if not source_exists(top, build, source):
-            continue  # a leftover of a deleted file
-        defined, needs[source] = symbols(path)
+    # Without the leftovers of deleted files.
+    found = {source: path for source, path in objects(build).items() if source_exists(top, build, source)}
+    symbols_of = symbols([*found.values()]) if found else {}
+    for source, path in found.items():
+        defined, needs[source] = symbols_of[path]
         for name in defined:
             where.setdefault(name, source)
     calls = {source: {} for source in needs}

@@ -19,49 +19,49 @@ may_include() {
 	src/rx/* | src/tests/rx/*) files=$(find "$1" -name '*.[ch]') ;;
 	*) files=$(find "$1" -maxdepth 1 -name '*.[ch]') ;;
 	esac
-	for f in $files; do
-		awk -v ok="^($2)\$" -v f="$f" '
-			FNR == 1 && /^\/\* Made by .* from / { exit }
-			/^[ \t]*#[ \t]*include[ \t]*["<]/ {
-				name = $0
-				sub(/^[^"<]*["<]/, "", name)
-				sub(/[">].*$/, "", name)
-				if ($0 ~ /</ && name !~ /^rxwire\//)
-					next
-				if (name !~ ok)
-					printf "%s:%d: must not include %s\n", f, FNR, name
-			}' "$f" >> "$bad"
-	done
+	[ -z "$files" ] || awk -v ok="^($2)\$" '
+		FNR == 1 && /^\/\* Made by .* from / { nextfile }
+		/^[ \t]*#[ \t]*include[ \t]*["<]/ {
+			name = $0
+			sub(/^[^"<]*["<]/, "", name)
+			sub(/[">].*$/, "", name)
+			if ($0 ~ /</ && name !~ /^rxwire\//)
+				next
+			if (name !~ ok)
+				printf "%s:%d: must not include %s\n", FILENAME, FNR, name
+		}' $files >> "$bad"
 }
 
 # must_not FOLDER REGEX WHY [EXCEPT]: no line of code (comments and strings aside) matches.
 must_not() {
-	for f in $(find "$1" -name '*.[ch]'); do
-		case " $4 " in *" ${f##*/} "*) continue ;; esac
-		awk -v re="$2" -v why="$3" -v f="$f" '
-			FNR == 1 && /^\/\* Made by .* from / { exit }
-			{
-				line = $0
-				gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
-				while (1) {
-					if (inside) {
-						if (!(p = index(line, "*/"))) { line = ""; break }
-						line = substr(line, p + 2)
-						inside = 0
-					}
-					if (!(p = index(line, "/*")))
-						break
-					rest = substr(line, p + 2)
-					head = substr(line, 1, p - 1)
-					if ((q = index(rest, "*/")))
-						line = head " " substr(rest, q + 2)
-					else { line = head; inside = 1; break }
-				}
-				sub(/\/\/.*/, "", line)
-				if ((" " line) ~ re)
-					printf "%s:%d: %s\n", f, FNR, why
-			}' "$f" >> "$bad"
+	files=$(find "$1" -name '*.[ch]')
+	for name in $4; do
+		files=$(echo "$files" | grep -v "/$name\$")
 	done
+	[ -z "$files" ] || awk -v re="$2" -v why="$3" '
+		FNR == 1 { inside = 0 }
+		FNR == 1 && /^\/\* Made by .* from / { nextfile }
+		{
+			line = $0
+			gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+			while (1) {
+				if (inside) {
+					if (!(p = index(line, "*/"))) { line = ""; break }
+					line = substr(line, p + 2)
+					inside = 0
+				}
+				if (!(p = index(line, "/*")))
+					break
+				rest = substr(line, p + 2)
+				head = substr(line, 1, p - 1)
+				if ((q = index(rest, "*/")))
+					line = head " " substr(rest, q + 2)
+				else { line = head; inside = 1; break }
+			}
+			sub(/\/\/.*/, "", line)
+			if ((" " line) ~ re)
+				printf "%s:%d: %s\n", FILENAME, FNR, why
+		}' $files >> "$bad"
 }
 
 config='config[.]h'
@@ -254,13 +254,19 @@ grep -nE '(^|[^A-Za-z0-9_])(setlocale|newlocale|uselocale) *[(]' $(find src/rx s
 	sed 's/$/: programs stay in the C locale/' >> "$bad"
 
 # Each file has a licence line first, and at most 1,200 lines.
-find src examples -name '*.[ch]' | while read -r f; do
-	head -n 1 "$f" | grep -q '^/\* Made by .* from ' && continue
-	head -n 1 "$f" | grep -q 'SPDX-License-Identifier: BSD-2-Clause' ||
-		echo "$f:1: the first line must be the SPDX licence line"
-	n=$(wc -l < "$f")
-	[ "$n" -le 1200 ] || echo "$f: $n lines; 1,200 is the limit: split it"
-done >> "$bad"
+awk '
+	function count() {
+		if (lines > 1200)
+			printf "%s: %d lines; 1,200 is the limit: split it\n", file, lines
+		lines = 0
+	}
+	FNR == 1 { count(); file = FILENAME }
+	FNR == 1 && /^\/\* Made by .* from / { nextfile }
+	FNR == 1 && !/SPDX-License-Identifier: BSD-2-Clause/ {
+		printf "%s:1: the first line must be the SPDX licence line\n", FILENAME
+	}
+	{ lines = FNR }
+	END { count() }' $(find src examples -name '*.[ch]') >> "$bad"
 
 if [ -s "$bad" ]; then
 	cat "$bad"
