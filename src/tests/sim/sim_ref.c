@@ -29,6 +29,7 @@ struct segment {
 	uint64_t order; /* of the latest transmission */
 	enum state state;
 	bool arrived;
+	bool again; /* sent more than once */
 };
 
 struct sim_ref {
@@ -128,6 +129,7 @@ static void put(struct sim *sim, struct sim_ref *r, uint64_t index)
 	unsigned copies = sim_link_pass(sim, &sim->setup.down, DATAGRAM, false, &ecn, arrivals);
 
 	s->sent_at = sim->now;
+	s->again = s->order != 0;
 	s->order = ++r->order;
 	s->state = FLIGHT;
 	r->flight++;
@@ -174,6 +176,8 @@ static void find_losses(struct sim *sim, struct sim_ref *r)
 		struct segment *s = &r->segment[i];
 		double age = (double)(sim->now - s->sent_at) / 1e9;
 
+		if (!s->again && s->order >= r->highest)
+			break; /* all later ones were sent later */
 		if (s->state != FLIGHT || s->order >= r->highest ||
 		    (s->order + DUPTHRESH > r->highest && age < 1.25 * r->srtt))
 			continue;

@@ -41,6 +41,7 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 
 void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subject, void *more)
 {
+	struct sim_event event = {at < sim->now ? sim->now : at, ++sim->order, kind, subject, more};
 	unsigned i = sim->events++;
 
 	if (sim->events > sim->events_size) {
@@ -49,40 +50,29 @@ void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subjec
 		if (sim->heap == NULL)
 			abort();
 	}
-	sim->heap[i] = (struct sim_event){at < sim->now ? sim->now : at, ++sim->order, kind,
-					  subject, more};
-	while (i > 0 && before(&sim->heap[i], &sim->heap[(i - 1) / 2])) {
-		struct sim_event t = sim->heap[i];
-
+	for (; i > 0 && before(&event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		sim->heap[i] = sim->heap[(i - 1) / 2];
-		sim->heap[(i - 1) / 2] = t;
-		i = (i - 1) / 2;
-	}
+	sim->heap[i] = event;
 }
 
 bool sim_next_event(struct sim *sim, struct sim_event *event)
 {
-	unsigned i = 0;
+	const struct sim_event *last;
+	unsigned child, i = 0;
 
 	if (sim->events == 0)
 		return false;
 	*event = sim->heap[0];
-	sim->heap[0] = sim->heap[--sim->events];
-	for (;;) {
-		unsigned child = 2 * i + 1, least = i;
-
-		if (child < sim->events && before(&sim->heap[child], &sim->heap[least]))
-			least = child;
-		if (child + 1 < sim->events && before(&sim->heap[child + 1], &sim->heap[least]))
-			least = child + 1;
-		if (least == i)
+	last = &sim->heap[--sim->events];
+	while ((child = 2 * i + 1) < sim->events) {
+		if (child + 1 < sim->events && before(&sim->heap[child + 1], &sim->heap[child]))
+			child++;
+		if (!before(&sim->heap[child], last))
 			break;
-		struct sim_event t = sim->heap[i];
-
-		sim->heap[i] = sim->heap[least];
-		sim->heap[least] = t;
-		i = least;
+		sim->heap[i] = sim->heap[child];
+		i = child;
 	}
+	sim->heap[i] = *last;
 	sim->now = event->at;
 	sim->events_handled++;
 	return true;
