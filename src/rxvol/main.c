@@ -102,49 +102,6 @@ static const struct tools_program program = {
 	.no_tunables = true,
 };
 
-/* An option that the command ignores would surprise the user. True after a message about one. */
-static bool refuse_misplaced_volume_option(const struct rxvol *v)
-{
-	const struct {
-		bool given;
-		const char *option, *commands[3];
-	} uses[] = {
-		{v->acl.count > 0, "--acl", {"create"}},
-		{v->quota, "--quota", {"create"}},
-		{v->id, "--id", {"create", "restore"}},
-		{v->owner, "--owner", {"create", "import"}},
-		{v->backup, "--backup", {"clone"}},
-		{v->rw, "--rw", {"mount"}},
-		{v->set_id, "--set-id", {"export"}},
-		{v->negative, "--negative", {"acl"}},
-		{v->update, "--update", {"import", "export"}},
-		{v->compare, "--compare", {"import"}},
-		{v->remove, "--delete", {"import", "export"}},
-		{v->attributes, "--attributes", {"import", "export", "compare"}},
-		{v->since, "--since", {"dump"}},
-		{v->file, "--file", {"dump", "restore"}},
-		{v->replace, "--replace", {"restore"}},
-		{v->message, "--message", {"offline"}},
-		{v->fast, "--fast", {"check"}},
-		{v->data, "--data", {"check"}},
-	};
-
-	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-		const char *const *commands = uses[i].commands;
-		size_t at = 0;
-
-		while (at < 3 && commands[at] && strcmp(v->command, commands[at]) != 0)
-			at++;
-		if (!uses[i].given || (at < 3 && commands[at]))
-			continue;
-		return tools_fail(true, "%s is an option of %s%s%s%s%s", uses[i].option,
-				  commands[0], commands[1] ? commands[2] ? ", " : " and " : "",
-				  commands[1] ? commands[1] : "", commands[2] ? " and " : "",
-				  commands[2] ? commands[2] : "");
-	}
-	return false;
-}
-
 static int run_volume_command(void *target, char **words, size_t count)
 {
 	struct rxvol *rxvol = target;
@@ -152,8 +109,6 @@ static int run_volume_command(void *target, char **words, size_t count)
 
 	if (status)
 		return status;
-	if (refuse_misplaced_volume_option(rxvol))
-		return TOOLS_EXIT_USAGE;
 	if (!strcmp(rxvol->command, "rescue"))
 		return rxvol_rescue(rxvol);
 	rxvol->store = tools_store_directory(rxvol->store, "store");

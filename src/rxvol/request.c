@@ -128,74 +128,122 @@ static bool set_acl_of_options(struct rxvol *rxvol)
 	return false;
 }
 
+/* -- options -- */
+
+static bool set_value_members(struct rxvol *v)
+{
+	return (!v->acl.count || set_acl_of_options(v)) && (!v->quota || set_quota(v, v->quota)) &&
+	       (!v->id || set_request_member(v, "id", json_integer((json_int_t)v->id)));
+}
+
+/* The members of all options. One that the command ignores would surprise the user. False after a message. */
+static bool set_option_members(struct rxvol *v)
+{
+	/* A member without a text is a flag. */
+	const struct {
+		bool given;
+		const char *option, *commands[3], *member, *text;
+	} uses[] = {
+		{v->acl.count > 0, "--acl", {"create"}, .member = NULL},
+		{v->quota, "--quota", {"create"}, .member = NULL},
+		{v->id, "--id", {"create", "restore"}, .member = NULL},
+		{v->owner, "--owner", {"create", "import"}, .member = "owner", .text = v->owner},
+		{v->backup, "--backup", {"clone"}, .member = "backup"},
+		{v->rw, "--rw", {"mount"}, .member = "rw"},
+		{v->set_id, "--set-id", {"export"}, .member = "set_id"},
+		{v->negative, "--negative", {"acl"}, .member = NULL},
+		{v->update, "--update", {"import", "export"}, .member = "update"},
+		{v->compare, "--compare", {"import"}, .member = "compare"},
+		{v->remove, "--delete", {"import", "export"}, .member = "delete"},
+		{v->attributes,
+		 "--attributes",
+		 {"import", "export", "compare"},
+		 .member = "attributes"},
+		{v->since, "--since", {"dump"}, .member = "since", .text = v->since},
+		{v->file, "--file", {"dump", "restore"}, .member = NULL},
+		{v->replace, "--replace", {"restore"}, .member = "replace"},
+		{v->message, "--message", {"offline"}, .member = "message", .text = v->message},
+		{v->fast, "--fast", {"check"}, .member = "fast"},
+		{v->data, "--data", {"check"}, .member = "data"},
+	};
+	const size_t count = sizeof(uses) / sizeof(uses[0]);
+	bool good = true;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *const *commands = uses[i].commands;
+		size_t at = 0;
+
+		while (at < 3 && commands[at] && strcmp(v->command, commands[at]) != 0)
+			at++;
+		if (uses[i].given && (at == 3 || !commands[at]))
+			return tools_fail(
+				false, "%s is an option of %s%s%s%s%s", uses[i].option, commands[0],
+				commands[1] ? commands[2] ? ", " : " and " : "",
+				commands[1] ? commands[1] : "", commands[2] ? " and " : "",
+				commands[2] ? commands[2] : "");
+	}
+	for (size_t i = 0; good && i < count; i++)
+		if (uses[i].given && uses[i].text)
+			good = set_request_text(v, uses[i].member, uses[i].text);
+		else if (uses[i].given && uses[i].member)
+			good = set_request_member(v, uses[i].member, json_true());
+	return good && set_value_members(v);
+}
+
 /* -- commands: false after a message -- */
 
-static bool request_without_arguments(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_nothing(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	(void)arguments;
-	(void)count;
-	return (!rxvol->fast || set_request_member(rxvol, "fast", json_true())) &&
-	       (!rxvol->data || set_request_member(rxvol, "data", json_true()));
+	(void)rxvol, (void)arguments, (void)count;
+	return true;
 }
 
 static bool request_create(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_request_text(rxvol, "name", arguments[0]) &&
-	       (!rxvol->acl.count || set_acl_of_options(rxvol)) &&
-	       (!rxvol->quota || set_quota(rxvol, rxvol->quota)) &&
-	       (!rxvol->id ||
-		set_request_member(rxvol, "id", json_integer((json_int_t)rxvol->id))) &&
-	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
+	return set_request_text(rxvol, "name", arguments[0]);
 }
 
 static bool request_volume(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	(void)count;
-	return set_volume_path(rxvol, arguments[0], false) &&
-	       (!rxvol->backup || set_request_member(rxvol, "backup", json_true())) &&
-	       (!rxvol->message || set_request_text(rxvol, "message", rxvol->message));
+	return !count || set_volume_path(rxvol, arguments[0], false);
 }
 
 static bool request_rename(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	(void)count;
-	return set_volume_path(rxvol, arguments[0], false) &&
+	return request_volume(rxvol, arguments, count) &&
 	       set_request_text(rxvol, "name", arguments[1]);
 }
 
 static bool request_quota(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	return set_volume_path(rxvol, arguments[0], false) &&
+	return request_volume(rxvol, arguments, count) &&
 	       (count < 2 || set_quota(rxvol, arguments[1]));
+}
+
+static bool request_path(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	return set_volume_path(rxvol, arguments[0], true);
 }
 
 static bool request_acl(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	return set_volume_path(rxvol, arguments[0], true) &&
+	return request_path(rxvol, arguments, count) &&
 	       (count < 2 || set_acl_of_words(rxvol, arguments + 1, count - 1));
 }
 
 static bool request_mount(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	(void)count;
-	return set_volume_path(rxvol, arguments[0], true) &&
-	       set_request_text(rxvol, "target", arguments[1]) &&
-	       (!rxvol->rw || set_request_member(rxvol, "rw", json_true()));
+	return request_path(rxvol, arguments, count) &&
+	       set_request_text(rxvol, "target", arguments[1]);
 }
 
 /* import, export and compare; rxvol_session() opens the directory. */
 static bool request_copy(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	(void)count;
 	rxvol->local = arguments[1];
-	return set_volume_path(rxvol, arguments[0], true) &&
-	       (!rxvol->set_id || set_request_member(rxvol, "set_id", json_true())) &&
-	       (!rxvol->update || set_request_member(rxvol, "update", json_true())) &&
-	       (!rxvol->compare || set_request_member(rxvol, "compare", json_true())) &&
-	       (!rxvol->remove || set_request_member(rxvol, "delete", json_true())) &&
-	       (!rxvol->attributes || set_request_member(rxvol, "attributes", json_true())) &&
-	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
+	return request_path(rxvol, arguments, count);
 }
 
 /* rescue; no store is open. */
@@ -210,23 +258,8 @@ static bool request_rescue(struct rxvol *rxvol, char **arguments, size_t count)
 /* dump and restore; rxvol_session() opens the stream. */
 static bool request_stream(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	(void)count;
 	rxvol->stream = true;
-	return set_volume_path(rxvol, arguments[0], false) &&
-	       (!rxvol->since || set_request_text(rxvol, "since", rxvol->since)) &&
-	       (!rxvol->replace || set_request_member(rxvol, "replace", json_true())) &&
-	       (!rxvol->id || set_request_member(rxvol, "id", json_integer((json_int_t)rxvol->id)));
-}
-
-static bool request_path(struct rxvol *rxvol, char **arguments, size_t count)
-{
-	(void)count;
-	return set_volume_path(rxvol, arguments[0], true);
-}
-
-static bool request_mounts(struct rxvol *rxvol, char **arguments, size_t count)
-{
-	return !count || set_volume_path(rxvol, arguments[0], false);
+	return request_volume(rxvol, arguments, count);
 }
 
 /* VOLUME:PATH; a FID as logs have it, 536870912.2.5, maybe without its last number; VOLUME VNODE [UNIQUE]. */
@@ -262,16 +295,16 @@ static const struct command {
 	struct tools_command base;
 	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
 } commands[] = {
-	{{"init", 0, 0, ""}, request_without_arguments},
+	{{"init", 0, 0, ""}, request_nothing},
 	{{"create", 1, 1, "NAME [--acl 'NAME RIGHTS...'] [--quota SIZE] [--id N] [--owner NAME|N]"},
 	 request_create},
-	{{"list", 0, 0, ""}, request_without_arguments},
+	{{"list", 0, 0, ""}, request_nothing},
 	{{"examine", 1, 1, "VOLUME"}, request_volume},
 	{{"remove", 1, 1, "VOLUME"}, request_volume},
 	{{"rename", 2, 2, "VOLUME NEWNAME"}, request_rename},
 	{{"clone", 1, 1, "VOLUME [--backup]"}, request_volume},
 	{{"mount", 2, 2, "VOLUME:PATH TARGET [--rw]"}, request_mount},
-	{{"mounts", 0, 1, "[VOLUME]"}, request_mounts},
+	{{"mounts", 0, 1, "[VOLUME]"}, request_volume},
 	{{"unmount", 1, 1, "VOLUME:PATH"}, request_path},
 	{{"which", 1, 3, "VOLUME:PATH | FID | VOLUME VNODE [UNIQUE]"}, request_which},
 	{{"import", 2, 2, "VOLUME[:PATH] DIRECTORY [--update]"}, request_copy},
@@ -284,9 +317,9 @@ static const struct command {
 	{{"acl", 1, SIZE_MAX, "VOLUME[:PATH] [[-n] NAME RIGHTS...]"}, request_acl},
 	{{"online", 1, 1, "VOLUME"}, request_volume},
 	{{"offline", 1, 1, "VOLUME [--message TEXT]"}, request_volume},
-	{{"check", 0, 0, "[--fast | --data]"}, request_without_arguments},
-	{{"convert", 0, 0, ""}, request_without_arguments},
-	{{"use-copy", 0, 0, "[--copy DIR]"}, request_without_arguments},
+	{{"check", 0, 0, "[--fast | --data]"}, request_nothing},
+	{{"convert", 0, 0, ""}, request_nothing},
+	{{"use-copy", 0, 0, "[--copy DIR]"}, request_nothing},
 	{{"rescue", 2, 2, "SOURCE TARGET [--copy DIR]"}, request_rescue},
 };
 
@@ -303,5 +336,7 @@ int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char
 	rxvol->request = json_pack("{s:s}", "command", rxvol->command);
 	if (!rxvol->request)
 		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
-	return command->request(rxvol, words + 1, count - 1) ? 0 : TOOLS_EXIT_USAGE;
+	return command->request(rxvol, words + 1, count - 1) && set_option_members(rxvol)
+		       ? 0
+		       : TOOLS_EXIT_USAGE;
 }
