@@ -24,10 +24,10 @@ DONE = ["src/admin", "src/afs", "src/afscp", "src/classic", "src/common", "src/f
         "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/volume"]
 # Modules that must have this many assertions per 1,000 lines.
 ASSERTED = {"src/fileserver": 5.0, "src/observe": 5.0, "src/rx/base": 5.0, "src/rx/engine": 5.0, "src/rx/io": 5.0,
-            "src/rx/proto": 5.0, "src/rxwgen": 5.0, "src/volume": 6.5}
+            "src/rx/proto": 5.0, "src/rxwgen": 6.0, "src/volume": 7.0}
 # The whole product when this table was last changed. Lower it after an improvement.
 WHOLE = {"one word": 0.1, "shared": 1.0, "same file": 0}
-WHOLE_ASSERTED = 4.7
+WHOLE_ASSERTED = 4.9
 
 # Folders that have modules in folders of their own.
 GROUPS = ("src/rx",)
