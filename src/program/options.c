@@ -14,6 +14,7 @@
 #include <ini.h>
 #include <rxwire/engine.h>
 
+#include "common/near.h"
 #include "program/message.h"
 #include "program/number.h"
 #include "program/options.h"
@@ -214,43 +215,16 @@ static const struct rxw_option *find_tunable(const char *name)
 
 /* ---- names that resemble an unknown one ---- */
 
-#define NAME_MAX_NEAR 40  /* letters of a name that is compared */
-#define NEAR_TEXT     200 /* bytes of the text of list_near_names() */
-
-/* Edit distance (Levenshtein); both names have at most NAME_MAX_NEAR letters. */
-static unsigned count_edits(const char *a, const char *b)
-{
-	unsigned row[NAME_MAX_NEAR + 1];
-	size_t length = strlen(b);
-
-	for (unsigned i = 0; i <= length; i++)
-		row[i] = i;
-	for (; *a; a++) {
-		unsigned diagonal = row[0]++;
-
-		for (size_t i = 1; i <= length; i++) {
-			unsigned best = diagonal + (*a != b[i - 1]);
-
-			diagonal = row[i];
-			if (row[i] + 1 < best)
-				best = row[i] + 1;
-			if (row[i - 1] + 1 < best)
-				best = row[i - 1] + 1;
-			row[i] = best;
-		}
-	}
-	return row[length];
-}
+#define NEAR_TEXT 200 /* bytes of the text of list_near_names() */
 
 /* Whether `typed` may mean `name`: it is a prefix, or differs in few letters. */
 static bool names_resemble(const char *typed, const char *name)
 {
 	size_t length = strlen(typed);
 
-	if (length < 2 || length > NAME_MAX_NEAR || strlen(name) > NAME_MAX_NEAR)
+	if (length < 2)
 		return false;
-	return strncmp(typed, name, length) == 0 ||
-	       count_edits(typed, name) <= (length < 5 ? 1 : 2);
+	return strncmp(typed, name, length) == 0 || near_edits(typed, name) <= (length < 5 ? 1 : 2);
 }
 
 static void append_near_name(char text[NEAR_TEXT], const char *dashes, const char *name)
@@ -844,7 +818,7 @@ static void report_bad_option(const struct parser *p, int why, int argc, char *c
 {
 	/* If the last option lacks its value, musl's getopt_long() leaves optind beyond argc. */
 	const char *text = argv[(optind < argc ? optind : argc) - 1];
-	char name[NAME_MAX_NEAR + 2], near[NEAR_TEXT] = "";
+	char name[NEAR_MOST + 2], near[NEAR_TEXT] = "";
 
 	if (optopt > 0 && optopt < 256 && !(text[0] == '-' && text[1] == '-'))
 		tools_error("option -%c %s; see %s --help", optopt,

@@ -11,17 +11,18 @@
 #include <rxwire/config.h>
 #include <rxwire/error.h>
 
+#include "common/near.h"
 #include "common/sized.h"
 #include "base/addr.h"
 #include "base/cc.h"
 #include "engine/core/config.h"
 #include "engine/core/constants.h"
+#include "engine/core/sys.h"
 
 #define KIB	  1024ull
 #define MIB	  (1024ull * KIB)
 #define GIB	  (1024ull * MIB)
 #define HOUR	  3600000ull
-#define CPU_LIMIT 8192ull /* CPU numbers in a list are smaller */
 
 /* How a field is written as text. */
 enum kind {
@@ -274,42 +275,12 @@ static bool parse_number(const char *text, bool suffix, uint64_t *value)
 	return true;
 }
 
-/* Parses a CPU number and advances *text. */
-static bool cpu_number(const char **text, uint64_t *cpu)
+/* "", "auto", or a list of CPUs. */
+__attribute__((cold)) static bool is_affinity(const char *text)
 {
-	const char *t = *text;
+	int cpus[CPU_SETSIZE];
 
-	if (*t < '0' || *t > '9')
-		return false;
-	for (*cpu = 0; *t >= '0' && *t <= '9'; t++) {
-		*cpu = *cpu * 10 + (uint64_t)(*t - '0');
-		if (*cpu >= CPU_LIMIT)
-			return false;
-	}
-	*text = t;
-	return true;
-}
-
-/* "", "auto", or numbers and rising ranges, joined by commas. */
-__attribute__((cold)) static bool cpu_list(const char *text)
-{
-	uint64_t low, high;
-
-	if (!*text || !strcmp(text, "auto"))
-		return true;
-	for (;;) {
-		if (!cpu_number(&text, &low))
-			return false;
-		if (*text == '-') {
-			text++;
-			if (!cpu_number(&text, &high) || high < low)
-				return false;
-		}
-		if (!*text)
-			return true;
-		if (*text++ != ',')
-			return false;
-	}
+	return !*text || !strcmp(text, "auto") || rxw_cpu_list(text, cpus) >= 0;
 }
 
 /* Position of `value` in "one|two|three", or -1. */
@@ -476,7 +447,7 @@ static int set_field(struct rxw_config *config, const struct field *f, const cha
 		store_field(config, f, level_numbers[word]);
 		return 0;
 	case KIND_CPUS:
-		return cpu_list(value) ? set_text_field(config, f, value) : -RXW_EVALUE;
+		return is_affinity(value) ? set_text_field(config, f, value) : -RXW_EVALUE;
 	case KIND_CLIENTS:
 		return set_clients(config, f, value);
 	}
@@ -508,48 +479,15 @@ static void explain_field(const struct field *f, const char *value, char *messag
 	put_message(message, size, "%s: \"%.64s\" is not %s", o->name, value, allowed);
 }
 
-#define NAME_MAX_LENGTH 32
-
-/* How many letters have to be inserted, removed or replaced to make one name of the other. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned row[NAME_MAX_LENGTH + 1];
-	size_t n = strlen(b);
-
-	for (size_t k = 0; k <= n; k++)
-		row[k] = (unsigned)k;
-	for (size_t i = 1; *a; a++, i++) {
-		unsigned corner = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t k = 1; k <= n; k++) {
-			unsigned best = corner + (*a != b[k - 1]);
-
-			corner = row[k];
-			if (row[k] + 1 < best)
-				best = row[k] + 1;
-			if (row[k - 1] + 1 < best)
-				best = row[k - 1] + 1;
-			row[k] = best;
-		}
-	}
-	return row[n];
-}
-
 /* The option whose name is misspelt, or NULL. */
 static const char *nearest_option(const char *name)
 {
 	const char *found = NULL;
 	unsigned least = 3;
 
-	if (strlen(name) < 3 || strlen(name) > NAME_MAX_LENGTH)
-		return NULL;
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		unsigned d;
+	for (size_t i = 0; strlen(name) >= 3 && i < FIELDS; i++) {
+		unsigned d = near_edits(name, options[i].name);
 
-		if (strlen(options[i].name) > NAME_MAX_LENGTH)
-			continue;
-		d = edit_distance(name, options[i].name);
 		if (d < least) {
 			least = d;
 			found = options[i].name;
@@ -646,7 +584,7 @@ static bool field_good(const struct rxw_config *c, const struct field *f)
 	if (strnlen(text, f->size) == f->size)
 		return false;
 	if (f->kind == KIND_CPUS)
-		return cpu_list(text);
+		return is_affinity(text);
 	return (unsigned)c->debug_access <= RXW_DEBUG_ANY ||
 	       (c->debug_access == RXW_DEBUG_NET && rxw_cidr_parse(&net, text));
 }

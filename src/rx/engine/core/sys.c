@@ -20,7 +20,8 @@
 #include "common/sigmask.h"
 #include "engine/objects.h"
 
-#define COLD __attribute__((cold))
+#define COLD	  __attribute__((cold))
+#define CPU_LIMIT 8192u /* numbers of CPUs in a list are smaller */
 
 uint64_t rxw_now(void)
 {
@@ -142,38 +143,46 @@ void rxw_set_receiving(struct rxw_shard *s)
 	receiving = s;
 }
 
-COLD unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE])
+/* Parses the number of a CPU and advances *text. */
+COLD static bool parse_cpu_number(const char **text, unsigned *cpu)
 {
-	unsigned count = 0;
-	const char *at = list;
+	const char *t = *text;
 
-	while (*at) {
-		char *end;
-		long low = strtol(at, &end, 10), high = low;
+	for (*cpu = 0; *t >= '0' && *t <= '9' && *cpu < CPU_LIMIT; t++)
+		*cpu = *cpu * 10 + (unsigned)(*t - '0');
+	if (t == *text || *cpu >= CPU_LIMIT)
+		return false;
+	*text = t;
+	return true;
+}
 
-		if (end == at)
-			break;
-		if (*end == '-') {
-			at = end + 1;
-			high = strtol(at, &end, 10);
-		}
-		for (; low >= 0 && low <= high && low < CPU_SETSIZE && count < CPU_SETSIZE; low++)
+COLD int rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE])
+{
+	unsigned low, high;
+	int count = 0;
+
+	do {
+		if (!parse_cpu_number(&list, &low))
+			return -1;
+		high = low;
+		if (*list == '-' && (list++, !parse_cpu_number(&list, &high) || high < low))
+			return -1;
+		for (; low <= high && low < CPU_SETSIZE && count < CPU_SETSIZE; low++)
 			cpus[count++] = (int)low;
-		at = *end ? end + 1 : end;
-	}
-	return count;
+	} while (*list++ == ',');
+	return list[-1] ? -1 : count;
 }
 
 /* The CPU of a thread by a list of them. False: the list names none. */
 COLD static bool find_listed(const struct rxw_config *config, unsigned number, cpu_set_t *set)
 {
 	int cpus[CPU_SETSIZE];
-	unsigned count = rxw_cpu_list(config->affinity, cpus);
+	int count = rxw_cpu_list(config->affinity, cpus);
 
 	CPU_ZERO(set);
-	if (count)
-		CPU_SET((size_t)cpus[number % count], set);
-	return count;
+	if (count > 0)
+		CPU_SET((size_t)cpus[number % (unsigned)count], set);
+	return count > 0;
 }
 
 /* Where a thread is placed. False: nowhere, it has the CPUs of the thread that creates it. */
@@ -213,7 +222,8 @@ static COLD void read_nodes(const char *sys, uint8_t node[CPU_SETSIZE])
 		length = read(fd, text, sizeof(text) - 1);
 		close(fd);
 		text[length > 0 ? length : 0] = '\0';
-		for (unsigned count = rxw_cpu_list(text, cpus); count > 0; count--)
+		text[strcspn(text, "\n")] = '\0';
+		for (int count = rxw_cpu_list(text, cpus); count > 0; count--)
 			node[cpus[count - 1]] = (uint8_t)n;
 	}
 }

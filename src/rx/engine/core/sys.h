@@ -54,8 +54,11 @@ struct rxw_ep_threads {
 	_Atomic(bool) callbacks_left;
 };
 
-/* The CPUs of a list such as "0-3,8", in its order. Returns how many; 0 for "auto". */
-unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE]);
+/*
+ * The CPUs of a list such as "0-3,8", in its order: numbers and rising ranges. Returns how many of them have a place in
+ * a set, or -1 for anything else, also "auto".
+ */
+int rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE]);
 /*
  * A processor for each of `count` shards, of those in `allowed`: each one once before any is used twice,
  * spread over the NUMA nodes, the lowest number first. `sys`: "/sys", or a copy.

@@ -66,7 +66,7 @@ static const char *placed(const char *allowed, unsigned count)
 	size_t length = 0;
 
 	CPU_ZERO(&set);
-	for (unsigned n = rxw_cpu_list(allowed, cpus); n > 0; n--)
+	for (int n = rxw_cpu_list(allowed, cpus); n > 0; n--)
 		CPU_SET((size_t)cpus[n - 1], &set);
 	rxw_place(sys, &set, count, cpu);
 	for (unsigned i = 0; i < count; i++)
