@@ -24,6 +24,11 @@ static unsigned long long widen_number(uint64_t number)
 	return (unsigned long long)number;
 }
 
+static bool has_losses(const struct store_rescue *rescue)
+{
+	return rescue->lost || rescue->unread || rescue->found || rescue->older;
+}
+
 static void show_rescue(const struct store_rescue *rescue)
 {
 	char bytes[32];
@@ -38,19 +43,23 @@ static void show_rescue(const struct store_rescue *rescue)
 		       widen_number(rescue->found));
 	if (rescue->lost)
 		printf("%llu are lost\n", widen_number(rescue->lost));
+	if (rescue->older)
+		printf("%llu are as an older copy of the metadata has them\n",
+		       widen_number(rescue->older));
 	if (rescue->unread)
 		printf("%llu faults of contents remain\n", widen_number(rescue->unread));
-	if (!rescue->lost && !rescue->unread && !rescue->found)
-		printf("nothing is lost\n");
+	if (!has_losses(rescue))
+		printf("nothing %sis lost\n", rescue->copy_only ? "that the copy has " : "");
 }
 
 static int show_rescue_json(struct rxvol *rxvol, const struct store_rescue *rescue)
 {
 	json_t *result = json_pack(
-		"{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:O}", "pages", (json_int_t)rescue->pages,
+		"{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:O}", "pages", (json_int_t)rescue->pages,
 		"damaged_pages", (json_int_t)rescue->damaged_pages, "volumes",
 		(json_int_t)rescue->volumes, "files", (json_int_t)rescue->files, "found",
-		(json_int_t)rescue->found, "lost", (json_int_t)rescue->lost, "unread",
+		(json_int_t)rescue->found, "lost", (json_int_t)rescue->lost, "older",
+		(json_int_t)rescue->older, "unused", (json_int_t)rescue->unused, "unread",
 		(json_int_t)rescue->unread, "bytes", (json_int_t)rescue->bytes, "lines",
 		rxvol->faults);
 
@@ -76,7 +85,7 @@ int rxvol_rescue(struct rxvol *rxvol)
 		show_rescue(&rescue);
 	else if (show_rescue_json(rxvol, &rescue))
 		return TOOLS_EXIT_FAILURE;
-	return rescue.lost || rescue.unread || rescue.found ? EXIT_LOSSES : 0;
+	return has_losses(&rescue) ? EXIT_LOSSES : 0;
 }
 
 /* A command that changes the files of a store that nobody has open. */
@@ -105,6 +114,5 @@ int rxvol_convert(struct rxvol *rxvol)
 
 int rxvol_use_copy(struct rxvol *rxvol)
 {
-	return change_closed_store(rxvol, store_use_copy,
-				   "goes on with the copy of its metadata; run rxvol check");
+	return change_closed_store(rxvol, store_use_copy, "goes on with the copy of its metadata");
 }

@@ -256,7 +256,8 @@ static bool is_foreign_copy(struct conversion *conversion, struct store_layer *c
 	       memcmp(uuid, conversion->uuid, sizeof(uuid)) != 0;
 }
 
-static int use_found_copy(struct conversion *conversion, struct store_layer *copy)
+/* Users lose changes if the copy lacks some: then an administrator has to name it. */
+static int use_found_copy(struct conversion *conversion, struct store_layer *copy, bool named)
 {
 	enum store_relation relation;
 	int result = conversion->layer->ops->lock(conversion->layer, "lock");
@@ -267,6 +268,8 @@ static int use_found_copy(struct conversion *conversion, struct store_layer *cop
 		result = -EXDEV;
 	if (!result && relation == STORE_COPY_NONE)
 		result = -ENOENT;
+	if (!result && relation == STORE_COPY_OLDER && !named)
+		result = -ESTALE;
 	return result ? result : adopt_copy(conversion, copy);
 }
 
@@ -274,15 +277,29 @@ int store_use_copy(const struct store_options *options, char *message)
 {
 	struct conversion conversion = {.layer = options->layer};
 	struct store_layer *copy = options->copy_layer;
+	const char *name = options->copy ? options->copy : options->path;
 	int result = options->layer ? 0 : store_layer_posix(options->path, &conversion.layer);
+	char time[32] = "";
 
 	message[0] = '\0';
 	report_init(&conversion.report, options->log, options->arg);
 	if (!result && options->copy)
 		result = store_layer_posix(options->copy, &copy);
-	if (!result)
-		result = use_found_copy(&conversion, copy ? copy : conversion.layer);
-	if (result)
+	if (!result) {
+		report_time(time, store_replica_written(copy ? copy : conversion.layer));
+		result = use_found_copy(&conversion, copy ? copy : conversion.layer, copy != NULL);
+	}
+	if (result == -ESTALE)
+		snprintf(message, STORE_MESSAGE_MAX,
+			 "%s: the copy of the metadata in %s had all changes until %s, and may lack later ones; "
+			 "to go on with it all the same, name it: rxvol -S %s --copy %s use-copy",
+			 options->path, name, time, options->path, name);
+	else if (!result)
+		snprintf(message, STORE_MESSAGE_MAX,
+			 "%s: goes on with the copy of the metadata in %s, which had all changes until %s; run "
+			 "rxvol check",
+			 options->path, name, time);
+	else
 		snprintf(message, STORE_MESSAGE_MAX,
 			 "%s: the copy of the metadata cannot be used: %s", options->path,
 			 result > 0	     ? "the disk is full"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "volume/store/data/data.h"
 #include "volume/store/format.h"
 #include "volume/store/maint/rebuild.h"
 #include "volume/store/make.h"
@@ -39,6 +40,49 @@ __attribute__((format(printf, 2, 3))) static void tell_rescue_user(struct rescue
 	rescue->user->line(rescue->user->arg, line);
 }
 
+/* -- files of contents whose records are lost: nothing would ever remove them -- */
+
+struct unused {
+	struct rescue *rescue;
+	struct store_data *data;
+	struct db *db;
+};
+
+static int remove_unused_object(void *arg, const struct store_owner *owner, uint64_t number)
+{
+	struct unused *unused = arg;
+	struct db_object object;
+	int result = db_object_get(unused->db, number, &object);
+
+	if (result != -ENOENT)
+		return result;
+	unused->rescue->user->unused++;
+	return store_data_remove(unused->data, owner, number);
+}
+
+static int remove_unused_new(void *arg, uint64_t number)
+{
+	return remove_unused_object(arg, &(struct store_owner){0}, number);
+}
+
+static int remove_unused_objects(struct rescue *rescue, struct db *db)
+{
+	struct unused unused = {.rescue = rescue, .db = db};
+	int result = store_data_open(rescue->target, 16, &unused.data);
+
+	if (result)
+		return result;
+	result = store_data_list(unused.data, remove_unused_object, &unused);
+	if (!result)
+		result = store_data_list_new(unused.data, remove_unused_new, &unused);
+	store_data_close(unused.data);
+	if (rescue->user->unused)
+		tell_rescue_user(rescue,
+				 "%llu files of contents have no record, and are left out; they are still in %s",
+				 (unsigned long long)rescue->user->unused, rescue->user->source);
+	return result;
+}
+
 /* -- the rows of the database -- */
 
 static int fill_from_source(void *arg, struct db *db, uint8_t uuid[16])
@@ -49,6 +93,7 @@ static int fill_from_source(void *arg, struct db *db, uint8_t uuid[16])
 
 	rebuild->source = rescue->source;
 	rebuild->copy = rescue->copy;
+	rebuild->copy_name = rescue->user->copy ? rescue->user->copy : rescue->user->source;
 	rebuild->line = rescue->user->line;
 	rebuild->arg = rescue->user->arg;
 	result = rebuild_database(rebuild, db, uuid);
@@ -58,7 +103,9 @@ static int fill_from_source(void *arg, struct db *db, uint8_t uuid[16])
 	rescue->user->files = rebuild->files;
 	rescue->user->found = rebuild->found;
 	rescue->user->lost = rebuild->lost;
-	return result;
+	rescue->user->older = rebuild->older;
+	rescue->user->copy_only = rebuild->copy_only;
+	return result ? result : remove_unused_objects(rescue, db);
 }
 
 /* -- the files of contents -- */
@@ -68,7 +115,6 @@ static bool is_all_zero_bytes(const uint8_t *bytes, size_t length)
 	return !bytes[0] && memcmp(bytes, bytes + 1, length - 1) == 0;
 }
 
-/* Holes stay holes. What cannot be read is left out: -EIO. */
 /* A sector that cannot be read costs PIECE bytes, which are zeros in the copy, and not the rest of the object. */
 static ssize_t read_object_piece(struct rescue *rescue, struct store_file *from, uint64_t at,
 				 int *failed)
@@ -86,6 +132,7 @@ static ssize_t read_object_piece(struct rescue *rescue, struct store_file *from,
 	return PIECE;
 }
 
+/* Holes stay holes. What cannot be read is left out: -EIO. */
 static int copy_object_bytes(struct rescue *rescue, struct store_file *from, struct store_file *to)
 {
 	uint64_t length, at = 0;

@@ -425,7 +425,8 @@ static int open_store_database(struct core *core)
 	bool crashed;
 	int result = open_found_database(core, &options, &crashed);
 
-	if (result == -EUCLEAN || (result == -EIO && core->unreadable))
+	core->unreadable |= result == -EUCLEAN;
+	if (core->unreadable && (result == -EUCLEAN || result == -EIO))
 		result = open_remade_database(core, &options, &crashed);
 	if (!result) {
 		copying_make_room(core);

@@ -34,7 +34,8 @@ int store_convert(const struct store_options *options, char *message);
 
 /*
  * Go on with the copy of the metadata, although it may lack the last changes, since the metadata are damaged. The damaged ones
- * are kept in "meta". 0, or -errno with a message.
+ * are kept in "meta". If the copy may lack changes, options->copy has to name its directory: else -ESTALE, with a message
+ * that has the command. 0 with a message that says which copy it is; or -errno with a message.
  */
 int store_use_copy(const struct store_options *options, char *message);
 
@@ -58,6 +59,9 @@ struct store_rescue {
 	uint64_t volumes, files;       /* files, directories and links of read-write volumes */
 	uint64_t found;		       /* of them, those in "lost+found" */
 	uint64_t lost;		       /* records and names */
+	uint64_t older;	 /* records that only a copy has which may lack later changes */
+	bool copy_only;	 /* all of them are: the database has none */
+	uint64_t unused; /* files of contents that no record has; they are not in the new store */
 	uint64_t unread; /* objects with contents that are missing, or that cannot be read */
 	uint64_t bytes;	 /* of contents, copied */
 };

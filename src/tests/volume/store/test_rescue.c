@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/main.h"
 #include "tests/volume/store/crashdisk.h"
@@ -26,13 +27,26 @@ static uint32_t volume;
 static struct crashdisk *base;
 static char message[STORE_MESSAGE_MAX];
 static unsigned lines;
+static char told[65536];  /* lines of the log and of a rescue */
+static bool without_copy; /* the next stores */
 static bool refused; /* the last start */
 
 /* -- the store -- */
 
+static void take_rescue_line(void *arg, const char *line)
+{
+	size_t used = strlen(told);
+
+	(void)arg;
+	snprintf(told + used, sizeof(told) - used, "%s\n", line);
+	/* Contents without a record are not in the new store. */
+	ck_assert_msg(!strstr(line, "is unknown"), "%s", line);
+}
+
 static void count_line(void *arg, int level, const char *line)
 {
-	(void)arg, (void)level, (void)line;
+	(void)level;
+	take_rescue_line(arg, line);
 	lines++;
 }
 
@@ -40,7 +54,7 @@ static struct store *open_on(struct store_layer *layer)
 {
 	const struct store_options options = {.path = "disk",
 					      .layer = layer,
-					      .copy_layer = layer,
+					      .copy_layer = without_copy ? NULL : layer,
 					      .no_reserve = true,
 					      .scrub_kib = STORE_SCRUB_NEVER,
 					      .log = count_line};
@@ -169,7 +183,9 @@ static unsigned rescue(struct crashdisk *disk, const bool *read, struct store_re
 	struct store *store;
 	unsigned failed = 0;
 
-	*result = (struct store_rescue){.source = "disk", .target = "new", .layers = {source, made}};
+	*result = (struct store_rescue){
+		.source = "disk", .target = "new", .layers = {source, made}, .line = take_rescue_line};
+	told[0] = '\0';
 	ck_assert_msg(store_rescue(result, message) == 0, "%s", message);
 	source->ops->destroy(source);
 	made->ops->destroy(made);
@@ -535,5 +551,293 @@ START_TEST(older_copy)
 }
 END_TEST
 
+/* -- logs. Files that only the log has: -- */
+
+#define LATE 6
+
+static void make_late_file(struct store *store, const char *name, uint32_t seed)
+{
+	ck_assert_int_eq(state_create(store, volume, name, STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_write(store, volume, name, 0, 100, 0, seed), 0);
+}
+
+/* The copy has all that the log has. */
+static void wait_for_copy(struct crashdisk *disk, struct store *store)
+{
+	ck_assert_int_eq(store_flush(store), 0);
+	while (!without_copy && crashdisk_length(disk, "copy/db-wal") !=
+					crashdisk_length(disk, "meta/db-wal"))
+		usleep(1000);
+}
+
+static struct store *open_late(struct crashdisk *disk, struct store_layer **layer)
+{
+	struct store *store;
+	char name[16];
+
+	*layer = crashdisk_layer(disk);
+	store = open_on(*layer);
+	ck_assert_msg(store != NULL, "%s", message);
+	for (unsigned i = 0; i < LATE; i++) {
+		snprintf(name, sizeof(name), "late-%u", i);
+		make_late_file(store, name, i);
+	}
+	wait_for_copy(disk, store);
+	return store;
+}
+
+static void kill_store(struct crashdisk *disk, struct store *store, struct store_layer *layer)
+{
+	crashdisk_stop_at(disk, crashdisk_calls(disk) + 1, 0);
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	crashdisk_killed(disk);
+	crashdisk_stop_at(disk, UINT64_MAX, 0);
+}
+
+/* A store that was killed. */
+static struct crashdisk *make_late(void)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = open_late(disk, &layer);
+
+	kill_store(disk, store, layer);
+	ck_assert_uint_gt(crashdisk_length(disk, "meta/db-wal"), PAGE);
+	return disk;
+}
+
+static bool has_late_file(struct store *store, const char *name, uint32_t seed)
+{
+	uint8_t want[100], got[101];
+	struct iovec iov = {got, sizeof(got)};
+	struct store_reader *reader;
+	struct store_status status;
+	struct store_fid fid;
+	ssize_t n;
+
+	if (state_walk(store, volume, name, &fid) ||
+	    store->ops->read_begin(store, &state_admin, &fid, &reader, &status))
+		return false;
+	n = store->ops->read(reader, &iov, 1, 0, 0);
+	store->ops->read_end(reader);
+	state_bytes(want, 0, sizeof(want), seed);
+	ck_assert(n < 0 || n == 0 || (n == sizeof(want) && !memcmp(want, got, sizeof(want))));
+	return n == sizeof(want);
+}
+
+/* Start a server, and end it. */
+static unsigned count_late(struct crashdisk *disk)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	struct store *store;
+	unsigned count = 0;
+	char name[16];
+
+	told[0] = '\0';
+	store = open_on(layer);
+	for (unsigned i = 0; store && i < LATE; i++) {
+		snprintf(name, sizeof(name), "late-%u", i);
+		count += has_late_file(store, name, i);
+	}
+	if (store)
+		store->ops->close(store);
+	layer->ops->destroy(layer);
+	crashdisk_killed(disk);
+	return count;
+}
+
+static void cut_to_nothing(struct crashdisk *disk, const char *path)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	struct store_file *file;
+
+	ck_assert_int_eq(layer->ops->open(layer, path, STORE_OPEN_WRITE, &file), 0);
+	ck_assert_int_eq(layer->ops->truncate(file, 0), 0);
+	ck_assert_int_eq(layer->ops->sync(file), 0);
+	layer->ops->close(file);
+	layer->ops->destroy(layer);
+}
+
+static void free_late(struct crashdisk *disk)
+{
+	crashdisk_free(disk);
+	crashdisk_free(base);
+	free(fids);
+}
+
+/* No page is damaged, but the log is gone: a rescue reads that of the copy, and says so. */
+START_TEST(lost_log)
+{
+	struct crashdisk *disk, *target = crashdisk_new();
+	struct store_layer *source, *made;
+	struct store_rescue result;
+
+	make_base();
+	disk = make_late();
+	remove_file(disk, "meta/db-wal");
+	source = crashdisk_layer(disk);
+	made = crashdisk_layer(target);
+	result = (struct store_rescue){
+		.source = "disk", .target = "new", .layers = {source, made}, .line = take_rescue_line};
+	ck_assert_msg(store_rescue(&result, message) == 0, "%s", message);
+	source->ops->destroy(source);
+	made->ops->destroy(made);
+	crashdisk_killed(target);
+	ck_assert_msg(strstr(told, "that of the copy is used") != NULL, "%s", told);
+	ck_assert_msg(strstr(told, "the last changes are lost") != NULL, "%s", told);
+	ck_assert_uint_eq(result.lost, 1);
+	ck_assert_uint_eq(count_late(target), LATE);
+	crashdisk_free(target);
+	free_late(disk);
+}
+END_TEST
+
+/* Rows of a copy that is older have a line each. */
+START_TEST(older_rows)
+{
+	uint64_t random = 3;
+	struct crashdisk *disk, *old;
+	struct store_rescue result;
+
+	make_base();
+	disk = crashdisk_copy(base);
+	count_late(disk);
+	old = make_late();
+	ck_assert_uint_eq(count_late(old), LATE);
+	copy_file_to(disk, old, "copy/db");
+	copy_file_to(disk, old, "copy/state");
+	for (unsigned page = 30; page < 60; page++)
+		damage_page(old, "meta/db", page, &random);
+	rescue(old, NULL, &result);
+	ck_assert_uint_gt(result.older, 0);
+	ck_assert(!result.copy_only);
+	ck_assert_msg(strstr(told, "disk is read, which had all changes until 20") != NULL, "%s", told);
+	ck_assert_msg(strstr(told, "is as the older copy has it") != NULL, "%s", told);
+	crashdisk_free(disk);
+	free_late(old);
+}
+END_TEST
+
+/* Without the mark nobody knows how long the log was, but a damaged one is not taken for a short one. */
+START_TEST(lost_mark)
+{
+	struct crashdisk *disk, *alone;
+
+	make_base();
+	disk = make_late();
+	cut_to_nothing(disk, "meta/mark");
+	ck_assert(crashdisk_flip(disk, "meta/db-wal", 8 * 1000));
+	alone = crashdisk_copy(disk);
+	ck_assert_uint_eq(count_late(disk), LATE);
+	ck_assert_msg(strstr(told, "was repaired from the copy") != NULL, "%s", told);
+	remove_file(alone, "copy/db-wal");
+	ck_assert_uint_eq(count_late(alone), 0);
+	ck_assert_msg(strstr(told, "the last changes before the last start are lost") != NULL, "%s",
+		      told);
+	ck_assert(!serve(alone, NULL));
+	crashdisk_free(alone);
+	free_late(disk);
+}
+END_TEST
+
+/* SQLite removes the log of an empty database. */
+START_TEST(empty_database)
+{
+	struct crashdisk *disk, *alone;
+
+	make_base();
+	disk = make_late();
+	cut_to_nothing(disk, "meta/db");
+	alone = crashdisk_copy(disk);
+	ck_assert_uint_eq(count_late(disk), LATE);
+	ck_assert(!serve(disk, NULL));
+	remove_file(alone, "copy/db-wal");
+	remove_file(alone, "copy/state");
+	remove_file(alone, "copy/db");
+	count_late(alone);
+	ck_assert_msg(crashdisk_length(alone, "meta/db-wal") + 1 > PAGE ||
+			      crashdisk_length(alone, "meta/db-wal.damaged") + 1 > PAGE,
+		      "the log is gone: %s", told);
+	crashdisk_free(alone);
+	free_late(disk);
+}
+END_TEST
+
+/* A damaged page of the log is not copied to the database, where it would get a good checksum. */
+START_TEST(damaged_frame)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct crashdisk *disk;
+		struct store_layer *layer;
+		struct store *store;
+
+		make_base();
+		disk = crashdisk_copy(base);
+		without_copy = i;
+		store = open_late(disk, &layer);
+		told[0] = '\0';
+		ck_assert(crashdisk_flip(disk, "meta/db-wal",
+					 8 * (crashdisk_length(disk, "meta/db-wal") - 2000)));
+		store->ops->close(store);
+		layer->ops->destroy(layer);
+		crashdisk_killed(disk);
+		ck_assert_msg(strstr(told, i ? "is damaged, and cannot be read"
+					     : "was repaired from the copy") != NULL,
+			      "%s", told);
+		if (i)
+			ck_assert_uint_gt(crashdisk_length(disk, "meta/db-wal"), PAGE);
+		else
+			ck_assert_uint_eq(count_late(disk), LATE);
+		ck_assert(!serve(disk, NULL));
+		free_late(disk);
+	}
+}
+END_TEST
+
+static struct crashdisk *add_file(const struct crashdisk *killed, const char *name)
+{
+	struct crashdisk *disk = crashdisk_copy(killed);
+	struct store_layer *layer = crashdisk_layer(disk);
+	struct store *store = open_on(layer);
+
+	ck_assert_msg(store != NULL, "%s", message);
+	make_late_file(store, name, 1);
+	wait_for_copy(disk, store);
+	kill_store(disk, store, layer);
+	return disk;
+}
+
+/* The copy's log is as long as that of the database, but ends otherwise: the copy does not go on from there. */
+START_TEST(other_log)
+{
+	struct crashdisk *killed, *x, *y;
+	struct store_layer *layer;
+	struct store *store;
+	bool stopped;
+
+	make_base();
+	killed = make_late();
+	x = add_file(killed, "x");
+	y = add_file(killed, "y");
+	ck_assert_uint_eq(crashdisk_length(x, "meta/db-wal"), crashdisk_length(y, "meta/db-wal"));
+	copy_file_to(x, y, "copy/db-wal");
+	copy_file_to(x, y, "copy/state");
+	ck_assert_uint_eq(count_late(y), LATE);
+	ck_assert_msg(use_copy(y, &stopped) == 0, "%s", message);
+	layer = crashdisk_layer(y);
+	store = open_on(layer);
+	ck_assert_msg(store != NULL, "%s", message);
+	ck_assert(has_late_file(store, "y", 1));
+	ck_assert(!has_late_file(store, "x", 1));
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	crashdisk_free(x);
+	crashdisk_free(y);
+	free_late(killed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, stopped_on_the_way,
-		 older_copy)
+		 older_copy, lost_log, older_rows, lost_mark, empty_database, damaged_frame,
+		 other_log)

@@ -118,6 +118,7 @@ static const struct table {
 #undef B
 #undef O
 
+#define VNODES 1 /* the table of vnodes */
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 #define ROWS   (TABLES - 1) /* all but the last one are in the database */
 
@@ -156,8 +157,12 @@ static void insert_row(struct carving *carving, unsigned which, const struct row
 		bind_value(statement, (int)i + 1, &value);
 	}
 	carving->result = db_run(carving->db, statement);
-	carving->counts->rows += !carving->result && which < ROWS &&
-				 sqlite3_changes(carving->db->sql) > 0;
+	if (carving->result || which >= ROWS || sqlite3_changes(carving->db->sql) == 0)
+		return;
+	carving->counts->rows++;
+	if (which == VNODES && carving->counts->taken)
+		carving->counts->taken(carving->counts->arg, (uint32_t)row->value[0].number,
+				       (uint32_t)row->value[1].number);
 }
 
 static void take_row(struct carving *carving, const struct row *row)
@@ -611,7 +616,8 @@ int db_carve(struct store_pageset *set, struct db *db, struct carve_counts *coun
 				  .pages = store_pageset_pages(set)};
 
 	_Static_assert(sizeof(carving.insert) / sizeof(carving.insert[0]) == TABLES, "a statement each");
-	*counts = (struct carve_counts){.pages = carving.pages};
+	*counts = (struct carve_counts){
+		.taken = counts->taken, .arg = counts->arg, .pages = carving.pages};
 	carving.state = calloc((size_t)carving.pages + 1, 1);
 	carving.record = malloc(RECORD_MOST);
 	carving.result = carving.state && carving.record ? make_known_table(db) : -ENOMEM;

@@ -7,6 +7,9 @@
 #include "volume/store/disk/pageset.h"
 
 struct carve_counts {
+	/* Called for each record of a vnode that was not there before. May be NULL. */
+	void (*taken)(void *arg, uint32_t group, uint32_t vnode);
+	void *arg;
 	uint64_t pages;	  /* of the database */
 	uint64_t damaged; /* of them */
 	uint64_t rows;	  /* that were taken over */

@@ -16,7 +16,7 @@
 #define HEADER_LENGTH 28 /* of the first page: 4 bytes, big-endian */
 
 struct store_pageset {
-	struct store_layer *layer;
+	struct store_layer *layer, *log_layer;
 	char database[PATH_ROOM], log[PATH_ROOM], mark[PATH_ROOM];
 	struct store_file *file, *log_file; /* or NULL */
 	uint32_t pages;
@@ -59,7 +59,7 @@ static int note_frame(void *arg, const struct store_frame *frame)
 static int read_log(struct store_pageset *set)
 {
 	struct store_wal *wal;
-	int rc = store_wal_create(set->layer, set->mark, set->log, NULL, NULL, &wal);
+	int rc = store_wal_create(set->log_layer, set->mark, set->log, NULL, NULL, &wal);
 
 	if (rc)
 		return rc;
@@ -78,11 +78,18 @@ static int open_pageset_files(struct store_pageset *set)
 		return rc;
 	if (set->file && ops->size(set->file, &length) == 0)
 		set->pages = (uint32_t)((length + STORE_DB_PAGE - 1) / STORE_DB_PAGE);
-	rc = ops->open(set->layer, set->log, 0, &set->log_file);
+	rc = set->log_layer->ops->open(set->log_layer, set->log, 0, &set->log_file);
 	return rc == -ENOENT ? 0 : rc;
 }
 
 int store_pageset_open(struct store_layer *layer, const char *folder, struct store_pageset **out)
+{
+	return store_pageset_open_with(layer, folder, layer, folder, out);
+}
+
+int store_pageset_open_with(struct store_layer *layer, const char *folder,
+			    struct store_layer *log_layer, const char *log_folder,
+			    struct store_pageset **out)
 {
 	struct store_pageset *set = calloc(1, sizeof(*set));
 	int rc;
@@ -91,10 +98,11 @@ int store_pageset_open(struct store_layer *layer, const char *folder, struct sto
 	if (!set)
 		return -ENOMEM;
 	set->layer = layer;
-	assert(strlen(folder) + 8 < PATH_ROOM);
+	set->log_layer = log_layer;
+	assert(strlen(folder) + 8 < PATH_ROOM && strlen(log_folder) + 8 < PATH_ROOM);
 	snprintf(set->database, PATH_ROOM, "%s/db", folder);
-	snprintf(set->log, PATH_ROOM, "%s/db-wal", folder);
-	snprintf(set->mark, PATH_ROOM, "%s/mark", folder);
+	snprintf(set->log, PATH_ROOM, "%s/db-wal", log_folder);
+	snprintf(set->mark, PATH_ROOM, "%s/mark", log_folder);
 	rc = open_pageset_files(set);
 	if (!rc && set->log_file)
 		rc = read_log(set);
@@ -113,9 +121,33 @@ void store_pageset_close(struct store_pageset *set)
 	if (set->file)
 		set->layer->ops->close(set->file);
 	if (set->log_file)
-		set->layer->ops->close(set->log_file);
+		set->log_layer->ops->close(set->log_file);
 	free(set->logged);
 	free(set);
+}
+
+static uint32_t count_file_pages(const struct store_pageset *set)
+{
+	uint64_t length;
+
+	return set->file && !set->file->layer->ops->size(set->file, &length)
+		       ? (uint32_t)(length / STORE_DB_PAGE)
+		       : 0;
+}
+
+bool store_pageset_is_whole(const struct store_pageset *set)
+{
+	uint32_t there = count_file_pages(set);
+
+	for (uint32_t number = there + 1; number <= set->pages; number++)
+		if (!store_pageset_logs(set, number))
+			return false;
+	return there > 0;
+}
+
+bool store_pageset_is_headless(const struct store_pageset *set)
+{
+	return set->pages && !count_file_pages(set);
 }
 
 uint32_t store_pageset_pages(const struct store_pageset *set)
@@ -143,7 +175,7 @@ int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[
 
 	assert(number > 0);
 	memset(page, 0, STORE_DB_PAGE);
-	n = file ? set->layer->ops->preadv(file, &iov, 1, offset, false) : 0;
+	n = file ? file->layer->ops->preadv(file, &iov, 1, offset, false) : 0;
 	if (n != STORE_DB_PAGE)
 		return -EBADMSG;
 	/* The checksums of the log were looked at when it was opened. */

@@ -13,9 +13,17 @@ struct store_pageset;
  * changed. Files may be missing or damaged: then there are fewer pages. 0 or -errno.
  */
 int store_pageset_open(struct store_layer *layer, const char *folder, struct store_pageset **set);
+/* The same with the log of another folder. */
+int store_pageset_open_with(struct store_layer *layer, const char *folder,
+			    struct store_layer *log_layer, const char *log_folder,
+			    struct store_pageset **set);
 void store_pageset_close(struct store_pageset *set); /* NULL is allowed */
 /* Pages of the database; 0: there is none. They have the numbers from 1 on. */
 uint32_t store_pageset_pages(const struct store_pageset *set);
+/* Whether the database has its first page, and each other one that the log has not. */
+bool store_pageset_is_whole(const struct store_pageset *set);
+/* Whether there is a log, but no first page in front of it: SQLite would remove that log. */
+bool store_pageset_is_headless(const struct store_pageset *set);
 /* How many pages the database has, as its first page says. */
 uint32_t store_pageset_length(const uint8_t first[STORE_DB_PAGE]);
 /* Read one. 0; -EBADMSG: it is damaged or cannot be read. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sqlite3.h>
 
 #include "common/bytes.h"
@@ -32,7 +33,7 @@
 
 /* The file of the state has two of these, SLOT bytes apart, written in turn. */
 #define SLOT  4096
-#define MAGIC 0x3179706f43575852ull
+#define MAGIC 0x3279706f43575852ull
 
 enum {
 	COPY_PARTIAL = 1, /* it is being made */
@@ -46,6 +47,7 @@ struct state {
 	/* The last generation of the log that the copy has as a whole, also before it is in the copy. */
 	uint64_t salt, end;
 	uint64_t moved; /* it is in the copy */
+	int64_t written; /* CLOCK_REALTIME in seconds: the copy had all changes */
 	uint8_t uuid[16];
 	uint64_t check;
 };
@@ -113,6 +115,7 @@ static int put_copy_state(struct store_replica *replica, bool flush)
 	if (rc)
 		return rc;
 	state->magic = MAGIC;
+	state->written = time(NULL);
 	state->sequence++;
 	state->check = compute_state_check(state);
 	n = ops->pwritev(file, &iov, 1, state->sequence % 2 * SLOT);
@@ -618,6 +621,22 @@ static bool spare_page(void *arg, uint32_t number, uint8_t page[STORE_DB_PAGE])
 	return known;
 }
 
+/* A page in the log of the database is damaged. The log of the copy has the same bytes, as far as it goes. */
+static bool spare_frame(void *arg, uint64_t offset, uint8_t page[STORE_DB_PAGE])
+{
+	struct store_replica *replica = arg;
+	struct store_place place;
+	bool known;
+
+	store_wal_place(replica->wal, &place);
+	pthread_mutex_lock(&replica->lock);
+	known = !replica->missing && !replica->making && !replica->complete && replica->end &&
+		replica->salt == place.salt && offset + STORE_DB_PAGE <= replica->end &&
+		read_page_at(replica->layer, COPY_LOG, offset, page);
+	pthread_mutex_unlock(&replica->lock);
+	return known;
+}
+
 /* A page of the copy is damaged. */
 static void mend_page_of_copy(struct store_replica *replica, struct store_file *file,
 			      uint32_t number)
@@ -735,6 +754,30 @@ static bool is_copy_same(const struct state *state, const struct store_place *ma
 			 : state->salt == main->marked_salt && main->marked_end <= 1;
 }
 
+static bool read_last_frame(struct store_layer *layer, const char *path, uint64_t end,
+			    uint8_t header[STORE_FRAME_HEADER])
+{
+	const struct iovec iov = {header, STORE_FRAME_HEADER};
+	struct store_file *file;
+	ssize_t n;
+
+	if (end < STORE_FRAME_HEADER + STORE_DB_PAGE || layer->ops->open(layer, path, 0, &file))
+		return false;
+	n = layer->ops->preadv(file, &iov, 1, end - STORE_FRAME_HEADER - STORE_DB_PAGE, false);
+	layer->ops->close(file);
+	return n == STORE_FRAME_HEADER;
+}
+
+/* Whether the database's log has the first `end` bytes of that of the copy: a frame has a checksum of all that is before it. */
+static bool is_log_continued(struct store_replica *replica, uint64_t end)
+{
+	uint8_t main[STORE_FRAME_HEADER], copy[STORE_FRAME_HEADER];
+
+	return read_last_frame(replica->store, META_LOG, end, main) &&
+	       read_last_frame(replica->layer, COPY_LOG, end, copy) &&
+	       memcmp(main, copy, sizeof(main)) == 0;
+}
+
 /* Whether the copy can go on from where it is. */
 static int find_copy_place(struct store_replica *replica)
 {
@@ -745,7 +788,8 @@ static int find_copy_place(struct store_replica *replica)
 		return rc;
 	store_wal_marked(replica->wal, &main);
 	replica->missing = !is_copy_same(&replica->state, &main, &copy) ||
-			   (copy.salt == main.salt && copy.end > main.end);
+			   (copy.end && copy.salt == main.salt &&
+			    (copy.end > main.end || !is_log_continued(replica, copy.end)));
 	if (replica->missing)
 		return 0;
 	replica->salt = copy.end ? copy.salt : 0;
@@ -795,7 +839,7 @@ int store_replica_open(struct store_layer *copy, struct store_layer *store, stru
 		return rc;
 	}
 	store_wal_follow(replica->wal, complete_generation, replica);
-	store_vfs_spare(vfs, spare_page, replica);
+	store_vfs_spare(vfs, &(struct store_spare){spare_page, spare_frame, replica});
 	*out = replica;
 	return 0;
 }
@@ -911,6 +955,30 @@ static bool is_log_of(const struct store_place *main, const struct store_place *
 				    : is_next_generation(main->marked_salt, copy->salt);
 }
 
+/* What lies behind the damage of the database's log may be whole in that of the copy. */
+static bool has_rest_of_log(const struct store_place *main, const struct store_place *copy)
+{
+	return (main->damaged || main->gone) && copy->end > main->end && is_log_of(main, copy);
+}
+
+int store_replica_judge_log(struct store_layer *copy, struct store_layer *store, bool *better,
+			    bool *lost)
+{
+	struct store_place main, other;
+	int rc = inspect_both_logs(copy, store, &main, &other);
+
+	*better = !rc && has_rest_of_log(&main, &other);
+	*lost = !rc && (main.gone || (main.damaged && (!*better || other.end < main.marked_end)));
+	return rc;
+}
+
+int64_t store_replica_written(struct store_layer *copy)
+{
+	struct state state;
+
+	return read_copy_state(copy, &state) ? 0 : state.written;
+}
+
 int store_replica_mend_log(struct store_layer *copy, struct store_layer *store, bool *mended,
 			   bool *lost)
 {
@@ -922,8 +990,7 @@ int store_replica_mend_log(struct store_layer *copy, struct store_layer *store, 
 	if (rc || (!main.damaged && !main.gone))
 		return rc;
 	gone = main.gone;
-	/* What lies behind the damage may be whole. */
-	if (other.end > main.end && is_log_of(&main, &other)) {
+	if (has_rest_of_log(&main, &other)) {
 		rc = extend_log(copy, store, main.end, other.end);
 		if (!rc)
 			rc = inspect_both_logs(copy, store, &main, &other);

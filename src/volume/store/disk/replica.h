@@ -64,6 +64,14 @@ enum store_relation {
 /* How the copy in a layer is related to the database of the store. 0 or -errno. */
 int store_replica_compare(struct store_layer *copy, struct store_layer *store,
 			  enum store_relation *relation);
+/* When the copy had all changes: CLOCK_REALTIME in seconds; later ones may be in it, too. 0: that is not known. */
+int64_t store_replica_written(struct store_layer *copy);
+/*
+ * Whether the log is damaged or gone, and that of the copy has more of it. *lost: it is damaged or gone, and the last changes
+ * may be in neither. Nothing is changed. 0 or -errno.
+ */
+int store_replica_judge_log(struct store_layer *copy, struct store_layer *store, bool *better,
+			    bool *lost);
 /*
  * If the log ends before what the mark says was flushed, take the rest from the copy. *lost: the log is damaged, and the
  * copy has not all of it either.

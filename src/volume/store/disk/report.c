@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "volume/store/disk/crc.h"
 
@@ -69,4 +70,13 @@ void report_damage(struct report *report, const char *format, ...)
 	report->damaged++;
 	if (remember_place(report, line) && report->log)
 		report->log(report->arg, REPORT_ERROR, line);
+}
+
+void report_time(char text[32], int64_t seconds)
+{
+	const time_t time = (time_t)seconds;
+	struct tm tm;
+
+	if (!seconds || !gmtime_r(&time, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S UTC", &tm))
+		snprintf(text, 32, "an unknown time");
 }

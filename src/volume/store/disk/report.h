@@ -32,4 +32,7 @@ __attribute__((format(printf, 3, 4))) void report_line(struct report *report, in
 __attribute__((format(printf, 2, 3))) void report_damage(struct report *report, const char *format,
 							 ...);
 
+/* A time as text: `seconds` of CLOCK_REALTIME; 0: it is not known. */
+void report_time(char text[32], int64_t seconds);
+
 #endif

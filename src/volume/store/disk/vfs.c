@@ -56,8 +56,7 @@ struct store_vfs {
 	struct report *report; /* of damaged pages; or NULL */
 	bool plain;	       /* pages have no checksums */
 	atomic_bool noted;     /* that there is a damaged page */
-	bool (*spare)(void *arg, uint32_t number, uint8_t *page);
-	void *spare_arg;
+	struct store_spare spare;
 };
 
 /* An open file of one connection: SQLite uses it in one thread at a time. */
@@ -140,7 +139,7 @@ static void note_damage(struct store_vfs *vfs)
 static int replace_page(struct file *f, uint32_t number, uint8_t *data)
 {
 	struct store_vfs *vfs = f->vfs;
-	bool spare = vfs->spare_arg && vfs->spare(vfs->spare_arg, number, data);
+	bool spare = vfs->spare.arg && vfs->spare.page(vfs->spare.arg, number, data);
 
 	if (vfs->report)
 		report_damage(
@@ -149,6 +148,31 @@ static int replace_page(struct file *f, uint32_t number, uint8_t *data)
 				"start repairs it; look at the disk"
 			      : "%s: page %u is damaged, and what it holds cannot be read; " REMEDY,
 			f->path, (unsigned)number);
+	if (spare)
+		return SQLITE_OK;
+	last_errno = EIO;
+	return SQLITE_IOERR_DATA;
+}
+
+/* A page in the log is damaged: the log of the copy may have it. */
+static int replace_frame(struct file *f, uint64_t offset, uint8_t *data)
+{
+	struct store_vfs *vfs = f->vfs;
+	const struct iovec iov = {data, STORE_DB_PAGE};
+	bool spare = vfs->spare.arg && vfs->spare.frame(vfs->spare.arg, offset, data) &&
+		     store_wal_is_sound(vfs->wal, data, STORE_DB_PAGE, offset);
+
+	if (vfs->report)
+		report_damage(
+			vfs->report,
+			spare ? "%s: the page at byte %llu is damaged, and was repaired from the copy: look at "
+				"the disk"
+			      : "%s: the page at byte %llu is damaged, and cannot be read: stop the server and "
+				"start it again, which keeps what lies in front of it",
+			f->path, (unsigned long long)offset);
+	/* If it fails, as in a file for reading only, the next reader does it. */
+	if (spare)
+		vfs->layer->ops->pwritev(f->file, &iov, 1, offset);
 	if (spare)
 		return SQLITE_OK;
 	last_errno = EIO;
@@ -218,6 +242,9 @@ static int file_read(sqlite3_file *base, void *data, int size, sqlite3_int64 off
 	memset((char *)data + n, 0, (size_t)(size - n));
 	if (f->sums && n)
 		return check_page(f, data, size, offset);
+	if (f->log && n == STORE_DB_PAGE && size == n &&
+	    !store_wal_is_sound(f->vfs->wal, data, STORE_DB_PAGE, (uint64_t)offset))
+		return replace_frame(f, (uint64_t)offset, data);
 	return n == size ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
 }
 
@@ -706,12 +733,9 @@ void store_vfs_report(struct store_vfs *vfs, struct report *report)
 	vfs->report = report;
 }
 
-void store_vfs_spare(struct store_vfs *vfs,
-		     bool (*spare)(void *arg, uint32_t number, uint8_t page[STORE_DB_PAGE]),
-		     void *arg)
+void store_vfs_spare(struct store_vfs *vfs, const struct store_spare *spare)
 {
-	vfs->spare = spare;
-	vfs->spare_arg = arg;
+	vfs->spare = *spare;
 }
 
 void store_vfs_plain(struct store_vfs *vfs)

@@ -48,10 +48,15 @@ void store_vfs_plain(struct store_vfs *vfs);
 int store_vfs_seal(struct store_layer *layer, const char *path);
 /* Damaged pages are reported there. Before the first connection. */
 void store_vfs_report(struct store_vfs *vfs, struct report *report);
-/* Asked for a page that is damaged: true, and its bytes, if they are known for certain. `arg`: NULL: nobody is asked. */
-void store_vfs_spare(struct store_vfs *vfs,
-		     bool (*spare)(void *arg, uint32_t number, uint8_t page[STORE_DB_PAGE]),
-		     void *arg);
+/* Asked for a page that is damaged: true, and its bytes, if they are known. */
+struct store_spare {
+	/* Of the database, for certain. */
+	bool (*page)(void *arg, uint32_t number, uint8_t page[STORE_DB_PAGE]);
+	/* At an offset of the log; the caller verifies it. */
+	bool (*frame)(void *arg, uint64_t offset, uint8_t page[STORE_DB_PAGE]);
+	void *arg; /* NULL: nobody is asked */
+};
+void store_vfs_spare(struct store_vfs *vfs, const struct store_spare *spare);
 /* For sqlite3_open_v2(). */
 const char *store_vfs_name(const struct store_vfs *vfs);
 /* The errno, positive, of the layer's last failure in this thread; 0: none since the last call. */

@@ -16,7 +16,7 @@
 
 /* The log as SQLite defines it: a header, then frames of a header and a page. Big-endian. */
 #define LOG_HEADER   32
-#define FRAME_HEADER 24		 /* bytes 4 to 7 are not 0 in the last frame of a transaction */
+#define FRAME_HEADER STORE_FRAME_HEADER /* bytes 4 to 7 are not 0 in the last frame of a transaction */
 #define LOG_MAGIC    0x377f0682u /* the last bit: its checksums are of big-endian words */
 
 #define LOG_CUT	     1	   /* in the mark, in place of an end: the file was cut to nothing */
@@ -76,6 +76,9 @@ struct store_wal {
 	uint64_t failed_end;
 	/* How often transactions of this log were overwritten, and the lowest offset at which that happened. */
 	uint64_t rewinds, rewound_to;
+	/* Checksums of the pages of its frames, from the first one on, as they were written or recovered. */
+	uint32_t *page_sum;
+	size_t sums, sum_room;
 	/* Frames that are not in the file yet; covered by `writing`. */
 	struct {
 		bool ahead;	 /* the file is made longer ahead of what is written */
@@ -128,7 +131,56 @@ void store_wal_destroy(struct store_wal *wal)
 	pthread_mutex_destroy(&wal->moving);
 	pthread_mutex_destroy(&wal->writing);
 	pthread_mutex_destroy(&wal->lock);
+	free(wal->page_sum);
 	free(wal);
+}
+
+/*
+ * -- checksums of pages: SQLite looks at those of frames in a recovery only. Otherwise a checkpoint would give a damaged page a
+ * good checksum in the database --
+ */
+
+/* The frame whose page is at `offset`. False: no page is. */
+static bool find_frame_of_page(uint64_t frame, uint64_t offset, size_t size, size_t *which)
+{
+	if (!frame || size != frame - FRAME_HEADER || offset < LOG_HEADER + FRAME_HEADER ||
+	    (offset - LOG_HEADER - FRAME_HEADER) % frame)
+		return false;
+	*which = (size_t)((offset - LOG_HEADER - FRAME_HEADER) / frame);
+	return true;
+}
+
+/* Without memory, this page and the following ones are not verified. */
+static void note_page_sum(struct store_wal *wal, size_t which, uint32_t sum)
+{
+	assert(mutex_is_held(&wal->lock));
+	if (which == wal->sum_room && which == wal->sums) {
+		size_t room = wal->sum_room ? 2 * wal->sum_room : 1024;
+		uint32_t *more = realloc(wal->page_sum, room * sizeof(*more));
+
+		if (!more)
+			return;
+		wal->page_sum = more;
+		wal->sum_room = room;
+	}
+	if (which > wal->sums)
+		return;
+	wal->page_sum[which] = sum;
+	wal->sums += which == wal->sums;
+}
+
+bool store_wal_is_sound(struct store_wal *wal, const void *page, size_t size, uint64_t offset)
+{
+	uint32_t want = 0;
+	size_t which;
+	bool known;
+
+	pthread_mutex_lock(&wal->lock);
+	known = find_frame_of_page(wal->frame, offset, size, &which) && which < wal->sums;
+	if (known)
+		want = wal->page_sum[which];
+	pthread_mutex_unlock(&wal->lock);
+	return !known || store_crc(0, page, size) == want;
 }
 
 /* -- following what SQLite writes -- */
@@ -142,6 +194,7 @@ static void take_log_header(struct store_wal *wal, const uint8_t *header)
 	wal->end = LOG_HEADER;
 	wal->commit_frame = wal->failed_end = 0;
 	wal->rewound_to = UINT64_MAX;
+	wal->sums = 0;
 }
 
 /* Bytes of the log were lost: nothing in it may be read, or added. */
@@ -171,9 +224,13 @@ static void begin_log_write(struct store_wal *wal, uint64_t offset)
 static void follow_log_write(struct store_wal *wal, const void *data, size_t size, uint64_t offset)
 {
 	const uint8_t *bytes = data;
+	uint32_t sum = size > LOG_HEADER ? store_crc(0, data, size) : 0;
+	size_t which;
 
 	assert(mutex_is_held(&wal->writing));
 	pthread_mutex_lock(&wal->lock);
+	if (find_frame_of_page(wal->frame, offset, size, &which))
+		note_page_sum(wal, which, sum);
 	if (offset == 0 && size == LOG_HEADER) {
 		take_log_header(wal, bytes);
 	} else if (wal->frame && size == FRAME_HEADER) {
@@ -191,7 +248,7 @@ static void follow_log_cut(struct store_wal *wal, uint64_t size)
 	assert(mutex_is_held(&wal->writing));
 	pthread_mutex_lock(&wal->lock);
 	if (size == 0)
-		wal->salt = wal->end = wal->frame = 0;
+		wal->salt = wal->end = wal->frame = wal->sums = 0;
 	pthread_mutex_unlock(&wal->lock);
 }
 
@@ -415,6 +472,7 @@ void store_wal_removed(struct store_wal *wal)
 /* A walk through the log, which gives its generation and the end of its last whole transaction. */
 struct scan {
 	struct store_file *file;
+	struct store_wal *wal; /* takes the checksums of pages; or NULL */
 	bool big; /* checksums of big-endian words */
 	uint32_t sum[2];
 	uint8_t header[LOG_HEADER];
@@ -466,6 +524,16 @@ static bool is_next_frame(struct scan *scan, const uint8_t *frame)
 	return get32(frame + 16) == scan->sum[0] && get32(frame + 20) == scan->sum[1];
 }
 
+static void note_scanned_page(struct scan *scan, const uint8_t *page, uint64_t at)
+{
+	size_t which = (size_t)((at - LOG_HEADER) / scan->frame);
+	uint32_t sum = store_crc(0, page, (size_t)scan->frame - FRAME_HEADER);
+
+	pthread_mutex_lock(&scan->wal->lock);
+	note_page_sum(scan->wal, which, sum);
+	pthread_mutex_unlock(&scan->wal->lock);
+}
+
 /* Follow the frames as far as they belong to this generation and are whole. */
 static int scan_log_frames(struct scan *scan, uint8_t *frame)
 {
@@ -479,6 +547,8 @@ static int scan_log_frames(struct scan *scan, uint8_t *frame)
 		if (rc || !is_next_frame(scan, frame))
 			return rc == -ENODATA ? 0 : rc;
 		rc = rewrite_log_bytes(scan, frame, (size_t)scan->frame, at);
+		if (scan->wal)
+			note_scanned_page(scan, frame + FRAME_HEADER, at);
 		if (get32(frame + 4))
 			scan->end = at + scan->frame;
 	}
@@ -530,13 +600,16 @@ static bool has_later_frames(struct scan *scan)
 /* Find the generation and the end of the log as it is. `thorough`: and whether it is damaged. */
 static int inspect_log(struct store_wal *wal, bool thorough)
 {
-	struct scan scan = {0};
+	struct scan scan = {.wal = wal};
 	uint64_t length = 0;
 	int rc = wal->layer->ops->open(wal->layer, wal->log, 0, &scan.file);
 
 	wal->empty = rc == -ENOENT;
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
+	pthread_mutex_lock(&wal->lock);
+	wal->sums = 0;
+	pthread_mutex_unlock(&wal->lock);
 	rc = scan_log(&scan);
 	if (!rc && thorough)
 		rc = wal->layer->ops->size(scan.file, &length);
@@ -756,8 +829,8 @@ int store_wal_inspect(struct store_wal *wal, struct store_place *place)
 
 	*place = (struct store_place){.salt = keep ? wal->salt : 0, .end = keep};
 	fill_marked_place(wal, place);
-	if (!rc && !place->closed && place->sequence) {
-		/* A machine that stops leaves a log in any state. */
+	if (!rc && !place->closed) {
+		/* A machine that stops leaves a log in any state. Without a mark, nobody knows that it did. */
 		place->damaged = (wal->damaged && past != STORE_PAST_CRASHED) ||
 				 (place->salt == place->marked_salt &&
 				  place->marked_end > LOG_CUT && place->end < place->marked_end);

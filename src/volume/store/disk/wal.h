@@ -8,6 +8,8 @@
 
 #include "volume/store/disk/vfs.h"
 
+#define STORE_FRAME_HEADER 24 /* bytes in front of the page of a frame */
+
 /* Any thread; one at a time writes. */
 struct store_wal;
 
@@ -36,6 +38,8 @@ int store_wal_settle(struct store_wal *wal, struct store_file *file, uint64_t of
 int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t size);
 /* The file was removed: what was gathered is dropped. */
 void store_wal_removed(struct store_wal *wal);
+/* Whether a page that was read from the log, at `offset`, is as it was written. True as well if that is not known. */
+bool store_wal_is_sound(struct store_wal *wal, const void *page, size_t size, uint64_t offset);
 /*
  * Flush the log, after what it refers to, and move the mark. A checkpoint needs both: it copies what
  * the log has to the database, so the log must not be cut before that. After a flush that failed, the next one writes the

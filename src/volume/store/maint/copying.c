@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/clock.h"
 #include "volume/store/db/carve.h"
 #include "volume/store/maint/maint.h"
@@ -205,10 +206,38 @@ static bool is_database_short(struct core *core)
 
 	if (store_pageset_open(core->layer, "meta", &set))
 		return true;
-	bad = store_pageset_read(set, 1, page) ||
+	bad = store_pageset_read(set, 1, page) || !store_pageset_is_whole(set) ||
 	      store_pageset_pages(set) < store_pageset_length(page);
 	store_pageset_close(set);
 	return bad;
+}
+
+/* A database that is empty or missing beside a log gets its first page from there. *headless: that has none either. */
+static int put_first_page(struct core *core, bool *headless)
+{
+	uint8_t page[STORE_DB_PAGE];
+	const struct iovec iov = {page, sizeof(page)};
+	const struct store_layer_ops *ops = core->layer->ops;
+	struct store_pageset *set;
+	struct store_file *file = NULL;
+	int result = store_pageset_open(core->layer, "meta", &set);
+	ssize_t n;
+
+	*headless = !result && store_pageset_is_headless(set);
+	if (*headless)
+		result = store_pageset_read(set, 1, page);
+	store_pageset_close(set);
+	if (result || !*headless)
+		return result == -ENOMEM ? result : 0;
+	put32(page + STORE_DB_PAGE - STORE_DB_SPARE, store_page_sum(1, page));
+	result = ops->open(core->layer, "meta/db", STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
+	if (result)
+		return result;
+	n = ops->pwritev(file, &iov, 1, 0);
+	result = n < 0 ? (int)n : ops->sync(file);
+	ops->close(file);
+	*headless = result != 0;
+	return result ? result : ops->sync_dir(core->layer, "meta");
 }
 
 int copying_repair(struct core *core)
@@ -305,7 +334,7 @@ static bool is_better_remade(struct core *core, int repaired)
 
 int copying_check(struct core *core, bool *lost)
 {
-	bool mended = false;
+	bool mended = false, headless;
 	int result = 0;
 
 	*lost = false;
@@ -322,11 +351,17 @@ int copying_check(struct core *core, bool *lost)
 			    "%s: the log of the metadata is damaged: the last changes before the last start "
 			    "are lost",
 			    core->name);
-	if (!core->copy_layer ||
-	    (!is_noted(core) && !is_database_short(core) && !is_proof_lost(core)))
+	result = put_first_page(core, &headless);
+	if (result)
+		return result;
+	if (!core->copy_layer)
+		return headless ? -EUCLEAN : 0;
+	if (!is_noted(core) && !is_database_short(core) && !is_proof_lost(core))
 		return 0;
 	result = copying_repair(core);
-	return is_better_remade(core, result) ? -EUCLEAN : 0;
+	if (result && headless)
+		core->repaired = result;
+	return (result && headless) || is_better_remade(core, result) ? -EUCLEAN : 0;
 }
 
 void copying_make_room(struct core *core)

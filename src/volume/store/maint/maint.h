@@ -62,7 +62,7 @@ int lost_check(struct core *core, const struct store_fid *fid);
 
 /*
  * Before the database is opened: repair what damage is known of. *lost: the last changes are. 0; -EUCLEAN: what is damaged
- * hides records that are sound, so that the database is to be made anew; or -ENOMEM.
+ * hides records that are sound, so that the database is to be made anew; or -errno.
  */
 int copying_check(struct core *core, bool *lost);
 /* After the database was read, before the copy is opened: a full disk gets the room of the copy, which is made again later. */

@@ -4,11 +4,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "volume/store/db/carve.h"
 #include "volume/store/db/slots.h"
+#include "volume/store/disk/replica.h"
+#include "volume/store/disk/report.h"
 #include "volume/store/maint/salvage.h"
 
 struct filler {
@@ -25,35 +29,101 @@ struct filler {
 	size_t map_count, map_room, map_at;
 };
 
+__attribute__((format(printf, 2, 3))) static void tell_rebuild_user(const struct rebuild *user,
+							     const char *format, ...)
+{
+	char line[600];
+	va_list args;
+
+	if (!user->line)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	user->line(user->arg, line);
+}
+
 /* -- the rows of the database -- */
 
-static int carve_folder(struct filler *filler, struct store_layer *layer, const char *folder,
-			bool *complete)
+/* `opened`: the result of opening the pages. */
+static int carve_opened_pages(struct filler *filler, int opened, struct store_pageset *set,
+			      struct carve_counts *counts)
 {
-	struct store_pageset *set;
-	struct carve_counts counts = {0};
-	int result = store_pageset_open(layer, folder, &set);
+	int result;
 
-	*complete = false;
-	if (result)
-		return result == -ENOMEM ? result : 0;
-	result = db_carve(set, filler->db, &counts);
+	if (opened)
+		return opened == -ENOMEM ? opened : 0;
+	result = db_carve(set, filler->db, counts);
 	store_pageset_close(set);
-	filler->user->pages += counts.pages;
-	filler->user->damaged_pages += counts.damaged;
-	*complete = counts.pages && !counts.damaged;
+	filler->user->pages += counts->pages;
+	filler->user->damaged_pages += counts->damaged;
 	return result;
 }
 
-/* What the database has not, its copy may have. */
+/* The database, with the log of the copy if its own is damaged. */
+static int carve_database(struct filler *filler, struct carve_counts *counts)
+{
+	struct rebuild *user = filler->user;
+	struct store_layer *copy = user->copy ? user->copy : user->source;
+	struct store_pageset *set = NULL;
+	bool better = false, lost = false;
+	int result = store_replica_judge_log(copy, user->source, &better, &lost);
+
+	if (result == -ENOMEM)
+		return result;
+	if (better)
+		tell_rebuild_user(
+			user, "the log of the metadata is damaged or missing: that of the copy is used");
+	if (lost)
+		tell_rebuild_user(
+			user, "the log of the metadata is damaged or missing: the last changes are lost");
+	user->lost += lost;
+	result = better ? store_pageset_open_with(user->source, "meta", copy, STORE_COPY, &set)
+			: store_pageset_open(user->source, "meta", &set);
+	return carve_opened_pages(filler, result, set, counts);
+}
+
+static void note_older_row(void *arg, uint32_t group, uint32_t vnode)
+{
+	struct rebuild *user = arg;
+
+	user->older++;
+	tell_rebuild_user(user, "vnode %u of volume %u is as the older copy has it",
+			  (unsigned)vnode, (unsigned)group);
+}
+
+/* What the database has not, its copy may have. `alone`: the database has nothing. */
+static int carve_copy(struct filler *filler, bool alone)
+{
+	struct rebuild *user = filler->user;
+	enum store_relation relation = STORE_COPY_NONE;
+	struct carve_counts counts = {.arg = user};
+	struct store_pageset *set = NULL;
+	bool older = store_replica_compare(user->copy, user->source, &relation) ||
+		     relation != STORE_COPY_SAME;
+	int result = store_pageset_open(user->copy, STORE_COPY, &set);
+	char time[32];
+
+	if (!result && store_pageset_pages(set)) {
+		report_time(time, store_replica_written(user->copy));
+		tell_rebuild_user(
+			user, "the copy of the metadata in %s is read, which had all changes until %s%s",
+			user->copy_name ? user->copy_name : "the store", time,
+			older ? "; it may lack later ones" : "");
+	}
+	user->copy_only = alone && older;
+	counts.taken = older && !alone ? note_older_row : NULL;
+	return carve_opened_pages(filler, result, set, &counts);
+}
+
 static int carve_rows(struct filler *filler)
 {
+	struct carve_counts counts = {0};
 	uint64_t lost = 0;
-	bool complete;
-	int result = carve_folder(filler, filler->user->source, "meta", &complete);
+	int result = carve_database(filler, &counts);
 
-	if (!result && !complete && filler->user->copy)
-		result = carve_folder(filler, filler->user->copy, "copy", &complete);
+	if (!result && (!counts.pages || counts.damaged) && filler->user->copy)
+		result = carve_copy(filler, !counts.rows);
 	if (!result)
 		result = db_carve_losses(filler->db, &lost);
 	filler->user->lost += lost;

@@ -8,6 +8,7 @@
 struct rebuild {
 	struct store_layer *source;
 	struct store_layer *copy; /* with the copy of the metadata; NULL: none is used */
+	const char *copy_name;	  /* its directory, for lines; NULL: that of the store */
 	bool in_place;	   /* objects that nothing refers to any more are kept: their files stay */
 	uint64_t greatest; /* the greatest number of an object whose file is there */
 	bool known;	   /* `uuid` is that of the store */
@@ -17,7 +18,8 @@ struct rebuild {
 	void *arg;
 
 	/* What was found, as in struct store_rescue. */
-	uint64_t pages, damaged_pages, volumes, files, found, lost;
+	uint64_t pages, damaged_pages, volumes, files, found, lost, older;
+	bool copy_only;
 };
 
 /* Fill a new database, in a transaction. *uuid: that of the store, if it is known. For struct store_filling. 0 or a result. */
