@@ -208,8 +208,8 @@ int db_open(const struct db_options *options, struct db **out)
 	if (!result)
 		result = set_up_connection(db);
 	/* Without memory, a transaction must end nevertheless. */
-	if (!result)
-		db_statement(db, DB_ROLLBACK, &result);
+	if (!result && !db_statement(db, DB_ROLLBACK))
+		result = db->unready;
 	if (result) {
 		db_close(db);
 		return result;
@@ -257,27 +257,31 @@ int db_copy_to(struct db *db, const char *path)
 	return run_sql_text(db, sql);
 }
 
-sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result)
+sqlite3_stmt *db_statement(struct db *db, enum statement which)
 {
 	sqlite3_stmt **statement = &db->statement[which];
 
 	assert(which < STATEMENTS);
-	*result = db->lost;
-	if (!*result && !*statement) {
+	db->unready = db->lost;
+	if (!db->lost && !*statement) {
 		int rc = sqlite3_prepare_v3(db->sql, text[which], -1, SQLITE_PREPARE_PERSISTENT,
 					    statement, NULL);
 
-		*result = db_result(db, rc);
-		if (!*result && !*statement)
-			*result = -EIO;
+		db->unready = db_result(db, rc);
+		if (!db->unready && !*statement)
+			db->unready = -EIO;
 	}
-	return *result ? NULL : *statement;
+	return db->unready ? NULL : *statement;
 }
 
 int db_step(struct db *db, sqlite3_stmt *statement)
 {
-	int rc = sqlite3_step(statement);
+	int rc;
 
+	assert(statement || db->unready);
+	if (!statement)
+		return db->unready;
+	rc = sqlite3_step(statement);
 	if (rc == SQLITE_ROW) {
 		db->rows_read++;
 		return DB_ROW;
@@ -296,6 +300,8 @@ int db_first(struct db *db, sqlite3_stmt *statement)
 
 void db_done(sqlite3_stmt *statement)
 {
+	if (!statement)
+		return;
 	sqlite3_reset(statement);
 	sqlite3_clear_bindings(statement);
 }
@@ -310,10 +316,7 @@ int db_run(struct db *db, sqlite3_stmt *statement)
 
 static int run_plain_statement(struct db *db, enum statement which)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, which, &result);
-
-	return result ? result : db_run(db, statement);
+	return db_run(db, db_statement(db, which));
 }
 
 int db_begin(struct db *db)
@@ -390,11 +393,9 @@ int db_checkpoint_all(struct db *db)
 
 int db_number_get(struct db *db, const char *name, uint64_t *value)
 {
+	sqlite3_stmt *statement = db_statement(db, NUMBER_GET);
 	int result;
-	sqlite3_stmt *statement = db_statement(db, NUMBER_GET, &result);
 
-	if (result)
-		return result;
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	result = db_first(db, statement);
 	if (!result)
@@ -405,11 +406,8 @@ int db_number_get(struct db *db, const char *name, uint64_t *value)
 
 int db_number_put(struct db *db, const char *name, uint64_t value)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, NUMBER_PUT, &result);
+	sqlite3_stmt *statement = db_statement(db, NUMBER_PUT);
 
-	if (result)
-		return result;
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(statement, 2, (sqlite3_int64)value);
 	return db_run(db, statement);
@@ -417,11 +415,8 @@ int db_number_put(struct db *db, const char *name, uint64_t value)
 
 int db_number_delete(struct db *db, const char *name)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, NUMBER_DELETE, &result);
+	sqlite3_stmt *statement = db_statement(db, NUMBER_DELETE);
 
-	if (result)
-		return result;
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	return db_run(db, statement);
 }
@@ -429,11 +424,9 @@ int db_number_delete(struct db *db, const char *name)
 int db_numbers(struct db *db, const char *prefix,
 	       int (*each)(void *arg, const char *name, uint64_t value), void *arg)
 {
+	sqlite3_stmt *statement = db_statement(db, NUMBER_EACH);
 	int result;
-	sqlite3_stmt *statement = db_statement(db, NUMBER_EACH, &result);
 
-	if (result)
-		return result;
 	sqlite3_bind_text(statement, 1, prefix, -1, SQLITE_STATIC);
 	while ((result = db_step(db, statement)) == DB_ROW) {
 		const char *name = (const char *)sqlite3_column_text(statement, 0);

@@ -72,6 +72,7 @@ struct db {
 	struct db_options options;
 	sqlite3_stmt *statement[STATEMENTS]; /* prepared when first used */
 	bool begun; /* a transaction has */
+	int unready; /* why the last statement could not be prepared */
 	int lost;   /* SQLite has undone it, because of this error; 0: it has not */
 	uint32_t rows_read;
 };
@@ -87,8 +88,11 @@ struct db {
 
 /* A result of SQLite as one of this module; damage is reported. */
 int db_result(struct db *db, int rc);
-/* The statement, or NULL and *result. */
-sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result);
+/*
+ * The statement; NULL: it cannot be prepared. Then SQLite ignores its parameters, the functions below give the reason, and
+ * db_done() does nothing.
+ */
+sqlite3_stmt *db_statement(struct db *db, enum statement which);
 int db_step(struct db *db, sqlite3_stmt *statement);
 /* The first row: 0, or -ENOENT. */
 int db_first(struct db *db, sqlite3_stmt *statement);

@@ -11,27 +11,46 @@
 #include "volume/store/db/slots.h"
 #include "volume/store/disk/crc.h"
 
-static sqlite3_stmt *bind_vnode_key(struct db *db, enum statement which,
-				    const struct vnode_key *key, int *result)
+/* A statement with its parameters from the first one on; NULL, as db_statement(). */
+static sqlite3_stmt *bind_numbers(struct db *db, enum statement which, const uint64_t *number,
+				  size_t count)
 {
-	sqlite3_stmt *statement = db_statement(db, which, result);
+	sqlite3_stmt *statement = db_statement(db, which);
 
-	if (*result)
-		return NULL;
-	sqlite3_bind_int64(statement, 1, key->group);
-	sqlite3_bind_int64(statement, 2, key->vnode);
-	sqlite3_bind_int64(statement, 3, key->epoch);
+	for (size_t i = 0; statement && i < count; i++)
+		sqlite3_bind_int64(statement, (int)i + 1, (sqlite3_int64)number[i]);
 	return statement;
 }
+#define BIND(db, which, ...)                                     \
+	bind_numbers(db, which, (const uint64_t[]){__VA_ARGS__}, \
+		     sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-static sqlite3_stmt *bind_row_id(struct db *db, enum statement which, uint64_t id, int *result)
+/* The next row; false: there is none, or there is a result. */
+static bool find_next(struct db *db, sqlite3_stmt *statement, int *result)
 {
-	sqlite3_stmt *statement = db_statement(db, which, result);
-
 	if (*result)
-		return NULL;
-	sqlite3_bind_int64(statement, 1, (sqlite3_int64)id);
-	return statement;
+		return false;
+	*result = db_step(db, statement);
+	if (*result != DB_ROW)
+		return false;
+	*result = 0;
+	return true;
+}
+
+static int end_rows(sqlite3_stmt *statement, int result)
+{
+	db_done(statement);
+	return result;
+}
+
+/* A row of one number. -ENOENT. */
+static int get_first_number(struct db *db, sqlite3_stmt *statement, uint64_t *number)
+{
+	int result = db_first(db, statement);
+
+	if (!result)
+		*number = (uint64_t)sqlite3_column_int64(statement, 0);
+	return end_rows(statement, result);
 }
 
 static uint32_t get_column_number(sqlite3_stmt *statement, int i)
@@ -49,14 +68,6 @@ static int get_column_bytes(struct db *db, sqlite3_stmt *statement, int i, struc
 		return 0;
 	}
 	return sqlite3_errcode(db->sql) == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
-}
-
-static int run_with_id(struct db *db, enum statement which, uint64_t id)
-{
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, which, id, &result);
-
-	return result ? result : db_run(db, statement);
 }
 
 /* -- volumes -- */
@@ -86,47 +97,35 @@ static int read_volume_row(struct db *db, sqlite3_stmt *statement, struct volrec
 
 int db_volumes(struct db *db, db_volume_fn each, void *arg)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, VOLUME_EACH, &result);
+	sqlite3_stmt *statement = db_statement(db, VOLUME_EACH);
 	struct volrec volume;
 	bool damaged;
+	int result = 0;
 
-	while (!result) {
-		result = db_step(db, statement);
-		if (result != DB_ROW)
-			break;
+	while (find_next(db, statement, &result)) {
 		result = read_volume_row(db, statement, &volume, &damaged);
 		if (!result)
 			result = each(arg, &volume, damaged);
 	}
-	if (statement)
-		db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_volume_get(struct db *db, uint32_t id, struct volrec *volume, bool *damaged)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, VOLUME_GET, id, &result);
+	sqlite3_stmt *statement = BIND(db, VOLUME_GET, id);
+	int result = db_first(db, statement);
 
-	if (result)
-		return result;
-	result = db_first(db, statement);
 	if (!result)
 		result = read_volume_row(db, statement, volume, damaged);
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_volume_put(struct db *db, const struct volrec *volume)
 {
 	uint8_t record[VOLREC_MAX];
 	size_t length = volrec_encode(volume, record);
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, VOLUME_PUT, volume->id, &result);
+	sqlite3_stmt *statement = BIND(db, VOLUME_PUT, volume->id);
 
-	if (result)
-		return result;
 	sqlite3_bind_text(statement, 2, volume->name, -1, SQLITE_STATIC);
 	sqlite3_bind_blob(statement, 3, record, (int)length, SQLITE_STATIC);
 	return db_run(db, statement);
@@ -136,18 +135,15 @@ int db_volume_update(struct db *db, const struct volrec *volume)
 {
 	uint8_t record[VOLREC_MAX];
 	size_t length = volrec_encode(volume, record);
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, VOLUME_UPDATE, volume->id, &result);
+	sqlite3_stmt *statement = BIND(db, VOLUME_UPDATE, volume->id);
 
-	if (result)
-		return result;
 	sqlite3_bind_blob(statement, 2, record, (int)length, SQLITE_STATIC);
 	return db_run(db, statement);
 }
 
 int db_volume_delete(struct db *db, uint32_t id)
 {
-	return run_with_id(db, VOLUME_DELETE, id);
+	return db_run(db, BIND(db, VOLUME_DELETE, id));
 }
 
 /* -- vnodes -- */
@@ -176,14 +172,11 @@ static int read_vnode_row(struct db *db, sqlite3_stmt *statement, int at,
 static int get_vnode_row(struct db *db, const struct vnode_key *key, bool whole,
 			 struct version **version)
 {
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_GET, key, &result);
+	sqlite3_stmt *statement = BIND(db, VNODE_GET, key->group, key->vnode, key->epoch);
 	struct vnode_key found = *key;
+	int result = db_first(db, statement);
 
 	*version = NULL;
-	if (result)
-		return result;
-	result = db_first(db, statement);
 	if (!result) {
 		found.epoch = get_column_number(statement, 0);
 		result = read_vnode_row(db, statement, 1, &found, version);
@@ -195,8 +188,7 @@ static int get_vnode_row(struct db *db, const struct vnode_key *key, bool whole,
 		version_unref(*version);
 		*version = NULL;
 	}
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version)
@@ -214,11 +206,8 @@ static int write_vnode_row(struct db *db, enum statement which, const struct vno
 {
 	uint8_t record[RECORD_MAX];
 	size_t length = version_encode(version, key, record);
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, which, key, &result);
+	sqlite3_stmt *statement = BIND(db, which, key->group, key->vnode, key->epoch);
 
-	if (result)
-		return result;
 	sqlite3_bind_blob(statement, 4, record, (int)length, SQLITE_STATIC);
 	return db_run(db, statement);
 }
@@ -235,26 +224,20 @@ int db_vnode_update(struct db *db, const struct vnode_key *key, const struct ver
 
 int db_vnode_delete(struct db *db, const struct vnode_key *key)
 {
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_DELETE, key, &result);
-
-	return result ? result : db_run(db, statement);
+	return db_run(db, BIND(db, VNODE_DELETE, key->group, key->vnode, key->epoch));
 }
 
 int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damaged, db_row_fn each,
 		  void *arg)
 {
 	struct vnode_key key = {.group = group, .vnode = vnode};
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_ROWS, &key, &result);
+	sqlite3_stmt *statement = BIND(db, VNODE_ROWS, group, vnode, 0);
+	int result = 0;
 
 	*damaged = 0;
-	while (!result) {
+	while (find_next(db, statement, &result)) {
 		struct version *version = NULL;
 
-		result = db_step(db, statement);
-		if (result != DB_ROW)
-			break;
 		key.epoch = get_column_number(statement, 1);
 		result = read_vnode_row(db, statement, 2, &key, &version);
 		if (result == -EIO) {
@@ -265,23 +248,18 @@ int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damag
 		}
 		version_unref(version);
 	}
-	if (statement)
-		db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, void *arg)
 {
 	struct vnode_key key = *from;
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_GROUP, from, &result);
+	sqlite3_stmt *statement = BIND(db, VNODE_GROUP, key.group, key.vnode, key.epoch);
+	int result = 0;
 
-	while (!result) {
+	while (find_next(db, statement, &result)) {
 		struct version *version = NULL;
 
-		result = db_step(db, statement);
-		if (result != DB_ROW)
-			break;
 		key.vnode = get_column_number(statement, 0);
 		key.epoch = get_column_number(statement, 1);
 		result = read_vnode_row(db, statement, 2, &key, &version);
@@ -289,44 +267,29 @@ int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, v
 			result = each(arg, &key, version);
 		version_unref(version);
 	}
-	if (statement)
-		db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_group_next(struct db *db, uint32_t *group)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, GROUP_NEXT, *group, &result);
+	uint64_t next = *group;
+	int result = get_first_number(db, BIND(db, GROUP_NEXT, next), &next);
 
-	if (result)
-		return result;
-	result = db_first(db, statement);
-	if (!result)
-		*group = get_column_number(statement, 0);
-	db_done(statement);
+	*group = (uint32_t)next;
 	return result;
 }
 
 int db_changes(struct db *db, uint32_t group, const struct db_change *after, uint32_t until,
 	       struct db_change *change, unsigned room, unsigned *count)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, CHANGES, &result);
+	sqlite3_stmt *statement = BIND(db, CHANGES, group, after->epoch, after->vnode, until, room);
+	int result = 0;
 
 	*count = 0;
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 1, group);
-	sqlite3_bind_int64(statement, 2, after->epoch);
-	sqlite3_bind_int64(statement, 3, after->vnode);
-	sqlite3_bind_int64(statement, 4, until);
-	sqlite3_bind_int64(statement, 5, room);
-	while ((result = db_step(db, statement)) == DB_ROW && *count < room)
+	while (*count < room && find_next(db, statement, &result))
 		change[(*count)++] = (struct db_change){.epoch = get_column_number(statement, 0),
 							.vnode = get_column_number(statement, 1)};
-	db_done(statement);
-	return result == DB_ROW ? 0 : result;
+	return end_rows(statement, result);
 }
 
 /* -- pages -- */
@@ -370,26 +333,18 @@ static int read_page_row(struct db *db, sqlite3_stmt *statement, const struct vn
 
 int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8_t out[STORE_PAGE])
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, PAGE_GET, &result);
+	sqlite3_stmt *statement = BIND(db, PAGE_GET, key->group, key->vnode, page, key->epoch);
+	int result = db_first(db, statement);
 
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 1, key->group);
-	sqlite3_bind_int64(statement, 2, key->vnode);
-	sqlite3_bind_int64(statement, 3, page);
-	sqlite3_bind_int64(statement, 4, key->epoch);
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	if (!result) {
 		result = read_page_row(db, statement, key, page, out);
-	} else if (!result) {
+	} else if (result == -ENOENT) {
 		report_damage(db->options.report,
 			      "%s: page %u of directory %u of volume %u is missing: restore it",
 			      db->options.path, page, key->vnode, key->group);
 		result = -EIO;
 	}
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
@@ -407,24 +362,15 @@ int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 static int find_page_row(struct db *db, struct vnode_key *key, uint32_t shared, unsigned page,
 			 uint64_t *id)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, PAGE_FIND, &result);
+	sqlite3_stmt *statement = BIND(db, PAGE_FIND, key->group, key->vnode, page, shared);
+	int result = db_first(db, statement);
 
 	*id = 0;
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 1, key->group);
-	sqlite3_bind_int64(statement, 2, key->vnode);
-	sqlite3_bind_int64(statement, 3, page);
-	sqlite3_bind_int64(statement, 4, shared);
-	result = db_step(db, statement);
-	if (result == DB_ROW) {
+	if (!result) {
 		*id = (uint64_t)sqlite3_column_int64(statement, 0);
 		key->epoch = get_column_number(statement, 1);
-		result = 0;
 	}
-	db_done(statement);
-	return result;
+	return end_rows(statement, result == -ENOENT ? 0 : result);
 }
 
 static size_t measure_without_zeros(const uint8_t *bytes, size_t length)
@@ -449,58 +395,30 @@ int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, uns
 		return result;
 	put_little(&at, compute_page_crc(&row, page, bytes, length), 4);
 	memcpy(at, bytes, length);
-	if (id) {
-		statement = bind_row_id(db, PAGE_UPDATE, id, &result);
-		if (result)
-			return result;
-		sqlite3_bind_blob(statement, 2, data, (int)(4 + length), SQLITE_STATIC);
-		return db_run(db, statement);
-	}
-	statement = db_statement(db, PAGE_INSERT, &result);
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 1, row.group);
-	sqlite3_bind_int64(statement, 2, row.vnode);
-	sqlite3_bind_int64(statement, 3, page);
-	sqlite3_bind_int64(statement, 4, row.epoch);
-	sqlite3_bind_blob(statement, 5, data, (int)(4 + length), SQLITE_STATIC);
+	statement = id ? BIND(db, PAGE_UPDATE, id)
+		       : BIND(db, PAGE_INSERT, row.group, row.vnode, page, row.epoch);
+	sqlite3_bind_blob(statement, id ? 2 : 5, data, (int)(4 + length), SQLITE_STATIC);
 	return db_run(db, statement);
 }
 
 int db_pages_delete(struct db *db, const struct vnode_key *key)
 {
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_DELETE, key, &result);
-
-	return result ? result : db_run(db, statement);
+	return db_run(db, BIND(db, PAGE_DELETE, key->group, key->vnode, key->epoch));
 }
 
 int db_pages_delete_some(struct db *db, const struct vnode_key *key, unsigned most, unsigned *count)
 {
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_DELETE_SOME, key, &result);
+	int result =
+		db_run(db, BIND(db, PAGE_DELETE_SOME, key->group, key->vnode, key->epoch, most));
 
-	*count = 0;
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 4, most);
-	result = db_run(db, statement);
-	if (!result)
-		*count = (unsigned)sqlite3_changes(db->sql);
+	*count = result ? 0 : (unsigned)sqlite3_changes(db->sql);
 	return result;
 }
 
 int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct db_hidden *hidden)
 {
-	struct vnode_key key = {.group = group, .vnode = vnode, .epoch = hidden->from};
-	int result;
-	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_PRUNE, &key, &result);
-
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 4, hidden->to);
-	sqlite3_bind_int64(statement, 5, hidden->next);
-	return db_run(db, statement);
+	return db_run(db,
+		      BIND(db, PAGE_PRUNE, group, vnode, hidden->from, hidden->to, hidden->next));
 }
 
 /* -- slots -- */
@@ -608,19 +526,12 @@ static uint32_t count_sound_slots(const struct store_content *content)
 int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
 		 struct version *version)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, SLOT_GET, &result);
+	sqlite3_stmt *statement = BIND(db, SLOT_GET, version->v.map, epoch);
+	int result = 0;
 
 	assert(version->partial);
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 1, (sqlite3_int64)version->v.map);
-	sqlite3_bind_int64(statement, 2, epoch);
-	while ((result = db_step(db, statement)) == DB_ROW) {
+	while (find_next(db, statement, &result))
 		result = take_slot_row(db, statement, owner, version);
-		if (result)
-			break;
-	}
 	db_done(statement);
 	if (!result && count_sound_slots(&version->content) < version->v.rows)
 		result = mark_missing_slots(db, owner, version);
@@ -628,29 +539,13 @@ int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
 	return result;
 }
 
-static sqlite3_stmt *bind_slot_key(struct db *db, enum statement which,
-				   const struct db_slot_key *key, int *result)
-{
-	sqlite3_stmt *statement = db_statement(db, which, result);
-
-	if (*result)
-		return NULL;
-	sqlite3_bind_int64(statement, 1, (sqlite3_int64)key->map);
-	sqlite3_bind_int64(statement, 2, key->slot);
-	sqlite3_bind_int64(statement, 3, key->epoch);
-	return statement;
-}
-
 int db_slot_put(struct db *db, const struct db_slot_key *key, const struct store_slot *slot)
 {
 	static const struct store_slot nothing;
 	uint8_t record[4 + STORE_SLOT_MAX], *at = record;
 	size_t length = store_slot_encode(slot ? slot : &nothing, record + 4);
-	int result;
-	sqlite3_stmt *statement = bind_slot_key(db, SLOT_PUT, key, &result);
+	sqlite3_stmt *statement = BIND(db, SLOT_PUT, key->map, key->slot, key->epoch);
 
-	if (result)
-		return result;
 	put_little(&at, compute_slot_crc(key, record + 4, length), 4);
 	sqlite3_bind_blob(statement, 4, record, (int)(4 + length), SQLITE_STATIC);
 	return db_run(db, statement);
@@ -658,51 +553,34 @@ int db_slot_put(struct db *db, const struct db_slot_key *key, const struct store
 
 int db_slot_delete(struct db *db, const struct db_slot_key *key)
 {
-	int result;
-	sqlite3_stmt *statement = bind_slot_key(db, SLOT_DELETE, key, &result);
-
-	return result ? result : db_run(db, statement);
+	return db_run(db, BIND(db, SLOT_DELETE, key->map, key->slot, key->epoch));
 }
 
-static int visit_slot_rows(struct db *db, sqlite3_stmt *statement, uint64_t map,
-			   int (*each)(void *arg, const struct db_slot_key *key,
-				       const struct store_slot *slot),
+static int visit_slot_rows(struct db *db, sqlite3_stmt *statement, uint64_t map, db_slot_fn each,
 			   void *arg)
 {
 	struct db_slot_key key;
 	struct store_slot *slot;
-	int result;
+	int result = 0;
 
-	while ((result = db_step(db, statement)) == DB_ROW) {
+	while (find_next(db, statement, &result)) {
 		result = read_slot_row(db, statement, map, &key, &slot);
 		if (!result)
 			result = each(arg, &key, slot);
 		store_slot_unref(slot);
-		if (result)
-			break;
 	}
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
-int db_slot_rows(struct db *db, uint64_t map, uint32_t slot,
-		 int (*each)(void *arg, const struct db_slot_key *key,
-			     const struct store_slot *slot),
-		 void *arg)
+int db_slot_rows(struct db *db, uint64_t map, uint32_t slot, db_slot_fn each, void *arg)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, SLOT_ROWS, map, &result);
-
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 2, slot);
-	return visit_slot_rows(db, statement, map, each, arg);
+	return visit_slot_rows(db, BIND(db, SLOT_ROWS, map, slot), map, each, arg);
 }
 
 struct other_maps {
 	struct db *db;
 	const struct db_slot_key *key;
-	int (*each)(void *arg, const struct db_slot_key *key, const struct store_slot *slot);
+	db_slot_fn each;
 	void *arg;
 };
 
@@ -718,86 +596,37 @@ static int visit_other_map(void *arg, const struct vnode_key *vnode, const struc
 }
 
 int db_other_map_rows(struct db *db, const struct store_owner *owner, const struct db_slot_key *key,
-		      unsigned *damaged,
-		      int (*each)(void *arg, const struct db_slot_key *key,
-				  const struct store_slot *slot),
-		      void *arg)
+		      unsigned *damaged, db_slot_fn each, void *arg)
 {
 	struct other_maps others = {db, key, each, arg};
 
 	return db_vnode_rows(db, owner->group, owner->vnode, damaged, visit_other_map, &others);
 }
 
-int db_slots_each(struct db *db, uint64_t map,
-		  int (*each)(void *arg, const struct db_slot_key *key,
-			      const struct store_slot *slot),
-		  void *arg)
+int db_slots_each(struct db *db, uint64_t map, db_slot_fn each, void *arg)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, SLOT_EACH, map, &result);
-
-	return result ? result : visit_slot_rows(db, statement, map, each, arg);
+	return visit_slot_rows(db, BIND(db, SLOT_EACH, map), map, each, arg);
 }
 
 int db_map_next(struct db *db, uint64_t *map)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, MAP_NEXT, *map, &result);
-
-	if (result)
-		return result;
-	result = db_first(db, statement);
-	if (!result)
-		*map = (uint64_t)sqlite3_column_int64(statement, 0);
-	db_done(statement);
-	return result;
-}
-
-static sqlite3_stmt *bind_drop_values(struct db *db, enum statement which, int first,
-				      const struct db_drop *drop, int *result)
-{
-	sqlite3_stmt *statement = db_statement(db, which, result);
-
-	if (*result)
-		return NULL;
-	sqlite3_bind_int64(statement, first, (sqlite3_int64)drop->map);
-	sqlite3_bind_int64(statement, first + 1, drop->hidden.from);
-	sqlite3_bind_int64(statement, first + 2, drop->hidden.to);
-	sqlite3_bind_int64(statement, first + 3, drop->hidden.next);
-	sqlite3_bind_int64(statement, first + 4, drop->slot);
-	return statement;
+	return get_first_number(db, BIND(db, MAP_NEXT, *map), map);
 }
 
 #define DROP_MOST 64
 
-int db_slots_drop(struct db *db, struct db_drop *drop, unsigned limit, bool *more,
-		  int (*each)(void *arg, const struct db_slot_key *key,
-			      const struct store_slot *slot),
+int db_slots_drop(struct db *db, struct db_drop *drop, unsigned limit, bool *more, db_slot_fn each,
 		  void *arg)
 {
 	struct db_slot_key key[DROP_MOST];
 	struct store_slot *slot[DROP_MOST] = {NULL};
-	unsigned count = 0;
-	int result;
-	sqlite3_stmt *statement = db_statement(db, SLOT_DROP, &result);
+	unsigned most = limit < DROP_MOST ? limit : DROP_MOST, count = 0;
+	sqlite3_stmt *statement = BIND(db, SLOT_DROP, drop->map, drop->slot, drop->hidden.from,
+				       drop->hidden.to, drop->hidden.next, most);
+	int result = 0;
 
-	if (result)
-		return result;
-	limit = limit < DROP_MOST ? limit : DROP_MOST;
-	sqlite3_bind_int64(statement, 1, (sqlite3_int64)drop->map);
-	sqlite3_bind_int64(statement, 2, drop->slot);
-	sqlite3_bind_int64(statement, 3, drop->hidden.from);
-	sqlite3_bind_int64(statement, 4, drop->hidden.to);
-	sqlite3_bind_int64(statement, 5, drop->hidden.next);
-	sqlite3_bind_int64(statement, 6, limit);
-	while (count < limit && (result = db_step(db, statement)) == DB_ROW) {
+	for (; count < most && find_next(db, statement, &result); count++)
 		result = read_slot_row(db, statement, drop->map, &key[count], &slot[count]);
-		count++;
-		if (result)
-			break;
-	}
-	if (result == DB_ROW)
-		result = 0;
 	db_done(statement);
 	for (unsigned i = 0; i < count; i++) {
 		if (!result)
@@ -807,7 +636,7 @@ int db_slots_drop(struct db *db, struct db_drop *drop, unsigned limit, bool *mor
 		drop->slot = key[i].slot;
 		store_slot_unref(slot[i]);
 	}
-	*more = count == limit;
+	*more = count == most;
 	return result;
 }
 
@@ -849,58 +678,44 @@ static int read_small_row(struct db *db, sqlite3_stmt *statement, const struct d
 
 int db_small_get(struct db *db, const struct db_small *small, struct blob **blob)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, SMALL_GET, small->id, &result);
+	sqlite3_stmt *statement = BIND(db, SMALL_GET, small->id);
+	int result = db_first(db, statement);
 
 	*blob = NULL;
-	if (result)
-		return result;
-	result = db_first(db, statement);
 	if (!result)
 		result = read_small_row(db, statement, small, blob);
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_small_put(struct db *db, const struct db_small *small, const struct blob *blob)
 {
 	size_t length = 4 + (size_t)blob->length;
 	uint8_t *data = sqlite3_malloc64(length), *at = data;
-	int result;
 	sqlite3_stmt *statement;
 
 	if (!data)
 		return -ENOMEM;
 	put_little(&at, compute_small_crc(small, blob->bytes, blob->length), 4);
 	memcpy(at, blob->bytes, blob->length);
-	statement = bind_row_id(db, SMALL_PUT, small->id, &result);
-	if (result) {
-		sqlite3_free(data);
-		return result;
-	}
+	statement = BIND(db, SMALL_PUT, small->id);
+	/* Frees the bytes, also if it fails. */
 	sqlite3_bind_blob(statement, 2, data, (int)length, sqlite3_free);
 	return db_run(db, statement);
 }
 
 int db_small_delete(struct db *db, uint64_t id)
 {
-	return run_with_id(db, SMALL_DELETE, id);
+	return db_run(db, BIND(db, SMALL_DELETE, id));
 }
 
 int db_smalls(struct db *db, uint64_t after, int (*each)(void *arg, uint64_t id), void *arg)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, SMALL_EACH, after, &result);
+	sqlite3_stmt *statement = BIND(db, SMALL_EACH, after);
+	int result = 0;
 
-	while (!result) {
-		result = db_step(db, statement);
-		if (result != DB_ROW)
-			break;
+	while (find_next(db, statement, &result))
 		result = each(arg, (uint64_t)sqlite3_column_int64(statement, 0));
-	}
-	if (statement)
-		db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 /* -- objects -- */
@@ -917,66 +732,48 @@ static void read_object_row(sqlite3_stmt *statement, struct db_object *object)
 
 int db_object_get(struct db *db, uint64_t id, struct db_object *object)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, OBJECT_GET, id, &result);
+	sqlite3_stmt *statement = BIND(db, OBJECT_GET, id);
+	int result = db_first(db, statement);
 
-	if (result)
-		return result;
-	result = db_first(db, statement);
 	if (!result)
 		read_object_row(statement, object);
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_object_put(struct db *db, const struct db_object *object)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, OBJECT_PUT, object->id, &result);
+	const struct store_owner *owner = &object->owner;
 
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 2, object->owner.group);
-	sqlite3_bind_int64(statement, 3, object->owner.vnode);
-	sqlite3_bind_int64(statement, 4, object->owner.unique);
-	sqlite3_bind_int64(statement, 5, (sqlite3_int64)object->refs);
-	return db_run(db, statement);
+	return db_run(db, BIND(db, OBJECT_PUT, object->id, owner->group, owner->vnode,
+			       owner->unique, object->refs));
 }
 
 int db_object_delete(struct db *db, uint64_t id)
 {
-	return run_with_id(db, OBJECT_DELETE, id);
+	return db_run(db, BIND(db, OBJECT_DELETE, id));
 }
 
 int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, dead_only ? OBJECT_DEAD : OBJECT_EACH, &result);
+	sqlite3_stmt *statement = db_statement(db, dead_only ? OBJECT_DEAD : OBJECT_EACH);
 	struct db_object object;
+	int result = 0;
 
-	while (!result) {
-		result = db_step(db, statement);
-		if (result != DB_ROW)
-			break;
+	while (find_next(db, statement, &result)) {
 		read_object_row(statement, &object);
 		result = each(arg, &object);
 	}
-	if (statement)
-		db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 /* -- prunes -- */
 
 int db_prune_first(struct db *db, uint32_t group, struct db_prune *prune)
 {
-	int result;
-	sqlite3_stmt *statement = group ? bind_row_id(db, PRUNE_FIRST_OF, group, &result)
-					: db_statement(db, PRUNE_FIRST, &result);
+	sqlite3_stmt *statement =
+		group ? BIND(db, PRUNE_FIRST_OF, group) : db_statement(db, PRUNE_FIRST);
+	int result = db_first(db, statement);
 
-	if (result)
-		return result;
-	result = db_first(db, statement);
 	if (!result) {
 		prune->id = (uint64_t)sqlite3_column_int64(statement, 0);
 		prune->group = get_column_number(statement, 1);
@@ -984,66 +781,36 @@ int db_prune_first(struct db *db, uint32_t group, struct db_prune *prune)
 		prune->done.epoch = get_column_number(statement, 3);
 		prune->done.vnode = get_column_number(statement, 4);
 	}
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_prune_put(struct db *db, const struct db_prune *prune)
 {
-	int result;
-	sqlite3_stmt *statement =
-		db_statement(db, prune->id ? PRUNE_UPDATE : PRUNE_INSERT, &result);
+	const struct db_change *done = &prune->done;
 
-	if (result)
-		return result;
-	if (prune->id) {
-		sqlite3_bind_int64(statement, 1, (sqlite3_int64)prune->id);
-	} else {
-		sqlite3_bind_int64(statement, 1, prune->group);
-		sqlite3_bind_int64(statement, 2, prune->epoch);
-	}
-	sqlite3_bind_int64(statement, prune->id ? 2 : 3, prune->done.epoch);
-	sqlite3_bind_int64(statement, prune->id ? 3 : 4, prune->done.vnode);
-	return db_run(db, statement);
+	return db_run(db, prune->id ? BIND(db, PRUNE_UPDATE, prune->id, done->epoch, done->vnode)
+				    : BIND(db, PRUNE_INSERT, prune->group, prune->epoch,
+					   done->epoch, done->vnode));
 }
 
 int db_prune_delete(struct db *db, uint64_t id)
 {
-	return run_with_id(db, PRUNE_DELETE, id);
-}
-
-/* One row with one number. */
-static int read_count_row(struct db *db, sqlite3_stmt *statement, uint64_t *count)
-{
-	int result = db_step(db, statement);
-
-	*count = 0;
-	if (result == DB_ROW) {
-		*count = (uint64_t)sqlite3_column_int64(statement, 0);
-		result = 0;
-	}
-	db_done(statement);
-	return result;
+	return db_run(db, BIND(db, PRUNE_DELETE, id));
 }
 
 int db_prune_count(struct db *db, uint32_t group, uint64_t *count)
 {
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, PRUNE_COUNT, group, &result);
-
-	return result ? result : read_count_row(db, statement, count);
+	*count = 0;
+	return get_first_number(db, BIND(db, PRUNE_COUNT, group), count);
 }
 
 int db_prune_has(struct db *db, uint32_t group, bool *has)
 {
 	uint64_t count = 0;
-	int result;
-	sqlite3_stmt *statement = bind_row_id(db, PRUNE_HAS, group, &result);
+	int result = get_first_number(db, BIND(db, PRUNE_HAS, group), &count);
 
-	if (!result)
-		result = read_count_row(db, statement, &count);
 	*has = !result && count;
-	return result;
+	return result == -ENOENT ? 0 : result;
 }
 
 /* -- rows of slots that wait to be deleted -- */
@@ -1060,53 +827,40 @@ static void read_drop_row(sqlite3_stmt *statement, struct db_drop *drop)
 
 int db_drop_put(struct db *db, const struct db_drop *drop)
 {
-	int result;
-	sqlite3_stmt *statement = bind_drop_values(db, DROP_PUT, 2, drop, &result);
+	sqlite3_stmt *statement = BIND(db, DROP_PUT, drop->id, drop->map, drop->hidden.from,
+				       drop->hidden.to, drop->hidden.next, drop->slot);
 
-	if (result)
-		return result;
-	if (drop->id)
-		sqlite3_bind_int64(statement, 1, (sqlite3_int64)drop->id);
-	else
+	if (!drop->id)
 		sqlite3_bind_null(statement, 1);
 	return db_run(db, statement);
 }
 
 int db_drop_first(struct db *db, struct db_drop *drop)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, DROP_FIRST, &result);
+	sqlite3_stmt *statement = db_statement(db, DROP_FIRST);
+	int result = db_first(db, statement);
 
-	if (result)
-		return result;
-	result = db_first(db, statement);
 	if (!result)
 		read_drop_row(statement, drop);
-	db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 int db_drop_delete(struct db *db, uint64_t id)
 {
-	return run_with_id(db, DROP_DELETE, id);
+	return db_run(db, BIND(db, DROP_DELETE, id));
 }
 
 int db_drop_each(struct db *db, int (*each)(void *arg, const struct db_drop *drop), void *arg)
 {
+	sqlite3_stmt *statement = db_statement(db, DROP_EACH);
 	struct db_drop drop;
-	int result;
-	sqlite3_stmt *statement = db_statement(db, DROP_EACH, &result);
+	int result = 0;
 
-	while (!result) {
-		result = db_step(db, statement);
-		if (result != DB_ROW)
-			break;
+	while (find_next(db, statement, &result)) {
 		read_drop_row(statement, &drop);
 		result = each(arg, &drop);
 	}
-	if (statement)
-		db_done(statement);
-	return result;
+	return end_rows(statement, result);
 }
 
 static int skip_probed_volume(void *arg, const struct volrec *volume, bool damaged)

@@ -10,6 +10,7 @@ struct db_slot_key {
 	uint64_t map;
 	uint32_t slot, epoch;
 };
+typedef int (*db_slot_fn)(void *arg, const struct db_slot_key *key, const struct store_slot *slot);
 /* Load all slots of a version that is `partial`, as of the epoch. Slots that are damaged or missing are marked so. 0, -ENOMEM, ... */
 int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
 		 struct version *version);
@@ -17,24 +18,15 @@ int db_slots_get(struct db *db, uint32_t epoch, const struct vnode_key *owner,
 int db_slot_put(struct db *db, const struct db_slot_key *key, const struct store_slot *slot);
 int db_slot_delete(struct db *db, const struct db_slot_key *key);
 /* The rows of a slot, one for each epoch; NULL: damaged. Nonzero stops. */
-int db_slot_rows(struct db *db, uint64_t map, uint32_t slot,
-		 int (*each)(void *arg, const struct db_slot_key *key,
-			     const struct store_slot *slot),
-		 void *arg);
+int db_slot_rows(struct db *db, uint64_t map, uint32_t slot, db_slot_fn each, void *arg);
 /*
  * The rows of the slot in the other maps that rows of a vnode have, now or for clones. *damaged: rows of the vnode whose map is
  * not known.
  */
 int db_other_map_rows(struct db *db, const struct store_owner *owner, const struct db_slot_key *key,
-		      unsigned *damaged,
-		      int (*each)(void *arg, const struct db_slot_key *key,
-				  const struct store_slot *slot),
-		      void *arg);
+		      unsigned *damaged, db_slot_fn each, void *arg);
 /* All of a map, in the order of (slot, epoch); NULL: damaged. Nonzero stops. */
-int db_slots_each(struct db *db, uint64_t map,
-		  int (*each)(void *arg, const struct db_slot_key *key,
-			      const struct store_slot *slot),
-		  void *arg);
+int db_slots_each(struct db *db, uint64_t map, db_slot_fn each, void *arg);
 /* The map with the smallest number above *map. -ENOENT. */
 int db_map_next(struct db *db, uint64_t *map);
 /*
@@ -46,9 +38,7 @@ struct db_drop {
 	struct db_hidden hidden;
 	uint32_t slot;
 };
-int db_slots_drop(struct db *db, struct db_drop *drop, unsigned limit, bool *more,
-		  int (*each)(void *arg, const struct db_slot_key *key,
-			      const struct store_slot *slot),
+int db_slots_drop(struct db *db, struct db_drop *drop, unsigned limit, bool *more, db_slot_fn each,
 		  void *arg);
 
 /* -- the queue of such rows, which are deleted in steps -- */
