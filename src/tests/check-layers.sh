@@ -66,7 +66,7 @@ must_not() {
 
 config='config[.]h'
 # src/common is below all others. The two lowest layers of the library do without its clock.
-common='common/(asleep|background|bytes|cancel|clock|cpus|failure|held|histogram|htable|near|sigmask|siphash|sized|utf8)[.]h'
+common='common/(asleep|background|bytes|cancel|clock|cpus|failure|grow|held|histogram|htable|near|sigmask|siphash|sized|utf8)[.]h'
 # Programs also share what reads counters by name.
 programs='common/counters[.]h'
 no_clock='common/(cancel|histogram|htable|siphash)[.]h'

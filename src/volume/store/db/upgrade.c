@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/bytes.h"
+#include "common/grow.h"
 #include "volume/store/db/db_private.h"
 #include "volume/store/db/upgrade.h"
 #include "volume/store/disk/crc.h"
@@ -32,7 +33,7 @@ struct upgrade {
 	struct store_owner owner;
 	uint64_t length;
 	struct old_extent *extent;
-	uint32_t count, room;
+	size_t count, room;
 };
 
 static uint64_t take_upgrade_number(void *arg)
@@ -62,15 +63,8 @@ static int add_old_extent(struct upgrade *upgrade, struct bytes *from)
 
 	if (from->bad || extent.start >= extent.end || !extent.object)
 		return -EBADMSG;
-	if (upgrade->count == upgrade->room) {
-		uint32_t room = upgrade->room ? 2 * upgrade->room : 256;
-		struct old_extent *more = realloc(upgrade->extent, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		upgrade->extent = more;
-		upgrade->room = room;
-	}
+	if (!grow_array(&upgrade->extent, &upgrade->room, upgrade->count, sizeof(extent)))
+		return -ENOMEM;
 	upgrade->extent[upgrade->count++] = extent;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/grow.h"
 #include "volume/store/data/data_lost.h"
 #include "volume/store/maint/maint.h"
 #include "volume/store/upkeep.h"
@@ -81,15 +82,8 @@ static void report_progress(const struct checking *checking)
 static int add_number(struct number_set *set, uint64_t number)
 {
 	assert(set->count <= set->room);
-	if (set->count == set->room) {
-		size_t room = set->room ? 2 * set->room : 1024;
-		uint64_t *more = realloc(set->number, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		set->number = more;
-		set->room = room;
-	}
+	if (!grow_array(&set->number, &set->room, set->count, sizeof(*set->number)))
+		return -ENOMEM;
 	set->sorted = !set->count || (set->sorted && set->number[set->count - 1] <= number);
 	set->number[set->count++] = number;
 	return 0;
@@ -316,15 +310,8 @@ static int check_all_contents(struct tree *tree, const struct vnode_key *key,
 static int add_shown_vnode(struct tree *tree, const struct vnode_key *key,
 			   const struct version *version)
 {
-	if (tree->count == tree->room) {
-		size_t room = tree->room ? 2 * tree->room : 1024;
-		struct entry *more = realloc(tree->entry, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		tree->entry = more;
-		tree->room = room;
-	}
+	if (!grow_array(&tree->entry, &tree->room, tree->count, sizeof(*tree->entry)))
+		return -ENOMEM;
 	tree->entry[tree->count++] = (struct entry){.vnode = key->vnode,
 						    .unique = version->v.unique,
 						    .links = version->v.links,
@@ -795,7 +782,7 @@ static int count_slot_references(void *arg, const struct db_slot_key *key,
 	return 0;
 }
 
-/* Of maps that are to go nothing is known but their rows. */
+/* Only the rows of maps that are to go are known. */
 static int count_drop_references(void *arg, const struct db_drop *drop)
 {
 	struct reference_count *count = arg;

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/grow.h"
+
 #define STEP 200 /* rows in a transaction */
 #define COST_STEP \
 	1024 /* rows that are looked at, references to objects, and pages of directories, after which no further row is begun */
@@ -80,7 +82,8 @@ static int find_clones_around(struct work *work, const struct db_prune *prune,
 struct rows {
 	uint32_t until;
 	struct version **version;
-	unsigned count, room;
+	unsigned count;
+	size_t room;
 };
 
 static int add_older_row(void *arg, const struct vnode_key *key, const struct version *version)
@@ -89,15 +92,8 @@ static int add_older_row(void *arg, const struct vnode_key *key, const struct ve
 
 	if (key->epoch > rows->until)
 		return 0;
-	if (rows->count == rows->room) {
-		unsigned room = rows->room ? 2 * rows->room : 8;
-		struct version **more = realloc(rows->version, room * sizeof(struct version *));
-
-		if (!more)
-			return -ENOMEM;
-		rows->version = more;
-		rows->room = room;
-	}
+	if (!grow_array(&rows->version, &rows->room, rows->count, sizeof(struct version *)))
+		return -ENOMEM;
 	rows->version[rows->count] = version_copy(version);
 	if (!rows->version[rows->count])
 		return -ENOMEM;
@@ -113,7 +109,7 @@ static void free_older_rows(struct rows *rows)
 }
 
 /*
- * Of `rows`, the one with number `at`. The first one hides it from newer views. Pages above the old row are not its own: they
+ * Removes the row with number `at`. The first one hides it from newer views. Pages above the old row are not its own: they
  * may be those of another object that had the vnode since. `older`: the epoch of the clone before. The slots of a map
  * are those of the row that are newer than the row before, which needs all of its own.
  */
@@ -193,7 +189,7 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 	op->more = true;
 	if (done == count && count < STEP)
 		return db_prune_delete(db, prune->id);
-	/* Of a vnode that is left, at least one row is gone. */
+	/* A vnode that is left has lost at least one row. */
 	assert(done > 0 || left);
 	if (!done)
 		return 0;

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/grow.h"
+
 #define DROPPED_AT_ONCE 4   /* rows of slots */
 #define DROPPED_ROWS	64  /* in a transaction */
 #define DROPPED_REFS	 256 /* to objects, after which it ends */
@@ -338,18 +340,10 @@ void work_new_version(struct work *work, struct version *version)
 
 void work_note_object(struct work *work, struct object_list *list, const struct db_object *object)
 {
-	if (list->count == list->room) {
-		size_t room = list->room ? 2 * list->room : 64;
-		struct db_object *item = realloc(list->item, room * sizeof(*item));
-
-		if (!item) {
-			work->broken = true;
-			return;
-		}
-		list->item = item;
-		list->room = room;
-	}
-	list->item[list->count++] = *object;
+	if (grow_array(&list->item, &list->room, list->count, sizeof(*list->item)))
+		list->item[list->count++] = *object;
+	else
+		work->broken = true;
 }
 
 void work_object_made(struct work *work, const struct db_object *object)
@@ -361,18 +355,10 @@ void work_object_made(struct work *work, const struct db_object *object)
 
 static void note_ref(struct work *work, uint64_t object, int delta)
 {
-	if (work->ref_count == work->ref_room) {
-		size_t room = work->ref_room ? 2 * work->ref_room : 64;
-		struct ref_change *more = realloc(work->refs, room * sizeof(*more));
-
-		if (!more) {
-			work->broken = true;
-			return;
-		}
-		work->refs = more;
-		work->ref_room = room;
-	}
-	work->refs[work->ref_count++] = (struct ref_change){object, delta};
+	if (grow_array(&work->refs, &work->ref_room, work->ref_count, sizeof(*work->refs)))
+		work->refs[work->ref_count++] = (struct ref_change){object, delta};
+	else
+		work->broken = true;
 }
 
 /* Whether a block is the first one of the slot that refers to its object. */
