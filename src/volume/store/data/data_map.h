@@ -71,7 +71,7 @@ bool store_content_differ(const struct store_content *a, const struct store_cont
 			  uint32_t *at);
 /* Slots above the first one that are not NULL; and bytes of memory. */
 uint32_t store_content_rows(const struct store_content *content);
-/* Of these, the one with so many from it on; 0: there are fewer. */
+/* The slot from which on so many of these follow, with itself; 0: there are fewer. */
 uint32_t store_content_from_end(const struct store_content *content, uint32_t rows);
 size_t store_content_memory(const struct store_content *content);
 /* Nodes of trees that were made so far, for tests. */

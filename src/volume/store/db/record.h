@@ -38,7 +38,7 @@ struct vnode {
 	uint32_t client_mtime, server_mtime;
 	uint32_t incarnation; /* of the store, when `version` was given */
 	uint64_t small;	      /* the row with the contents of a small file; 0: none */
-	/* Of a large file: the record has its first slot, others have rows, under the number `map`. */
+	/* The record of a large file has its first slot; others have rows, under the number `map`. */
 	uint64_t map;
 	uint32_t slots, rows; /* the slots of the content; of these, those with rows */
 };
@@ -90,7 +90,7 @@ struct vnode_key {
 
 /* Returns the length; `record` has RECORD_MAX bytes. */
 size_t version_encode(const struct version *version, const struct vnode_key *key, uint8_t *record);
-/* Of a record that was made otherwise: put the format and the checksum in; the length. And whether the checksum is right. */
+/* Put the format and the checksum into a record that was made otherwise; the length. And whether the checksum is right. */
 size_t version_seal(const struct vnode_key *key, uint8_t *record, size_t length);
 bool version_is_sealed(const struct vnode_key *key, const uint8_t *record, size_t length);
 /* 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. Of the content, the first slot is there; `partial` tells whether there are others. */

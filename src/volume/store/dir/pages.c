@@ -147,7 +147,7 @@ static void cut_chain_link(struct pages_index *index, unsigned chain, uint32_t p
 		(from->count - position) * sizeof(from->link[0]));
 }
 
-/* Of a chain that was filled from its head on. */
+/* The chain was filled from its head on. */
 static void reverse_chain(struct pages_index *index, unsigned chain)
 {
 	struct pages_chain *of = index->chain[chain];

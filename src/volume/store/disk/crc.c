@@ -67,7 +67,7 @@ SSE_CODE static uint64_t move_state(uint64_t state, uint64_t shift)
 	return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
-/* Of three streams, each of `stream` bytes. */
+/* The checksums of three streams, each of `stream` bytes. */
 SSE_CODE static inline uint64_t compute_three_streams(uint64_t a, const uint8_t *byte,
 						      size_t stream, const struct shift *shift)
 {

@@ -412,7 +412,7 @@ static void report_flush_failure(struct keeper *keeper, int result)
 			name, strerror(-result));
 }
 
-/* One that failed is tried again, also if no other change comes. */
+/* A failed flush is tried again, also if no other change comes. */
 static void note_flush_result(struct keeper *keeper, uint64_t target, int result)
 {
 	bool tell;

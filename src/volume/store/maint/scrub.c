@@ -33,7 +33,7 @@ struct scrubber {
 	bool stop;
 	struct scrub_state state;
 
-	/* Of the thread. */
+	/* The thread alone uses the rest. */
 	struct vnode_key next; /* the row to go on with */
 	unsigned unfound;      /* steps over rows that cannot be found */
 	uint64_t pass_bytes, pass_damaged, recorded_ns;

@@ -522,7 +522,7 @@ static int apply_volume_removal(struct txn_op *txn, struct work *work)
 		return result;
 	if (volume->rec.type != STORE_RW)
 		return remove_clone(work, db, volume);
-	/* One that is being restored is removed by whoever restores it. */
+	/* A volume that is being restored is removed by the restore. */
 	if (volume->rec.snapshot || (volume->rec.offline & VOLUME_HIDDEN && !op->mask))
 		return STORE_VBUSY;
 	if ((volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1]) &&

@@ -23,7 +23,7 @@
 struct restore_item {
 	uint32_t vnode;
 	struct version *version; /* a reference; NULL: the vnode is removed */
-	/* Of a version that is there: only what the stream says beside its contents. */
+	/* A version that is there gets only what the stream says beside its contents. */
 	bool stamp;
 };
 
@@ -337,7 +337,7 @@ struct core *restore_core(const struct store_restore *restore)
 
 /* -- vnodes -- */
 
-/* One that waits, or is in the volume. A reference. */
+/* The version that waits, or is in the volume. A reference. */
 static int find_restored(const struct store_restore *restore, uint32_t vnode,
 			 struct version **version)
 {

@@ -19,7 +19,7 @@
 #define STEP_PAGES 512		  /* of directories in it, after which no further row is begun */
 #define NUMBER	   "revert of %u" /* in the database, with the group: the epoch */
 
-/* Of changes after `epoch`, those up to `until` are looked at; the step begins behind `after`. */
+/* Changes after `epoch` and up to `until` are looked at; the step begins behind `after`. */
 struct revert_op {
 	struct txn_op txn;
 	struct core *core;
@@ -177,7 +177,7 @@ static void choose_version(const struct revert_op *op, struct work *work, const 
 	work_new_version(work, version);
 }
 
-/* Of the map that both versions have, only rows that differ are written. */
+/* Both versions have one map: only rows that differ are written. */
 static int load_base_map(struct db *db, struct node *node, const struct version *version)
 {
 	struct vnode_key key = {node->vol->rec.group, node->vnode, node->base->epoch};

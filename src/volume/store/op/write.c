@@ -534,7 +534,7 @@ static int promise_space_up_to(struct store_writer *writer, uint64_t reach)
 		writer->promised = 0;
 		return result;
 	}
-	/* Of a volume that is gone, nothing was promised; the commit says what is wrong with it. */
+	/* A volume that is gone has promised nothing; the commit says what is wrong with it. */
 	if (!result)
 		writer->promised += growth;
 	result = space_promise(writer->core, disk, writer->room);
