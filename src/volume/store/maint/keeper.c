@@ -494,6 +494,18 @@ static bool switch_log(struct keeper *keeper, uint64_t referring)
 	return now;
 }
 
+/*
+ * The copy gets what was flushed for it: otherwise the commit with which the log starts again would copy all of that. True if
+ * it failed.
+ */
+static bool move_log_beside_commits(struct keeper *keeper, unsigned *left)
+{
+	if (db_checkpoint(keeper->db, left))
+		return true;
+	copying_ship(keeper->core);
+	return false;
+}
+
 static void checkpoint_long_log(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
@@ -511,14 +523,14 @@ static void checkpoint_long_log(struct keeper *keeper)
 	 * the log, and may end any time.
 	 */
 	set_checkpointing(keeper, true);
-	done = db_checkpoint(keeper->db, &left) != 0;
+	done = move_log_beside_commits(keeper, &left);
 	flush_database_file(core);
-	done = done || db_checkpoint(keeper->db, &left);
+	done = done || move_log_beside_commits(keeper, &left);
 	for (unsigned i = 0; i < SWITCHES && !done; i++) {
 		begun = monotonic_ns();
 		flush_database_file(core);
 		referring = txn_referring(core->txn);
-		done = db_checkpoint(keeper->db, &left) || left > SWITCH_MOST;
+		done = move_log_beside_commits(keeper, &left) || left > SWITCH_MOST;
 		/* While the disk is busy, so would be the next flush, for which all wait. */
 		if (!done && (monotonic_ns() - begun < SWITCH_NS || must_switch_log(core)))
 			done = switch_log(keeper, referring);
