@@ -15,6 +15,7 @@
 #define BATCH_MAX    256 /* operations in a transaction */
 #define BATCHES_MAX  8	 /* that one thread commits before it returns */
 #define GATHER_SHARE 8	 /* wait for others at most this part of the time of a commit */
+#define GATHER_SLEEP (NS_PER_MS / 5) /* a shorter wait is not worth a switch of threads */
 
 /* Operations in the order of their arrival. */
 struct queue {
@@ -26,8 +27,11 @@ struct txn {
 	struct txn_options options;
 	struct work work; /* belongs to the leader */
 
-	pthread_mutex_t lock; /* covers `queue`, `led`, `started`, `stop` */
+	pthread_mutex_t lock; /* covers `queue`, `wanted`, `led`, `started`, `stop` */
 	struct queue queue;
+	unsigned
+		wanted; /* operations in the queue for which the leader waits; 0: it does not wait */
+	sem_t came;	/* they are there */
 	bool led;
 	bool started, stop; /* the committer: leads when a submitted operation comes first */
 	pthread_t committer;
@@ -64,6 +68,7 @@ int txn_create(const struct txn_options *options, struct txn **out)
 	}
 	txn->queue.last = &txn->queue.first;
 	sem_init(&txn->due, 0, 0);
+	sem_init(&txn->came, 0, 0);
 	pthread_mutex_init(&txn->lock, NULL);
 	pthread_mutex_init(&txn->gate_lock, NULL);
 	pthread_cond_init(&txn->gate, NULL);
@@ -82,6 +87,7 @@ void txn_destroy(struct txn *txn)
 	}
 	assert(!txn->queue.first && !txn->pausing);
 	sem_destroy(&txn->due);
+	sem_destroy(&txn->came);
 	work_fini(&txn->work);
 	pthread_mutex_destroy(&txn->lock);
 	pthread_mutex_destroy(&txn->gate_lock);
@@ -241,24 +247,51 @@ static void apply_batch_ops(struct txn *txn, struct txn_op *op)
 		op->result = op->apply(op, &txn->work);
 }
 
+/* Wait until so many operations are in the queue, but not longer than until then. */
+static void wait_for_late_ops(struct txn *txn, unsigned wanted, uint64_t until)
+{
+	struct timespec limit = {(time_t)(until / NS_PER_S), (long)(until % NS_PER_S)};
+	bool wait;
+
+	assert(wanted > 0);
+	pthread_mutex_lock(&txn->lock);
+	wait = txn->queue.count < wanted;
+	txn->wanted = wait ? wanted : 0;
+	pthread_mutex_unlock(&txn->lock);
+	if (!wait)
+		return;
+	while (sem_clockwait(&txn->came, CLOCK_MONOTONIC, &limit) && errno == EINTR)
+		;
+	pthread_mutex_lock(&txn->lock);
+	txn->wanted = 0;
+	pthread_mutex_unlock(&txn->lock);
+	/* They came after the limit. */
+	while (!sem_trywait(&txn->came))
+		;
+}
+
 /*
  * While a commit is slow, those that the last one woke are about to come back: without them, they
- * would wait for a whole commit more.
+ * would wait for a whole commit more. Half of them are waited for, then half of the rest, so that most are applied when the last
+ * one comes. Meanwhile the processor is theirs.
  */
 static void gather_late_ops(struct txn *txn, struct queue *batch)
 {
-	uint64_t until = monotonic_ns() + txn->commit_ns / GATHER_SHARE;
+	uint64_t window = txn->commit_ns / GATHER_SHARE, until = monotonic_ns() + window;
+	unsigned expected = txn->expected < BATCH_MAX ? txn->expected : BATCH_MAX;
 
-	while (batch->count < txn->expected && batch->count < BATCH_MAX && monotonic_ns() < until) {
-		if (txn->waiting) {
-			struct txn_op **from = batch->last;
+	while (batch->count < expected && monotonic_ns() < until) {
+		struct txn_op **from = batch->last;
 
-			if (!take_batch(txn, batch))
-				break;
-			apply_batch_ops(txn, *from);
-		} else {
+		if (window >= GATHER_SLEEP)
+			wait_for_late_ops(txn, (expected - batch->count + 1) / 2, until);
+		else if (!txn->waiting)
 			sched_yield();
-		}
+		if (!txn->waiting)
+			continue;
+		if (!take_batch(txn, batch))
+			break;
+		apply_batch_ops(txn, *from);
 	}
 }
 
@@ -416,6 +449,10 @@ static bool enqueue_op(struct txn *txn, struct txn_op *op)
 	pthread_mutex_lock(&txn->lock);
 	push_op(&txn->queue, op);
 	txn->waiting = txn->queue.count;
+	if (txn->wanted && txn->queue.count >= txn->wanted) {
+		txn->wanted = 0;
+		sem_post(&txn->came);
+	}
 	leads = !txn->led;
 	txn->led = true;
 	pthread_mutex_unlock(&txn->lock);
