@@ -375,6 +375,12 @@ static int find_page_row(struct db *db, struct vnode_key *key, uint32_t shared, 
 
 static size_t measure_without_zeros(const uint8_t *bytes, size_t length)
 {
+	static const uint8_t zeros[64];
+
+	/* Most pages are nearly empty. */
+	while (length >= sizeof(zeros) &&
+	       !memcmp(bytes + length - sizeof(zeros), zeros, sizeof(zeros)))
+		length -= sizeof(zeros);
 	while (length && !bytes[length - 1])
 		length--;
 	return length;

@@ -131,6 +131,9 @@ int work_first_dead_blocks(struct work *work, const struct vnode_key *key, bool 
 	unsigned damaged = 0;
 	int result = 0;
 
+	/* As of a small file. */
+	if (!old)
+		return 0;
 	list_dead_blocks(&dead, old, now);
 	if (dead.any && others)
 		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
