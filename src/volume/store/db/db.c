@@ -184,9 +184,11 @@ static int set_up_connection(struct db *db)
 {
 	char sql[512];
 
+	/* A library may be built to leave the contents of unused pages, which a rescue must not find. */
 	snprintf(sql, sizeof(sql),
 		 "PRAGMA cell_size_check=ON;PRAGMA mmap_size=0;"
-		 "PRAGMA temp_store=MEMORY;PRAGMA cache_size=-%u;PRAGMA wal_autocheckpoint=0;"
+		 "PRAGMA secure_delete=ON;PRAGMA temp_store=MEMORY;"
+		 "PRAGMA cache_size=-%u;PRAGMA wal_autocheckpoint=0;"
 		 "PRAGMA synchronous=%s;PRAGMA query_only=%d",
 		 db->options.cache_kib, db->options.full ? "FULL" : "NORMAL",
 		 db->options.read_only);
