@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "afs/dir.h"
+#include "common/grow.h"
 
 #define TRIES	  10	/* while others move the object or a directory above it */
 #define PATH_MOST 65536 /* bytes */
@@ -35,14 +36,8 @@ static int index_directory(struct locate_directory *dir, size_t length)
 	while ((rc = afs_dir_next(image, length, &cursor, &entry)) == 1) {
 		if (!strcmp(entry.name, ".") || !strcmp(entry.name, ".."))
 			continue;
-		if (dir->count == room) {
-			struct locate_name *more =
-				realloc(dir->name, (room = room ? 2 * room : 64) * sizeof(*more));
-
-			if (!more)
-				return -ENOMEM;
-			dir->name = more;
-		}
+		if (!grow_array(&dir->name, &room, dir->count, sizeof(*dir->name)))
+			return -ENOMEM;
 		dir->name[dir->count++] = (struct locate_name){entry.vnode, entry.name};
 	}
 	if (dir->count)

@@ -16,6 +16,7 @@
 #include "admin/attributes.h"
 #include "admin/private.h"
 #include "afs/dir.h"
+#include "common/grow.h"
 
 #define BUFFER	 ((size_t)1 << 20)
 #define ZERO_RUN ((size_t)65536) /* so many bytes 0 at such an offset are not written */
@@ -308,15 +309,9 @@ static bool export_linked(struct export *export, const char *name, uint32_t vnod
 
 static void note_exported_link(struct export *export, const char *name, uint32_t vnode)
 {
-	if (export->linked_count == export->linked_room) {
-		size_t room = export->linked_room ? export->linked_room * 2 : 16;
-		struct linked *grown = realloc(export->linked, room * sizeof(*grown));
-
-		if (!grown)
-			return;
-		export->linked = grown;
-		export->linked_room = room;
-	}
+	if (!grow_array(&export->linked, &export->linked_room, export->linked_count,
+			sizeof(*export->linked)))
+		return;
 	export->linked[export->linked_count].vnode = vnode;
 	export->linked[export->linked_count].name = strdup(name);
 	if (export->linked[export->linked_count].name)
@@ -409,17 +404,10 @@ static int export_symlink(struct export *export, const char *path, const char *n
 static int push_made_directory(struct export *export, char *path, const struct store_vnode *vnode)
 {
 	assert(vnode->kind == STORE_DIR);
-	if (export->count == export->room) {
-		size_t room = export->room ? export->room * 2 : 64;
-		struct made *grown = realloc(export->made, room * sizeof(*grown));
-
-		if (!grown) {
-			free(path);
-			admin_fail(export->run, 1, "no memory");
-			return -1;
-		}
-		export->made = grown;
-		export->room = room;
+	if (!grow_array(&export->made, &export->room, export->count, sizeof(*export->made))) {
+		free(path);
+		admin_fail(export->run, 1, "no memory");
+		return -1;
 	}
 	export->made[export->count++] =
 		(struct made){path, vnode->vnode, vnode->unique, choose_export_mode(export, vnode),

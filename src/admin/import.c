@@ -13,6 +13,7 @@
 
 #include "admin/import.h"
 #include "afs/dir.h"
+#include "common/grow.h"
 
 void admin_import_skip(struct admin_import *import, const char *path, const char *reason)
 {
@@ -761,20 +762,16 @@ void admin_free_names(char **names, int count)
 /* The rest of the names in an open directory. Their number, or -errno. */
 static int read_names(DIR *stream, char ***out)
 {
-	char **names = NULL, **more;
+	char **names = NULL;
 	const struct dirent *entry;
-	int count = 0, room = 0;
+	size_t room = 0;
+	int count = 0;
 
 	while ((errno = 0, entry = readdir(stream))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (count == room) {
-			room = room ? room * 2 : 64;
-			more = realloc(names, (size_t)room * sizeof(*names));
-			if (!more)
-				goto fail;
-			names = more;
-		}
+		if (!grow_array(&names, &room, (size_t)count, sizeof(*names)))
+			goto fail;
 		names[count] = strdup(entry->d_name);
 		if (!names[count])
 			goto fail;

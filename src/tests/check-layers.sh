@@ -133,7 +133,7 @@ may_include src/volume/dump "$config|$common|afs/dir[.]h|volume/dump/.*|volume/s
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
 may_include src/protection "$config|common/(clock|failure|held|sql)[.]h|protection/(protection|private)[.]h"
-may_include src/admin "$config|common/(clock|failure|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer|upkeep)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
+may_include src/admin "$config|common/(clock|failure|grow|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer|upkeep)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"
 may_include src/program "$config|$common|$programs|program/.*|rxwire/.*"
