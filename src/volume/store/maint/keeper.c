@@ -17,6 +17,7 @@
 #define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
 #define RETRY_NS    (1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
 #define LOG_LONG    (64u << 20)	  /* commits become slower: they wait for the log, but not long */
+#define LOG_LATER   (256u << 20)  /* so they do also while nothing makes it shorter yet */
 #define LOG_MOST    (1024u << 20) /* commits wait until it is shorter */
 #define PACE_NS	    (20 * (uint64_t)NS_PER_MS) /* that a commit waits at most, before that */
 #define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
@@ -50,6 +51,8 @@ struct keeper {
 
 	_Atomic uint64_t flushes;
 };
+
+static _Thread_local bool is_keeper_thread;
 
 /* -- bytes that a flush lost -- */
 
@@ -473,7 +476,7 @@ static void flush_database_file(struct core *core)
 /* Whether the log must start again, although commits may wait long. */
 static bool must_switch_log(struct core *core)
 {
-	return core->tight || store_vfs_log_size(core->vfs) >= LOG_LONG * 4ull;
+	return core->tight || store_vfs_log_size(core->vfs) >= LOG_LATER;
 }
 
 /*
@@ -559,24 +562,50 @@ static void shorten_log(struct keeper *keeper)
 		keeper_full(keeper);
 }
 
+static bool must_pace_commit(struct keeper *keeper)
+{
+	uint64_t bytes = store_vfs_log_size(keeper->core->vfs);
+
+	assert(mutex_is_held(&keeper->lock));
+	return bytes >= (keeper->checkpointing ? LOG_LONG : LOG_LATER);
+}
+
+/*
+ * The keeper may be about to flush bytes of objects, or a check may keep the log from starting again: without a pace it would
+ * be so long by then that all wait for seconds. The keeper itself does not wait: it makes the log shorter.
+ */
+static void pace_commit(struct keeper *keeper, uint64_t bytes)
+{
+	uint64_t until = monotonic_ns() + PACE_NS * (bytes / LOG_LONG) / (LOG_MOST / LOG_LONG);
+
+	if (is_keeper_thread)
+		return;
+	pthread_mutex_lock(&keeper->lock);
+	while (must_pace_commit(keeper) && monotonic_ns() < until)
+		monotonic_wait(&keeper->shorter, &keeper->lock, until);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+static void wait_for_checkpoint(struct keeper *keeper)
+{
+	pthread_mutex_lock(&keeper->lock);
+	while (keeper->checkpointing)
+		pthread_cond_wait(&keeper->shorter, &keeper->lock);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
 void keeper_admit(void *arg)
 {
 	struct keeper *keeper = arg;
 	bool tight = keeper->core->tight;
-	uint64_t bytes = store_vfs_log_size(keeper->core->vfs), until = UINT64_MAX;
+	uint64_t bytes = store_vfs_log_size(keeper->core->vfs);
 
 	if (!tight && bytes < LOG_LONG)
 		return;
-	/* A check, for example, may have kept the log from starting again, and it takes seconds to move all of it. */
 	if (!tight && bytes < LOG_MOST)
-		until = monotonic_ns() + PACE_NS * (bytes / LOG_LONG) / (LOG_MOST / LOG_LONG);
-	pthread_mutex_lock(&keeper->lock);
-	while (keeper->checkpointing && monotonic_ns() < until)
-		if (until == UINT64_MAX)
-			pthread_cond_wait(&keeper->shorter, &keeper->lock);
-		else
-			monotonic_wait(&keeper->shorter, &keeper->lock, until);
-	pthread_mutex_unlock(&keeper->lock);
+		pace_commit(keeper, bytes);
+	else
+		wait_for_checkpoint(keeper);
 	/* Not beside the thread, which would keep it from that. */
 	if (tight)
 		shorten_log(keeper);
@@ -725,6 +754,7 @@ static void *run_keeper(void *arg)
 {
 	struct keeper *keeper = arg;
 
+	is_keeper_thread = true;
 	for (;;) {
 		switch (choose_next_task(keeper)) {
 		case TASK_FLUSH:
