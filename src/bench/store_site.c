@@ -220,6 +220,8 @@ static void fill_tables(const struct site *site, struct db *db)
 	maker.dir->acl = calloc(1, sizeof(*maker.dir->acl));
 	must(maker.dir->acl ? 0 : -ENOMEM, "memory");
 	store_acl_add(maker.dir->acl, false, STORE_ADMINISTRATORS, STORE_ALL);
+	/* So that a server of the store can be measured as well. */
+	store_acl_add(maker.dir->acl, false, STORE_ANYUSER, STORE_ALL);
 	must(db_begin(db), "begin");
 	for (unsigned long i = 0; i < site->volumes; i++)
 		put_volume(&maker, i);
