@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "fileserver/io/chunk.h"
@@ -667,8 +668,39 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 	return 0;
 }
 
+/* -- a few packets -- */
+
+#define HELD ((size_t)8 << 10) /* bytes that are read at a time */
+
+/* Read and write the next bytes, behind the head. Bytes of the source; -EIO: it has ended; another -errno; FSD_LOST. */
+static ssize_t send_held(struct fsd_flow *flow, const struct fsd_head *head)
+{
+	struct fsd_source *source = flow->base.source;
+	uint8_t bytes[FSD_HEAD + HELD];
+	size_t most = flow->left < HELD ? (size_t)flow->left : HELD;
+	const struct iovec iov = {.iov_base = bytes + head->length, .iov_len = most};
+	uint64_t begin = now_ns(flow);
+	ssize_t n = source->ops->read(source, &iov, 1, flow->offset, true);
+	bool cached = n != -EAGAIN;
+
+	assert(head->length <= FSD_HEAD);
+	if (!cached)
+		n = source->ops->read(source, &iov, 1, flow->offset, false);
+	if (n <= 0)
+		return n ? n : -EIO;
+	note_moment(flow, cached ? FSD_READ_CACHE : FSD_READ_DIRECT, (size_t)n, begin);
+	begin = now_ns(flow);
+	memcpy(bytes, head->bytes, head->length);
+	if (flow->stream->ops->hold(flow->stream, bytes, head->length + (size_t)n) < 0)
+		return FSD_LOST;
+	note_moment(flow, FSD_SENT, (size_t)n, begin);
+	flow->cached += cached ? (size_t)n : 0;
+	advance_flow(flow, (size_t)n);
+	return n;
+}
+
 int fsd_send_now(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
-		 uint64_t length, struct fsd_stream *stream)
+		 uint64_t length, const struct fsd_head *head, struct fsd_stream *stream)
 {
 	struct fsd_flow flow = {
 		.base.readers = readers,
@@ -677,18 +709,18 @@ int fsd_send_now(struct fsd_readers *readers, struct fsd_source *source, uint64_
 		.base.number = readers->timeline ? fsd_timeline_send(readers->timeline) : 0,
 		.offset = offset,
 		.left = length};
-	ssize_t n = 1;
+	const struct fsd_head none = {0};
+	ssize_t n = 0;
 
-	while (flow.left && n > 0) {
-		n = fill_slots(&flow, true);
-		if (n > 0)
-			flow.cached += (uint64_t)n;
-		else if (n == 0)
-			n = fill_slots(&flow, false);
+	if (!length && stream->ops->hold(stream, head->bytes, head->length) < 0)
+		return FSD_LOST;
+	while (flow.left && n >= 0) {
+		n = send_held(&flow, head);
+		head = &none;
 	}
 	pthread_mutex_lock(&readers->lock);
 	readers->stats.bytes_cached += flow.cached;
 	readers->stats.bytes_direct += length - flow.left - flow.cached;
 	pthread_mutex_unlock(&readers->lock);
-	return n > 0 ? 0 : n == -EAGAIN ? FSD_LOST : (int)n;
+	return n < 0 ? (int)n : 0;
 }

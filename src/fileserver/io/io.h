@@ -23,6 +23,8 @@ struct fsd_stream;
 struct fsd_stream_ops {
 	/* Returns bytes written. */
 	ssize_t (*write)(struct fsd_stream *stream, const void *data, size_t length);
+	/* The same, but full packets may stay until the next ones, or the end of the reply, which leave with them. */
+	ssize_t (*hold)(struct fsd_stream *stream, const void *data, size_t length);
 	/* *count: elements of iov; on return those that are used. */
 	ssize_t (*reserve)(struct fsd_stream *stream, size_t length, struct iovec *iov,
 			   unsigned *count);
@@ -147,9 +149,19 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 		   uint64_t length, struct fsd_stream *stream,
 		   void (*done)(struct fsd_source *source, int result));
 
-/* The same for a few packets, on this thread, which waits for the disk. Returns the result. */
+/* Bytes that go before the data of a short reply. */
+struct fsd_head {
+	const void *bytes;
+	size_t length; /* FSD_HEAD at most */
+};
+#define FSD_HEAD 8u
+
+/*
+ * The same for a few packets, on this thread, which waits for the disk. They leave together, with the end of the reply.
+ * Returns the result.
+ */
 int fsd_send_now(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
-		 uint64_t length, struct fsd_stream *stream);
+		 uint64_t length, const struct fsd_head *head, struct fsd_stream *stream);
 
 /* -- tasks: work for calls that wait for their clients without a thread -- */
 

@@ -3,8 +3,10 @@
 #include "fileserver/io/io.h"
 
 #include <errno.h>
+#include <string.h>
 #include <rxwire/call.h>
 #include <rxwire/error.h>
+#include <rxwire/stub.h>
 
 static ssize_t result_of(ssize_t n)
 {
@@ -14,6 +16,23 @@ static ssize_t result_of(ssize_t n)
 static ssize_t call_write(struct fsd_stream *stream, const void *data, size_t length)
 {
 	return result_of(rxw_call_write(stream->call, data, length));
+}
+
+/* What a stub writes is held back. Its window is written when it is full. */
+static ssize_t call_hold(struct fsd_stream *stream, const void *data, size_t length)
+{
+	const uint8_t *from = data;
+	struct rxw_rpc_stream s;
+
+	rxw_rpc_writer(&s, stream->call);
+	for (size_t left = length, part; left; from += part, left -= part) {
+		part = left < sizeof(s.window) ? left : sizeof(s.window);
+		memcpy(s.window, from, part);
+		s.xdr.at = s.window + part;
+		if (!rxw_rpc_flush(&s))
+			return FSD_LOST;
+	}
+	return (ssize_t)length;
 }
 
 static ssize_t call_reserve(struct fsd_stream *stream, size_t length, struct iovec *iov,
@@ -51,6 +70,7 @@ static int call_again(struct fsd_stream *stream)
 
 static const struct fsd_stream_ops call_ops = {
 	.write = call_write,
+	.hold = call_hold,
 	.reserve = call_reserve,
 	.commit = call_commit,
 	.watch = call_watch,

@@ -129,13 +129,11 @@ static uint64_t clip_length(const struct fetch *fetch, uint64_t size)
 	return length < LENGTH_MAX ? length : LENGTH_MAX;
 }
 
-static int send_length(struct fetch *fetch, uint64_t length)
+/* The length, as it is sent before the data. */
+static struct fsd_head encode_length(const struct fetch *fetch, uint8_t bytes[FSD_HEAD])
 {
-	uint8_t head[8];
-
-	rxw_xdr_store64(head, length);
-	return fetch->wide ? fsd_stream_write(&fetch->reply, head, 8)
-			   : fsd_stream_write(&fetch->reply, head + 4, 4);
+	rxw_xdr_store64(bytes, fetch->length);
+	return fetch->wide ? (struct fsd_head){bytes, 8} : (struct fsd_head){bytes + 4, 4};
 }
 
 /*
@@ -412,17 +410,17 @@ static bool may_wait_for_client(const struct fetch *fetch)
 
 static int send_fetched_data(struct fetch *fetch)
 {
-	int rc = send_length(fetch, fetch->length);
+	uint8_t bytes[FSD_HEAD];
+	const struct fsd_head head = encode_length(fetch, bytes);
+	int rc;
 
-	if (rc)
-		return end_reading(fetch, fetch->length, rc);
 	if (fetch->status.kind == STORE_FILE)
 		look_ahead(fetch, fetch->length);
-	if (may_wait_for_client(fetch))
-		rc = send_without_thread(fetch);
-	else
+	if (!may_wait_for_client(fetch))
 		rc = fsd_send_now(fetch->call->service->readers, &fetch->source, fetch->offset,
-				  fetch->length, &fetch->reply);
+				  fetch->length, &head, &fetch->reply);
+	else if (!(rc = fsd_stream_write(&fetch->reply, head.bytes, head.length)))
+		rc = send_without_thread(fetch);
 	return rc == RXW_RPC_DEFERRED ? rc : end_reading(fetch, fetch->length, rc);
 }
 
