@@ -166,6 +166,7 @@ int remake_metadata(struct core *core, struct store_layer *copy)
 	struct remaking remaking = {.core = core,
 				    .rebuild = {.source = layer,
 						.copy = copy,
+						.contents = layer,
 						.in_place = true,
 						.known = !core->unformatted,
 						.line = report_loss,

@@ -93,6 +93,7 @@ static int fill_from_source(void *arg, struct db *db, uint8_t uuid[16])
 
 	rebuild->source = rescue->source;
 	rebuild->copy = rescue->copy;
+	rebuild->contents = rescue->target;
 	rebuild->copy_name = rescue->user->copy ? rescue->user->copy : rescue->user->source;
 	rebuild->line = rescue->user->line;
 	rebuild->arg = rescue->user->arg;

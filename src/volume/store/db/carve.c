@@ -556,7 +556,7 @@ static void find_damaged_pages(struct carving *carving)
 
 static int note_known_loss(struct db *db, sqlite3_stmt *row)
 {
-	const struct version gone = {.v.kind = 0};
+	const struct version gone = {.v.flags = VNODE_LOST};
 	const struct vnode_key key = {.group = (uint32_t)sqlite3_column_int64(row, 0),
 				      .vnode = (uint32_t)sqlite3_column_int64(row, 1),
 				      .epoch = (uint32_t)sqlite3_column_int64(row, 2)};

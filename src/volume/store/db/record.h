@@ -25,6 +25,7 @@ struct blob *blob_ref(struct blob *blob); /* NULL is allowed, and for unref */
 void blob_unref(struct blob *blob);
 
 #define VNODE_OLDER 1u /* older rows of this vnode may exist */
+#define VNODE_LOST  2u /* only in a rescue: the record of this vnode is lost */
 
 struct vnode {
 	uint8_t kind; /* enum store_kind; 0: there is none (a tombstone) */

@@ -13,6 +13,7 @@
 #include "volume/store/db/slots.h"
 #include "volume/store/disk/replica.h"
 #include "volume/store/disk/report.h"
+#include "volume/store/maint/recordless.h"
 #include "volume/store/maint/salvage.h"
 
 struct filler {
@@ -368,6 +369,14 @@ static int fill_new_database(struct filler *filler)
 	struct salvage salvage = {.line = user->line, .arg = user->arg};
 	int result = carve_rows(filler);
 
+	if (!result && user->contents)
+		result = recordless_adopt(filler->db, user->contents, &user->recordless);
+	if (user->recordless)
+		tell_rebuild_user(
+			user,
+			"%llu files in lost+found, with names that end in .no-record, are made of "
+			"contents alone: whether these are damaged, nobody knows",
+			(unsigned long long)user->recordless);
 	if (!result)
 		result = settle_objects(filler);
 	if (!result)

@@ -20,6 +20,9 @@ struct rebuild {
 	/* What was found, as in struct store_rescue. */
 	uint64_t pages, damaged_pages, volumes, files, found, lost, older;
 	bool copy_only;
+	struct store_layer
+		*contents;   /* the files of contents; NULL: records that are lost stay so */
+	uint64_t recordless; /* files that are made of contents alone */
 };
 
 /* Fill a new database, in a transaction. *uuid: that of the store, if it is known. For struct store_filling. 0 or a result. */

@@ -514,14 +514,16 @@ static int name_lost_item(struct group *group, uint32_t vnode, bool *full)
 {
 	char folder[32], name[64];
 	struct item *dir = need_lost_and_found(group, folder), *item;
+	bool lost;
 	int result;
 
 	*full = false;
 	if (!dir)
 		return group->result;
 	item = find_item(group, vnode);
-	snprintf(name, sizeof(name), "%s.%u.%u", name_kind(item), (unsigned)item->key.vnode,
-		 (unsigned)item->version->v.unique);
+	lost = item->version->v.flags & VNODE_LOST;
+	snprintf(name, sizeof(name), "%s.%u.%u%s", name_kind(item), (unsigned)item->key.vnode,
+		 (unsigned)item->version->v.unique, lost ? ".no-record" : "");
 	result = fork_item_pages(dir);
 	if (!result)
 		result =
@@ -531,6 +533,7 @@ static int name_lost_item(struct group *group, uint32_t vnode, bool *full)
 		return *full ? 0 : result;
 	set_parent(item, dir);
 	item->seen = 0;
+	item->changed |= lost;
 	group->salvage->found++;
 	tell_salvage(group->salvage, "found without a name: %s:/%s/%s", group->rec.name, folder,
 		     name);
@@ -616,6 +619,7 @@ static int write_salvaged_item(struct group *group, struct item *item)
 	struct vnode *v = &item->version->v;
 	int result = settle_links(item);
 
+	v->flags &= (uint8_t)~VNODE_LOST;
 	if (result || !item->changed)
 		return result;
 	if (item->pages_changed) {
