@@ -28,6 +28,7 @@ volume_sources += src/volume/store/data/data_map.h
 volume_sources += src/volume/store/data/data_objects.c
 volume_sources += src/volume/store/data/data_private.h
 volume_sources += src/volume/store/data/data_stream.c
+volume_sources += src/volume/store/data/data_view.c
 volume_sources += src/volume/store/data/data_sync.c
 volume_sources += src/volume/store/db/carve.c
 volume_sources += src/volume/store/db/carve.h
