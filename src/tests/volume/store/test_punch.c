@@ -164,6 +164,51 @@ START_TEST(mark_replaced)
 }
 END_TEST
 
+/* Files of 16 MiB that were opened one after the other: readers of all of them verify each block once. */
+START_TEST(marks_of_many)
+{
+	enum {
+		FILES = 16,
+		COUNT = 256
+	};
+	static struct data_object object[FILES];
+	unsigned found = 0;
+
+	write_bytes();
+	for (unsigned i = 0; i < FILES; i++) {
+		object[i].opened = i + 1;
+		for (uint32_t k = 0; k < COUNT; k++)
+			data_note_verified(data, &object[i], k, k);
+	}
+	for (unsigned i = 0; i < FILES; i++)
+		for (uint32_t k = 0; k < COUNT; k++)
+			found += data_is_verified(data, &object[i], k, k) &&
+				 !data_is_verified(data, &object[i], k, k + 1);
+	ck_assert_uint_ge(found, FILES * COUNT - 10);
+	end_bytes();
+}
+END_TEST
+
+/* What the disk loses after it was verified is noticed after a while, also while the file stays open. */
+START_TEST(mark_expires)
+{
+	struct store_view *view;
+	struct data_object *object;
+
+	write_bytes();
+	view = open_view();
+	ck_assert_int_eq(read_from(view, LENGTH, 0), LENGTH);
+	ck_assert_int_eq(data_acquire(data, &owner, first_object(), &object), 0);
+	ck_assert_int_eq(ops.punch(object->file, 0, STORE_BLOCK), 0);
+	data_release(data, object);
+	data->ahead += DATA_VERIFIED_NS;
+	ck_assert_int_eq(read_from(view, 100, 50), -EBADMSG);
+	ck_assert_int_eq(read_from(view, 100, STORE_BLOCK), 100);
+	store_view_close(view);
+	end_bytes();
+}
+END_TEST
+
 /* -- writes that fail -- */
 
 static ssize_t pwritev_half(struct store_file *file, const struct iovec *iov, int count,
@@ -200,4 +245,4 @@ START_TEST(failed_write)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "punch", beside_run, damaged_run, mark_of_dead_block, mark_replaced,
-		 failed_write)
+		 marks_of_many, mark_expires, failed_write)

@@ -240,22 +240,27 @@ struct plan {
 	int parts;
 };
 
-/* The first block as a whole, and of those behind it as much as needs no more than what is wanted. */
+/*
+ * The first block as a whole. The last one, too, if that takes little more; else what is wanted ends where it begins: runs of
+ * packets are about as long as a block, and would read each one twice.
+ */
 static void choose_blocks(const struct store_view *view, const struct data_object *object,
 			  uint64_t offset, size_t want, struct plan *plan)
 {
 	struct shown_block first = find_shown_block(view, offset);
 	struct shown_block last = find_shown_block(view, offset + want - 1);
-	bool marked = is_block_verified(view->data, object, &first);
+	size_t rest = (size_t)(last.summed - offset - want);
 
-	plan->front = marked ? 0 : (size_t)(offset - first.start);
-	plan->back = 0;
-	if (last.number > first.number && offset + want < last.summed &&
-	    !is_block_verified(view->data, object, &last))
-		want = (size_t)(last.start - offset);
-	else if (last.number == first.number && !marked)
-		plan->back = (size_t)(last.summed - offset - want);
 	plan->want = want;
+	plan->back = 0;
+	plan->front =
+		is_block_verified(view->data, object, &first) ? 0 : (size_t)(offset - first.start);
+	if (!rest || is_block_verified(view->data, object, &last))
+		return;
+	if (last.number == first.number || rest <= STORE_BLOCK / 4)
+		plan->back = rest;
+	else
+		plan->want = (size_t)(last.start - offset);
 }
 
 static int plan_read(const struct store_view *view, const struct data_object *object,
