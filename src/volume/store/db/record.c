@@ -328,6 +328,8 @@ static int decode_content(struct bytes *from, struct version *version)
 	if (from->left)
 		result = store_slot_decode(from->at, from->left, &version->content.first);
 	version->content.count = version->content.first != NULL;
+	if (!result && version->v.slots < version->content.count)
+		result = -EBADMSG;
 	version->partial = version->v.slots > version->content.count;
 	from->left = 0;
 	return result;
@@ -335,7 +337,8 @@ static int decode_content(struct bytes *from, struct version *version)
 
 static int decode_link_text(struct bytes *from, struct version *version)
 {
-	if (version->v.length != from->left || from->left > STORE_TEXT_MAX)
+	if (version->v.length != from->left || from->left > STORE_TEXT_MAX ||
+	    memchr(from->at, '\0', from->left))
 		return -EBADMSG;
 	version->text = strndup((const char *)from->at, from->left);
 	if (!version->text)
