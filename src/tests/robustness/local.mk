@@ -73,8 +73,11 @@ fuzz_replay = src/tests/robustness/fuzz/replay.c src/tests/robustness/fuzz/fuzz.
 check_tests += src/tests/robustness/fuzz/fuzz_abort
 src_tests_robustness_fuzz_fuzz_abort_SOURCES = src/tests/robustness/fuzz/fuzz_abort.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_acl
-src_tests_robustness_fuzz_fuzz_acl_SOURCES = src/tests/robustness/fuzz/fuzz_acl.c $(fuzz_replay)
-src_tests_robustness_fuzz_fuzz_acl_LDADD = src/fileserver/libfileserver.la $(LDADD)
+# Some have the few files that they look into as sources of their own, so that a build of the targets alone does not wait for
+# the libraries of the file server and the store.
+src_tests_robustness_fuzz_fuzz_acl_SOURCES = src/tests/robustness/fuzz/fuzz_acl.c $(fuzz_replay) \
+	src/fileserver/guard/acl.c src/volume/acl.c
+src_tests_robustness_fuzz_fuzz_acl_CPPFLAGS = $(AM_CPPFLAGS)
 check_tests += src/tests/robustness/fuzz/fuzz_ack
 src_tests_robustness_fuzz_fuzz_ack_SOURCES = src/tests/robustness/fuzz/fuzz_ack.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_config
@@ -87,12 +90,28 @@ src_tests_robustness_fuzz_fuzz_debug_SOURCES = src/tests/robustness/fuzz/fuzz_de
 check_tests += src/tests/robustness/fuzz/fuzz_dir
 src_tests_robustness_fuzz_fuzz_dir_SOURCES = src/tests/robustness/fuzz/fuzz_dir.c $(fuzz_replay)
 src_tests_robustness_fuzz_fuzz_dir_LDADD = src/afs/librxafs.la $(LDADD)
+check_tests += src/tests/robustness/fuzz/fuzz_dump
+src_tests_robustness_fuzz_fuzz_dump_SOURCES = src/tests/robustness/fuzz/fuzz_dump.c $(fuzz_replay) \
+	src/volume/dump/dump_read.c src/volume/acl.c
+src_tests_robustness_fuzz_fuzz_dump_CPPFLAGS = $(AM_CPPFLAGS)
+src_tests_robustness_fuzz_fuzz_dump_LDADD = src/afs/librxafs.la $(LDADD)
+$(src_tests_robustness_fuzz_fuzz_dump_OBJECTS): $(afs_headers)
 check_tests += src/tests/robustness/fuzz/fuzz_header
 src_tests_robustness_fuzz_fuzz_header_SOURCES = src/tests/robustness/fuzz/fuzz_header.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_jumbo
 src_tests_robustness_fuzz_fuzz_jumbo_SOURCES = src/tests/robustness/fuzz/fuzz_jumbo.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_keytab
 src_tests_robustness_fuzz_fuzz_keytab_SOURCES = src/tests/robustness/fuzz/fuzz_keytab.c $(fuzz_replay)
+check_tests += src/tests/robustness/fuzz/fuzz_meta
+src_tests_robustness_fuzz_fuzz_meta_SOURCES = src/tests/robustness/fuzz/fuzz_meta.c $(fuzz_replay) \
+	src/volume/acl.c src/volume/store/data/data_map.c src/volume/store/db/record.c \
+	src/volume/store/dir/pages.c src/volume/store/disk/crc.c src/volume/store/disk/pageset.c \
+	src/volume/store/disk/replica.c src/volume/store/disk/report.c src/volume/store/disk/vfs.c \
+	src/volume/store/disk/wal.c src/volume/store/format.c \
+	src/tests/volume/store/crashdisk.c src/tests/volume/store/crashdisk.h
+src_tests_robustness_fuzz_fuzz_meta_CPPFLAGS = $(AM_CPPFLAGS)
+src_tests_robustness_fuzz_fuzz_meta_LDADD = src/afs/librxafs.la $(LDADD) $(SQLITE_LIBS)
+$(src_tests_robustness_fuzz_fuzz_meta_OBJECTS): $(afs_headers)
 check_tests += src/tests/robustness/fuzz/fuzz_run
 src_tests_robustness_fuzz_fuzz_run_SOURCES = src/tests/robustness/fuzz/fuzz_run.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_rxgk

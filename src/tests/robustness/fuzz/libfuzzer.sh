@@ -45,6 +45,10 @@ compile() {
 	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io \
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
 		"$top/src/afs/dir.c" "$top/src/fileserver/guard/acl.c" "$top/src/volume/acl.c" \
+		"$top/src/volume/dump/dump_read.c" "$top/src/volume/store/data/data_map.c" \
+		"$top/src/volume/store/db/record.c" "$top/src/volume/store/dir/pages.c" \
+		"$top"/src/volume/store/disk/[!l]*.c "$top/src/volume/store/format.c" \
+		"$top/src/tests/volume/store/crashdisk.c" \
 		"$top"/src/program/options.c \
 		"$top"/src/program/number.c "$top"/src/program/message.c \
 		"$top"/src/rxwgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
@@ -57,13 +61,18 @@ compile() {
 # objects NAME: of the files above those that the target needs.
 objects() {
 	case $1 in
-	acl) echo "$dir/obj/fileserver-acl-acl.o" "$dir/obj/store-acl.o" ;;
+	acl) echo "$dir/obj/fileserver-guard-acl.o" "$dir/obj/volume-acl.o" ;;
 	conn) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir/obj/tests-support-host.o" ;;
-	config) echo "$dir"/obj/rx-*.o "$dir"/obj/tools-*.o "$inih" "$crypto" -pthread ;;
+	config) echo "$dir"/obj/rx-*.o "$dir"/obj/program-*.o "$inih" "$crypto" -pthread ;;
 	dir) echo "$dir/obj/afs-dir.o" "$dir/obj/rx-base-hash.o" ;;
+	dump) echo "$dir/obj/afs-dir.o" "$dir/obj/rx-base-hash.o" "$dir/obj/volume-acl.o" "$dir/obj/volume-dump-dump_read.o" ;;
+	meta)
+		echo "$dir/obj/afs-dir.o" "$dir/obj/rx-base-hash.o" "$dir/obj/volume-acl.o" "$dir"/obj/volume-store-*.o \
+			"$dir/obj/tests-volume-store-crashdisk.o" -lsqlite3 -pthread
+		;;
 	endpoint | live)
 		echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir"/obj/rx-engine-*.o \
-			"$dir"/obj/rx-api-*.o "$dir/obj/tests-robustness-fuzz-world.o" $wrap -pthread
+			"$dir/obj/tests-robustness-fuzz-world.o" $wrap -pthread
 		;;
 	keytab | rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
 	xg) echo "$dir"/obj/rxwgen-*.o "$dir/obj/rx-base-hash.o" "$jansson" ;;
