@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,10 +118,27 @@ static int choose_temporary(struct sink *s)
 
 static bool can_link;
 
-/* A file without a name gets one by this folder. */
+/* A file without a name gets one by this folder, where the kernel does not take the descriptor itself. */
 static void look_for_descriptors(void)
 {
 	can_link = access("/proc/self/fd", X_OK) == 0;
+}
+
+/* Linux before 6.10 takes the descriptor only from a privileged process. */
+static int link_descriptor(int fd, int dir, const char *name)
+{
+	static atomic_bool refused;
+	char path[32];
+
+	if (!atomic_load(&refused)) {
+		if (linkat(fd, "", dir, name, AT_EMPTY_PATH) == 0)
+			return 0;
+		if (errno == EEXIST)
+			return -1;
+		atomic_store(&refused, true);
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW);
 }
 
 /*
@@ -166,11 +184,8 @@ static int open_temporary(struct sink *s)
 /* Give a nameless file its name, or a temporary one if that exists, which is renamed later. */
 static int link_nameless(struct sink *s)
 {
-	char path[32];
-
 	assert(s->nameless && s->fd >= 0);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
-	if (linkat(AT_FDCWD, path, s->dir, s->name, AT_SYMLINK_FOLLOW) == 0) {
+	if (link_descriptor(s->fd, s->dir, s->name) == 0) {
 		s->nameless = false;
 		return 0;
 	}
@@ -179,7 +194,7 @@ static int link_nameless(struct sink *s)
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (choose_temporary(s) < 0)
 			return -1;
-		if (linkat(AT_FDCWD, path, s->dir, s->temp, AT_SYMLINK_FOLLOW) == 0) {
+		if (link_descriptor(s->fd, s->dir, s->temp) == 0) {
 			s->nameless = false;
 			s->temporary = true;
 			return 0;

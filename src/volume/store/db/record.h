@@ -63,6 +63,7 @@ struct version {
 	struct store_content *_Atomic whole;
 	struct store_pages *_Atomic pages;
 	struct blob *_Atomic blob;
+	_Atomic bool was_read; /* a small file, since the version is in memory */
 };
 
 /* refs = 1, all else zero. NULL: no memory. */

@@ -197,6 +197,9 @@ int lookup_blob(struct core *core, const struct found *found, struct blob **blob
 		blob_unref(*blob);
 		return -EIO;
 	}
+	/* A copy or a backup reads each file once, and would drive what others read out of the cache. */
+	if (!atomic_exchange(&found->version->was_read, true))
+		return 0;
 	*blob = blob_ref(version_attach_blob(found->version, *blob));
 	cache_charge(core->cache, &key, found->version);
 	return 0;
