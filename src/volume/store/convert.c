@@ -290,15 +290,17 @@ int store_use_copy(const struct store_options *options, char *message)
 		result = use_found_copy(&conversion, copy ? copy : conversion.layer, copy != NULL);
 	}
 	if (result == -ESTALE)
-		snprintf(message, STORE_MESSAGE_MAX,
-			 "%s: the copy of the metadata in %s had all changes until %s, and may lack later ones; "
-			 "to go on with it all the same, name it: rxvol -S %s --copy %s use-copy",
-			 options->path, name, time, options->path, name);
+		snprintf(
+			message, STORE_MESSAGE_MAX,
+			"%s: the copy of the metadata in %s had all changes until %s, and may lack later ones; "
+			"to go on with it all the same, name it: rxvol -S %s --copy %s use-copy",
+			options->path, name, time, options->path, name);
 	else if (!result)
-		snprintf(message, STORE_MESSAGE_MAX,
-			 "%s: goes on with the copy of the metadata in %s, which had all changes until %s; run "
-			 "rxvol check",
-			 options->path, name, time);
+		snprintf(
+			message, STORE_MESSAGE_MAX,
+			"%s: goes on with the copy of the metadata in %s, which had all changes until %s; run "
+			"rxvol check",
+			options->path, name, time);
 	else
 		snprintf(message, STORE_MESSAGE_MAX,
 			 "%s: the copy of the metadata cannot be used: %s", options->path,

@@ -77,9 +77,10 @@ static int remove_unused_objects(struct rescue *rescue, struct db *db)
 		result = store_data_list_new(unused.data, remove_unused_new, &unused);
 	store_data_close(unused.data);
 	if (rescue->user->unused)
-		tell_rescue_user(rescue,
-				 "%llu files of contents have no record, and are left out; they are still in %s",
-				 (unsigned long long)rescue->user->unused, rescue->user->source);
+		tell_rescue_user(
+			rescue,
+			"%llu files of contents have no record, and are left out; they are still in %s",
+			(unsigned long long)rescue->user->unused, rescue->user->source);
 	return result;
 }
 

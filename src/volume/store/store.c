@@ -385,7 +385,6 @@ static int open_found_database(struct core *core, struct db_options *options, bo
 
 	if (result)
 		return result;
-	store_vfs_report(core->vfs, &core->report);
 	options->vfs = store_vfs_name(core->vfs);
 	result = copying_check(core, &lost);
 	if (!result)
@@ -412,7 +411,20 @@ static int open_remade_database(struct core *core, struct db_options *options, b
 	if (result)
 		return result == -ENODATA ? -EIO : result;
 	core->unreadable = false;
+	core->unrepaired = 0;
 	return open_found_database(core, options, crashed);
+}
+
+/* Lines about damaged pages say what is still to be done, so this start has done what it can. */
+static void report_start_damage(struct core *core)
+{
+	store_vfs_report(core->vfs, &core->report);
+	if (core->unrepaired)
+		report_line(
+			&core->report, REPORT_ERROR,
+			"%s: %u damaged pages of the metadata are damaged in the copy, too: what they "
+			"hold cannot be read; rxvol rescue makes a new store of the rest",
+			core->name, (unsigned)core->unrepaired);
 }
 
 static int open_store_database(struct core *core)
@@ -429,6 +441,7 @@ static int open_store_database(struct core *core)
 	if (core->unreadable && (result == -EUCLEAN || result == -EIO))
 		result = open_remade_database(core, &options, &crashed);
 	if (!result) {
+		report_start_damage(core);
 		copying_make_room(core);
 		open_store_replica(core);
 	}

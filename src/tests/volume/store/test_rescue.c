@@ -193,8 +193,10 @@ static unsigned rescue(struct crashdisk *disk, const bool *read, struct store_re
 	struct store *store;
 	unsigned failed = 0;
 
-	*result = (struct store_rescue){
-		.source = "disk", .target = "new", .layers = {source, made}, .line = take_rescue_line};
+	*result = (struct store_rescue){.source = "disk",
+					.target = "new",
+					.layers = {source, made},
+					.line = take_rescue_line};
 	told[0] = '\0';
 	ck_assert_msg(store_rescue(result, message) == 0, "%s", message);
 	source->ops->destroy(source);
@@ -578,8 +580,8 @@ static void make_late_file(struct store *store, const char *name, uint32_t seed)
 static void wait_for_copy(struct crashdisk *disk, struct store *store)
 {
 	ck_assert_int_eq(store_flush(store), 0);
-	while (!without_copy && crashdisk_length(disk, "copy/db-wal") !=
-					crashdisk_length(disk, "meta/db-wal"))
+	while (!without_copy &&
+	       crashdisk_length(disk, "copy/db-wal") != crashdisk_length(disk, "meta/db-wal"))
 		usleep(1000);
 }
 
@@ -691,8 +693,10 @@ START_TEST(lost_log)
 	remove_file(disk, "meta/db-wal");
 	source = crashdisk_layer(disk);
 	made = crashdisk_layer(target);
-	result = (struct store_rescue){
-		.source = "disk", .target = "new", .layers = {source, made}, .line = take_rescue_line};
+	result = (struct store_rescue){.source = "disk",
+				       .target = "new",
+				       .layers = {source, made},
+				       .line = take_rescue_line};
 	ck_assert_msg(store_rescue(&result, message) == 0, "%s", message);
 	source->ops->destroy(source);
 	made->ops->destroy(made);
@@ -725,7 +729,8 @@ START_TEST(older_rows)
 	rescue(old, NULL, &result);
 	ck_assert_uint_gt(result.older, 0);
 	ck_assert(!result.copy_only);
-	ck_assert_msg(strstr(told, "disk is read, which had all changes until 20") != NULL, "%s", told);
+	ck_assert_msg(strstr(told, "disk is read, which had all changes until 20") != NULL, "%s",
+		      told);
 	ck_assert_msg(strstr(told, "is as the older copy has it") != NULL, "%s", told);
 	crashdisk_free(disk);
 	free_late(old);

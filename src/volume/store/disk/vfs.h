@@ -46,7 +46,7 @@ void store_vfs_destroy(struct store_vfs *vfs);
  */
 void store_vfs_plain(struct store_vfs *vfs);
 int store_vfs_seal(struct store_layer *layer, const char *path);
-/* Damaged pages are reported there. Before the first connection. */
+/* Damaged pages are reported there from now on. While one thread uses the connections. */
 void store_vfs_report(struct store_vfs *vfs, struct report *report);
 /* Asked for a page that is damaged: true, and its bytes, if they are known. */
 struct store_spare {

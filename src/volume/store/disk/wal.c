@@ -16,7 +16,8 @@
 
 /* The log as SQLite defines it: a header, then frames of a header and a page. Big-endian. */
 #define LOG_HEADER   32
-#define FRAME_HEADER STORE_FRAME_HEADER /* bytes 4 to 7 are not 0 in the last frame of a transaction */
+#define FRAME_HEADER \
+	STORE_FRAME_HEADER	 /* bytes 4 to 7 are not 0 in the last frame of a transaction */
 #define LOG_MAGIC    0x377f0682u /* the last bit: its checksums are of big-endian words */
 
 #define LOG_CUT	     1	   /* in the mark, in place of an end: the file was cut to nothing */

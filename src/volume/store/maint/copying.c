@@ -257,12 +257,8 @@ int copying_repair(struct core *core)
 		report_line(&core->report, REPORT_WARNING,
 			    "%s: %u damaged pages of the metadata were repaired from the copy: look at the disk",
 			    core->name, (unsigned)repaired);
-	if (left)
-		report_line(&core->report, REPORT_ERROR,
-			    "%s: %u damaged pages of the metadata are damaged in the copy, too: what they "
-			    "hold cannot be read; rxvol rescue makes a new store of the rest",
-			    core->name, (unsigned)left);
-	else
+	core->unrepaired = left;
+	if (!left)
 		core->layer->ops->unlink(core->layer, "meta/" STORE_DAMAGED);
 	return 0;
 }

@@ -31,7 +31,7 @@ struct filler {
 };
 
 __attribute__((format(printf, 2, 3))) static void tell_rebuild_user(const struct rebuild *user,
-							     const char *format, ...)
+								    const char *format, ...)
 {
 	char line[600];
 	va_list args;
@@ -74,10 +74,12 @@ static int carve_database(struct filler *filler, struct carve_counts *counts)
 		return result;
 	if (better)
 		tell_rebuild_user(
-			user, "the log of the metadata is damaged or missing: that of the copy is used");
+			user,
+			"the log of the metadata is damaged or missing: that of the copy is used");
 	if (lost)
 		tell_rebuild_user(
-			user, "the log of the metadata is damaged or missing: the last changes are lost");
+			user,
+			"the log of the metadata is damaged or missing: the last changes are lost");
 	user->lost += lost;
 	result = better ? store_pageset_open_with(user->source, "meta", copy, STORE_COPY, &set)
 			: store_pageset_open(user->source, "meta", &set);
@@ -108,7 +110,8 @@ static int carve_copy(struct filler *filler, bool alone)
 	if (!result && store_pageset_pages(set)) {
 		report_time(time, store_replica_written(user->copy));
 		tell_rebuild_user(
-			user, "the copy of the metadata in %s is read, which had all changes until %s%s",
+			user,
+			"the copy of the metadata in %s is read, which had all changes until %s%s",
 			user->copy_name ? user->copy_name : "the store", time,
 			older ? "; it may lack later ones" : "");
 	}

@@ -55,6 +55,7 @@ struct core {
 	struct store_replica *replica;
 	struct copier *copier;
 	int repaired;	  /* result of a repair from it */
+	uint32_t unrepaired; /* pages that are damaged in both */
 	bool unreadable;  /* the database, when it was opened */
 	bool unformatted; /* FORMAT is lost: the database has the identity */
 	struct revert_op *reverts; /* that run; revert.c has the lock */
