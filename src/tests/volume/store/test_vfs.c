@@ -446,5 +446,5 @@ START_TEST(strict_cost)
 }
 END_TEST
 
-TEST_MAIN("vfs", lazy_killed, lazy_crashed, strict_killed, strict_crashed, strict_cost,
-	  strict_then_lazy, failed_mark, lazy_cost, closed)
+TEST_MAIN_WITHIN(60, "vfs", lazy_killed, lazy_crashed, strict_killed, strict_crashed, strict_cost,
+		 strict_then_lazy, failed_mark, lazy_cost, closed)
