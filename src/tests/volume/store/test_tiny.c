@@ -303,6 +303,44 @@ START_TEST(reverted_to_old_map)
 }
 END_TEST
 
+#define LEFT_SLOTS 1500u
+
+static void write_each_slot(const struct store_fid *fid, const char *byte)
+{
+	for (uint64_t i = 0; i < LEFT_SLOTS; i++)
+		ck_assert_int_eq(
+			try_write(&admin, fid, i * STORE_SLOT, byte, 1, LEFT_SLOTS * STORE_SLOT),
+			0);
+}
+
+/* Rows of a map that the file has left go in the background, also after the volume has gone back to a version with that map. */
+START_TEST(reverted_while_rows_go)
+{
+	const uint64_t last = (LEFT_SLOTS - 1) * (uint64_t)STORE_SLOT;
+	struct store_fid file;
+	uint32_t id;
+
+	fixture_open(STORE_LAZY);
+	file = make(&root, "left", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, last, "a", 1, UINT64_MAX), 0);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	write_each_slot(&file, "b");
+	ck_assert_int_eq(try_write(&admin, &file, 0, "", 0, STORE_SLOT + 1), 0);
+	ck_assert_int_eq(store_volume_revert(store, id), 0);
+	ck_assert_int_eq(try_write(&admin, &file, last, "c", 1, UINT64_MAX), 0);
+	fixture_reopen();
+	ck_assert_int_eq(byte_at(&file, 0), 0);
+	ck_assert_int_eq(byte_at(&file, last - STORE_SLOT), 0);
+	ck_assert_int_eq(byte_at(&file, last), 'c');
+	fixture_pruned();
+	ck_assert_int_eq(byte_at(&file, last - STORE_SLOT), 0);
+	ck_assert_int_eq(byte_at(&file, last), 'c');
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	ck_assert_int_eq(try_remove(&admin, &root, "left", STORE_FILE), 0);
+	expect_nothing();
+}
+END_TEST
+
 /* -- what a commit does to a file of many slots -- */
 
 #define SLOTS  8192u
@@ -399,6 +437,7 @@ int main(void)
 	tcase_add_test(tcase, another_map_beside_clone);
 	tcase_add_test(tcase, clone_keeps_old_map);
 	tcase_add_test(tcase, reverted_to_old_map);
+	tcase_add_test(tcase, reverted_while_rows_go);
 	tcase_add_test(tcase, many_slots);
 	tcase_add_loop_test(tcase, random_changes, 0, 8);
 	suite_add_tcase(suite, tcase);

@@ -706,8 +706,8 @@ static void choose_map(struct work *work, const struct version *base, struct ver
 		return; /* it is that of the base */
 	now->v.slots = now->content.count;
 	now->v.rows = store_content_rows(&now->content);
-	if (base && base->v.map == now->v.map &&
-	    (!version_content(base) || prefers_new_map(base, now)))
+	/* That of an older version, to which a volume goes back, may have rows that the background deletes. */
+	if (!goes_on_in_map(base, now) || prefers_new_map(base, now))
 		now->v.map = 0;
 	if (now->v.rows && !now->v.map)
 		now->v.map = work_number(work);
