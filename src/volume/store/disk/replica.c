@@ -401,6 +401,21 @@ bool store_replica_is_busy(struct store_replica *replica)
 	return busy;
 }
 
+uint64_t store_replica_rest(struct store_replica *replica)
+{
+	struct store_place place;
+	uint64_t rest = 0;
+
+	store_wal_place(replica->wal, &place);
+	pthread_mutex_lock(&replica->lock);
+	if (!replica->missing && !replica->making)
+		rest = replica->complete	  ? place.end
+		       : place.end > replica->end ? place.end - replica->end
+						  : 0;
+	pthread_mutex_unlock(&replica->lock);
+	return rest;
+}
+
 bool store_replica_is_missing(struct store_replica *replica)
 {
 	bool missing;

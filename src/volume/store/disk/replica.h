@@ -33,6 +33,8 @@ void store_replica_ship(struct store_replica *replica);
 void store_replica_settle(struct store_replica *replica);
 /* Whether a complete log waits for that: the log of the database should not begin anew. */
 bool store_replica_is_busy(struct store_replica *replica);
+/* Bytes of the log that it would have to copy now if that began anew; 0 if the copy is missing, or is being made. */
+uint64_t store_replica_rest(struct store_replica *replica);
 /* Whether there is no copy, so that it has to be made. */
 bool store_replica_is_missing(struct store_replica *replica);
 /*

@@ -126,6 +126,11 @@ bool copying_is_behind(struct core *core)
 	return core->copier && store_replica_is_busy(core->replica);
 }
 
+uint64_t copying_rest(struct core *core)
+{
+	return core->copier ? store_replica_rest(core->replica) : 0;
+}
+
 int copying_start(struct core *core)
 {
 	struct db_options options = {.path = "meta/db",

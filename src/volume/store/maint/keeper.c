@@ -21,8 +21,12 @@
 #define LOG_MOST    (1024u << 20) /* commits wait until it is shorter */
 #define PACE_NS	    (20 * (uint64_t)NS_PER_MS) /* that a commit waits at most, before that */
 #define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
-#define LOG_BEHIND  (32u << 20)	 /* the same while the copy of the metadata is behind */
 #define LOG_TIGHT   (256u << 10) /* the same while the disk is full */
+#define LOG_BEHIND \
+	(32u       \
+	 << 20) /* before that on a full disk while the copy of the metadata is behind; else LOG_LATER */
+#define COPY_MOST   (4u << 20) /* that the copy lacks when the log starts again: for these all wait */
+#define SHIPS	    8	       /* tries to reach that */
 #define ROOM_KIB    1024	 /* that are free when it is no longer */
 #define SWITCHES    4		 /* tries to let the log start again, one behind the other */
 #define SWITCH_NS   (20 * (uint64_t)NS_PER_MS) /* a flush before that takes less */
@@ -479,6 +483,25 @@ static bool must_switch_log(struct core *core)
 	return core->tight || store_vfs_log_size(core->vfs) >= LOG_LATER;
 }
 
+/* The commit with which the log starts again copies what the copy lacks, while all wait. */
+static bool is_copy_near(struct core *core)
+{
+	return core->tight || copying_rest(core) <= COPY_MOST || copying_is_behind(core);
+}
+
+/*
+ * Beside the commits, before anything goes to the database: when all of the log is there, the next commit starts it again. Each
+ * try is shorter, because the copy is faster than the commits.
+ */
+static void ship_most_of_log(struct core *core)
+{
+	for (unsigned i = 0; i < SHIPS && !is_copy_near(core); i++) {
+		if (core->durability == STORE_LAZY && store_vfs_mark(core->vfs))
+			return;
+		copying_ship(core);
+	}
+}
+
 /*
  * Between two commits. The bytes of objects that commits since `referring` refer to would be flushed meanwhile: they may be very
  * many, so it is for another time.
@@ -489,8 +512,9 @@ static bool switch_log(struct keeper *keeper, uint64_t referring)
 	bool now;
 
 	txn_pause(core->txn);
-	now = core->durability == STORE_STRICT || txn_referring(core->txn) == referring ||
-	      must_switch_log(core);
+	now = is_copy_near(core) &&
+	      (core->durability == STORE_STRICT || txn_referring(core->txn) == referring ||
+	       must_switch_log(core));
 	if (now)
 		move_log_to_database(core, keeper->db);
 	txn_resume(core->txn);
@@ -518,7 +542,8 @@ static void checkpoint_long_log(struct keeper *keeper)
 
 	if (store_vfs_log_size(core->vfs) < (core->tight ? LOG_TIGHT : LOG_BYTES))
 		return;
-	if (copying_is_behind(core) && store_vfs_log_size(core->vfs) < LOG_BEHIND)
+	if (copying_is_behind(core) &&
+	    store_vfs_log_size(core->vfs) < (core->tight ? LOG_BEHIND : LOG_LATER))
 		return;
 	/*
 	 * Most of it beside the commits, the rest between two of them: the log can start again. The second
@@ -526,6 +551,7 @@ static void checkpoint_long_log(struct keeper *keeper)
 	 * the log, and may end any time.
 	 */
 	set_checkpointing(keeper, true);
+	ship_most_of_log(core);
 	done = move_log_beside_commits(keeper, &left);
 	flush_database_file(core);
 	done = done || move_log_beside_commits(keeper, &left);

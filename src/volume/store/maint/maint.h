@@ -83,6 +83,8 @@ void copying_stop(struct core *core);
 void copying_ship(struct core *core);
 /* The log must not begin anew now. */
 bool copying_is_behind(struct core *core);
+/* Bytes that the commit would copy with which the log begins anew now. */
+uint64_t copying_rest(struct core *core);
 /* Milliseconds since the copy was the same as the database; UINT64_MAX: there is none. */
 uint64_t copying_age_ms(struct core *core);
 
