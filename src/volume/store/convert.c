@@ -256,12 +256,22 @@ static bool is_foreign_copy(struct conversion *conversion, struct store_layer *c
 	       memcmp(uuid, conversion->uuid, sizeof(uuid)) != 0;
 }
 
+/* The folder may be lost with all that is in it. */
+static int need_meta_folder(struct store_layer *layer, struct store_layer *copy)
+{
+	int result = store_replica_written(copy) ? layer->ops->mkdir(layer, "meta") : 0;
+
+	return result == -EEXIST ? 0 : result;
+}
+
 /* Users lose changes if the copy lacks some: then an administrator has to name it. */
 static int use_found_copy(struct conversion *conversion, struct store_layer *copy, bool named)
 {
 	enum store_relation relation;
 	int result = conversion->layer->ops->lock(conversion->layer, "lock");
 
+	if (!result)
+		result = need_meta_folder(conversion->layer, copy);
 	if (!result)
 		result = store_replica_compare(copy, conversion->layer, &relation);
 	if (!result && is_foreign_copy(conversion, copy))

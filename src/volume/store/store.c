@@ -647,19 +647,32 @@ static void open_copy_layer(struct core *core, const struct store_options *optio
 					     : "");
 }
 
-static int report_damaged_store(const struct core *core, char *message)
+/* Each command names the directory of the copy, as this start was told. */
+static int report_damaged_store(const struct core *core, const char *copy, char *message)
 {
+	const char *option = copy ? " --copy " : "";
+
 	if (core->repaired == -ESTALE)
 		return format_failure(
 			message, -EBADMSG,
-			"%s: the metadata are damaged, and their copy may lack the last seconds; to go on with "
-			"the copy: rxvol -S %s use-copy",
-			core->name, core->name);
+			"%s: the metadata are damaged, and their copy may lack changes; to go on with the "
+			"copy: rxvol -S %s%s%s use-copy",
+			core->name, core->name, option, copy ? copy : "");
+	if (core->copy_absent)
+		return format_failure(
+			message, -EBADMSG,
+			"%s: the metadata are damaged; bring back %s, which has their copy, or make a new "
+			"store of what is left: rxvol rescue %s NEW-DIRECTORY",
+			core->name, copy, core->name);
 	return format_failure(
 		message, -EBADMSG,
-		"%s: the metadata are damaged; make a new store of what is left: rxvol "
-		"rescue %s NEW-DIRECTORY",
-		core->name, core->name);
+		"%s: the metadata are damaged%s make a new store of what is left: rxvol "
+		"rescue %s NEW-DIRECTORY%s%s",
+		core->name,
+		copy ? ";"
+		     : ", and no copy that repairs them is in the store; if rxfsd has metadata-copy, "
+		       "name its directory with --copy; if not,",
+		core->name, option, copy ? copy : "");
 }
 
 int store_open(const struct store_options *options, struct store **store, char *message)
@@ -694,7 +707,7 @@ int store_open(const struct store_options *options, struct store **store, char *
 	if (result > 0)
 		result = -ENOSPC;
 	if (result == -EIO && !message[0] && core->unreadable)
-		result = report_damaged_store(core, message);
+		result = report_damaged_store(core, options->copy, message);
 	if (result && !message[0])
 		format_failure(message, result, "%s: the store cannot be opened: %s", core->name,
 			       strerror(-result));

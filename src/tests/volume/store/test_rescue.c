@@ -51,11 +51,11 @@ static void count_line(void *arg, int level, const char *line)
 	lines++;
 }
 
-static struct store *open_on(struct store_layer *layer)
+static struct store *open_with(struct store_layer *layer, struct store_layer *copy)
 {
 	const struct store_options options = {.path = "disk",
 					      .layer = layer,
-					      .copy_layer = without_copy ? NULL : layer,
+					      .copy_layer = copy,
 					      .no_reserve = true,
 					      .scrub_kib = STORE_SCRUB_NEVER,
 					      .log = count_line};
@@ -63,6 +63,11 @@ static struct store *open_on(struct store_layer *layer)
 
 	lines = 0;
 	return store_open(&options, &store, message) == 0 ? store : NULL;
+}
+
+static struct store *open_on(struct store_layer *layer)
+{
+	return open_with(layer, without_copy ? NULL : layer);
 }
 
 static unsigned length_of(unsigned i)
@@ -856,6 +861,114 @@ START_TEST(other_log)
 }
 END_TEST
 
+/* -- the copy in another directory -- */
+
+/* A store whose copy is on the disk `base`, and not in the store. */
+static struct crashdisk *make_apart(void)
+{
+	static const char *const names[] = {"copy/db-wal", "copy/state", "copy/db", "copy/FORMAT"};
+	struct crashdisk *disk;
+
+	make_base();
+	disk = crashdisk_copy(base);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		remove_file(disk, names[i]);
+	return disk;
+}
+
+static void remove_metadata(struct crashdisk *disk)
+{
+	static const char *const names[] = {"meta/db-wal", "meta/mark", "meta/db", "meta/damaged"};
+	struct store_layer *layer;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		remove_file(disk, names[i]);
+	layer = crashdisk_layer(disk);
+	ck_assert_int_eq(layer->ops->rmdir(layer, "meta"), 0);
+	layer->ops->destroy(layer);
+}
+
+/* A program that does not know the directory makes no database of the damaged one alone. */
+START_TEST(copy_apart)
+{
+	static const uint8_t zeros[3 * PAGE];
+	struct crashdisk *disk = make_apart();
+	struct store_layer *layer, *copy;
+	struct store *store;
+
+	write_bytes_at(disk, "meta/db", 0, zeros, sizeof(zeros));
+	ck_assert_uint_eq(serve(disk, NULL), file_count);
+	ck_assert_msg(refused && strstr(message, "--copy"), "%s", message);
+	ck_assert_uint_eq(crashdisk_length(disk, "meta/db.damaged"), UINT64_MAX);
+	layer = crashdisk_layer(disk);
+	copy = crashdisk_layer(base);
+	store = open_with(layer, copy);
+	ck_assert_msg(store != NULL, "%s", message);
+	ck_assert_uint_eq(read_all(store, NULL), 0);
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	copy->ops->destroy(copy);
+	crashdisk_free(disk);
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
+/* The folder of the metadata is gone with all that is in it. */
+START_TEST(use_apart)
+{
+	struct crashdisk *disk = make_apart();
+	struct store_layer *layer, *copy;
+	struct store_options options = {.path = "disk"};
+
+	remove_metadata(disk);
+	ck_assert_uint_eq(serve(disk, NULL), file_count);
+	ck_assert_msg(refused && strstr(message, "--copy"), "%s", message);
+	options.layer = layer = crashdisk_layer(disk);
+	options.copy_layer = copy = crashdisk_layer(base);
+	ck_assert_msg(store_use_copy(&options, message) == 0, "%s", message);
+	layer->ops->destroy(layer);
+	copy->ops->destroy(copy);
+	crashdisk_killed(disk);
+	ck_assert_uint_eq(serve(disk, NULL), 0);
+	crashdisk_free(disk);
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
+/* Neither metadata nor a copy: files of contents alone, in a volume that takes directories as any other. */
+START_TEST(contents_alone)
+{
+	const struct store_checker checker = {.each = take_rescue_line, .data = true};
+	struct crashdisk *disk = make_apart(), *target = crashdisk_new();
+	struct store_layer *source, *made;
+	struct store_rescue result = {.source = "disk", .target = "new", .line = take_rescue_line};
+	struct store *store;
+
+	remove_metadata(disk);
+	result.layers[0] = source = crashdisk_layer(disk);
+	result.layers[1] = made = crashdisk_layer(target);
+	told[0] = '\0';
+	ck_assert_msg(store_rescue(&result, message) == 0, "%s", message);
+	ck_assert_uint_eq(result.pages, 0);
+	ck_assert_uint_eq(result.volumes, 1);
+	ck_assert_uint_gt(result.found, 0);
+	store = open_on(made);
+	ck_assert_msg(store != NULL, "%s", message);
+	ck_assert_int_eq(state_create(store, volume, "one", STORE_DIR, NULL), 0);
+	ck_assert_int_eq(state_create(store, volume, "one/two", STORE_DIR, NULL), 0);
+	ck_assert_int_eq(store_check(store, &checker), 0);
+	store->ops->close(store);
+	source->ops->destroy(source);
+	made->ops->destroy(made);
+	crashdisk_free(target);
+	crashdisk_free(disk);
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, stopped_on_the_way,
 		 older_copy, lost_log, older_rows, lost_mark, empty_database, damaged_frame,
-		 other_log)
+		 other_log, copy_apart, use_apart, contents_alone)

@@ -286,6 +286,13 @@ static bool has_copy_database(struct store_layer *layer)
 	return has_meta_file(layer, STORE_COPY "/db");
 }
 
+/* Without any, the copy of this store may be in a directory that the caller has not named. */
+static bool has_copy_traces(struct store_layer *layer)
+{
+	return has_meta_file(layer, STORE_COPY "/FORMAT") ||
+	       has_meta_file(layer, STORE_COPY "/state");
+}
+
 /* The files are lost that tell how the copy is related to the database. Without FORMAT, this start does not follow it. */
 static bool is_proof_lost(struct core *core)
 {
@@ -309,7 +316,7 @@ bool copying_may_remake(struct core *core, struct store_layer **copy)
 		return true;
 	if (!has_copy_database(core->copy_layer)) {
 		*copy = NULL;
-		return core->copy_layer == core->layer;
+		return core->copy_layer == core->layer && has_copy_traces(core->layer);
 	}
 	return (!store_replica_compare(core->copy_layer, core->layer, &relation) &&
 		relation == STORE_COPY_SAME) ||
