@@ -26,15 +26,22 @@ static unsigned long long widen_number(uint64_t number)
 
 static bool has_losses(const struct store_rescue *rescue)
 {
-	return rescue->lost || rescue->unread || rescue->found || rescue->older;
+	return rescue->lost || rescue->unread || rescue->found || rescue->older || !rescue->pages;
 }
 
 static void show_rescue(const struct store_rescue *rescue)
 {
 	char bytes[32];
 
-	printf("%llu of %llu pages of the metadata and its copy are damaged\n",
-	       widen_number(rescue->damaged_pages), widen_number(rescue->pages));
+	if (!rescue->pages)
+		printf("no metadata are left in %s, nor a copy in %s%s\n", rescue->source,
+		       rescue->copy ? rescue->copy : rescue->source,
+		       rescue->copy
+			       ? ""
+			       : "; if rxfsd has metadata-copy, name its directory with --copy");
+	else
+		printf("%llu of %llu pages of the metadata and its copy are damaged\n",
+		       widen_number(rescue->damaged_pages), widen_number(rescue->pages));
 	printf("%s has %llu volumes with %llu files, directories and links, %s\n", rescue->target,
 	       widen_number(rescue->volumes), widen_number(rescue->files),
 	       tools_format_size(bytes, sizeof(bytes), rescue->bytes));

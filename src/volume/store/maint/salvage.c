@@ -478,6 +478,8 @@ static struct item *make_lost_and_found(struct group *group, const char *name)
 	struct item *root, *dir;
 
 	group->last_vnode[1] = vnode;
+	if (group->rec.fresh[1] < vnode + 2)
+		group->rec.fresh[1] = vnode + 2;
 	group->result = make_item_directory(group, vnode, unique);
 	if (group->result)
 		return NULL;
@@ -764,6 +766,9 @@ static void raise_record_numbers(struct group *group, struct volume_list *list)
 
 	if (rec->epoch < group->last_epoch)
 		rec->epoch = group->last_epoch;
+	/* Directories have odd numbers, also where no row of one is left. */
+	if (group->last_vnode[1] < STORE_ROOT_VNODE)
+		group->last_vnode[1] = STORE_ROOT_VNODE;
 	for (int i = 0; i < 2; i++) {
 		const struct volrec *clone = find_volume_of(list, rec->group, types[i]);
 
