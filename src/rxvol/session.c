@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +269,62 @@ static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 	return 0;
 }
 
+/* Whether the store can stream to it or from it, perhaps in another process. 0, or -1 after a message. */
+static int check_stream(const struct rxvol *rxvol, bool dump)
+{
+	const char *name = rxvol->file ? rxvol->file : dump ? "standard output" : "standard input";
+	struct stat st;
+
+	if (fstat(rxvol->directory, &st))
+		return tools_fail(-1, "%s: %s", name, strerror(errno));
+	if (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
+		return 0;
+	return tools_fail(-1, "%s: is a %s; %s a dump as a file or by a pipe", name,
+			  S_ISDIR(st.st_mode) ? "directory" : "device", dump ? "take" : "give");
+}
+
+/* -- a dump to a file: complete, or none -- */
+
+static const int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
+static struct {
+	const char *path;
+	int descriptor;
+} unfinished;
+
+/* The user of the store may not be able to remove what root has made. */
+static bool drop_unfinished(void)
+{
+	return unlink(unfinished.path) == 0 || ftruncate(unfinished.descriptor, 0) == 0;
+}
+
+static void stop_dump(int number)
+{
+	drop_unfinished();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+/* A new file, which a signal removes again. A signal that is ignored stays so, as below nohup. -1: errno. */
+static int make_dump_file(const char *path)
+{
+	struct sigaction action = {.sa_handler = stop_dump}, old;
+	sigset_t stops, before;
+
+	sigemptyset(&stops);
+	for (size_t i = 0; i < sizeof(stop_signals) / sizeof(stop_signals[0]); i++)
+		sigaddset(&stops, stop_signals[i]);
+	sigprocmask(SIG_BLOCK, &stops, &before);
+	unfinished.descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (unfinished.descriptor >= 0)
+		unfinished.path = path;
+	for (size_t i = 0; unfinished.path && i < sizeof(stop_signals) / sizeof(stop_signals[0]);
+	     i++)
+		if (!sigaction(stop_signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
+			sigaction(stop_signals[i], &action, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return unfinished.descriptor;
+}
+
 /* The stream of dump or restore. 0, or -1 after a message. */
 static int open_stream(struct rxvol *rxvol)
 {
@@ -279,22 +336,32 @@ static int open_stream(struct rxvol *rxvol)
 				  dump ? "take" : "give");
 	/* No dump takes the place of an older one before it is complete. */
 	rxvol->directory = !rxvol->file ? fcntl(standard, F_DUPFD_CLOEXEC, 3)
-			   : dump ? open(rxvol->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
-				  : open(rxvol->file, O_RDONLY | O_CLOEXEC);
+			   : dump	? make_dump_file(rxvol->file)
+					: open(rxvol->file, O_RDONLY | O_CLOEXEC);
 	if (rxvol->directory >= 0)
-		return 0;
+		return check_stream(rxvol, dump);
 	return tools_fail(-1, "%s: %s%s", rxvol->file ? rxvol->file : "the stream", strerror(errno),
 			  errno == EEXIST ? "; give another name, or remove it" : "");
 }
 
-/* A part of a dump is of no use. */
-static void end_stream(struct rxvol *rxvol)
+/* A part of a dump is of no use; a complete one is on stable storage. 0, or -1 after a message. */
+static int end_stream(const struct rxvol *rxvol)
 {
-	if (rxvol->result || !rxvol->file || rxvol->directory < 0 || strcmp(rxvol->command, "dump"))
-		return;
-	/* The user of the store may not be able to remove what root has made. */
-	if (unlink(rxvol->file) && ftruncate(rxvol->directory, 0))
+	bool complete = rxvol->result != NULL;
+	struct sigaction old;
+
+	if (!unfinished.path)
+		return 0;
+	if (complete && fsync(rxvol->directory)) {
+		tools_error("%s: cannot be written: %s", rxvol->file, strerror(errno));
+		complete = false;
+	}
+	if (!complete && !drop_unfinished())
 		tools_error("%s: is incomplete; remove it", rxvol->file);
+	for (size_t i = 0; i < sizeof(stop_signals) / sizeof(stop_signals[0]); i++)
+		if (!sigaction(stop_signals[i], NULL, &old) && old.sa_handler == stop_dump)
+			signal(stop_signals[i], SIG_DFL);
+	return rxvol->result && !complete ? -1 : 0;
 }
 
 /*
@@ -493,7 +560,8 @@ int rxvol_session(struct rxvol *rxvol)
 {
 	int status = run_session(rxvol);
 
-	end_stream(rxvol);
+	if (end_stream(rxvol) && !status)
+		status = TOOLS_EXIT_FAILURE;
 	if (status)
 		return status;
 	/* A failed export leaves its directory empty. */

@@ -246,6 +246,20 @@ other=$work/other
 killed import big "$work/home/alice" --update --delete
 killed dump big --file "$work/tmp/dump"
 at=$other
+# A signal leaves no part of a dump under its name.
+for turn in 1 2 3 4 5; do
+	rm -f "$work/tmp/dump"
+	"$rxvol" -S "$other" dump big --file "$work/tmp/dump" > "$work/out" 2> "$work/err" &
+	pid=$!
+	until [ -e "$work/tmp/dump" ] || ! kill -0 $pid 2> /dev/null; do
+		sleep 0.001
+	done
+	kill -TERM $pid 2> /dev/null
+	wait $pid && continue
+	[ ! -e "$work/tmp/dump" ] || fail "a dump that was stopped left $(wc -c < "$work/tmp/dump") bytes (turn $turn)"
+done
+"$rxvol" -S "$other" dump big > /dev/null 2> "$work/err" && fail 'a dump to a device'
+grep -q 'standard output: is a device' "$work/err" || fail "a dump to a device: $(head -n 1 "$work/err")"
 vol dump big --file "$work/big"
 for delay in 0.01 0.03 0.1; do
 	"$rxvol" -S "$other" restore again --file "$work/big" > "$work/out" 2> "$work/err" &
