@@ -92,6 +92,19 @@ static void replace(void)
 	now.length = 0;
 }
 
+/* The file is again as the clone shows it. */
+static void revert(int which)
+{
+	if (!past[which].fid.volume)
+		return;
+	ck_assert_int_eq(store_volume_revert(store, past[which].fid.volume), 0);
+	memcpy(now.bytes, past[which].bytes, MODEL_MAX);
+	now.length = past[which].length;
+	now.fid = past[which].fid;
+	now.fid.volume = volume;
+	fixture_same(&now.fid, now.bytes, now.length);
+}
+
 static void compare_all(void)
 {
 	fixture_same(&now.fid, now.bytes, now.length);
@@ -104,8 +117,10 @@ static void change_once(void)
 {
 	uint64_t what = draw(1000);
 
-	if (what < 930)
+	if (what < 920)
 		write_some();
+	else if (what < 930)
+		revert((int)draw(2));
 	else if (what < 945)
 		cut();
 	else if (what < 965)
@@ -423,6 +438,66 @@ START_TEST(many_slots)
 }
 END_TEST
 
+#define REVERTED	600u
+#define REVERTED_LENGTH ((REVERTED - 1) * STORE_SLOT + 4)
+/* Rows of slots that a step of a revert writes, and of other files that it reads. */
+#define REVERT_ROWS (ROWS * (4 * WORK_ROWS + 1))
+
+static void write_slots(const struct store_fid *fid, uint32_t step, const char *byte)
+{
+	for (uint32_t i = 0; i < REVERTED; i += step)
+		ck_assert_int_eq(
+			try_write(&admin, fid, (uint64_t)i * STORE_SLOT + 3, byte, 1, UINT64_MAX),
+			0);
+}
+
+/* `dropped`: rows of the map that the file had, of which the step or the background removes so many in a transaction. */
+static void revert_slots(const char *what, const struct store_fid *fid, uint32_t clone,
+			 uint32_t dropped)
+{
+	static uint8_t want[REVERTED_LENGTH];
+
+	for (uint32_t i = 0; i < REVERTED; i++)
+		want[i * STORE_SLOT + 3] = 'x';
+	fixture_pruned();
+	expect_costs("before", UINT32_MAX);
+	ck_assert_int_eq(store_volume_revert(store, clone), 0);
+	expect_costs(what, REVERT_ROWS + ROWS * dropped);
+	fixture_same(fid, want, sizeof(want));
+	fixture_reopen();
+	fixture_same(fid, want, sizeof(want));
+	ck_assert_int_eq(lines, 0);
+}
+
+/* A revert reads long maps before its transactions, each of which has a few rows. */
+START_TEST(reverted_slots)
+{
+	struct store_fid fid;
+	uint32_t id, other;
+
+	fixture_open(STORE_LAZY);
+	fid = make(&root, "long", STORE_FILE);
+	write_slots(&fid, 1, "x");
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	write_slots(&fid, 1, "y");
+	revert_slots("all slots", &fid, id, 0);
+	write_slots(&fid, 50, "z");
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_BACKUP, &other), 0);
+	revert_slots("some slots, which another clone shows", &fid, id, 0);
+	ck_assert_int_eq(try_write(&admin, &fid, 0, "", 0, 0), 0);
+	revert_slots("a cut file", &fid, id, DROPPED);
+	ck_assert_int_eq(try_write(&admin, &fid, REVERTED * 2ull * STORE_SLOT, "w", 1, UINT64_MAX),
+			 0);
+	revert_slots("a longer file", &fid, id, DROPPED);
+	ck_assert_int_eq(try_remove(&admin, &root, "long", STORE_FILE), 0);
+	revert_slots("a removed file", &fid, id, DROPPED);
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	ck_assert_int_eq(store_volume_remove(store, other), 0);
+	ck_assert_int_eq(try_remove(&admin, &root, "long", STORE_FILE), 0);
+	expect_nothing();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tiny");
@@ -439,6 +514,7 @@ int main(void)
 	tcase_add_test(tcase, reverted_to_old_map);
 	tcase_add_test(tcase, reverted_while_rows_go);
 	tcase_add_test(tcase, many_slots);
+	tcase_add_test(tcase, reverted_slots);
 	tcase_add_loop_test(tcase, random_changes, 0, 8);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

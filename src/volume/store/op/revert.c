@@ -17,17 +17,38 @@
 
 #define STEP	   100		  /* rows of a transaction */
 #define STEP_PAGES 512		  /* of directories in it, after which no further row is begun */
+#define STEP_SLOTS \
+	(2 *       \
+	 WORK_ROWS) /* rows of slots that are written, after which no further row of a vnode is begun */
 #define NUMBER	   "revert of %u" /* in the database, with the group: the epoch */
+
+/* A file of many slots, which gets the old ones in several transactions: its maps are read before them. */
+struct revert_file {
+	uint32_t vnode;	     /* 0: there is none */
+	struct version *old; /* as it was at the epoch, with all slots */
+	/* The newest one, with all slots, if it keeps some of them; or NULL. */
+	struct version *base;
+	/* The slots below `at` are the old ones, and this is the change for which that was done. */
+	bool begun;
+	uint32_t at;
+	struct db_change change;
+};
 
 /* Changes after `epoch` and up to `until` are looked at; the step begins behind `after`. */
 struct revert_op {
 	struct txn_op txn;
 	struct core *core;
-	uint32_t id, epoch, until;
+	uint32_t id, group, epoch, until;
 	bool snapshot;
 	struct revert_op *next;		 /* that runs */
 	struct db_change after, reached; /* reached: by the step, which may be tried again */
-	unsigned pages;
+	uint32_t missing;		 /* after WORK_MISSING: the vnode */
+	struct revert_file file;
+	struct version *
+		staged; /* by the step: the file as it is then; NULL: it is done, or was not begun */
+	struct db_change staged_change;
+	uint32_t staged_at;
+	unsigned pages, slots;
 	uint64_t kib; /* that the rows of the step may take */
 	bool done;
 };
@@ -139,12 +160,12 @@ static int take_old_parts(struct revert_op *op, struct work *work, struct db *db
 	return 0;
 }
 
-/* The version of the epoch, to be changed; NULL: there was none. */
+/* The version of the epoch, to be changed, without its map; NULL: there was none. */
 static int copy_old_version(struct revert_op *op, struct work *work, struct db *db,
 			    const struct vnode_key *key, struct version **copy)
 {
 	struct version *old;
-	int result = db_vnode_get_whole(db, key, &old);
+	int result = db_vnode_get(db, key, &old);
 
 	*copy = NULL;
 	if (result)
@@ -177,22 +198,169 @@ static void choose_version(const struct revert_op *op, struct work *work, const 
 	work_new_version(work, version);
 }
 
-/* Both versions have one map: only rows that differ are written. */
-static int load_base_map(struct db *db, struct node *node, const struct version *version)
+/* -- maps of files -- */
+
+static void drop_revert_file(struct revert_file *file)
 {
-	struct vnode_key key = {node->vol->rec.group, node->vnode, node->base->epoch};
-	struct version *whole;
+	version_unref(file->old);
+	version_unref(file->base);
+	*file = (struct revert_file){0};
+}
+
+/* Whether the old slots get a map of their own. Else only rows that differ are written. */
+static bool needs_new_map(const struct version *base, const struct version *old)
+{
+	return base->v.map != old->v.map || (old->v.rows <= WORK_ROWS && base->v.rows > STEP_SLOTS);
+}
+
+static int load_revert_file(struct revert_op *op, struct db *db, uint32_t group, uint32_t vnode)
+{
+	struct revert_file *file = &op->file;
+	struct vnode_key key = {group, vnode, op->epoch}, newest = {group, vnode, UINT32_MAX};
+	struct version *base = NULL;
 	int result;
 
-	if (version_content(node->base) || node->base->v.map != version->v.map)
-		return 0;
-	result = db_vnode_get_whole(db, &key, &whole);
+	drop_revert_file(file);
+	result = db_vnode_get_whole(db, &key, &file->old);
+	if (!result)
+		result = db_vnode_get(db, &newest, &base);
+	if (!result && !needs_new_map(base, file->old))
+		result = db_vnode_get_whole(db, &newest, &file->base);
+	version_unref(base);
+	file->vnode = vnode;
 	if (result)
-		return result == -ENOENT ? -EIO : result;
-	result = version_attach_content(node->base, &whole->content) ? 0 : -ENOMEM;
-	version_unref(whole);
+		drop_revert_file(file);
+	return result == -ENOENT ? -EIO : result;
+}
+
+/* Whether the maps of a vnode are known: as they are in the transaction. */
+static bool is_file_loaded(const struct revert_file *file, const struct node *node)
+{
+	const struct version *base = node->base;
+
+	if (file->vnode != node->vnode)
+		return false;
+	if (!file->base)
+		return needs_new_map(base, file->old);
+	return file->base->epoch == base->epoch && file->base->v.map == base->v.map &&
+	       file->base->v.version == base->v.version && file->base->v.rows == base->v.rows;
+}
+
+/* WORK_MISSING: the maps are long, and have to be read before the transaction. */
+static int find_revert_file(struct revert_op *op, struct db *db, const struct node *node,
+			    const struct version *old)
+{
+	const struct version *base = node->base;
+	bool fresh = needs_new_map(base, old);
+
+	if (is_file_loaded(&op->file, node))
+		return 0;
+	assert(!op->file.begun);
+	if (old->v.rows > WORK_ROWS || (!fresh && base->v.rows > WORK_ROWS)) {
+		op->missing = node->vnode;
+		return WORK_MISSING;
+	}
+	op->slots += old->v.rows + (fresh ? 0 : base->v.rows);
+	return load_revert_file(op, db, node->vol->rec.group, node->vnode);
+}
+
+/* Slots from *at on that are not the old ones. *at: 0 when there is none left. 0 or -ENOMEM. */
+static int take_old_slots(struct revert_op *op, const struct node *node,
+			  struct store_content *content, uint32_t *at)
+{
+	const struct store_content *old = version_content(op->file.old);
+	bool same = node->base->v.map == op->file.old->v.map;
+	unsigned taken = 0;
+	int result = 0;
+
+	for (; !result && store_content_differ(content, old, at); ++*at) {
+		const struct store_slot *now = store_content_slot(content, *at);
+		struct store_slot *slot = store_content_slot(old, *at);
+
+		/* One row, read twice. */
+		if (same && now && slot && now->epoch == slot->epoch)
+			continue;
+		if (taken == STEP_SLOTS)
+			break;
+		result = store_content_set(content, *at, store_slot_ref(slot));
+		taken++;
+	}
+	if (result || !store_content_differ(content, old, at))
+		*at = 0;
+	op->slots += taken;
+	op->kib += taken * STORE_SLOT_MAX / 1024;
 	return result;
 }
+
+/*
+ * The slots of the old version, or some of them: then the file is as long as both versions, since slots of the newest one may
+ * be in it, and goes on in the next transaction.
+ */
+static int take_old_map(struct revert_op *op, struct node *node, struct version *version)
+{
+	struct revert_file *file = &op->file;
+	struct store_content content = {0};
+	uint32_t at = file->begun ? file->at : 1;
+	int result;
+
+	if (file->base && !version_content(node->base) &&
+	    !version_attach_content(node->base, version_content(file->base)))
+		return -ENOMEM;
+	if (file->base)
+		store_content_copy(version_content(node->base), &content);
+	result = store_content_set(&content, 0, store_slot_ref(version->content.first));
+	if (!result)
+		result = take_old_slots(op, node, &content, &at);
+	if (result) {
+		store_content_free(&content);
+		return result;
+	}
+	store_content_free(&version->content);
+	version->content = content;
+	version->partial = false;
+	version->v.slots = content.count;
+	version->v.map = file->base ? node->base->v.map : 0;
+	if (at && node->now && version->v.length < node->now->v.length)
+		version->v.length = node->now->v.length;
+	op->staged_at = at;
+	if (at)
+		op->staged = version_ref(version);
+	return 0;
+}
+
+/* Between two transactions. */
+static void keep_staged_file(struct revert_op *op, int result)
+{
+	struct version *old = op->staged && !result ? version_ref(op->file.old) : NULL;
+	uint32_t vnode = op->file.vnode;
+
+	drop_revert_file(&op->file);
+	if (old)
+		op->file = (struct revert_file){.vnode = vnode,
+						.old = old,
+						.base = op->staged,
+						.begun = true,
+						.at = op->staged_at,
+						.change = op->staged_change};
+	else
+		version_unref(op->staged);
+	op->staged = NULL;
+}
+
+/* In the thread of the caller. The volume is busy: nothing changes meanwhile. */
+static int load_missing_file(struct core *core, struct revert_op *op)
+{
+	struct db *db;
+	int result = readers_get(core->readers, &db);
+
+	if (result)
+		return result;
+	result = load_revert_file(op, db, op->group, op->missing);
+	readers_put(core->readers, db);
+	return result;
+}
+
+/* -- steps -- */
 
 static void count_blocks(struct volrec *rec, const struct version *version, bool on)
 {
@@ -202,38 +370,55 @@ static void count_blocks(struct volrec *rec, const struct version *version, bool
 	rec->used_kib += on ? blocks : -blocks;
 }
 
-/* KiB of the rows of a version, with those of all its slots. */
+/* KiB of the rows of a version, without those of further slots. */
 static uint64_t count_row_kib(const struct version *version)
 {
-	uint64_t bytes = ((uint64_t)version->v.rows + (version->v.slots != 0)) * STORE_SLOT_MAX;
+	uint64_t bytes = version->v.slots ? STORE_SLOT_MAX : 0;
 
 	if (version->v.small || version->v.kind != STORE_FILE)
 		bytes += version->v.length;
 	return bytes / 1024 + 1;
 }
 
+/* *version: what the vnode becomes; NULL: it goes. */
+static int make_reverted_version(struct revert_op *op, struct work *work, struct db *db,
+				 struct node *node, struct version **version)
+{
+	struct vnode_key key = {node->vol->rec.group, node->vnode, op->epoch};
+	int result = copy_old_version(op, work, db, &key, version);
+
+	if (!result && *version && (*version)->partial) {
+		result = find_revert_file(op, db, node, *version);
+		if (!result)
+			result = take_old_map(op, node, *version);
+	} else if (!result && *version &&
+		   (node->base->v.rows || node->base->v.map != (*version)->v.map)) {
+		(*version)->v.map = 0;
+	}
+	if (!result && *version)
+		choose_version(op, work, node, *version);
+	if (result) {
+		version_unref(*version);
+		*version = NULL;
+	}
+	return result;
+}
+
 static int revert_vnode(struct revert_op *op, struct work *work, struct db *db,
 			struct workvol *volume, const struct db_change *change)
 {
-	struct vnode_key key = {volume->rec.group, change->vnode, op->epoch};
 	struct version *version;
 	struct node *node;
 	int result = work_node(work, volume, change->vnode, &node);
 
-	/* Each vnode once: at its newest row. */
-	if (result || !node->base || node->base->epoch != change->epoch)
+	if (result || !node->base)
 		return result;
-	result = copy_old_version(op, work, db, &key, &version);
+	/* Each vnode once: at its newest row, which may be new if a part of its slots is the old one. */
+	if (node->base->epoch != change->epoch && !op->file.begun)
+		return 0;
+	result = make_reverted_version(op, work, db, node, &version);
 	if (result)
 		return result;
-	if (version) {
-		result = load_base_map(db, node, version);
-		if (result) {
-			version_unref(version);
-			return result;
-		}
-		choose_version(op, work, node, version);
-	}
 	if (node->now) {
 		count_blocks(&volume->rec, node->now, false);
 		work_remove(work, node);
@@ -248,6 +433,30 @@ static int revert_vnode(struct revert_op *op, struct work *work, struct db *db,
 	return 0;
 }
 
+/* No further vnode is begun: a file of many slots is not done, or the transaction is long. */
+static bool is_revert_step_full(const struct revert_op *op)
+{
+	return op->staged || op->pages >= STEP_PAGES || op->slots >= STEP_SLOTS;
+}
+
+static void begin_revert_step(struct revert_op *op)
+{
+	version_unref(op->staged);
+	op->staged = NULL;
+	op->pages = op->slots = 0;
+	op->kib = 1;
+}
+
+/* The next changes: that of a file of which a part is done comes alone. */
+static int list_next_changes(const struct revert_op *op, struct db *db, uint32_t group,
+			     struct db_change change[STEP], unsigned *count)
+{
+	*count = 1;
+	change[0] = op->file.change;
+	return op->file.begun ? 0
+			      : db_changes(db, group, &op->after, op->until, change, STEP, count);
+}
+
 static int apply_revert_step(struct txn_op *txn, struct work *work)
 {
 	struct revert_op *op = (struct revert_op *)txn;
@@ -257,13 +466,20 @@ static int apply_revert_step(struct txn_op *txn, struct work *work)
 	unsigned count, done = 0;
 	int result = find_volume(op, work, &volume, &db);
 
-	op->pages = 0;
-	op->kib = 1;
+	begin_revert_step(op);
 	if (!result)
-		result = db_changes(db, volume->rec.group, &op->after, op->until, change, STEP,
-				    &count);
-	while (!result && done < count && op->pages < STEP_PAGES)
-		result = revert_vnode(op, work, db, volume, &change[done++]);
+		result = list_next_changes(op, db, volume->rec.group, change, &count);
+	while (!result && done < count && !is_revert_step_full(op)) {
+		result = revert_vnode(op, work, db, volume, &change[done]);
+		op->staged_change = change[done];
+		done += !result && !op->staged;
+	}
+	if (result == WORK_MISSING) {
+		op->group = volume->rec.group;
+		if (!done)
+			return result;
+		result = 0;
+	}
 	/* A restore that failed is taken back even then: it has left room. */
 	if (!result && !op->snapshot)
 		result = space_check_rows(op->core, op->kib);
@@ -273,7 +489,8 @@ static int apply_revert_step(struct txn_op *txn, struct work *work)
 	}
 	volume->changed = true;
 	op->reached = done ? change[done - 1] : op->after;
-	op->done = done == count && count < STEP;
+	op->done = done == count && count < STEP && !op->file.begun;
+	assert(done || !count || op->staged);
 	return 0;
 }
 
@@ -352,17 +569,31 @@ static int run_revert_op(struct core *core, struct revert_op *op,
 	return txn_run(core->txn, &op->txn);
 }
 
+/* One transaction, or what it needs. *again: it failed for want of space, and is tried again. */
+static int run_revert_step(struct core *core, struct revert_op *op, bool *again)
+{
+	int result = run_revert_op(core, op, apply_revert_step);
+
+	if (result == WORK_MISSING)
+		return load_missing_file(core, op);
+	/* The log was counted, and becomes short before the next transaction. */
+	*again = result == STORE_VDISKFULL && !*again;
+	if (*again)
+		return 0;
+	keep_staged_file(op, result);
+	op->after = op->reached;
+	return result;
+}
+
 static int run_revert_steps(struct core *core, struct revert_op *op)
 {
 	int result = run_revert_op(core, op, apply_revert_begin);
+	bool again = false;
 
-	while (!result && !op->done) {
-		result = run_revert_op(core, op, apply_revert_step);
-		/* The log was counted, and becomes short before the next transaction. */
-		if (result == STORE_VDISKFULL)
-			result = run_revert_op(core, op, apply_revert_step);
-		op->after = op->reached;
-	}
+	while (!result && (!op->done || again))
+		result = run_revert_step(core, op, &again);
+	version_unref(op->staged);
+	drop_revert_file(&op->file);
 	return result ? result : run_revert_op(core, op, apply_revert_end);
 }
 
