@@ -100,6 +100,35 @@ START_TEST(no_room_in_cache)
 }
 END_TEST
 
+static size_t memory_of_caches(void)
+{
+	store_stats(store, &stats);
+	return stats.memory;
+}
+
+/* A copy reads each small file once, and drives nothing out of the cache. */
+START_TEST(small_contents_read_again)
+{
+	static const char text[3000] = "small";
+	struct store_fid file;
+	size_t before;
+
+	fixture_open(STORE_LAZY);
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, text, sizeof(text), sizeof(text)), 0);
+	fixture_reopen();
+	ck_assert_int_eq(try_status(&admin, &file), 0);
+	before = memory_of_caches();
+	fixture_same(&file, text, sizeof(text));
+	ck_assert_uint_eq(memory_of_caches(), before);
+	for (int i = 0; i < 2; i++) {
+		fixture_same(&file, text, sizeof(text));
+		ck_assert_uint_ge(memory_of_caches(), before + sizeof(text));
+		ck_assert_uint_lt(memory_of_caches(), before + 2 * sizeof(text));
+	}
+}
+END_TEST
+
 /* -- a submitted operation -- */
 
 static struct store_later later;
@@ -828,10 +857,12 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		cold_directories, no_room_in_cache,    cold_and_submitted,   promised_disk,
-		promised_quota,	  rival_writers,       slow_reader,	     ordered_volumes,
-		many_objects,	  deep_rename,	       crossed_renames,	     large_directories,
-		many_clones,	  cached_volume_again, removed_volume_again, check_beside_changes};
+		cold_directories,     no_room_in_cache,	   small_contents_read_again,
+		cold_and_submitted,   promised_disk,	   promised_quota,
+		rival_writers,	      slow_reader,	   ordered_volumes,
+		many_objects,	      deep_rename,	   crossed_renames,
+		large_directories,    many_clones,	   cached_volume_again,
+		removed_volume_again, check_beside_changes};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;
