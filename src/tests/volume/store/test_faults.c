@@ -6,14 +6,18 @@
  * returned is right, or is an error.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/main.h"
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
+#include "volume/store/disk/vfs.h"
 #include "volume/store/txn/space.h"
 #include "volume/store/upkeep.h"
 
@@ -298,6 +302,86 @@ static void fill_and_remove(const struct crashdisk *base, enum store_durability 
 	crashdisk_free(disk);
 }
 
+/* -- a full disk while the keeper moves the log to the database, which is held up -- */
+
+static struct {
+	const struct store_layer_ops *own;
+	pthread_t test;
+	sem_t began;	   /* the keeper has */
+	sem_t no_room;	   /* a write of the test failed for want of space */
+	_Atomic bool held; /* once */
+} moving;
+
+/* The keeper goes on once the test has had its failure, or two of them: then it has not waited for the keeper. */
+static void hold_keeper(void)
+{
+	struct timespec until;
+
+	moving.held = true;
+	sem_post(&moving.began);
+	while (sem_wait(&moving.no_room) && errno == EINTR)
+		;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	while (sem_timedwait(&moving.no_room, &until) && errno == EINTR)
+		;
+}
+
+static ssize_t write_and_hold(struct store_file *file, const struct iovec *iov, int count,
+			      uint64_t offset)
+{
+	ssize_t n;
+
+	/* A page of the database is written together with its checksum. */
+	if (!pthread_equal(pthread_self(), moving.test) && !moving.held && count == 2 &&
+	    offset % STORE_DB_PAGE == 0)
+		hold_keeper();
+	n = moving.own->pwritev(file, iov, count, offset);
+	if (n == -ENOSPC && pthread_equal(pthread_self(), moving.test))
+		sem_post(&moving.no_room);
+	return n;
+}
+
+static void remove_without_room(struct crashdisk *disk, struct store *store)
+{
+	char path[32];
+	int rc;
+
+	crashdisk_limit(disk, crashdisk_used(disk) + (256u << 10));
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "d/file-%u", i);
+		rc = state_remove(store, volume, path, STORE_FILE);
+		ck_assert_msg(rc == 0, "file %u: result %d", i, rc);
+	}
+}
+
+START_TEST(full_beside_checkpoint)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
+	struct store_layer_ops holding;
+
+	ck_assert_ptr_nonnull(store);
+	moving.own = layer->ops;
+	moving.test = pthread_self();
+	sem_init(&moving.began, 0, 0);
+	sem_init(&moving.no_room, 0, 0);
+	holding = *layer->ops;
+	holding.pwritev = write_and_hold;
+	layer->ops = &holding;
+	while (sem_trywait(&moving.began))
+		ck_assert_int_eq(op_small(store), 0);
+	remove_without_room(disk, store);
+	crashdisk_limit(disk, UINT64_MAX);
+	ck_assert_int_eq(diskstore_faults(store, "full beside the keeper"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	sem_destroy(&moving.began);
+	sem_destroy(&moving.no_room);
+}
+END_TEST
+
 /* Bytes that a writer has written are no longer promised to it: they do not count twice. */
 START_TEST(room_of_writers)
 {
@@ -550,5 +634,5 @@ START_TEST(inverted_bits)
 END_TEST
 
 TEST_MAIN_WITHIN(600, "faults", once_lazy, once_scattered, once_strict, for_a_while, reads,
-		 full_disk, room_of_writers, full_from_outside, reserve_given_up_meanwhile,
-		 pruning_goes_on, inverted_bits)
+		 full_disk, full_beside_checkpoint, room_of_writers, full_from_outside,
+		 reserve_given_up_meanwhile, pruning_goes_on, inverted_bits)

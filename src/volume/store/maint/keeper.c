@@ -53,6 +53,9 @@ struct keeper {
 	bool failed;	   /* the last one did, which has been logged */
 	struct object_list made, dead;
 
+	/* One thread at a time moves the log to the database; taken after the gate of the commits. */
+	pthread_mutex_t moving;
+
 	_Atomic uint64_t flushes;
 };
 
@@ -450,16 +453,22 @@ static void set_checkpointing(struct keeper *keeper, bool on)
 	pthread_mutex_unlock(&keeper->lock);
 }
 
-/* While no commit can come: all of the log goes to the database. On a full disk its file becomes empty. */
-static void move_log_to_database(struct core *core, struct db *db)
+/*
+ * While no commit can come: all of the log goes to the database. On a full disk its file becomes empty. The keeper may be moving
+ * it beside the commits, and SQLite would then leave it: a commit that has no room otherwise would fail.
+ */
+static void move_log_to_database(struct keeper *keeper, struct db *db)
 {
+	struct core *core = keeper->core;
 	unsigned left;
 
-	if (db_checkpoint(db, &left) || left)
-		return;
-	store_vfs_emptied(core->vfs);
-	if (core->tight)
-		db_log_cut(db);
+	pthread_mutex_lock(&keeper->moving);
+	if (!db_checkpoint(db, &left) && !left) {
+		store_vfs_emptied(core->vfs);
+		if (core->tight)
+			db_log_cut(db);
+	}
+	pthread_mutex_unlock(&keeper->moving);
 }
 
 /*
@@ -516,7 +525,7 @@ static bool switch_log(struct keeper *keeper, uint64_t referring)
 	      (core->durability == STORE_STRICT || txn_referring(core->txn) == referring ||
 	       must_switch_log(core));
 	if (now)
-		move_log_to_database(core, keeper->db);
+		move_log_to_database(keeper, keeper->db);
 	txn_resume(core->txn);
 	return now;
 }
@@ -527,10 +536,14 @@ static bool switch_log(struct keeper *keeper, uint64_t referring)
  */
 static bool move_log_beside_commits(struct keeper *keeper, unsigned *left)
 {
-	if (db_checkpoint(keeper->db, left))
-		return true;
-	copying_ship(keeper->core);
-	return false;
+	int result;
+
+	pthread_mutex_lock(&keeper->moving);
+	result = db_checkpoint(keeper->db, left);
+	pthread_mutex_unlock(&keeper->moving);
+	if (!result)
+		copying_ship(keeper->core);
+	return result != 0;
 }
 
 static void checkpoint_long_log(struct keeper *keeper)
@@ -569,11 +582,12 @@ static void checkpoint_long_log(struct keeper *keeper)
 
 void keeper_full(void *arg)
 {
-	struct core *core = ((struct keeper *)arg)->core;
+	struct keeper *keeper = arg;
+	struct core *core = keeper->core;
 
 	core->tight = true;
 	reserve_release(core);
-	move_log_to_database(core, core->writer);
+	move_log_to_database(keeper, core->writer);
 }
 
 /* On a full disk the log stays short: the database takes less room. */
@@ -850,6 +864,7 @@ int keeper_create(struct core *core, struct keeper **out)
 		return -ENOMEM;
 	keeper->core = core;
 	pthread_mutex_init(&keeper->lock, NULL);
+	pthread_mutex_init(&keeper->moving, NULL);
 	monotonic_cond_init(&keeper->work);
 	pthread_cond_init(&keeper->flushed, NULL);
 	monotonic_cond_init(&keeper->shorter);
@@ -900,6 +915,7 @@ void keeper_destroy(struct keeper *keeper)
 	free(keeper->made.item);
 	free(keeper->dead.item);
 	pthread_mutex_destroy(&keeper->lock);
+	pthread_mutex_destroy(&keeper->moving);
 	pthread_cond_destroy(&keeper->work);
 	pthread_cond_destroy(&keeper->flushed);
 	pthread_cond_destroy(&keeper->shorter);
