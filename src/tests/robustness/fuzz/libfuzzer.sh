@@ -32,7 +32,8 @@ if [ $# -eq 0 ]; then
 fi
 
 flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-strict-aliasing -fno-sanitize-recover=all
-	-I$top/src/rx/include -I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\""
+	-I$top/src/rx/include -I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\"
+	-DTOOLS_SERVER_CONFIG=\"/dev/null\""
 wrap=-Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
 crypto=$(pkg-config --libs libcrypto krb5 krb5-gssapi 2> /dev/null || echo -lcrypto -lkrb5 -lgssapi_krb5)
 inih=$(pkg-config --libs inih 2> /dev/null || echo -linih)
@@ -72,6 +73,7 @@ objects() {
 		;;
 	endpoint | live)
 		echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir"/obj/rx-engine-*.o \
+			"$dir/obj/rx-io-io_set.o" \
 			"$dir/obj/tests-robustness-fuzz-world.o" $wrap -pthread
 		;;
 	keytab | rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
@@ -133,7 +135,7 @@ if links_targets "$clang" "$dir/obj/there" > "$dir/compile.log" 2>&1 &&
 	compile "$clang" -fsanitize=fuzzer-no-link,address,undefined > "$dir/compile.log" 2>&1; then
 	way=fuzzer
 else
-	echo "no libFuzzer here ($(tail -n 1 "$dir/compile.log")): mutations without coverage instead"
+	echo "no libFuzzer here ($(grep -m 1 error "$dir/compile.log")): mutations without coverage instead"
 	way=mutations
 	compile "${CC:-cc}" -fsanitize=address,undefined > "$dir/compile.log" 2>&1 || {
 		tail -n 20 "$dir/compile.log"
