@@ -143,9 +143,14 @@ static void flush_object_name(struct store_data *data, struct places *places,
 			      struct data_object *object)
 {
 	char path[DATA_PATH] = "files/new";
+	struct store_owner owner;
 
+	/* A thread that opens the object sets it. */
+	pthread_mutex_lock(&data->lock);
+	owner = object->owner;
+	pthread_mutex_unlock(&data->lock);
 	if (object->flushed_settled)
-		data_path_block(&object->owner, path);
+		data_path_block(&owner, path);
 	object->flushed = flush_directory_once(data, places, path);
 }
 
