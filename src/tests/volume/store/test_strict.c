@@ -280,6 +280,42 @@ START_TEST(copy_without_failed_commit)
 }
 END_TEST
 
+/* A file system or a disk loses the end of the log. The copy has it. */
+START_TEST(shortened_log)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_options options = {.path = "disk", .layer = crashdisk_layer(disk)};
+	const struct store_new_volume new = {.name = "v"};
+	struct store_layer *layer;
+	struct store_file *log;
+	struct store_fid fid;
+	struct store *opened;
+	uint64_t end;
+
+	ck_assert_int_eq(store_make(&options, message), 0);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
+	ck_assert_int_eq(state_create(opened, volume, "f0", STORE_FILE, NULL), 0);
+	end = find_place(layer, "meta/db-wal").end;
+	ck_assert_int_eq(state_create(opened, volume, "f1", STORE_FILE, NULL), 0);
+	await_same_logs(layer);
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(opened, layer);
+	crashdisk_killed(disk);
+	layer = crashdisk_layer(disk);
+	ck_assert_int_eq(layer->ops->open(layer, "meta/db-wal", STORE_OPEN_WRITE, &log), 0);
+	ck_assert_int_eq(layer->ops->truncate(log, end + (unsigned)_i * 100), 0);
+	layer->ops->close(log);
+	layer->ops->destroy(layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(state_walk(opened, volume, "f1", &fid), 0);
+	ck_assert_int_eq(diskstore_faults(opened, "shortened log"), 0);
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("strict");
@@ -291,6 +327,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
 	tcase_add_test(tcase, name_lost_before_commit);
 	tcase_add_loop_test(tcase, copy_without_failed_commit, 0, 3);
+	tcase_add_loop_test(tcase, shortened_log, 0, 2);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -784,13 +784,13 @@ static bool read_last_frame(struct store_layer *layer, const char *path, uint64_
 }
 
 /* Whether the database's log has the first `end` bytes of that of the copy: a frame has a checksum of all that is before it. */
-static bool is_log_continued(struct store_replica *replica, uint64_t end)
+static bool is_log_continued(struct store_layer *copy, struct store_layer *store, uint64_t end)
 {
-	uint8_t main[STORE_FRAME_HEADER], copy[STORE_FRAME_HEADER];
+	uint8_t of_copy[STORE_FRAME_HEADER], of_store[STORE_FRAME_HEADER];
 
-	return read_last_frame(replica->store, META_LOG, end, main) &&
-	       read_last_frame(replica->layer, COPY_LOG, end, copy) &&
-	       memcmp(main, copy, sizeof(main)) == 0;
+	return read_last_frame(store, META_LOG, end, of_store) &&
+	       read_last_frame(copy, COPY_LOG, end, of_copy) &&
+	       memcmp(of_store, of_copy, sizeof(of_store)) == 0;
 }
 
 /* Whether the copy can go on from where it is. */
@@ -804,7 +804,8 @@ static int find_copy_place(struct store_replica *replica)
 	store_wal_marked(replica->wal, &main);
 	replica->missing = !is_copy_same(&replica->state, &main, &copy) ||
 			   (copy.end && copy.salt == main.salt &&
-			    (copy.end > main.end || !is_log_continued(replica, copy.end)));
+			    (copy.end > main.end ||
+			     !is_log_continued(replica->layer, replica->store, copy.end)));
 	if (replica->missing)
 		return 0;
 	replica->salt = copy.end ? copy.salt : 0;
@@ -976,11 +977,27 @@ static bool has_rest_of_log(const struct store_place *main, const struct store_p
 	return (main->damaged || main->gone) && copy->end > main->end && is_log_of(main, copy);
 }
 
+/*
+ * In strict mode no mark says how long the log was. The copy has flushed bytes only: if it has more of the same log, the rest
+ * is gone.
+ */
+static int inspect_lost_log(struct store_layer *copy, struct store_layer *store,
+			    struct store_place *main, struct store_place *other)
+{
+	int rc = inspect_both_logs(copy, store, main, other);
+
+	if (rc || main->closed || main->damaged || main->gone || !main->salt ||
+	    other->salt != main->salt || other->end <= main->end)
+		return rc;
+	main->gone = is_log_continued(copy, store, main->end);
+	return 0;
+}
+
 int store_replica_judge_log(struct store_layer *copy, struct store_layer *store, bool *better,
 			    bool *lost)
 {
 	struct store_place main, other;
-	int rc = inspect_both_logs(copy, store, &main, &other);
+	int rc = inspect_lost_log(copy, store, &main, &other);
 
 	*better = !rc && has_rest_of_log(&main, &other);
 	*lost = !rc && (main.gone || (main.damaged && (!*better || other.end < main.marked_end)));
@@ -999,7 +1016,7 @@ int store_replica_mend_log(struct store_layer *copy, struct store_layer *store, 
 {
 	struct store_place main, other;
 	bool gone;
-	int rc = inspect_both_logs(copy, store, &main, &other);
+	int rc = inspect_lost_log(copy, store, &main, &other);
 
 	*mended = *lost = false;
 	if (rc || (!main.damaged && !main.gone))
