@@ -686,6 +686,36 @@ static void free_late(struct crashdisk *disk)
 	free(fids);
 }
 
+/* The database became shorter, and every page that is left is sound: the copy has the others. */
+START_TEST(shortened_database)
+{
+	struct crashdisk *disk, *target = crashdisk_new();
+	struct store_layer *source, *made;
+	struct store_rescue result;
+	struct store_file *file;
+
+	make_base();
+	disk = crashdisk_copy(base);
+	source = crashdisk_layer(disk);
+	made = crashdisk_layer(target);
+	ck_assert_int_eq(source->ops->open(source, "meta/db", STORE_OPEN_WRITE, &file), 0);
+	ck_assert_int_eq(source->ops->truncate(file, 2ull * PAGE), 0);
+	source->ops->close(file);
+	result = (struct store_rescue){.source = "disk",
+				       .target = "new",
+				       .layers = {source, made},
+				       .line = take_rescue_line};
+	ck_assert_msg(store_rescue(&result, message) == 0, "%s", message);
+	source->ops->destroy(source);
+	made->ops->destroy(made);
+	ck_assert_uint_gt(result.volumes, 0);
+	ck_assert_uint_gt(result.damaged_pages, 0);
+	ck_assert_uint_eq(result.lost, 0);
+	crashdisk_free(target);
+	free_late(disk);
+}
+END_TEST
+
 /* No page is damaged, but the log is gone: a rescue reads that of the copy, and says so. */
 START_TEST(lost_log)
 {
@@ -970,5 +1000,5 @@ START_TEST(contents_alone)
 END_TEST
 
 TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, stopped_on_the_way,
-		 older_copy, lost_log, older_rows, lost_mark, empty_database, damaged_frame,
-		 other_log, copy_apart, use_apart, contents_alone)
+		 older_copy, lost_log, shortened_database, older_rows, lost_mark, empty_database,
+		 damaged_frame, other_log, copy_apart, use_apart, contents_alone)

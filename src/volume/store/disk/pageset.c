@@ -182,6 +182,14 @@ int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[
 	return logged || store_page_is_sound(number, page) ? 0 : -EBADMSG;
 }
 
+void store_pageset_count_lost(struct store_pageset *set)
+{
+	uint8_t first[STORE_DB_PAGE];
+
+	if (!store_pageset_read(set, 1, first) && set->pages < store_pageset_length(first))
+		set->pages = store_pageset_length(first);
+}
+
 static bool is_never_used(const uint8_t *page)
 {
 	return !page[0] && memcmp(page, page + 1, STORE_DB_PAGE - 1) == 0;

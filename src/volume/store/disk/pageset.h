@@ -26,6 +26,8 @@ bool store_pageset_is_whole(const struct store_pageset *set);
 bool store_pageset_is_headless(const struct store_pageset *set);
 /* How many pages the database has, as its first page says. */
 uint32_t store_pageset_length(const uint8_t first[STORE_DB_PAGE]);
+/* Count the pages that the first page tells of, if it is sound, and that the file has lost. */
+void store_pageset_count_lost(struct store_pageset *set);
 /* Read one. 0; -EBADMSG: it is damaged or cannot be read. */
 int store_pageset_read(struct store_pageset *set, uint32_t number, uint8_t page[STORE_DB_PAGE]);
 /* Whether the log has a page, so that the one of the database does not count. */

@@ -83,6 +83,9 @@ static int carve_database(struct filler *filler, struct carve_counts *counts)
 	user->lost += lost;
 	result = better ? store_pageset_open_with(user->source, "meta", copy, STORE_COPY, &set)
 			: store_pageset_open(user->source, "meta", &set);
+	/* The copy may have them. */
+	if (!result)
+		store_pageset_count_lost(set);
 	return carve_opened_pages(filler, result, set, counts);
 }
 
