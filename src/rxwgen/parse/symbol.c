@@ -54,13 +54,21 @@ static void report_taken_name(struct parser *p, const struct name *name, struct 
 	}
 }
 
+/* The parameters of xdrcopy_T() would hide a type of their name. */
+static bool is_hidden_in_copies(const struct parser *p, const char *name)
+{
+	return p->options->copies && (!strcmp(name, "to") || !strcmp(name, "from"));
+}
+
 /* A type, constant or enum value must have a name without another meaning in generated code. */
 static void check_reserved_name(struct parser *p, const struct name *name, struct loc loc,
 				enum symbol_kind symbol)
 {
 	enum xg_reserved kind = xg_reserved_kind(name->text);
 
-	if (name_is_local(name->text) || (symbol == SYMBOL_CONST && name_is_generated(name->text)))
+	if (name_is_local(name->text) ||
+	    (symbol == SYMBOL_CONST && name_is_generated(name->text)) ||
+	    (symbol == SYMBOL_TYPE && is_hidden_in_copies(p, name->text)))
 		diag_error(p->diag, loc, "the name '%s' is reserved for the generated code",
 			   name->text);
 	if (kind)

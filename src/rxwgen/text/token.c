@@ -187,9 +187,9 @@ bool name_is_c_word(const char *text)
 bool name_is_generated(const char *text)
 {
 	static const char *const words[] = {
-		"base",	      "call",	   "code", "context", "entries", "functions",
-		"handlers",   "interface", "len",  "name",    "service", "stat_index",
-		"swap_errno", "to",	   "u",	   "xdr",
+		"base",	      "call",	    "code",	 "context", "entries", "from",
+		"functions",  "handlers",   "interface", "len",	    "name",    "service",
+		"stat_index", "swap_errno", "to",	 "u",	    "xdr",
 	};
 
 	return FIND(words, text);
@@ -336,7 +336,7 @@ static const char *const macros[] = {
 /* clang-format on */
 
 static const char *const library[] = {
-	"free", "memcpy", "memset", "size_t", "ssize_t",
+	"free", "index", "memcpy", "memset", "size_t", "ssize_t",
 };
 
 enum xg_reserved xg_reserved_kind(const char *name)
