@@ -66,7 +66,7 @@ def data(bed):
     compare(bed, "StoreData, MB/s ÷ OpenAFS's", "MBps", wrote, "lazy", "OpenAFS", ">=", 5)
     compare(bed, "StoreData, CPU time of the server ÷ OpenAFS's", "server_cpu_us", wrote, "lazy", "OpenAFS",
             "<=", 1 / 5)
-    bed.aim("StoreData, MB/s ÷ our FetchData", wrote["lazy"]["MBps"] / got["lazy"]["MBps"], ">=", 0.70)
+    bed.aim("StoreData, MB/s ÷ our FetchData", wrote["lazy"]["MBps"] / got["lazy"]["MBps"], ">=", 0.75)
 
 
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
