@@ -686,33 +686,46 @@ static void free_late(struct crashdisk *disk)
 	free(fids);
 }
 
-/* The database became shorter, and every page that is left is sound: the copy has the others. */
-START_TEST(shortened_database)
+static void rescue_shortened(bool with_copy, struct store_rescue *result)
 {
-	struct crashdisk *disk, *target = crashdisk_new();
+	struct crashdisk *disk = crashdisk_copy(base), *target = crashdisk_new();
 	struct store_layer *source, *made;
-	struct store_rescue result;
 	struct store_file *file;
 
-	make_base();
-	disk = crashdisk_copy(base);
+	if (!with_copy)
+		remove_file(disk, "copy/db");
 	source = crashdisk_layer(disk);
 	made = crashdisk_layer(target);
 	ck_assert_int_eq(source->ops->open(source, "meta/db", STORE_OPEN_WRITE, &file), 0);
 	ck_assert_int_eq(source->ops->truncate(file, 2ull * PAGE), 0);
 	source->ops->close(file);
-	result = (struct store_rescue){.source = "disk",
-				       .target = "new",
-				       .layers = {source, made},
-				       .line = take_rescue_line};
-	ck_assert_msg(store_rescue(&result, message) == 0, "%s", message);
+	*result = (struct store_rescue){.source = "disk",
+					.target = "new",
+					.layers = {source, made},
+					.line = take_rescue_line};
+	ck_assert_msg(store_rescue(result, message) == 0, "%s", message);
 	source->ops->destroy(source);
 	made->ops->destroy(made);
+	crashdisk_free(target);
+	crashdisk_free(disk);
+}
+
+/* The database became shorter, and every page that is left is sound: the copy has the others. Else contents are found. */
+START_TEST(shortened_database)
+{
+	struct store_rescue result;
+
+	make_base();
+	rescue_shortened(true, &result);
 	ck_assert_uint_gt(result.volumes, 0);
 	ck_assert_uint_gt(result.damaged_pages, 0);
 	ck_assert_uint_eq(result.lost, 0);
-	crashdisk_free(target);
-	free_late(disk);
+	rescue_shortened(false, &result);
+	ck_assert_uint_gt(result.volumes, 0);
+	ck_assert_uint_gt(result.damaged_pages, 0);
+	ck_assert_uint_gt(result.found, 0);
+	crashdisk_free(base);
+	free(fids);
 }
 END_TEST
 

@@ -474,7 +474,9 @@ static void name_lost_and_found(const struct group *group, char name[32])
 /* A new directory in the root. NULL: group->result. */
 static struct item *make_lost_and_found(struct group *group, const char *name)
 {
-	uint32_t vnode = group->last_vnode[1] + 2, unique = ++group->rec.next_unique;
+	/* The root may be the only directory, and a new one. */
+	uint32_t last = group->last_vnode[1] ? group->last_vnode[1] : STORE_ROOT_VNODE;
+	uint32_t vnode = last + 2, unique = ++group->rec.next_unique;
 	struct item *root, *dir;
 
 	group->last_vnode[1] = vnode;
