@@ -170,9 +170,9 @@ struct store_ops {
 
 	/*
 	 * StoreData: check rights, quota and space, take `length` bytes in order, then make them
-	 * visible in one step, or drop them. No lock is held between the calls. Concurrent writers
-	 * of one file: each commit applies to the version that it finds. -EFBIG: no file of the
-	 * store may be so long.
+	 * visible in one step, or drop them. A long cut in front of them takes several steps. No
+	 * lock is held between the calls. Concurrent writers of one file: each commit applies to
+	 * the version that it finds. -EFBIG: no file of the store may be so long.
 	 */
 	int (*write_begin)(struct store *store, const struct store_caller *caller,
 			   const struct store_fid *fid, const struct store_set *set,

@@ -22,16 +22,14 @@
 #define PACE_NS	    (20 * (uint64_t)NS_PER_MS) /* that a commit waits at most, before that */
 #define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
 #define LOG_TIGHT   (256u << 10) /* the same while the disk is full */
-#define LOG_BEHIND \
-	(32u       \
-	 << 20) /* before that on a full disk while the copy of the metadata is behind; else LOG_LATER */
+#define LOG_BEHIND  (32u << 20) /* later on a full disk, while the copy of the metadata is behind */
 #define COPY_MOST   (4u << 20) /* that the copy lacks when the log starts again: for these all wait */
 #define SHIPS	    8	       /* tries to reach that */
-#define ROOM_KIB    1024	 /* that are free when it is no longer */
-#define SWITCHES    4		 /* tries to let the log start again, one behind the other */
+#define ROOM_KIB    1024       /* that are free when it is no longer */
+#define SWITCHES    4	       /* tries to let the log start again, one behind the other */
 #define SWITCH_NS   (20 * (uint64_t)NS_PER_MS) /* a flush before that takes less */
-#define SWITCH_MOST 1024	 /* pages of the log that move while commits wait, about */
-#define PRUNE_BURST 20		 /* steps between two looks at other work */
+#define SWITCH_MOST 1024 /* pages of the log that move while commits wait, about */
+#define PRUNE_BURST 20	 /* steps between two looks at other work */
 
 struct keeper {
 	struct core *core;

@@ -20,8 +20,8 @@ struct rebuild {
 	/* What was found, as in struct store_rescue. */
 	uint64_t pages, damaged_pages, volumes, files, found, lost, older;
 	bool copy_only;
-	struct store_layer
-		*contents;   /* the files of contents; NULL: records that are lost stay so */
+	/* The files of contents; NULL: records that are lost stay so. */
+	struct store_layer *contents;
 	uint64_t recordless; /* files that are made of contents alone */
 };
 

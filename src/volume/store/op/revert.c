@@ -15,12 +15,10 @@
 #include "volume/store/op/whole.h"
 #include "volume/store/txn/space.h"
 
-#define STEP	   100		  /* rows of a transaction */
-#define STEP_PAGES 512		  /* of directories in it, after which no further row is begun */
-#define STEP_SLOTS \
-	(2 *       \
-	 WORK_ROWS) /* rows of slots that are written, after which no further row of a vnode is begun */
-#define NUMBER	   "revert of %u" /* in the database, with the group: the epoch */
+#define STEP	   100		   /* rows of a transaction */
+#define STEP_PAGES 512		   /* of directories in it, after which no further row is begun */
+#define STEP_SLOTS (2 * WORK_ROWS) /* rows of slots that are written in a step, at most */
+#define NUMBER	   "revert of %u"  /* in the database, with the group: the epoch */
 
 /* A file of many slots, which gets the old ones in several transactions: its maps are read before them. */
 struct revert_file {
@@ -44,8 +42,8 @@ struct revert_op {
 	struct db_change after, reached; /* reached: by the step, which may be tried again */
 	uint32_t missing;		 /* after WORK_MISSING: the vnode */
 	struct revert_file file;
-	struct version *
-		staged; /* by the step: the file as it is then; NULL: it is done, or was not begun */
+	/* By the step: the file as it is then; NULL: it is done, or was not begun. */
+	struct version *staged;
 	struct db_change staged_change;
 	uint32_t staged_at;
 	unsigned pages, slots;

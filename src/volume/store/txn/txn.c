@@ -12,9 +12,9 @@
 
 #include "common/clock.h"
 
-#define BATCH_MAX    256 /* operations in a transaction */
-#define BATCHES_MAX  8	 /* that one thread commits before it returns */
-#define GATHER_SHARE 8	 /* wait for others at most this part of the time of a commit */
+#define BATCH_MAX    256	     /* operations in a transaction */
+#define BATCHES_MAX  8		     /* that one thread commits before it returns */
+#define GATHER_SHARE 8		     /* wait for others at most this part of the time of a commit */
 #define GATHER_SLEEP (NS_PER_MS / 5) /* a shorter wait is not worth a switch of threads */
 
 /* Operations in the order of their arrival. */
@@ -29,9 +29,8 @@ struct txn {
 
 	pthread_mutex_t lock; /* covers `queue`, `wanted`, `led`, `started`, `stop` */
 	struct queue queue;
-	unsigned
-		wanted; /* operations in the queue for which the leader waits; 0: it does not wait */
-	sem_t came;	/* they are there */
+	unsigned wanted; /* operations for which the leader waits; 0: it does not wait */
+	sem_t came;	 /* they are there */
 	bool led;
 	bool started, stop; /* the committer: leads when a submitted operation comes first */
 	pthread_t committer;
