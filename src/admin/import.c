@@ -564,7 +564,7 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 		return import_link(import, dir, path, name, &first->fid);
 	rc = admin_import_bytes(import, dir, path, name, &source, &status);
 out:
-	/* This includes an object that was there before: another name of it becomes a link. */
+	/* Also for an object that existed before: its other names become links. */
 	if (!first && rc >= 0 && status.fid.vnode)
 		note_imported_link(import, st, &status.fid);
 	return rc < 0 ? -1 : 0;

@@ -95,7 +95,7 @@ int rxvol_rescue(struct rxvol *rxvol)
 	return has_losses(&rescue) ? EXIT_LOSSES : 0;
 }
 
-/* A command that changes the files of a store that nobody has open. */
+/* A command that changes the files of a store, which no process may have open. */
 static int change_closed_store(struct rxvol *rxvol,
 			       int (*change)(const struct store_options *options, char *message),
 			       const char *done)

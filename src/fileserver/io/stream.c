@@ -18,7 +18,7 @@ static ssize_t call_write(struct fsd_stream *stream, const void *data, size_t le
 	return result_of(rxw_call_write(stream->call, data, length));
 }
 
-/* What a stub writes is held back. Its window is written when it is full. */
+/* Bytes that a stub writes are held back until its window is full. */
 static ssize_t call_hold(struct fsd_stream *stream, const void *data, size_t length)
 {
 	const uint8_t *from = data;

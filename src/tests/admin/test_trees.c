@@ -533,7 +533,7 @@ static int export_beside_mount(struct fixture *f, const char *back, int kind)
 	return access(file, F_OK) < 0 || !f->skipped ? 1 : 0;
 }
 
-/* What an update of an export removes is in the file system of the directory. */
+/* An update of an export removes only files on the file system of its directory. */
 START_TEST(mounted_below)
 {
 	struct fixture f;

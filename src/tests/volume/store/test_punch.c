@@ -88,7 +88,7 @@ START_TEST(beside_run)
 }
 END_TEST
 
-/* What is not there any more gets no new checksum. */
+/* Bytes that are gone get no new checksum. */
 START_TEST(damaged_run)
 {
 	struct store_patch patch;
@@ -189,7 +189,7 @@ START_TEST(marks_of_many)
 }
 END_TEST
 
-/* What the disk loses after it was verified is noticed after a while, also while the file stays open. */
+/* Damage after a block was verified is noticed after a while, also while the file stays open. */
 START_TEST(mark_expires)
 {
 	struct store_view *view;

@@ -61,6 +61,18 @@ bool store_slot_has(const struct store_slot *slot, uint64_t object)
 	return false;
 }
 
+bool store_slot_is_first(const struct store_slot *slot, uint32_t block)
+{
+	uint64_t object = store_slot_object(slot, block);
+
+	if (!object || (block && slot->block[block - 1].object == object))
+		return false;
+	for (uint32_t i = 0; i < block; i++)
+		if (slot->block[i].object == object)
+			return false;
+	return true;
+}
+
 /* -- records: runs of blocks of one object, then the checksums -- */
 
 #define RUN_HOLE  0

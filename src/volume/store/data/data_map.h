@@ -39,6 +39,8 @@ struct store_slot *store_slot_copy(const struct store_slot *from, uint32_t count
 struct store_slot *store_slot_ref(struct store_slot *slot); /* NULL is allowed, and for unref */
 void store_slot_unref(struct store_slot *slot);
 bool store_slot_has(const struct store_slot *slot, uint64_t object); /* NULL: false */
+/* Whether a block is the first one of the slot that refers to its object; a hole is not. */
+bool store_slot_is_first(const struct store_slot *slot, uint32_t block);
 /* The object of a block; 0: a hole. */
 uint64_t store_slot_object(const struct store_slot *slot, uint32_t block);
 

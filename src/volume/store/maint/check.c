@@ -552,15 +552,9 @@ static int add_slot_references(struct checking *checking, const struct store_slo
 {
 	int result = 0;
 
-	for (uint32_t i = 0; slot && i < slot->count && !result; i++) {
-		uint64_t object = slot->block[i].object;
-		bool seen = false;
-
-		for (uint32_t k = 0; k < i && !seen; k++)
-			seen = slot->block[k].object == object;
-		if (object && !seen)
-			result = add_number(&checking->objects, object);
-	}
+	for (uint32_t i = 0; slot && i < slot->count && !result; i++)
+		if (store_slot_is_first(slot, i))
+			result = add_number(&checking->objects, slot->block[i].object);
 	return result;
 }
 

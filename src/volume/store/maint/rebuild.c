@@ -199,15 +199,9 @@ static int need_slot_objects(struct filler *filler, const struct store_owner *ow
 {
 	int result = 0;
 
-	for (uint32_t i = 0; slot && i < slot->count && !result; i++) {
-		uint64_t object = slot->block[i].object;
-		bool seen = false;
-
-		for (uint32_t k = 0; k < i && !seen; k++)
-			seen = slot->block[k].object == object;
-		if (object && !seen)
-			result = need_object(filler, owner, object);
-	}
+	for (uint32_t i = 0; slot && i < slot->count && !result; i++)
+		if (store_slot_is_first(slot, i))
+			result = need_object(filler, owner, slot->block[i].object);
 	return result;
 }
 
@@ -381,7 +375,7 @@ static int fill_new_database(struct filler *filler)
 		tell_rebuild_user(
 			user,
 			"%llu files in lost+found, with names that end in .no-record, are made of "
-			"contents alone: whether these are damaged, nobody knows",
+			"contents alone, and may be damaged: their checksums are lost",
 			(unsigned long long)user->recordless);
 	if (!result)
 		result = settle_objects(filler);

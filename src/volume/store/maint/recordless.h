@@ -8,7 +8,7 @@
 /*
  * In a transaction, after the rows of a damaged database were taken over: each vnode whose record is lost, and that has objects
  * in `layer`, gets a record with VNODE_LOST. Its blocks come from the newest object that has data there. They have new
- * checksums: whether the data are as they were, nobody knows. *count: how many. 0 or a result.
+ * checksums, which do not show whether the data are as they were. *count: how many. 0 or a result.
  */
 int recordless_adopt(struct db *db, struct store_layer *layer, uint64_t *count);
 

@@ -158,24 +158,6 @@ int read_open_found(struct core *core, const struct found *found, struct store_r
 	return result == -EAGAIN ? report_missing_contents(core, &found->fid) : result;
 }
 
-/* Copy to the buffers from `offset` of `length` bytes on. */
-static size_t scatter_bytes(const struct iovec *iov, int count, const uint8_t *bytes,
-			    uint64_t length, uint64_t offset)
-{
-	size_t done = 0;
-
-	for (int i = 0; i < count && offset < length; i++) {
-		size_t part = iov[i].iov_len;
-
-		if (part > length - offset)
-			part = (size_t)(length - offset);
-		memcpy(iov[i].iov_base, bytes + offset, part);
-		offset += part;
-		done += part;
-	}
-	return done;
-}
-
 /* Copy to the buffers from the pages of a directory. */
 static size_t scatter_pages(const struct iovec *iov, int count, const struct store_reader *reader,
 			    uint64_t offset)
@@ -243,13 +225,11 @@ ssize_t read_bytes(struct store_reader *reader, const struct iovec *iov, int cou
 	if (reader->view)
 		done = read_view_bytes(reader, iov, count, offset, flags & STORE_CACHED);
 	else if (reader->blob)
-		done = (ssize_t)scatter_bytes(iov, count, reader->blob->bytes, reader->length,
-					      offset);
+		done = store_read_memory(reader->blob->bytes, reader->length, iov, count, offset);
 	else if (reader->pages)
 		done = (ssize_t)scatter_pages(iov, count, reader, offset);
 	else if (reader->version)
-		done = (ssize_t)scatter_bytes(iov, count, (const uint8_t *)reader->version->text,
-					      reader->length, offset);
+		done = store_read_memory(reader->version->text, reader->length, iov, count, offset);
 	if (done > 0)
 		reader->core->bytes_read += (uint64_t)done;
 	return done;

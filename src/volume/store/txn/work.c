@@ -361,19 +361,6 @@ static void note_ref(struct work *work, uint64_t object, int delta)
 		work->broken = true;
 }
 
-/* Whether a block is the first one of the slot that refers to its object. */
-static bool is_first_mention(const struct store_slot *slot, uint32_t at)
-{
-	uint64_t object = slot->block[at].object;
-
-	if (!object || (at && slot->block[at - 1].object == object))
-		return false;
-	for (uint32_t i = 0; i < at; i++)
-		if (slot->block[i].object == object)
-			return false;
-	return true;
-}
-
 /* The objects of the first slot that the second one does not have. Each may be NULL. */
 static void note_slot_refs(struct work *work, const struct store_slot *slot,
 			   const struct store_slot *other, int delta)
@@ -381,7 +368,7 @@ static void note_slot_refs(struct work *work, const struct store_slot *slot,
 	for (uint32_t i = 0; slot && i < slot->count; i++) {
 		uint64_t object = slot->block[i].object;
 
-		if (object == store_slot_object(other, i) || !is_first_mention(slot, i))
+		if (object == store_slot_object(other, i) || !store_slot_is_first(slot, i))
 			continue;
 		if (!store_slot_has(other, object))
 			note_ref(work, object, delta);
