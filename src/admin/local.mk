@@ -11,5 +11,5 @@ src_admin_libadmin_la_SOURCES = \
 src_admin_libadmin_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_admin_libadmin_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_admin_libadmin_la_LIBADD = src/volume/libvolume.la src/protection/libprotection.la \
-	src/afs/librxafs.la $(JANSSON_LIBS)
+	src/afs/libafs.la $(JANSSON_LIBS)
 $(src_admin_libadmin_la_OBJECTS): $(afs_headers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# librxafs: the AFS interfaces and the client side; linked into our programs, not installed yet.
+# libafs: the AFS interfaces and the parts of the client side that the programs share; not installed.
 
 # -- Output of the interface compiler ----------------------------------------------------------------
 
@@ -32,7 +32,7 @@ afs_generated = $(afs_headers) src/afs/afs-common.xdr.c \
 EXTRA_DIST += src/afs/afs-common.xg $(afs_interfaces)
 BUILT_SOURCES += $(afs_headers)
 
-# -- librxafs ---------------------------------------------------------------------------------------
+# -- libafs -----------------------------------------------------------------------------------------
 
 afs_sources = \
 	src/afs/dir.c src/afs/dir.h src/afs/dirformat.h \
@@ -45,10 +45,10 @@ afs_sources += \
 	src/afs/client/error.h src/afs/client/locate.c src/afs/client/path.c src/afs/client/private.h \
 	src/afs/client/watch.c
 
-noinst_LTLIBRARIES += src/afs/librxafs.la
-src_afs_librxafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c
-nodist_src_afs_librxafs_la_SOURCES = $(afs_generated)
-src_afs_librxafs_la_LIBADD = src/rx/librxwire.la
+noinst_LTLIBRARIES += src/afs/libafs.la
+src_afs_libafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c
+nodist_src_afs_libafs_la_SOURCES = $(afs_generated)
+src_afs_libafs_la_LIBADD = src/rx/librxwire.la
 
 # Targets that are built by name do not wait for BUILT_SOURCES.
-$(src_afs_librxafs_la_OBJECTS): $(afs_headers)
+$(src_afs_libafs_la_OBJECTS): $(afs_headers)

@@ -26,7 +26,7 @@ src_afscp_libafscp_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 bin_PROGRAMS += src/afscp/afscp
 src_afscp_afscp_SOURCES = src/afscp/main.c
 src_afscp_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_afscp_afscp_LDADD = src/afscp/libafscp.la src/program/libprogram.la src/afs/librxafs.la \
+src_afscp_afscp_LDADD = src/afscp/libafscp.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
 $(src_afscp_libafscp_la_OBJECTS) $(src_afscp_afscp_OBJECTS): $(afs_headers)
 

@@ -23,7 +23,7 @@ src_bench_ping_LDADD = $(PTHREAD_LIBS)
 # Dead and slow clients beside a load.
 src_bench_bad_clients_SOURCES = src/bench/bad_clients.c
 src_bench_bad_clients_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_bench_bad_clients_LDADD = src/rxperf/librxperf.la src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la \
+src_bench_bad_clients_LDADD = src/rxperf/librxperf.la src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS) -lm
 $(src_bench_bad_clients_OBJECTS): $(afs_headers)
 
@@ -67,7 +67,7 @@ $(src_bench_small_OBJECTS): src/bench/small.h
 # Compiled coders, compared with libtirpc's XDR.
 src_bench_xdr_SOURCES = src/bench/xdr.c src/bench/xdr.h src/bench/xdr_compiled.c \
 	src/bench/xdr_tirpc.c src/bench/count.c src/bench/count.h
-src_bench_xdr_LDADD = src/afs/librxafs.la src/rx/librxwire.la
+src_bench_xdr_LDADD = src/afs/libafs.la src/rx/librxwire.la
 src_bench_xdr_CPPFLAGS = $(AM_CPPFLAGS)
 if HAVE_TIRPC
 src_bench_xdr_CPPFLAGS += -DHAVE_TIRPC $(TIRPC_CFLAGS)
@@ -115,17 +115,17 @@ ladder: bench-programs
 
 # The store of volumes without a network.
 src_bench_store_SOURCES = src/bench/store.c
-src_bench_store_LDADD = src/volume/libvolume.la src/afs/librxafs.la $(PTHREAD_LIBS)
+src_bench_store_LDADD = src/volume/libvolume.la src/afs/libafs.la $(PTHREAD_LIBS)
 # How long its largest operations let other writers wait.
 src_bench_store_stall_SOURCES = src/bench/store_stall.c
-src_bench_store_stall_LDADD = src/volume/libvolume.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_store_stall_LDADD = src/volume/libvolume.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 # A store of a large site, and how long it takes to work with.
 src_bench_store_site_SOURCES = src/bench/store_site.c
-src_bench_store_site_LDADD = src/volume/libvolume.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_store_site_LDADD = src/volume/libvolume.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # The writable file server, beside OpenAFS's.
 src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c src/bench/count.c src/bench/count.h
-src_bench_fileserver_load_LDADD = src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_fileserver_load_LDADD = src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 
@@ -134,7 +134,7 @@ src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_load.h src
 	src/bench/crowd_files.c src/bench/crowd_report.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd_raw.c \
 	src/bench/crowd.h src/bench/crowd_raw.h src/bench/count.c src/bench/count.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
-src_bench_crowd_load_LDADD = src/program/libprogram.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_crowd_load_LDADD = src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_crowd_load_OBJECTS): $(afs_headers)
 src_bench_crowd_raw_server_SOURCES = src/bench/crowd_raw_server.c src/bench/crowd_raw.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h

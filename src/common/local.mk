@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Headers that the library, the programs and librxafs share; they define no symbols.
+# Headers that the library, the programs and libafs share; they define no symbols.
 
 EXTRA_DIST += src/common/asleep.h src/common/background.h src/common/bytes.h src/common/cancel.h src/common/clock.h src/common/counters.h \
 	src/common/cpus.h src/common/failure.h src/common/grow.h src/common/held.h src/common/histogram.h \

@@ -67,7 +67,7 @@ src_fileserver_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_LIBADD = src/fileserver/libcontrol.la src/admin/libadmin.la \
-	src/program/libprogram.la src/afs/librxafs.la \
+	src/program/libprogram.la src/afs/libafs.la \
 	src/protection/libprotection.la src/volume/libvolume.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.
@@ -76,7 +76,7 @@ $(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)
 sbin_PROGRAMS += src/fileserver/rxfsd
 src_fileserver_rxfsd_SOURCES = src/fileserver/main.c
 src_fileserver_rxfsd_LDADD = src/fileserver/libfileserver.la src/program/libprogram.la \
-	src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+	src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 dist_man_MANS += doc/man/rxfsd.8
 

@@ -43,6 +43,9 @@ LAYERS = [
     ["src/classic/xdr"],
     ["src/classic/watch"],
     ["src/afs", "src/protection"],
+    ["src/client/cell", "src/client/cache", "src/client/disk"],
+    ["src/client/net", "src/client/data"],
+    ["src/client/fs"],
     ["src/volume"],
     ["src/volume/export", "src/volume/store/dir", "src/volume/store/disk"],
     ["src/volume/store/data"],
@@ -59,11 +62,11 @@ LAYERS = [
     ["src/rxwgen"],
     ["src/observe"],
     ["src/program"],
-    ["src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/fileserver"],
+    ["src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/fileserver", "src/rxafs"],
 ]
-ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/volume", "src/admin",
+ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/client", "src/protection", "src/volume", "src/admin",
          "src/observe", "src/program", "src/afscp", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwgen", "src/rxwstat",
-         "src/fileserver"]
+         "src/fileserver", "src/rxafs"]
 
 
 def layer_of(module):

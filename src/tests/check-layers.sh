@@ -106,11 +106,29 @@ may_include src/rxwgen/parse "$config|rxwgen/(ast|xg|(text|pp|parse)/.*)[.]h"
 may_include src/rxwgen/emit  "$config|rxwgen/(ast|xg|emit/.*)[.]h"
 may_include src/rxwgen       "$config|rxwgen/(ast|xg|files)[.]h"
 
-# Programs on the library use its public headers only. The keyed hash is an exception: it is compiled into librxafs
+# Programs on the library use its public headers only. The keyed hash is an exception: it is compiled into libafs
 # too, because hash tables with keys from the network need it.
 for folder in src/afs src/afs/client; do
 	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
+# The client library: cache, disk and data know nothing of Rx.
+client_module() {
+	module=$1 ok="$config|$common|base/hash[.]h|afs/(dir|dirformat|fetchstatus|numbers|rights|uuid|volname|rxafs|afs-common)[.]h|rxafs/.*|client/$1/.*"
+	shift
+	for lower; do ok="$ok|$lower"; done
+	may_include "src/client/$module" "$ok"
+}
+client_module cell
+client_module cache
+client_module disk
+client_module data 'client/disk/.*'
+client_module net 'client/cell/.*' 'afs/.*' 'rxwire/.*'
+client_module fs 'client/(cell|cache|disk|data|net)/.*' 'afs/.*' 'rxwire/.*'
+may_include src/client/include/rxafs 'rxafs/.*|rxwire/(types|security|engine|error)[.]h'
+for folder in src/tests/client src/tests/client/cell src/tests/client/net src/tests/client/cache src/tests/client/disk src/tests/client/data src/tests/client/fs; do
+	may_include "$folder" "$config|$common|[a-z_]*[.]h|(afs|client|tests|rxafs|program)/.*|base/hash[.]h|rxwire/.*"
+done
+may_include src/rxafs "$config|$common|$programs|(program|rxafs)/.*|rxwire/.*"
 # Volumes know nothing of Rx, nor of the server.
 may_include src/volume "$config|$common|volume/[a-z]*[.]h"
 may_include src/volume/export "$config|$common|afs/(dir|numbers)[.]h|$values|volume/[a-z]*[.]h|volume/export/.*"

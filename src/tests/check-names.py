@@ -32,9 +32,9 @@ WHOLE_ASSERTED = 4.9
 # Folders that have modules in folders of their own.
 GROUPS = ("src/rx",)
 # Public headers: programs include them by folder and name.
-PUBLIC = ("src/rx/include/rxwire", "src/classic/rx")
+PUBLIC = ("src/rx/include/rxwire", "src/client/include/rxafs", "src/classic/rx")
 # Libraries and programs: files within one of them have different names. Each tool is one.
-PROGRAMS = ("src/rx", "src/classic", "src/afs", "src/volume", "src/protection", "src/admin", "src/fileserver",
+PROGRAMS = ("src/rx", "src/classic", "src/afs", "src/client", "src/volume", "src/protection", "src/admin", "src/fileserver",
             "src/rxwgen", "src/common")
 SMALL = 5
 

@@ -117,7 +117,7 @@ volume_sources += src/volume/values.h
 
 noinst_LTLIBRARIES += src/volume/libvolume.la
 src_volume_libvolume_la_SOURCES = $(volume_sources)
-src_volume_libvolume_la_LIBADD = src/afs/librxafs.la $(SQLITE_LIBS) \
+src_volume_libvolume_la_LIBADD = src/afs/libafs.la $(SQLITE_LIBS) \
 	$(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.

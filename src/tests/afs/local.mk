@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests in src/tests/afs: check_tests += src/tests/afs/test_NAME (see src/tests/local.mk).
 
-afs_test_libs = src/afs/librxafs.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+afs_test_libs = src/afs/libafs.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 
 check_tests += src/tests/afs/test_dir
 src_tests_afs_test_dir_LDADD = $(afs_test_libs)

@@ -3,7 +3,7 @@
 
 fileserver_test_fixture = src/tests/fileserver/fixture.c src/tests/fileserver/fixture.h
 fileserver_answer = src/tests/fileserver/callbacks/answer.c src/tests/fileserver/callbacks/answer.h
-fileserver_test_libs = src/fileserver/libfileserver.la src/program/libprogram.la src/afs/librxafs.la \
+fileserver_test_libs = src/fileserver/libfileserver.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 
 check_tests += src/tests/fileserver/callbacks/test_callbacks

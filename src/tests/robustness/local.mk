@@ -89,12 +89,12 @@ check_tests += src/tests/robustness/fuzz/fuzz_debug
 src_tests_robustness_fuzz_fuzz_debug_SOURCES = src/tests/robustness/fuzz/fuzz_debug.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_dir
 src_tests_robustness_fuzz_fuzz_dir_SOURCES = src/tests/robustness/fuzz/fuzz_dir.c $(fuzz_replay)
-src_tests_robustness_fuzz_fuzz_dir_LDADD = src/afs/librxafs.la $(LDADD)
+src_tests_robustness_fuzz_fuzz_dir_LDADD = src/afs/libafs.la $(LDADD)
 check_tests += src/tests/robustness/fuzz/fuzz_dump
 src_tests_robustness_fuzz_fuzz_dump_SOURCES = src/tests/robustness/fuzz/fuzz_dump.c $(fuzz_replay) \
 	src/volume/dump/dump_read.c src/volume/acl.c
 src_tests_robustness_fuzz_fuzz_dump_CPPFLAGS = $(AM_CPPFLAGS)
-src_tests_robustness_fuzz_fuzz_dump_LDADD = src/afs/librxafs.la $(LDADD)
+src_tests_robustness_fuzz_fuzz_dump_LDADD = src/afs/libafs.la $(LDADD)
 $(src_tests_robustness_fuzz_fuzz_dump_OBJECTS): $(afs_headers)
 check_tests += src/tests/robustness/fuzz/fuzz_header
 src_tests_robustness_fuzz_fuzz_header_SOURCES = src/tests/robustness/fuzz/fuzz_header.c $(fuzz_replay)
@@ -110,7 +110,7 @@ src_tests_robustness_fuzz_fuzz_meta_SOURCES = src/tests/robustness/fuzz/fuzz_met
 	src/volume/store/disk/wal.c src/volume/store/format.c \
 	src/tests/volume/store/crashdisk.c src/tests/volume/store/crashdisk.h
 src_tests_robustness_fuzz_fuzz_meta_CPPFLAGS = $(AM_CPPFLAGS)
-src_tests_robustness_fuzz_fuzz_meta_LDADD = src/afs/librxafs.la $(LDADD) $(SQLITE_LIBS)
+src_tests_robustness_fuzz_fuzz_meta_LDADD = src/afs/libafs.la $(LDADD) $(SQLITE_LIBS)
 $(src_tests_robustness_fuzz_fuzz_meta_OBJECTS): $(afs_headers)
 check_tests += src/tests/robustness/fuzz/fuzz_run
 src_tests_robustness_fuzz_fuzz_run_SOURCES = src/tests/robustness/fuzz/fuzz_run.c $(fuzz_replay)

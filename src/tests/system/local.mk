@@ -161,13 +161,13 @@ src_tests_system_interop_rxkad_ours_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
 # Our side of the groups localauth_server and localauth_cell, and the keys of protection.
 check_PROGRAMS += src/tests/system/interop/cell_ours
 src_tests_system_interop_cell_ours_SOURCES = src/tests/system/interop/cell_ours.c
-src_tests_system_interop_cell_ours_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_tests_system_interop_cell_ours_LDADD = src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_tests_system_interop_cell_ours_OBJECTS): $(afs_headers)
 
 # Our client of the group protection.
 check_PROGRAMS += src/tests/system/interop/pt_ours
 src_tests_system_interop_pt_ours_SOURCES = src/tests/system/interop/pt_ours.c
-src_tests_system_interop_pt_ours_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_tests_system_interop_pt_ours_LDADD = src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_tests_system_interop_pt_ours_OBJECTS): $(afs_headers)
 
 .PHONY: interop

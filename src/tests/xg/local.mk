@@ -102,7 +102,7 @@ src_tests_xg_test_calls_SOURCES = src/tests/xg/test_calls.c
 nodist_src_tests_xg_test_calls_SOURCES = $(xg_short)
 src_tests_xg_test_calls_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_test_calls_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_tests_xg_test_calls_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(JANSSON_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_xg_test_calls_LDADD = src/afs/libafs.la src/rx/librxwire.la $(JANSSON_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_calls_OBJECTS): $(xg_short)
 
 # -- Random values against python's XDR. python cannot load sanitizers; the fuzz target runs with them.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests in src/tests/volume/store: check_tests += src/tests/volume/store/test_NAME (see src/tests/local.mk).
 
-store_test_libs = src/volume/libvolume.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
+store_test_libs = src/volume/libvolume.la src/afs/libafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
 
 store_test_disk = src/tests/volume/store/crashdisk.c src/tests/volume/store/crashdisk.h \
 	src/tests/volume/store/diskstore.c src/tests/volume/store/diskstore.h \
@@ -12,10 +12,10 @@ check_LTLIBRARIES += src/tests/volume/store/libtiny.la
 src_tests_volume_store_libtiny_la_SOURCES = $(volume_sources) $(store_test_disk)
 src_tests_volume_store_libtiny_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_volume_store_libtiny_la_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
-src_tests_volume_store_libtiny_la_LIBADD = src/afs/librxafs.la $(SQLITE_LIBS) $(PTHREAD_LIBS)
+src_tests_volume_store_libtiny_la_LIBADD = src/afs/libafs.la $(SQLITE_LIBS) $(PTHREAD_LIBS)
 $(src_tests_volume_store_libtiny_la_OBJECTS): $(afs_headers)
 tiny_blocks = -DSTORE_BLOCK=1024u -DSTORE_SLOT=4096u -DWORK_ROWS=4
-tiny_test_libs = src/tests/volume/store/libtiny.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
+tiny_test_libs = src/tests/volume/store/libtiny.la src/afs/libafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
 
 check_tests += src/tests/volume/store/test_pages
 src_tests_volume_store_test_pages_LDADD = $(store_test_libs)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rxafs: the mount daemon, and rxafsctl, which administers it.
