@@ -131,7 +131,15 @@ struct sim_event {
 	void *more;
 };
 
+/* Arrivals of a direction in order of time: a ring. Each of both ends, and of references, has one. */
+#define SIM_LANES 4
+struct sim_lane {
+	struct sim_event *at;
+	unsigned first, last, size; /* first, last: wrap around; size: a power of two */
+};
+
 struct sim_datagram {
+	struct sim_datagram *next; /* of unused ones */
 	struct sim_node *from, *to;
 	uint32_t length;
 	uint16_t port; /* added to that of the sender */
@@ -239,8 +247,9 @@ struct sim_call {
 struct sim {
 	struct sim_setup setup;
 	uint64_t seed, prng, now, order;
-	struct sim_event *heap;
+	struct sim_event *heap; /* and those that no lane has */
 	unsigned events, events_size;
+	struct sim_lane lane[SIM_LANES];
 	struct sim_node client, server;
 	unsigned calls_running, calls_done, calls_failed;
 	unsigned calls_ended;	/* of calls_done: with setup.may_end */
@@ -293,6 +302,7 @@ void sim_way_event(struct sim *sim, struct sim_link *link);
 void sim_way_change(struct sim *sim, struct sim_link *link, const struct link_options *options);
 
 bool sim_next_event(struct sim *sim, struct sim_event *event);
+void sim_datagram_free(struct sim_datagram *d);
 
 bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 		   const struct rxw_params *params);
@@ -365,6 +375,5 @@ void sim_app_begin(struct sim_conn *conn);
 void sim_app_events(struct sim_call *call, uint32_t events);
 void sim_app_read(struct sim_call *call);
 void sim_app_write(struct sim_call *call);
-void sim_pattern(uint8_t *out, uint32_t seed, uint64_t at, size_t length);
 
 #endif

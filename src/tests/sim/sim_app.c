@@ -9,8 +9,11 @@
 #define PATTERN 65521u
 #define HEAD	24u
 
-/* Byte i of a stream: a table, starting at an offset derived from the stream's seed. */
-void sim_pattern(uint8_t *out, uint32_t seed, uint64_t at, size_t length)
+/*
+ * Byte i of a stream: a table, starting at an offset derived from the stream's seed. Returns the bytes from `at` on, and
+ * how many of `length` there are before the table begins again.
+ */
+static const uint8_t *pattern(uint32_t seed, uint64_t at, size_t *length)
 {
 	static uint8_t table[PATTERN];
 	size_t from = (size_t)((at + seed) % PATTERN);
@@ -22,14 +25,33 @@ void sim_pattern(uint8_t *out, uint32_t seed, uint64_t at, size_t length)
 			table[i] = (uint8_t)rxw_prng(&state);
 		table[0] = 1;
 	}
-	while (length > 0) {
-		size_t n = PATTERN - from < length ? PATTERN - from : length;
+	if (*length > PATTERN - from)
+		*length = PATTERN - from;
+	return table + from;
+}
 
-		memcpy(out, table + from, n);
-		out += n;
-		length -= n;
-		from = 0;
+static void put_pattern(uint8_t *out, uint32_t seed, uint64_t at, size_t length)
+{
+	for (size_t done = 0, n; done < length; done += n) {
+		const uint8_t *bytes;
+
+		n = length - done;
+		bytes = pattern(seed, at + done, &n);
+		memcpy(out + done, bytes, n);
 	}
+}
+
+static bool is_pattern(const uint8_t *data, uint32_t seed, uint64_t at, size_t length)
+{
+	for (size_t done = 0, n; done < length; done += n) {
+		const uint8_t *bytes;
+
+		n = length - done;
+		bytes = pattern(seed, at + done, &n);
+		if (memcmp(bytes, data + done, n) != 0)
+			return false;
+	}
+	return true;
 }
 
 static void later(struct sim_call *call, bool *set, enum sim_event_kind kind, uint64_t wait)
@@ -44,7 +66,7 @@ static void later(struct sim_call *call, bool *set, enum sim_event_kind kind, ui
 /* The head of a request holds its length, the length of the reply, and both seeds. */
 static void fill(struct sim_call *call, uint8_t *out, uint64_t at, size_t length)
 {
-	sim_pattern(out, call->tx_seed, at, length);
+	put_pattern(out, call->tx_seed, at, length);
 	if (call->node->client)
 		for (uint64_t i = at; i < HEAD && i < at + length; i++)
 			out[i - at] = call->head[i];
@@ -180,7 +202,6 @@ static void account(struct sim_call *call)
 
 static void compare(struct sim_call *call, const uint8_t *data, size_t length)
 {
-	uint8_t want[RXW_BUF_SIZE];
 	size_t skip = 0;
 
 	if (!call->node->client)
@@ -193,8 +214,7 @@ static void compare(struct sim_call *call, const uint8_t *data, size_t length)
 				call->tx_seed = rxw_get32(call->head + 20);
 			}
 		}
-	sim_pattern(want, call->rx_seed, call->rx_done + skip, length - skip);
-	if (memcmp(want, data + skip, length - skip) != 0)
+	if (!is_pattern(data + skip, call->rx_seed, call->rx_done + skip, length - skip))
 		sim_fail(call->node->sim, "wrong bytes at %llu", (unsigned long long)call->rx_done);
 	call->rx_done += length;
 	call->node->sim->bytes_moved += length;
@@ -394,6 +414,8 @@ void sim_free(struct sim *sim)
 	while (sim_next_event(sim, &event)) {
 		switch (event.kind) {
 		case SIM_ARRIVAL:
+			sim_datagram_free(event.more);
+			break;
 		case SIM_REF_DATA:
 		case SIM_REF_ACK:
 			free(event.more);
@@ -440,4 +462,6 @@ void sim_free(struct sim *sim)
 	free(sim->call_bytes);
 	free(sim->call_marks);
 	free(sim->heap);
+	for (unsigned i = 0; i < SIM_LANES; i++)
+		free(sim->lane[i].at);
 }

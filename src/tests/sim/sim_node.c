@@ -67,7 +67,7 @@ void sim_node_free(struct sim_node *node)
 		free(c);
 	}
 	while (node->queue_head != node->queue_tail)
-		free(node->queue[node->queue_head++]);
+		sim_datagram_free(node->queue[node->queue_head++]);
 	free(node->queue);
 	rxw_conntable_fini(&node->table);
 	left = host_free((struct host *)node);
@@ -381,8 +381,8 @@ static void one_burst(struct sim_node *node)
 		n++;
 		node->queue_head++;
 		segment = n == 1 ? d->length : segment;
-		free(d);
-		if (node->queue[node->queue_head - 1] == d && length % segment != 0)
+		sim_datagram_free(d);
+		if (length % segment != 0)
 			break;
 	}
 	while (rxw_run_next(buf, &path, length, segment, &at, &jumbo, &run, &node->stats) == 1) {
@@ -416,7 +416,7 @@ static void arrival(struct sim_node *node, struct sim_datagram *d)
 
 	if (sim->setup.receive_bytes != 0 &&
 	    node->queue_bytes + d->length > sim->setup.receive_bytes) {
-		free(d);
+		sim_datagram_free(d);
 		return;
 	}
 	node->queue_bytes += d->length;

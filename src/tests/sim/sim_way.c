@@ -14,7 +14,7 @@ static void on_drop(void *arg, const struct link_packet *p)
 	struct sim_link *link = arg;
 
 	link->dropped++;
-	free(p->data);
+	sim_datagram_free(p->data);
 }
 
 /* Profiles with copies are not simulated. */

@@ -10,6 +10,7 @@
 
 #define BURST (20 * RXW_MS)
 #define BAD   (4 * RXW_SEC)
+#define USUAL 1500u /* bytes of a datagram */
 
 uint64_t sim_draw(struct sim *sim, uint64_t below)
 {
@@ -39,9 +40,59 @@ static bool before(const struct sim_event *a, const struct sim_event *b)
 	return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subject, void *more)
+static void lane_push(struct sim_lane *l, const struct sim_event *event)
 {
-	struct sim_event event = {at < sim->now ? sim->now : at, ++sim->order, kind, subject, more};
+	if (l->last - l->first == l->size) {
+		unsigned size = l->size ? 2 * l->size : 256;
+		struct sim_event *larger = malloc(size * sizeof(*larger));
+
+		if (larger == NULL)
+			abort();
+		for (unsigned i = l->first; i != l->last; i++)
+			larger[i & (size - 1)] = l->at[i & (l->size - 1)];
+		free(l->at);
+		l->at = larger;
+		l->size = size;
+	}
+	l->at[l->last++ & (l->size - 1)] = *event;
+}
+
+static const struct sim_event *lane_first(const struct sim_lane *l)
+{
+	return l->first != l->last ? &l->at[l->first & (l->size - 1)] : NULL;
+}
+
+/* The event after next is fetched from memory: it was written a round trip ago. */
+static void lane_pop(struct sim_lane *l)
+{
+	const uint8_t *bytes = l->at[(l->first + 2) & (l->size - 1)].more;
+
+	l->first++;
+	if (l->last - l->first >= 2)
+		for (unsigned i = 0; i < 3; i++)
+			__builtin_prefetch(bytes + 64 * i);
+}
+
+/* The lane of an arrival that comes after all that are in it, or NULL. */
+static struct sim_lane *lane_of(struct sim *sim, const struct sim_event *event)
+{
+	struct sim_lane *l = sim->lane;
+
+	if (event->kind == SIM_ARRIVAL)
+		l += event->subject == &sim->client;
+	else if (event->kind == SIM_REF_DATA)
+		l += 2;
+	else if (event->kind == SIM_REF_ACK)
+		l += 3;
+	else
+		return NULL;
+	if (l->first != l->last && l->at[(l->last - 1) & (l->size - 1)].at > event->at)
+		return NULL;
+	return l;
+}
+
+static void heap_push(struct sim *sim, const struct sim_event *event)
+{
 	unsigned i = sim->events++;
 
 	if (sim->events > sim->events_size) {
@@ -50,20 +101,27 @@ void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subjec
 		if (sim->heap == NULL)
 			abort();
 	}
-	for (; i > 0 && before(&event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i > 0 && before(event, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		sim->heap[i] = sim->heap[(i - 1) / 2];
-	sim->heap[i] = event;
+	sim->heap[i] = *event;
 }
 
-bool sim_next_event(struct sim *sim, struct sim_event *event)
+void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subject, void *more)
 {
-	const struct sim_event *last;
+	struct sim_event event = {at < sim->now ? sim->now : at, ++sim->order, kind, subject, more};
+	struct sim_lane *lane = lane_of(sim, &event);
+
+	if (lane != NULL)
+		lane_push(lane, &event);
+	else
+		heap_push(sim, &event);
+}
+
+static void heap_pop(struct sim *sim)
+{
+	const struct sim_event *last = &sim->heap[--sim->events];
 	unsigned child, i = 0;
 
-	if (sim->events == 0)
-		return false;
-	*event = sim->heap[0];
-	last = &sim->heap[--sim->events];
 	while ((child = 2 * i + 1) < sim->events) {
 		if (child + 1 < sim->events && before(&sim->heap[child + 1], &sim->heap[child]))
 			child++;
@@ -73,18 +131,77 @@ bool sim_next_event(struct sim *sim, struct sim_event *event)
 		i = child;
 	}
 	sim->heap[i] = *last;
+}
+
+bool sim_next_event(struct sim *sim, struct sim_event *event)
+{
+	const struct sim_event *first = sim->events != 0 ? &sim->heap[0] : NULL;
+	struct sim_lane *lane = NULL;
+
+	for (unsigned i = 0; i < SIM_LANES; i++) {
+		const struct sim_event *other = lane_first(&sim->lane[i]);
+
+		if (other != NULL && (first == NULL || before(other, first))) {
+			first = other;
+			lane = &sim->lane[i];
+		}
+	}
+	if (first == NULL)
+		return false;
+	*event = *first;
+	if (lane != NULL)
+		lane_pop(lane);
+	else
+		heap_pop(sim);
 	sim->now = event->at;
 	sim->events_handled++;
 	return true;
 }
 
+/*
+ * Datagrams of usual sizes are used again, the latest first. A sanitizer would not see that one is used too late.
+ */
+#ifndef __SANITIZE_ADDRESS__
+static struct sim_datagram *unused;
+#endif
+
+static struct sim_datagram *datagram_get(uint32_t length)
+{
+	struct sim_datagram *d;
+
+#ifndef __SANITIZE_ADDRESS__
+	if (length <= USUAL) {
+		d = unused;
+		if (d != NULL) {
+			unused = d->next;
+			return d;
+		}
+		length = USUAL;
+	}
+#endif
+	d = malloc(sizeof(*d) + length);
+	if (d == NULL)
+		abort();
+	return d;
+}
+
+void sim_datagram_free(struct sim_datagram *d)
+{
+#ifndef __SANITIZE_ADDRESS__
+	if (d->length <= USUAL) {
+		d->next = unused;
+		unused = d;
+		return;
+	}
+#endif
+	free(d);
+}
+
 static struct sim_datagram *datagram_new(struct sim *sim, struct sim_node *from,
 					 const uint8_t *bytes, uint32_t length, unsigned ecn)
 {
-	struct sim_datagram *d = malloc(sizeof(*d) + length);
+	struct sim_datagram *d = datagram_get(length);
 
-	if (d == NULL)
-		abort();
 	d->from = from;
 	d->to = from->client ? &sim->server : &sim->client;
 	d->length = length;
