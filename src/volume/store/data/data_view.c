@@ -9,7 +9,7 @@
 #include "volume/store/disk/crc.h"
 
 #define READ_PIECES 128	       /* of one read */
-#define READ_BYTES  (1u << 20) /* of one read */
+#define READ_BYTES  (16 * STORE_BLOCK) /* of one object, at a time */
 
 /* Constant: any number of threads may read. */
 struct store_view {
@@ -206,20 +206,14 @@ static struct shown_block find_shown_block(const struct store_view *view, uint64
 				    block->crc};
 }
 
-static bool is_block_verified(struct store_data *data, const struct data_object *object,
-			      const struct shown_block *block)
-{
-	return data_is_verified(data, object, block->number, block->crc);
-}
-
 /* -- reading -- */
 
 /* As preadv(), but what is behind the end of the object are zeros: the checksum knows whether they are right. */
 static ssize_t read_object_bytes(const struct store_view *view, const struct data_object *object,
-				 const struct iovec *part, int parts, uint64_t offset, bool cached)
+				 const struct iovec *part, int parts, size_t bytes, uint64_t offset,
+				 bool cached)
 {
 	struct store_cursor at = {.iov = part, .count = parts};
-	size_t bytes = (size_t)sum_output_lengths(part, parts);
 	ssize_t n;
 
 	if (data_lost(object, offset + bytes))
@@ -232,72 +226,84 @@ static ssize_t read_object_bytes(const struct store_view *view, const struct dat
 	return (ssize_t)bytes;
 }
 
-/* Bytes to be read: those that the caller wants, and the rest of their block if it has no mark. */
+/* Bytes of one object to be read: those that the caller wants, and the rest of blocks without marks. */
 struct plan {
 	size_t front, want, back;
-	uint8_t *rest; /* front + back bytes; NULL: none */
+	uint32_t unmarked; /* a bit for each block */
+	uint8_t *rest;	   /* front + back bytes; NULL: none */
+	const struct iovec *iov;
+	int count;
 	struct iovec part[READ_PIECES + 2];
-	int parts;
 };
 
 /*
- * The first block as a whole. The last one, too, if that takes little more; else what is wanted ends where it begins: runs of
- * packets are about as long as a block, and would read each one twice.
+ * Blocks without marks are read as a whole. What a run of packets takes ends within a block, whose rest is read for its
+ * checksum only: to end where a block does would need more runs, which cost more than the bytes that are read again.
  */
 static void choose_blocks(const struct store_view *view, const struct data_object *object,
-			  uint64_t offset, size_t want, struct plan *plan)
+			  uint64_t offset, struct plan *plan)
 {
-	struct shown_block first = find_shown_block(view, offset);
-	struct shown_block last = find_shown_block(view, offset + want - 1);
-	size_t rest = (size_t)(last.summed - offset - want);
+	uint64_t end = offset + plan->want, first = offset / STORE_BLOCK;
+	struct shown_block block;
 
-	plan->want = want;
-	plan->back = 0;
-	plan->front =
-		is_block_verified(view->data, object, &first) ? 0 : (size_t)(offset - first.start);
-	if (!rest || is_block_verified(view->data, object, &last))
-		return;
-	if (last.number == first.number || rest <= STORE_BLOCK / 4)
-		plan->back = rest;
-	else
-		plan->want = (size_t)(last.start - offset);
+	plan->front = plan->back = 0;
+	plan->unmarked = 0;
+	for (uint64_t at = offset; at < end; at = block.start + STORE_BLOCK) {
+		block = find_shown_block(view, at);
+		if (data_is_verified(view->data, object, block.number, block.crc))
+			continue;
+		assert(block.number - first < 32);
+		plan->unmarked |= 1u << (block.number - first);
+		if (block.start < offset)
+			plan->front = (size_t)(offset - block.start);
+		if (block.summed > end)
+			plan->back = (size_t)(block.summed - end);
+	}
 }
 
+/* `all`: the bytes of the buffers. */
 static int plan_read(const struct store_view *view, const struct data_object *object,
-		     const struct store_cursor *output, uint64_t offset, size_t want,
+		     const struct store_cursor *output, uint64_t all, uint64_t offset, size_t want,
 		     struct plan *plan)
 {
-	size_t bytes;
+	struct iovec *part = plan->part;
 
-	choose_blocks(view, object, offset, want, plan);
+	plan->want = want;
 	plan->rest = NULL;
-	if (plan->front + plan->back) {
-		plan->rest = malloc(plan->front + plan->back);
-		if (!plan->rest)
-			return -ENOMEM;
+	plan->iov = output->iov;
+	plan->count = output->count;
+	if (want < all || output->skip || output->count > READ_PIECES) {
+		plan->iov = part;
+		plan->count = slice_output(output, want, part, &plan->want);
 	}
-	plan->parts = 0;
+	choose_blocks(view, object, offset, plan);
+	if (!plan->front && !plan->back)
+		return 0;
+	plan->rest = malloc(plan->front + plan->back);
+	if (!plan->rest)
+		return -ENOMEM;
+	plan->iov = part;
 	if (plan->front)
-		plan->part[plan->parts++] = (struct iovec){plan->rest, plan->front};
-	plan->parts += slice_output(output, plan->want, plan->part + plan->parts, &bytes);
-	assert(bytes == plan->want);
+		*part++ = (struct iovec){plan->rest, plan->front};
+	part += slice_output(output, plan->want, part, &plan->want);
 	if (plan->back)
-		plan->part[plan->parts++] = (struct iovec){plan->rest + plan->front, plan->back};
+		*part++ = (struct iovec){plan->rest + plan->front, plan->back};
+	plan->count = (int)(part - plan->part);
 	return 0;
 }
 
-/* Verify the blocks of bytes that were read: how many bytes are good, or -EBADMSG. */
+/* How many of `bytes` that were read from `offset` on are good, or -EBADMSG. */
 static ssize_t verify_bytes(const struct store_view *view, const struct data_object *object,
-			    const struct iovec *part, int parts, uint64_t offset, size_t bytes)
+			    const struct plan *plan, uint64_t offset, size_t bytes)
 {
-	struct store_cursor at = {.iov = part, .count = parts};
-	uint64_t end = offset + bytes;
+	struct store_cursor at = {.iov = plan->iov, .count = plan->count};
+	uint64_t first = offset / STORE_BLOCK, end = offset + bytes;
+	struct shown_block block;
 
 	for (uint64_t from = offset, to; from < end; from = to) {
-		struct shown_block block = find_shown_block(view, from);
-
+		block = find_shown_block(view, from);
 		to = block.summed < end ? block.summed : end;
-		if (!is_block_verified(view->data, object, &block)) {
+		if (plan->unmarked >> (block.number - first) & 1) {
 			if (from > block.start || to < block.summed)
 				return (ssize_t)(from - offset);
 			if (sum_parts(0, &at, (size_t)(to - from)) != block.crc)
@@ -309,16 +315,16 @@ static ssize_t verify_bytes(const struct store_view *view, const struct data_obj
 	return (ssize_t)bytes;
 }
 
-/* 0: nothing that is wanted can be verified. */
+/* 0: the cache has nothing that is wanted and can be verified. */
 static ssize_t carry_plan_out(const struct store_view *view, const struct data_object *object,
 			      const struct plan *plan, uint64_t offset, bool cached)
 {
 	uint64_t begin = offset - plan->front;
-	size_t good;
-	ssize_t n = read_object_bytes(view, object, plan->part, plan->parts, begin, cached);
+	size_t bytes = plan->front + plan->want + plan->back, good;
+	ssize_t n = read_object_bytes(view, object, plan->iov, plan->count, bytes, begin, cached);
 
-	if (n > 0)
-		n = verify_bytes(view, object, plan->part, plan->parts, begin, (size_t)n);
+	if (n > 0 && plan->unmarked)
+		n = verify_bytes(view, object, plan, begin, (size_t)n);
 	if (n < 0)
 		return n;
 	good = (size_t)n > plan->front ? (size_t)n - plan->front : 0;
@@ -326,20 +332,17 @@ static ssize_t carry_plan_out(const struct store_view *view, const struct data_o
 }
 
 static ssize_t read_verified_bytes(const struct store_view *view, const struct data_object *object,
-				   const struct store_cursor *output, size_t want, uint64_t offset,
-				   bool cached)
+				   const struct store_cursor *output, uint64_t all, uint64_t offset,
+				   size_t want, bool cached)
 {
 	struct plan plan;
-	ssize_t n;
+	ssize_t n = plan_read(view, object, output, all, offset, want, &plan);
 
-	/* Again if marks of other blocks have replaced that of a block of which a part was read. */
-	do {
-		n = plan_read(view, object, output, offset, want, &plan);
-		if (n)
-			return n;
-		n = carry_plan_out(view, object, &plan, offset, cached);
-		free(plan.rest);
-	} while (!n && !cached);
+	if (n)
+		return n;
+	n = carry_plan_out(view, object, &plan, offset, cached);
+	free(plan.rest);
+	assert(n || cached);
 	return n ? n : -EAGAIN;
 }
 
@@ -369,27 +372,25 @@ static uint64_t measure_stored_bytes(const struct store_view *view, uint64_t off
 	return want < end - offset ? want : end - offset;
 }
 
+/* `all`: the bytes of the buffers; of these, those that lie together are read. */
 static ssize_t read_next_bytes(const struct store_view *view, const struct store_cursor *output,
-			       uint64_t want, uint64_t offset, bool cached)
+			       uint64_t all, uint64_t want, uint64_t offset, bool cached)
 {
 	struct data_object *object;
-	struct iovec part[READ_PIECES];
 	uint64_t number;
-	size_t bytes;
 	ssize_t n;
 
 	want = measure_stored_bytes(view, offset, want, &number);
-	slice_output(output, want, part, &bytes);
 	if (!number) {
 		if (store_content_damaged(&view->content, offset / STORE_BLOCK))
 			return -EBADMSG;
-		clear_parts(output, bytes);
-		return (ssize_t)bytes;
+		clear_parts(output, want);
+		return (ssize_t)want;
 	}
 	n = get_view_object(view, number, cached, &object);
 	if (n)
 		return n;
-	n = read_verified_bytes(view, object, output, bytes, offset, cached);
+	n = read_verified_bytes(view, object, output, all, offset, (size_t)want, cached);
 	release_view_object(view, object);
 	return n;
 }
@@ -398,7 +399,7 @@ ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int co
 			uint64_t offset, bool cached)
 {
 	struct store_cursor output = {.iov = iov, .count = count};
-	uint64_t want = sum_output_lengths(iov, count), done = 0;
+	uint64_t all = sum_output_lengths(iov, count), want = all, done = 0;
 
 	if (offset >= view->length)
 		return 0;
@@ -406,7 +407,8 @@ ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int co
 		want = view->length - offset;
 	store_cursor_skip(&output, 0);
 	while (done < want) {
-		ssize_t n = read_next_bytes(view, &output, want - done, offset + done, cached);
+		ssize_t n = read_next_bytes(view, &output, all - done, want - done, offset + done,
+					    cached);
 
 		/* The caller comes again for the rest, and is told then. */
 		if (n < 0 && done && (n == -EAGAIN || n == -EBADMSG))
@@ -463,7 +465,7 @@ static int verify_stored_bytes(const struct store_view *view, struct data_object
 {
 	struct shown_block last = find_shown_block(view, end - 1);
 	struct iovec iov = {buffer, (size_t)((end < last.filled ? end : last.summed) - *offset)};
-	ssize_t n = read_object_bytes(view, object, &iov, 1, *offset, false);
+	ssize_t n = read_object_bytes(view, object, &iov, 1, iov.iov_len, *offset, false);
 	uint64_t good;
 
 	if (n < 0)
