@@ -268,7 +268,8 @@ static int check_use(const struct options *options, char *message)
 			return 0;
 		return fail_with(
 			-1, message, FSD_MESSAGE_MAX,
-			"--watches is for --export: nobody changes a store behind its server");
+			"--watches is for --export: only the server itself changes a store, so there "
+			"is nothing to watch");
 	}
 	if (settings->durability)
 		option = "--durability";

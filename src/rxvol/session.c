@@ -403,7 +403,7 @@ static int check_export_directory(const struct rxvol *rxvol)
 		return 0;
 	return tools_fail(
 		-1,
-		"%s: the user %u, who has the store, cannot write there: %s; give a directory "
+		"%s: the store belongs to the user %u, who cannot write there: %s; give a directory "
 		"that does not exist yet, or one that this user may write",
 		rxvol->local, (unsigned)geteuid(), strerror(errno));
 }

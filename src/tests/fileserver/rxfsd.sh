@@ -71,7 +71,7 @@ refused 2 --state --store "$dir/state" --state "$dir/state"
 refused 2 "strict or lossy" --export "$dir/export" --state "$dir/state" --audit often
 refused 2 "durability is for --store" --export "$dir/export" --state "$dir/state" --durability strict
 refused 2 "writes is for --store" --export "$dir/export" --state "$dir/state" --allow-anonymous-writes
-refused 2 "watches is for --export" --store "$dir/state" --watches 5
+refused 2 "watches is for --export: only the server itself changes a store, so there is nothing to watch" --store "$dir/state" --watches 5
 refused 2 "audit without a log" --export "$dir/export" --state "$dir/state" --audit strict
 refused 2 "interval without a file" --export "$dir/export" --state "$dir/state" --metrics-interval 5
 refused 2 "start without a place" --export "$dir/export" --state "$dir/state" --trace-start
