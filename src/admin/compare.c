@@ -139,7 +139,7 @@ static void compare_status(struct comparison *comparison, const char *path, cons
 		compare_attribute(comparison, path, vnode);
 	else if (!S_ISLNK(st->st_mode) && (st->st_mode & 0777) != (vnode->mode & 0777))
 		report_difference(comparison, path, "the modes differ");
-	if (st->st_mtime != (time_t)vnode->client_mtime)
+	if (admin_store_time(st) != vnode->client_mtime)
 		report_difference(comparison, path, "the times differ");
 }
 

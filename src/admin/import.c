@@ -304,9 +304,7 @@ static struct store_set choose_set(struct admin_import *import, const char *path
 				   const struct stat *st)
 {
 	const struct admin_attribute *attribute = admin_attributes_find(import->attributes, path);
-	uint32_t mtime = st->st_mtime < 0		     ? 0
-			 : st->st_mtime > (time_t)UINT32_MAX ? UINT32_MAX
-							     : (uint32_t)st->st_mtime;
+	uint32_t mtime = admin_store_time(st);
 
 	/* The owner of the set-id bits is known then. */
 	if (attribute)

@@ -45,6 +45,14 @@ struct admin_source {
 		*first; /* of a file with several names: what the first one led to; or NULL */
 };
 
+/* The nearest time that a volume can have: its times are 1970 to 2106. */
+static inline uint32_t admin_store_time(const struct stat *st)
+{
+	return st->st_mtime < 0			   ? 0
+	       : st->st_mtime > (time_t)UINT32_MAX ? UINT32_MAX
+						   : (uint32_t)st->st_mtime;
+}
+
 void admin_import_skip(struct admin_import *import, const char *path, const char *reason);
 /* Handles a result of the store for an object. 0: the object was skipped; 1: the import ends. */
 int admin_import_refused(struct admin_import *import, const char *path, int rc);

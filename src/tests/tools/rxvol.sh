@@ -91,6 +91,26 @@ remove() {
 	rm -rf "$1"
 }
 
+# unreadable DIRECTORY: "compare" and "check" of a store that belongs to its owner, as whom root runs rxvol.
+unreadable() {
+	mkdir "$1/tree" && seq 100000 > "$1/tree/file" || exit 99
+	touch -d '1960-01-01 00:00:00' "$1/tree"
+	echo late > "$1/tree/late"
+	touch -d '2200-01-01 00:00:00' "$1/tree/late"
+	chmod -R a+rX "$1/tree"
+	"$rxvol" -S "$1/store" create v > "$work/out" && "$rxvol" -S "$1/store" import v "$1/tree" > "$work/out" ||
+		fail "$how: $(cat "$work/out")"
+	# Times that a volume cannot have are the nearest ones there.
+	"$rxvol" -S "$1/store" compare v "$1/tree" > "$work/out" || fail "$how: compare: $(cat "$work/out")"
+	find "$1/store/files" -type f -exec chmod 0 {} +
+	for data in '' --data; do
+		# shellcheck disable=SC2086 # none or a word
+		"$rxvol" -S "$1/store" check $data > "$work/out" 2>&1 && fail "$how: nothing is wrong with mode 000"
+		shows 'of vnode 2 cannot be read: Permission denied$'
+		shows '^1 fault;'
+	done
+}
+
 # Set-id bits come back only for the files of the user who exports, if asked for.
 owner="--owner $(id -u)"
 
@@ -322,7 +342,7 @@ bad_input() {
 	no 1 'taken:/no: No such file' export taken:no "$work/never"
 	[ ! -e "$work/never" ] || fail "$how: an export that failed left a directory"
 	[ -d "$work/closed" ] || mkdir -m 500 "$work/closed"
-	[ "$(id -u)" -eq 0 ] || no 1 'cannot write there: Permission denied; give a directory' export taken "$work/closed"
+	[ "$(id -u)" -eq 0 ] || no 1 'closed: the store belongs to the user [0-9]*, who cannot write there: Permission denied; give a directory' export taken "$work/closed"
 	no 1 'cannot be made' export taken "$work/no/such"
 	no 1 'exists already; choose another name' mount taken: root.cell
 	no 2 'a b: not the name or number of a volume' mount taken:m 'a b'
@@ -553,6 +573,12 @@ vol list && shows ' far$'
 stop_server "$server" TERM || fail "rxfsd ended with $?"
 
 # -- root, and a store of another user --
+how='modes that limit the caller'
+mkdir "$work/mine"
+if [ "$(id -u)" -ne 0 ] || { chmod 755 "$work" && chown 54322:54322 "$work/mine" 2> "$work/err"; }; then
+	unreadable "$work/mine"
+fi
+
 how=root
 # closed TREE: as Debian makes homes, of a third user; links lead out of it.
 closed() {
@@ -583,6 +609,7 @@ if [ "$(id -u)" -eq 0 ] && chmod 755 "$work" && mkdir "$work/other" && chown 543
 	store=$work/other/store
 	vol create offline-home
 	[ "$(stat -c %u "$store" "$store/FORMAT" | sort -u)" = 54322 ] || fail "$how: the store does not belong to the owner of its directory"
+	no 1 'the store belongs to the user 54322, who cannot write there: Permission denied; give a directory' export offline-home /
 	vol import offline-home "$work/home"
 	says 'import: 7 files, directories and links, 12 bytes'
 	brought offline-home

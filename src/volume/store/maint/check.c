@@ -197,9 +197,12 @@ static int check_block_run(struct tree *tree, const struct vnode_key *key,
 	if (result == -ENOMEM)
 		return result;
 	if ((result || length < run->end) && is_object_used(tree, run->object))
-		report_fault(tree->checking, "volume %u: object %llx of vnode %u is %s",
+		report_fault(tree->checking, "volume %u: object %llx of vnode %u %s%s",
 			     tree->volume->id, (unsigned long long)run->object, key->vnode,
-			     result ? "missing" : "too short");
+			     !result		 ? "is too short"
+			     : result == -ENOENT ? "is missing"
+						 : "cannot be read: ",
+			     !result || result == -ENOENT ? "" : strerror(-result));
 	return 0;
 }
 
@@ -280,8 +283,8 @@ static int check_data(struct tree *tree, const struct vnode_key *key, const stru
 	int result = scrub_content(tree->checking->core, &owner, &version->content,
 				   version->v.length, &calls);
 
-	/* Another version has replaced it; if an object is missing, that was reported. */
-	return result == -ENOENT ? 0 : result;
+	/* Another version has replaced it; if an object cannot be read, that was reported. */
+	return result == -ENOENT || result == -EACCES ? 0 : result;
 }
 
 /* The same with all slots, which a row does not have. */

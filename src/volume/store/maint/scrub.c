@@ -265,6 +265,14 @@ static int verify_next_row(struct scrubber *scrubber)
 		/* It was replaced meanwhile, and is verified the next time. */
 		if (result == -ENOENT)
 			result = 0;
+		if (result == -EACCES) {
+			report_damage(&core->report,
+				      "%s: a file with contents of vnode %u of volume %u cannot be "
+				      "read: %s",
+				      core->name, row.key.vnode, row.key.group, strerror(EACCES));
+			count_damaged_block(scrubber);
+			result = 0;
+		}
 	}
 	version_unref(row.version);
 	return result;
