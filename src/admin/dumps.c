@@ -11,11 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "admin/private.h"
+#include "admin/locate.h"
 #include "volume/dump/dump.h"
 
 #define PATIENCE_MS 200	 /* between questions whether the requester has gone */
 #define PIPE_BYTES  4096 /* that a pipe takes without waiting once it is ready */
+#define NAMES_MOST  3000 /* bytes of names in one message */
 
 /* One dump or restore. One thread. */
 struct transfer {
@@ -165,41 +166,158 @@ static int fail_dump(const struct transfer *transfer, int rc, bool local)
 	return admin_fail_code(run, rc, "%s", transfer->name);
 }
 
+/* Member "damaged": whether what cannot be dumped is left out. 0, or 2 after an error. */
+static int find_wish(struct admin_run *run, bool *skip)
+{
+	const char *text = admin_get_text(run, "damaged");
+
+	*skip = text && !strcmp(text, "skip");
+	return !text || *skip || !strcmp(text, "fail")
+		       ? 0
+		       : admin_fail(run, 2, "damaged \"%.40s\": give skip or fail", text);
+}
+
+/* "VOLUME:/a/b", or the number of an object that has no path; to be freed. */
+static char *name_object(struct admin_run *run, const struct store_volume *volume, uint32_t vnode)
+{
+	struct locate_directory dir = {.image = NULL};
+	const struct locate_name *name = NULL;
+	struct store_object object;
+	char *text = NULL;
+
+	if (vnode == STORE_ROOT_VNODE)
+		return locate_join(volume, NULL, "");
+	if (!store_object(run->store, volume->id, vnode, &object) &&
+	    !locate_directory(run->store, &object.parent, &dir))
+		name = locate_find(&dir, vnode);
+	if (name)
+		text = locate_join(volume, &dir, name->name);
+	else if (asprintf(&text, "%s: vnode %u", volume->name, vnode) < 0)
+		text = NULL;
+	locate_forget(&dir);
+	return text;
+}
+
+/* The dump was not made: name the reasons, as far as they have room. Returns 1. */
+static int fail_damaged(struct admin_run *run, const struct store_volume *volume,
+			const struct dump_damage *damage)
+{
+	char names[NAMES_MOST] = "";
+	size_t used = 0, told = 0, all = 0;
+
+	for (size_t i = 0; i < damage->count; i++) {
+		char *name = damage->item[i].below
+				     ? NULL
+				     : name_object(run, volume, damage->item[i].vnode);
+		size_t length = name ? strlen(name) + 2 : 0;
+
+		all += !damage->item[i].below;
+		if (name && used + length < sizeof(names)) {
+			snprintf(names + used, sizeof(names) - used, "%s%s", told ? ", " : "",
+				 name);
+			used += strlen(names + used);
+			told++;
+		}
+		free(name);
+	}
+	return admin_fail(
+		run, 1,
+		"%s: cannot be dumped, since %zu object%s damaged: %s%s; restore or remove "
+		"what is damaged, or leave it out with --damaged skip",
+		volume->name, all, all == 1 ? " is" : "s are", names,
+		told < all ? " and others" : "");
+}
+
+static void report_left_out(struct admin_run *run, const struct store_volume *volume,
+			    const struct dump_damage *damage)
+{
+	for (size_t i = 0; i < damage->count; i++) {
+		char *name = name_object(run, volume, damage->item[i].vnode);
+
+		if (name)
+			admin_skipped(run, name,
+				      damage->item[i].below ? "is in a damaged directory"
+							    : "is damaged");
+		free(name);
+	}
+}
+
+/* One dump. One thread. */
+struct dumping {
+	struct transfer transfer;
+	struct store_volume volume;
+	struct store_snapshot *snapshot;
+	struct dump_base base;
+	struct dump_counts counts;
+	struct dump_damage damage;
+};
+
+/* 0, or the status after an error. */
+static int run_dump(struct dumping *dumping, bool skip)
+{
+	const struct dump_output output = {
+		.write = write_dump_bytes, .progress = show_transfer, .arg = &dumping->transfer};
+	struct admin_run *run = dumping->transfer.run;
+	struct dump_damage *damage = &dumping->damage;
+	bool local = false;
+	int rc = skip ? dump_find_damage(run->store, dumping->snapshot, &output, damage) : 0;
+
+	if (!rc && dump_is_damaged(damage, STORE_ROOT_VNODE))
+		return fail_damaged(run, &dumping->volume, damage);
+	if (!rc)
+		rc = dump_write(run->store, dumping->snapshot, &dumping->base, &output,
+				&dumping->counts, &local);
+	if (!rc)
+		return 0;
+	if ((rc == -EIO || rc == -EACCES) && !local && !skip &&
+	    !dump_find_damage(run->store, dumping->snapshot, &output, damage) && damage->count)
+		return fail_damaged(run, &dumping->volume, damage);
+	return fail_dump(&dumping->transfer, rc, local);
+}
+
+static int finish_dump(struct dumping *dumping)
+{
+	const struct transfer *transfer = &dumping->transfer;
+	const struct dump_counts *counts = &dumping->counts;
+	struct admin_run *run = transfer->run;
+	size_t skipped = dumping->damage.count;
+
+	if (!transfer->pipe && fsync(transfer->fd))
+		return fail_dump(transfer, -errno, true);
+	report_left_out(run, &dumping->volume, &dumping->damage);
+	return admin_done(run,
+			  json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", dumping->volume.name,
+				    "objects", (json_int_t)counts->objects, "unchanged",
+				    (json_int_t)counts->unchanged, "skipped", (json_int_t)skipped,
+				    "bytes", (json_int_t)counts->bytes),
+			  false, skipped ? 1 : 0);
+}
+
 int admin_dump(struct admin_run *run)
 {
-	struct transfer transfer;
-	const struct dump_output output = {
-		.write = write_dump_bytes, .progress = show_transfer, .arg = &transfer};
-	struct store_snapshot *snapshot;
-	struct store_volume volume;
-	struct dump_counts counts;
-	struct dump_base base;
+	struct dumping dumping = {.damage = {0}};
+	struct store_volume *volume = &dumping.volume;
 	uint32_t since;
-	bool local;
+	bool skip;
 	int rc, end;
 
-	if (admin_find_volume(run, &volume) || find_base(run, &volume, &since, &base))
+	if (find_wish(run, &skip))
+		return 2;
+	if (admin_find_volume(run, volume) || find_base(run, volume, &since, &dumping.base))
 		return 1;
-	prepare_transfer(&transfer, run);
-	transfer.name = volume.name;
-	transfer.total = since ? 0 : volume.used_kib * 1024;
-	rc = store_snapshot_take(run->store, volume.id, since, &snapshot);
+	prepare_transfer(&dumping.transfer, run);
+	dumping.transfer.name = volume->name;
+	dumping.transfer.total = since ? 0 : volume->used_kib * 1024;
+	dumping.base.without = skip ? &dumping.damage : NULL;
+	rc = store_snapshot_take(run->store, volume->id, since, &dumping.snapshot);
 	if (rc)
-		return admin_fail_snapshot(run, rc, volume.name);
-	rc = dump_write(run->store, snapshot, &base, &output, &counts, &local);
-	end = store_snapshot_end(snapshot);
-	if (rc)
-		return fail_dump(&transfer, rc, local);
-	if (end)
-		return admin_fail_snapshot(run, end, volume.name);
-	if (!transfer.pipe && fsync(transfer.fd))
-		return fail_dump(&transfer, -errno, true);
-	return admin_done(run,
-			  json_pack("{s:s, s:I, s:I, s:I}", "name", volume.name, "objects",
-				    (json_int_t)counts.objects, "unchanged",
-				    (json_int_t)counts.unchanged, "bytes",
-				    (json_int_t)counts.bytes),
-			  false, 0);
+		return admin_fail_snapshot(run, rc, volume->name);
+	rc = run_dump(&dumping, skip);
+	end = store_snapshot_end(dumping.snapshot);
+	if (!rc)
+		rc = end ? admin_fail_snapshot(run, end, volume->name) : finish_dump(&dumping);
+	dump_forget_damage(&dumping.damage);
+	return rc;
 }
 
 /* ---- restore ---- */
@@ -340,6 +458,7 @@ int admin_restore(struct admin_run *run)
 	struct transfer transfer;
 	const struct dump_input input = {.read = read_dump_bytes,
 					 .progress = show_transfer,
+					 .fits = !admin_get_flag(run, "replace"),
 					 .permit = run->options->forbids ? permit_acl : NULL,
 					 .arg = &transfer};
 	char message[STORE_MESSAGE_MAX];

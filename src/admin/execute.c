@@ -78,6 +78,7 @@ static const struct admin_member compare_members[] = {
 static const struct admin_member dump_members[] = {
 	{"volume", ADMIN_TEXT, true},
 	{"since", ADMIN_TEXT, false},
+	{"damaged", ADMIN_TEXT, false},
 	{"progress", ADMIN_FLAG, false},
 };
 static const struct admin_member restore_members[] = {

@@ -17,10 +17,11 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION(
 		"quota", 0, TOOLS_STRING, quota, "SIZE",
 		"create: the most that the volume may hold, such as 500M or 10G; default: no limit"),
-	TOOLS_OPTION("id", 0, TOOLS_UINT, id, "N",
-		     "create, restore: the number of the volume; default: the next free one, or that of the "
-		     "dump",
-		     .min = 1, .max = INT32_MAX),
+	TOOLS_OPTION(
+		"id", 0, TOOLS_UINT, id, "N",
+		"create, restore: the number of the volume; default: the next free one, or that of the "
+		"dump",
+		.min = 1, .max = INT32_MAX),
 	TOOLS_OPTION("owner", 0, TOOLS_STRING, owner, "NAME|N",
 		     "create, import: the user who owns the root directory or what is imported; "
 		     "default: 0, and import removes set-id bits"),
@@ -45,6 +46,9 @@ static const struct tools_option options[] = {
 		"take them from it"),
 	TOOLS_OPTION("since", 0, TOOLS_STRING, since, "CLONE",
 		     "dump: only what has changed since this clone of the volume was made"),
+	TOOLS_OPTION(
+		"damaged", 0, TOOLS_STRING, damaged, "skip|fail",
+		"dump: leave out what is damaged, and name it; default: fail, which only names it"),
 	TOOLS_OPTION(
 		"file", 'f', TOOLS_STRING, file, "FILE",
 		"dump: the new file to write, instead of the standard output; restore: the file to read, "
@@ -77,15 +81,15 @@ static const struct tools_program program = {
 		"       rxvol -S DIR rename VOLUME NEWNAME\n"
 		"       rxvol -S DIR clone VOLUME [--backup]\n"
 		"       rxvol -S DIR mount VOLUME:PATH TARGET [--rw]\n"
-		 "       rxvol -S DIR mounts [VOLUME]\n"
-		 "       rxvol -S DIR unmount VOLUME:PATH\n"
-		 "       rxvol -S DIR which VOLUME:PATH | FID | VOLUME VNODE [UNIQUE]\n"
+		"       rxvol -S DIR mounts [VOLUME]\n"
+		"       rxvol -S DIR unmount VOLUME:PATH\n"
+		"       rxvol -S DIR which VOLUME:PATH | FID | VOLUME VNODE [UNIQUE]\n"
 		"       rxvol -S DIR import VOLUME[:PATH] DIRECTORY [--owner NAME|N] "
 		"[--update [--compare] [--delete]] [--attributes]\n"
 		"       rxvol -S DIR export VOLUME[:PATH] DIRECTORY [--set-id] [--update [--delete]] "
 		"[--attributes]\n"
 		"       rxvol -S DIR compare VOLUME[:PATH] DIRECTORY [--attributes]\n"
-		"       rxvol -S DIR dump VOLUME [--since CLONE] [--file FILE]\n"
+		"       rxvol -S DIR dump VOLUME [--since CLONE] [--damaged skip|fail] [--file FILE]\n"
 		"       rxvol -S DIR restore VOLUME [--id N] [--replace] [--file FILE]\n"
 		"       rxvol -S DIR restore-from CLONE\n"
 		"       rxvol -S DIR quota VOLUME [SIZE|none]\n"
@@ -93,9 +97,9 @@ static const struct tools_program program = {
 		"       rxvol -S DIR online VOLUME\n"
 		"       rxvol -S DIR offline VOLUME [--message TEXT]\n"
 		"       rxvol -S DIR check [--fast | --data]\n"
-		 "       rxvol -S DIR convert\n"
-		 "       rxvol -S DIR use-copy\n"
-		 "       rxvol rescue SOURCE TARGET [--copy DIR]\n",
+		"       rxvol -S DIR convert\n"
+		"       rxvol -S DIR use-copy\n"
+		"       rxvol rescue SOURCE TARGET [--copy DIR]\n",
 	.summary = "Manage the volumes of rxfsd, also while it runs.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),

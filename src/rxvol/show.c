@@ -194,6 +194,7 @@ static void show_dump(const struct rxvol *rxvol)
 	printf("%s: ", rxvol->command);
 	print_amount(rxvol);
 	print_number(rxvol, "unchanged", "unchanged");
+	print_number(rxvol, "skipped", "damaged ones left out");
 	printf("\n");
 }
 

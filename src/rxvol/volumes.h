@@ -23,7 +23,7 @@ struct rxvol {
 	const char *local;  /* the directory of import and export */
 	const char *target; /* of rescue */
 	const char *copy;   /* the directory of the copy of the metadata */
-	const char *since, *file;
+	const char *since, *file, *damaged;
 	bool backup, rw, set_id, negative, fast, data, replace, update, compare, remove, attributes, json,
 		quiet;
 

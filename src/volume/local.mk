@@ -6,6 +6,7 @@ volume_sources += src/volume/acl.c
 volume_sources += src/volume/acl.h
 volume_sources += src/volume/interface.h
 volume_sources += src/volume/dump/dump.h
+volume_sources += src/volume/dump/dump_damage.c
 volume_sources += src/volume/dump/dump_format.h
 volume_sources += src/volume/dump/dump_read.c
 volume_sources += src/volume/dump/dump_write.c

@@ -115,6 +115,7 @@ check_scripts += src/tests/tools/afscp.sh
 check_scripts += src/tests/tools/badinput.sh
 check_scripts += src/tests/tools/changes.sh
 check_scripts += src/tests/tools/convert.sh
+check_scripts += src/tests/tools/dumps.sh
 check_scripts += src/tests/tools/backup.sh
 check_scripts += src/tests/tools/man.sh
 check_scripts += src/tests/tools/machines.sh

@@ -18,16 +18,37 @@ struct dump_output {
 	void *arg;
 };
 
+/* -- damaged objects, which cannot be dumped -- */
+
+struct dump_damage {
+	struct dump_damaged {
+		uint32_t vnode;
+		bool below; /* it is in a damaged directory, and may be sound itself */
+	} * item;	    /* ascending */
+	size_t count, room;
+};
+/*
+ * Find the objects whose records or contents cannot be read, and all that is in such directories. All contents are read; of
+ * `output`, only progress() is called. 0 or a result; in any case *damage has what was found, and is to be forgotten.
+ */
+int dump_find_damage(struct store *store, struct store_snapshot *snapshot,
+		     const struct dump_output *output, struct dump_damage *damage);
+bool dump_is_damaged(const struct dump_damage *damage, uint32_t vnode); /* NULL is allowed */
+void dump_forget_damage(struct dump_damage *damage);
+
 struct dump_counts {
 	uint64_t bytes;	  /* of the stream */
 	uint64_t objects; /* in full */
 	uint64_t unchanged;
 };
 
-/* The clone that the snapshot was told. Vnodes that have not changed since are only named. */
+/* What is not dumped in full. */
 struct dump_base {
-	uint32_t date;	  /* 0: there is none, all is dumped in full */
+	/* The clone that the snapshot was told: vnodes that have not changed since are only named. */
+	uint32_t date;	  /* 0: there is none */
 	uint32_t updated; /* when its contents were changed last */
+	/* These vnodes and their names are left out. NULL: none are. */
+	const struct dump_damage *without;
 };
 
 /*
@@ -42,6 +63,8 @@ struct dump_input {
 	/* Up to `length` bytes; 0: the end; -errno. */
 	ssize_t (*read)(void *arg, void *bytes, size_t length);
 	bool (*progress)(void *arg, uint64_t bytes, uint64_t objects);
+	/* An incremental dump has to fit to what the volume has: else -EBADMSG. */
+	bool fits;
 	/* Whether a directory may have this list: 0, or a result with which the restore ends. May be NULL. */
 	int (*permit)(void *arg, const struct store_acl *acl, uint32_t vnode);
 	void *arg;

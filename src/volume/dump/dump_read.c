@@ -28,6 +28,10 @@ struct dump_reader {
 	uint8_t *contents; /* of a directory, link or small file: at most DIR_BYTES */
 	int tag;	   /* that was read, and is not done; -1: none */
 	bool required;	   /* it must be known */
+	uint32_t from;	   /* of the header: 0: a complete dump */
+	uint32_t state,
+		wanted; /* of the vnodes that are only named, in the volume and by the dump */
+	bool stated;	/* the dump has it */
 	struct dump_counts *counts;
 };
 
@@ -320,6 +324,9 @@ static int read_volume_header(struct dump_reader *reader, struct dump_info *info
 			result = get_dump_text(reader, text, sizeof(text), "a message");
 		} else if (reader->tag == 'W') {
 			result = read_week(reader);
+		} else if (reader->tag == DUMP_STATE) {
+			result = get_dump_word(reader, &reader->wanted);
+			reader->stated = true;
 		} else if (size) {
 			result = get_dump_number(reader, size, &value);
 			take_volume_number(header, reader->tag, (uint32_t)value);
@@ -441,6 +448,52 @@ static int pass_contents(struct dump_reader *reader, struct store_writer *writer
 	return result;
 }
 
+/* -- whether an incremental dump fits to the volume -- */
+
+/* A vnode that comes in full is not older than the one that is there. */
+static int check_age(struct dump_reader *reader, struct store_restore *restore,
+		     const struct store_vnode *v)
+{
+	struct store_vnode now;
+	int result = reader->from && reader->input.fits
+			     ? store_restore_look(restore, v->vnode, &now)
+			     : STORE_VNOVNODE;
+
+	if (result)
+		return result == STORE_VNOVNODE || result == -EIO ? 0 : result;
+	if (now.unique != v->unique || (int32_t)((uint32_t)now.version - (uint32_t)v->version) <= 0)
+		return 0;
+	return refuse_dump(reader,
+			   "vnode %u is newer in the volume, with the data version %" PRIu64
+			   " and not %" PRIu64
+			   "; restore dumps in the order in which they were made, or have this one "
+			   "replace what there is with --replace",
+			   v->vnode, now.version, v->version);
+}
+
+/* Add a vnode that stays as it is to the state of the volume. */
+static int note_kept_vnode(struct dump_reader *reader, struct store_restore *restore,
+			   const struct store_vnode *v)
+{
+	struct store_vnode now;
+	int result = store_restore_look(restore, v->vnode, &now);
+
+	if (!result)
+		reader->state = dump_add_state(reader->state, &now);
+	return result == STORE_VNOVNODE ? 0 : result;
+}
+
+static int check_state(struct dump_reader *reader)
+{
+	if (!reader->stated || !reader->input.fits || reader->state == reader->wanted)
+		return 0;
+	return refuse_dump(
+		reader,
+		"the volume has another state than the one in which the dump begins; restore "
+		"the dump before this one first, or have it replace what there is with "
+		"--replace");
+}
+
 /* A result of store_restore_put() and the like for a vnode. */
 static int refuse_vnode(struct dump_reader *reader, const struct store_vnode *v, int result)
 {
@@ -464,8 +517,11 @@ static int store_large(struct dump_reader *reader, struct store_restore *restore
 	struct store_changes changes = {0};
 	struct store_status status;
 	struct store_writer *writer;
-	int result = store_restore_put(restore, &in->vnode, NULL);
+	int result = check_age(reader, restore, &in->vnode);
 
+	if (result)
+		return result;
+	result = store_restore_put(restore, &in->vnode, NULL);
 	assert(in->vnode.kind == STORE_FILE && in->parented && !in->large);
 	if (result)
 		return refuse_vnode(reader, &in->vnode, result);
@@ -633,9 +689,12 @@ static int put_incoming(struct dump_reader *reader, struct store_restore *restor
 			struct incoming *in)
 {
 	struct store_vnode *v = &in->vnode;
-	int result = store_restore_put(restore, v, reader->contents);
+	int result = check_age(reader, restore, v);
 
 	assert(!in->large);
+	if (result)
+		return result;
+	result = store_restore_put(restore, v, reader->contents);
 	if (result != -EBADMSG || v->kind != STORE_DIR)
 		return result;
 	result = rebuild_directory(reader, v, &v->length);
@@ -651,7 +710,9 @@ static int finish_vnode(struct dump_reader *reader, struct store_restore *restor
 	assert(!in->large || in->data);
 	if (!in->any) {
 		reader->counts->unchanged++;
-		result = store_restore_keep(restore, v->vnode, v->unique);
+		result = note_kept_vnode(reader, restore, v);
+		if (!result)
+			result = store_restore_keep(restore, v->vnode, v->unique);
 		return result == -ENOENT
 			       ? refuse_dump(
 					 reader,
@@ -740,6 +801,8 @@ int dump_read_vnodes(struct dump_reader *reader, struct store_restore *restore,
 	}
 	if (!result)
 		result = read_end_mark(reader);
+	if (!result)
+		result = check_state(reader);
 	counts->bytes = offset_of(reader);
 	return result;
 }
@@ -762,6 +825,7 @@ int dump_read_begin(struct store *store, const struct dump_input *input, struct 
 	reader->contents = malloc(DIR_BYTES);
 	if (reader->buffer && reader->contents)
 		result = read_dump_header(reader, info);
+	reader->from = info->from;
 	if (!result && reader->tag != DUMP_VOLUME)
 		result = refuse_dump(reader, "the dump has no header of the volume");
 	if (!result)

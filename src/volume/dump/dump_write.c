@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "afs/dir.h"
 #include "volume/dump/dump.h"
 #include "volume/dump/dump_format.h"
 
@@ -14,7 +15,9 @@ struct dump_writer {
 	struct store *store;
 	struct store_snapshot *snapshot;
 	const struct dump_output *output;
+	const struct dump_base *base;
 	struct dump_counts *counts;
+	uint32_t state; /* of the vnodes that are only named */
 	uint8_t *buffer;
 	size_t used;
 	int failed; /* the result of the output; nothing is written any more */
@@ -85,9 +88,10 @@ static uint32_t choose_dump_date(const struct store_volume *volume)
 	return volume->type == STORE_RW ? volume->updated : volume->created;
 }
 
-static void put_dump_header(struct dump_writer *writer, const struct store_volume *volume,
-			    const struct dump_base *base)
+static void put_dump_header(struct dump_writer *writer, const struct store_volume *volume)
 {
+	const struct dump_base *base = writer->base;
+
 	put_dump_number(writer, DUMP_HEADER, DUMP_BEGIN_MAGIC, 4);
 	put_dump_word(writer, DUMP_VERSION);
 	put_dump_number(writer, 'v', volume->id, 4);
@@ -223,17 +227,108 @@ static int put_contents(struct dump_writer *writer, uint64_t length)
 	return result;
 }
 
-static int put_vnode(struct dump_writer *writer, const struct store_vnode *vnode, bool full)
+/* -- directories without the names of damaged objects -- */
+
+static int read_directory_image(struct dump_writer *writer, const struct store_vnode *vnode,
+				uint8_t **image)
 {
+	const struct store_ops *ops = writer->store->ops;
+	struct store_reader *reader = NULL;
+	uint64_t at = 0;
+	int result = store_snapshot_open(writer->snapshot, &reader);
+
+	*image = result ? NULL : malloc(vnode->length);
+	if (!result && !*image)
+		result = -ENOMEM;
+	while (!result && at < vnode->length) {
+		struct iovec iov = {*image + at, (size_t)(vnode->length - at)};
+		ssize_t n = ops->read(reader, &iov, 1, at, 0);
+
+		result = n < 0 ? (int)n : n == 0 ? -EIO : 0;
+		at += n > 0 ? (uint64_t)n : 0;
+	}
+	if (reader)
+		ops->read_end(reader);
+	return result;
+}
+
+/* Copy the other names. *dropped: how many are missing; of them, *dirs are directories'. */
+static int copy_sound_names(const struct dump_writer *writer, const uint8_t *image, size_t length,
+			    struct afs_dir *dir, uint32_t *dropped, uint32_t *dirs)
+{
+	struct afs_dir_entry entry;
+	uint32_t cursor = 0;
+	int more, result = 0;
+
+	while (!result && (more = afs_dir_next(image, length, &cursor, &entry)) == 1) {
+		if (dump_is_damaged(writer->base->without, entry.vnode)) {
+			++*dropped;
+			*dirs += entry.vnode & 1;
+		} else if (strcmp(entry.name, ".") && strcmp(entry.name, "..")) {
+			result = afs_dir_add(dir, entry.name, entry.length, entry.vnode,
+					     entry.unique);
+		}
+	}
+	return result || more ? -EIO : 0;
+}
+
+/* *image: NULL if no name is to be left out; else to be freed, and the vnode is as it is without them. */
+static int drop_damaged_names(struct dump_writer *writer, struct store_vnode *vnode,
+			      uint8_t **image)
+{
+	uint32_t up = 0, up_unique = 0, dropped = 0, dirs = 0;
+	struct afs_dir dir;
+	uint8_t *old;
+	size_t size;
+	int result = read_directory_image(writer, vnode, &old);
+
+	*image = NULL;
+	if (!result && afs_dir_lookup(old, vnode->length, "..", &up, &up_unique) != 1)
+		result = -EIO;
+	if (!result && afs_dir_begin(&dir, vnode->vnode, vnode->unique, up, up_unique))
+		result = -ENOMEM;
+	if (result) {
+		free(old);
+		return result;
+	}
+	result = copy_sound_names(writer, old, vnode->length, &dir, &dropped, &dirs);
+	free(old);
+	if (!result && dropped)
+		*image = afs_dir_take(&dir, &size);
+	if (!*image) {
+		afs_dir_destroy(&dir);
+		return result;
+	}
+	vnode->length = size;
+	vnode->links -= dirs < vnode->links ? dirs : 0;
+	return 0;
+}
+
+static int put_vnode(struct dump_writer *writer, const struct store_vnode *given, bool full)
+{
+	struct store_vnode changed = *given;
+	const struct store_vnode *vnode = &changed;
+	uint8_t *image = NULL;
+	int result = 0;
+
+	if (vnode->kind == STORE_DIR && writer->base->without && writer->base->without->count)
+		result = drop_damaged_names(writer, &changed, &image);
+	if (result)
+		return result;
 	put_dump_number(writer, DUMP_VNODE, vnode->vnode, 4);
 	put_dump_word(writer, vnode->unique);
-	if (!full) {
+	if (!full && !image) {
 		writer->counts->unchanged++;
+		writer->state = dump_add_state(writer->state, vnode);
 		return report_dump_progress(writer);
 	}
 	put_vnode_members(writer, vnode);
 	writer->counts->objects++;
-	return put_contents(writer, vnode->length);
+	if (!image)
+		return put_contents(writer, vnode->length);
+	put_dump_bytes(writer, image, (size_t)vnode->length);
+	free(image);
+	return report_dump_progress(writer);
 }
 
 static int put_vnodes(struct dump_writer *writer, bool directories, bool all)
@@ -241,25 +336,35 @@ static int put_vnodes(struct dump_writer *writer, bool directories, bool all)
 	struct store_vnode vnode = {0};
 	int result = 0;
 
-	while (!result &&
-	       !(result = store_snapshot_next(writer->snapshot, directories, vnode.vnode, &vnode)))
-		result = put_vnode(writer, &vnode, all || vnode.changed);
+	while (!result) {
+		result = store_snapshot_next(writer->snapshot, directories, vnode.vnode, &vnode);
+		if (result != -ENOENT && dump_is_damaged(writer->base->without, vnode.vnode))
+			result = 0;
+		else if (!result)
+			result = put_vnode(writer, &vnode, all || vnode.changed);
+	}
 	return result == -ENOENT ? 0 : result;
 }
 
-static int put_dump(struct dump_writer *writer, const struct dump_base *base)
+static int put_dump(struct dump_writer *writer)
 {
+	bool all = !writer->base->date;
 	struct store_header header;
 	int result;
 
 	store_snapshot_header(writer->snapshot, &header);
-	put_dump_header(writer, &header.volume, base);
+	put_dump_header(writer, &header.volume);
 	put_volume_header(writer, &header);
-	result = put_vnodes(writer, true, !base->date);
+	result = put_vnodes(writer, true, all);
 	if (!result)
-		result = put_vnodes(writer, false, !base->date);
+		result = put_vnodes(writer, false, all);
 	if (result)
 		return result;
+	/* A second header counts in place of the first one. */
+	if (!all) {
+		put_volume_header(writer, &header);
+		put_dump_number(writer, DUMP_STATE, writer->state, 4);
+	}
 	put_dump_number(writer, DUMP_END, DUMP_END_MAGIC, 4);
 	flush_dump(writer);
 	return writer->failed;
@@ -271,6 +376,7 @@ int dump_write(struct store *store, struct store_snapshot *snapshot, const struc
 	struct dump_writer writer = {.store = store,
 				     .snapshot = snapshot,
 				     .output = output,
+				     .base = base,
 				     .counts = counts,
 				     .buffer = malloc(BUFFER)};
 	int result;
@@ -279,7 +385,7 @@ int dump_write(struct store *store, struct store_snapshot *snapshot, const struc
 	*local = false;
 	if (!writer.buffer)
 		return -ENOMEM;
-	result = put_dump(&writer, base);
+	result = put_dump(&writer);
 	assert(result || !writer.used);
 	*local = writer.failed != 0;
 	free(writer.buffer);

@@ -39,7 +39,7 @@ int store_snapshot_take(struct store *store, uint32_t id, uint32_t since,
 /* 0; STORE_VNOVOL: the clone was removed or replaced meanwhile, so that what was read may be of several states. */
 int store_snapshot_end(struct store_snapshot *snapshot);
 void store_snapshot_header(const struct store_snapshot *snapshot, struct store_header *header);
-/* The first directory, or file or link, with a number above `after`: 0 or -ENOENT. */
+/* The first directory, or file or link, with a number above `after`: 0, -ENOENT, or another result with vnode->vnode. */
 int store_snapshot_next(struct store_snapshot *snapshot, bool directories, uint32_t after,
 			struct store_vnode *vnode);
 /* One of them: 0 or STORE_VNOVNODE. */
@@ -72,6 +72,12 @@ int store_restore_put(struct store_restore *restore, const struct store_vnode *v
 int store_restore_write(struct store_restore *restore, const struct store_vnode *vnode,
 			struct store_writer **writer);
 int store_restore_stamp(struct store_restore *restore, const struct store_vnode *vnode);
+/*
+ * What the volume has now under a number: kind, uniquifier, data version, times, mode and owner. 0; STORE_VNOVNODE: nothing; or
+ * another result.
+ */
+int store_restore_look(const struct store_restore *restore, uint32_t vnode,
+		       struct store_vnode *now);
 /* The vnode stays as it is. -EEXIST; -ENOENT: there is none with this number and uniquifier. */
 int store_restore_keep(struct store_restore *restore, uint32_t vnode, uint32_t unique);
 /*

@@ -103,6 +103,14 @@ int store_restore_stamp(struct store_restore *restore, const struct store_vnode 
 	return 0;
 }
 
+int store_restore_look(const struct store_restore *restore, uint32_t vnode, struct store_vnode *now)
+{
+	(void)restore;
+	FUZZ_CHECK(vnode > 0 && vnode < STORE_RESTORE_VNODE_MAX);
+	*now = (struct store_vnode){.vnode = vnode, .unique = 1, .version = vnode};
+	return vnode % 16 == 7 ? STORE_VNOVNODE : 0;
+}
+
 int store_restore_keep(struct store_restore *restore, uint32_t vnode, uint32_t unique)
 {
 	(void)restore;
@@ -144,6 +152,7 @@ static void read_dump(const uint8_t *data, size_t size, size_t most)
 	const struct dump_input input = {.read = read_source,
 					 .progress = note_progress,
 					 .permit = permit_all,
+					 .fits = size % 2,
 					 .arg = &source};
 	struct store store = {.ops = &ops};
 	char message[STORE_MESSAGE_MAX] = "";

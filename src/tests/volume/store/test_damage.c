@@ -15,6 +15,7 @@
 #include "tests/asserts.h"
 #include "tests/volume/store/state.h"
 #include "tests/volume/store/store_fixture.h"
+#include "volume/dump/dump.h"
 #include "volume/store/data/data.h"
 #include "volume/store/upkeep.h"
 #include "volume/store/dir/pages.h"
@@ -537,6 +538,108 @@ START_TEST(page_of_vnodes)
 END_TEST
 
 /* A row is removed between its being found and its being read: that is not the end of the rows. */
+/* -- dumps without what is damaged -- */
+
+static struct store_snapshot *dumped;
+static uint8_t stream[65536];
+static size_t stream_length, stream_at;
+
+static int write_stream(void *arg, const void *from, size_t length)
+{
+	(void)arg;
+	ck_assert_uint_le(stream_length + length, sizeof(stream));
+	memcpy(stream + stream_length, from, length);
+	stream_length += length;
+	return 0;
+}
+
+static ssize_t read_stream(void *arg, void *to, size_t length)
+{
+	size_t part = stream_length - stream_at < length ? stream_length - stream_at : length;
+
+	(void)arg;
+	memcpy(to, stream + stream_at, part);
+	stream_at += part;
+	return (ssize_t)part;
+}
+
+static int dump_damaged(const struct dump_damage *without)
+{
+	const struct dump_output output = {.write = write_stream};
+	const struct dump_base base = {.without = without};
+	struct dump_counts counts;
+	bool local;
+	int result = dump_write(store, dumped, &base, &output, &counts, &local);
+
+	ck_assert(!local);
+	return result;
+}
+
+static uint32_t restore_stream(void)
+{
+	const struct dump_input input = {.read = read_stream};
+	struct dump_reader *reader;
+	struct store_restore *restore;
+	struct dump_counts counts;
+	struct dump_info info;
+	uint64_t nameless;
+	uint32_t id;
+
+	ck_assert_msg(!dump_read_begin(store, &input, &reader, &info, message), "%s", message);
+	ck_assert_int_eq(store_restore_begin(store, "rest", 0, &restore), 0);
+	id = store_restore_id(restore);
+	ck_assert_msg(!dump_read_vnodes(reader, restore, &info, &counts), "%s", message);
+	ck_assert_msg(!store_restore_finish(restore, &info.header, &nameless, message), "%s",
+		      message);
+	ck_assert_uint_eq(nameless, 0);
+	ck_assert_int_eq(store_restore_end(restore), 0);
+	dump_read_end(reader);
+	return id;
+}
+
+/* What is in a damaged directory goes with it, at any depth; the rest stays. A damaged record is one of an object. */
+START_TEST(dump_of_the_rest)
+{
+	struct dump_damage damage;
+	const struct dump_output output = {.write = write_stream};
+	struct store_fid dir, below, deep, other, record;
+	char change[160];
+	uint32_t rest;
+
+	fixture_open(STORE_LAZY);
+	other = make(&root, "other", STORE_DIR);
+	make(&other, "kept", STORE_FILE);
+	record = make(&other, "record", STORE_FILE);
+	dir = make(&root, "dir", STORE_DIR);
+	below = make(&dir, "below", STORE_DIR);
+	deep = make(&below, "deep", STORE_DIR);
+	file = make(&deep, "file", STORE_FILE);
+	snprintf(change, sizeof(change),
+		 "UPDATE page SET data=zeroblob(2048) WHERE vnode=%u;"
+		 "UPDATE vnode SET record=zeroblob(80) WHERE vnode=%u",
+		 dir.vnode, record.vnode);
+	fixture_sql(change);
+	ck_assert_int_eq(store_snapshot_take(store, volume, 0, &dumped), 0);
+	ck_assert_int_eq(dump_damaged(NULL), -EIO);
+	ck_assert_int_eq(dump_find_damage(store, dumped, &output, &damage), 0);
+	ck_assert_uint_eq(damage.count, 5);
+	ck_assert(dump_is_damaged(&damage, dir.vnode) && dump_is_damaged(&damage, below.vnode));
+	ck_assert(dump_is_damaged(&damage, deep.vnode) && dump_is_damaged(&damage, file.vnode));
+	ck_assert(dump_is_damaged(&damage, record.vnode));
+	stream_length = 0;
+	ck_assert_int_eq(dump_damaged(&damage), 0);
+	dump_forget_damage(&damage);
+	ck_assert_int_eq(store_snapshot_end(dumped), 0);
+	rest = restore_stream();
+	ck_assert_int_eq(state_walk(store, rest, "other/kept", &file), 0);
+	ck_assert_int_eq(state_walk(store, rest, "other/record", &file), -ENOENT);
+	ck_assert_int_eq(state_walk(store, rest, "dir", &file), -ENOENT);
+	ck_assert_int_eq(store_volume_remove(store, volume), 0);
+	fixture_pruned();
+	faults_expected = false;
+}
+END_TEST
+
 START_TEST(row_removed_meanwhile)
 {
 	fixture_scrub(3600000);
@@ -554,10 +657,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {
-		lost_flush,	      cut_file,	     damage_later,  cut_and_grown,
-		found_in_background,  half_reverted, many_nameless, page_of_vnodes,
-		row_removed_meanwhile};
+	const TTest *const tests[] = {lost_flush,
+				      cut_file,
+				      damage_later,
+				      cut_and_grown,
+				      found_in_background,
+				      half_reverted,
+				      many_nameless,
+				      page_of_vnodes,
+				      row_removed_meanwhile,
+				      dump_of_the_rest};
 	Suite *suite = suite_create("damage");
 	TCase *tcase = tcase_create("damage");
 	SRunner *runner;

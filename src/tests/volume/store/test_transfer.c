@@ -72,7 +72,7 @@ static int dump_volume(struct store *store, uint32_t id, uint32_t since, struct 
 		return rc;
 	if (since) {
 		ck_assert_int_eq(store->ops->volume(store, since, &clone), 0);
-		base = (struct dump_base){clone.cloned, clone.updated};
+		base = (struct dump_base){.date = clone.cloned, .updated = clone.updated};
 	}
 	rc = dump_write(store, snapshot, &base, &output, &counts, &local);
 	end = store_snapshot_end(snapshot);
@@ -85,7 +85,7 @@ static uint64_t nameless;
 /* `name`: of a new volume; NULL: onto `id`. */
 static int restore_memory(struct store *store, struct memory *from, const char *name, uint32_t id)
 {
-	const struct dump_input input = {.read = read_memory, .arg = from};
+	const struct dump_input input = {.read = read_memory, .fits = true, .arg = from};
 	struct store_restore *restore;
 	struct dump_reader *reader;
 	struct dump_counts counts;
@@ -228,6 +228,61 @@ START_TEST(same_vnodes)
 	expect_same_vnodes(&dumps[0], &again);
 	ck_assert_int_eq(diskstore_faults(store, "restored"), 0);
 	free(again.bytes);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+static void refuse_order(struct store *store, struct memory *dump, const char *why)
+{
+	struct memory before = {0}, after = {0};
+
+	ck_assert_int_eq(dump_volume(store, w, 0, &before), 0);
+	ck_assert_int_eq(restore_memory(store, dump, NULL, w), -EBADMSG);
+	ck_assert_msg(strstr(message, why) != NULL, "%s", message);
+	ck_assert_int_eq(dump_volume(store, w, 0, &after), 0);
+	expect_same_vnodes(&before, &after);
+	free(before.bytes);
+	free(after.bytes);
+}
+
+/* Incremental dumps are restored in their order only, whatever their dates are. */
+START_TEST(wrong_order)
+{
+	static const char *const other = "another state than the one in which the dump begins";
+	struct crashdisk *disk = make_disk();
+	struct memory first = {0}, second = {0}, both = {0}, last = {0}, again = {0};
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+
+	ck_assert_int_eq(restore_memory(store, &dumps[2], NULL, w), 0);
+	ck_assert_int_eq(store_volume_clone(store, v, STORE_RO, &readonly), 0);
+	ck_assert_int_eq(state_write(store, v, "small", 0, 50, 50, 7), 0);
+	ck_assert_int_eq(dump_volume(store, v, readonly, &first), 0);
+	ck_assert_int_eq(store_volume_clone(store, v, STORE_BACKUP, &backup), 0);
+	ck_assert_int_eq(state_write(store, v, "a", 0, LARGE, LARGE, 8), 0);
+	ck_assert_int_eq(dump_volume(store, v, backup, &second), 0);
+	ck_assert_int_eq(dump_volume(store, v, readonly, &both), 0);
+	ck_assert_int_eq(dump_volume(store, v, 0, &last), 0);
+
+	refuse_order(store, &second, other);
+	ck_assert_int_eq(restore_memory(store, &first, NULL, w), 0);
+	/* One that begins earlier has all that is missing. */
+	ck_assert_int_eq(restore_memory(store, &both, NULL, w), 0);
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&last, &again);
+	refuse_order(store, &first, other);
+	ck_assert_int_eq(restore_memory(store, &second, NULL, w), 0);
+	/* A later change of what the dump has in full. */
+	ck_assert_int_eq(state_write(store, w, "a", 0, 10, LARGE, 9), 0);
+	refuse_order(store, &both, "is newer in the volume");
+	/* A later change of a record alone. */
+	ck_assert_int_eq(restore_memory(store, &dumps[2], NULL, w), 0);
+	ck_assert_int_eq(state_chmod(store, w, "a", 0600), 0);
+	refuse_order(store, &first, other);
+	free(first.bytes), free(second.bytes), free(both.bytes), free(last.bytes),
+		free(again.bytes);
 	diskstore_close(store, layer);
 	crashdisk_free(disk);
 	free_dumps();
@@ -1030,6 +1085,6 @@ START_TEST(crashed)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(300, "transfer", same_vnodes, hidden_and_busy, one_moment, new_versions,
-		 second_revert, large_files, damaged, hostile, loop, full_disk, full_start,
-		 too_large, revert_too_large, killed, crashed)
+TEST_MAIN_WITHIN(300, "transfer", same_vnodes, wrong_order, hidden_and_busy, one_moment,
+		 new_versions, second_revert, large_files, damaged, hostile, loop, full_disk,
+		 full_start, too_large, revert_too_large, killed, crashed)

@@ -502,6 +502,26 @@ int store_restore_stamp(struct store_restore *restore, const struct store_vnode 
 	return add_item(restore, vnode->vnode, version, true);
 }
 
+int store_restore_look(const struct store_restore *restore, uint32_t vnode, struct store_vnode *now)
+{
+	struct view view = restore_view(restore);
+	struct version *version;
+	int result = lookup_version(restore->core, &view, vnode, &version);
+
+	if (result)
+		return result;
+	*now = (struct store_vnode){.vnode = vnode,
+				    .unique = version->v.unique,
+				    .kind = (enum store_kind)version->v.kind,
+				    .mode = version->v.mode,
+				    .version = version->v.version,
+				    .owner = version->v.owner,
+				    .client_mtime = version->v.client_mtime,
+				    .server_mtime = version->v.server_mtime};
+	version_unref(version);
+	return 0;
+}
+
 int store_restore_keep(struct store_restore *restore, uint32_t vnode, uint32_t unique)
 {
 	struct view view = restore_view(restore);

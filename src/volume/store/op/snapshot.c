@@ -74,8 +74,9 @@ int whole_next(struct core *core, const struct view *view, struct whole_scan *sc
 {
 	int result = 0;
 
-	if (!scan->begun || scan->directories != directories)
+	if (!scan->begun || scan->directories != directories || after < scan->after)
 		*scan = (struct whole_scan){.begun = true, .directories = directories};
+	scan->after = after;
 	assert(scan->at <= scan->count && scan->count <= WHOLE_BATCH);
 	while (scan->at < scan->count && scan->vnode[scan->at] <= after)
 		scan->at++;
@@ -306,6 +307,7 @@ static int find_in_snapshot(struct store_snapshot *snapshot, uint32_t number,
 
 	lookup_end(found);
 	*found = (struct found){.view = snapshot->view, .fid = {snapshot->rec.id, number, 0}};
+	vnode->vnode = number;
 	result = read_snapshot_row(snapshot, number, &found->version);
 	if (result)
 		return result;

@@ -15,6 +15,7 @@ extern const struct store_caller whole_caller;
 struct whole_scan {
 	uint32_t vnode[WHOLE_BATCH];
 	unsigned at, count;
+	uint32_t after; /* of the last call */
 	bool directories, begun,
 		ended; /* which ones; whether `vnode` has some; there are no more */
 };
