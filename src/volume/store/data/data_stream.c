@@ -498,26 +498,34 @@ static int write_gathered_input(struct store_run *run, struct store_cursor *inpu
 				int parts, size_t bytes)
 {
 	size_t total = run->filled + bytes, sum = 0;
-	int used = 0;
+	int used = 0, rc = 0;
 
 	while (used < parts && sum < total)
 		sum += part[used++].iov_len;
 	assert(used > 0);
 	part[used - 1].iov_len -= sum - total;
+	for (int i = run->filled ? 1 : 0; i < used && !rc; i++)
+		rc = sum_run_bytes(run, part[i].iov_base, part[i].iov_len);
 	store_cursor_skip(input, bytes);
-	return write_run_parts(run, part, used, total);
+	return rc ? rc : write_run_parts(run, part, used, total);
 }
 
-static void gather_input(struct store_run *run, struct store_cursor *input, const struct iovec *part,
-			 int parts, size_t bytes)
+/* Each buffer is summed and copied while it is in the processor's cache. */
+static int gather_input(struct store_run *run, struct store_cursor *input, const struct iovec *part,
+			int parts, size_t bytes)
 {
 	assert(run->filled + bytes <= run->gather + DATA_ALIGN);
 	for (int i = run->filled ? 1 : 0; i < parts; i++) {
+		int rc = sum_run_bytes(run, part[i].iov_base, part[i].iov_len);
+
+		if (rc)
+			return rc;
 		if (part[i].iov_len)
 			memcpy(run->buffer + run->filled, part[i].iov_base, part[i].iov_len);
 		run->filled += part[i].iov_len;
 	}
 	store_cursor_skip(input, bytes);
+	return 0;
 }
 
 /* One step: a write that ends at an aligned offset, or a copy to the buffer, which is taken before. */
@@ -533,16 +541,13 @@ static int write_run_step(struct store_run *run, struct store_cursor *input)
 					    (size_t)(end - run->at) - run->filled);
 	if (!run->buffer)
 		return take_gather_buffer(run);
-	gather_input(run, input, part, parts, bytes);
-	return 0;
+	return gather_input(run, input, part, parts, bytes);
 }
 
 static int append_to_run(struct store_run *run, const struct iovec *iov, int count)
 {
 	struct store_cursor input = {.iov = iov, .count = count};
 
-	for (int i = 0; i < count && !run->error; i++)
-		run->error = sum_run_bytes(run, iov[i].iov_base, iov[i].iov_len);
 	store_cursor_skip(&input, 0);
 	while (input.count && !run->error)
 		run->error = write_run_step(run, &input);
