@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "volume/store/make.h"
@@ -13,16 +14,21 @@
 #define DATABASE FOLDER "/db"
 #define COMPLETE FOLDER "/complete" /* the database, when all of it is there: it is to be used */
 
-struct remaking {
-	struct core *core;
-	struct rebuild rebuild;
-};
-
 static void report_loss(void *arg, const char *line)
 {
 	struct core *core = arg;
 
 	report_line(&core->report, REPORT_ERROR, "%s: %s", core->name, line);
+}
+
+static bool is_there(struct store_layer *layer, const char *path)
+{
+	struct store_file *file;
+
+	if (layer->ops->open(layer, path, 0, &file))
+		return false;
+	layer->ops->close(file);
+	return true;
 }
 
 /* -- making -- */
@@ -41,36 +47,20 @@ static int clear_folder(struct store_layer *layer)
 	return 0;
 }
 
-static int note_object_number(void *arg, const struct store_owner *owner, uint64_t object)
-{
-	struct remaking *remaking = arg;
-
-	(void)owner;
-	if (remaking->rebuild.greatest < object)
-		remaking->rebuild.greatest = object;
-	return 0;
-}
-
-static int note_new_object_number(void *arg, uint64_t object)
-{
-	return note_object_number(arg, NULL, object);
-}
-
 static int fill_remade_database(void *arg, struct db *db, uint8_t uuid[16])
 {
-	struct remaking *remaking = arg;
-	int result = rebuild_database(&remaking->rebuild, db, uuid);
+	struct rebuild *rebuild = arg;
+	int result = rebuild_database(rebuild, db, uuid);
 
-	return result || remaking->rebuild.volumes ? result : -ENODATA;
+	return result || rebuild->out->volumes ? result : -ENODATA;
 }
 
 /* What the new database refers to is on stable storage before it is used. */
-static int make_remade_database(struct remaking *remaking)
+static int make_remade_database(struct core *core, struct rebuild *rebuild)
 {
-	struct core *core = remaking->core;
 	struct store_layer *layer = core->layer;
 	const struct store_filling filling = {
-		.report = &core->report, .fill = fill_remade_database, .arg = remaking};
+		.report = &core->report, .fill = fill_remade_database, .arg = rebuild};
 	uint8_t uuid[16];
 	int result = layer->ops->mkdir(layer, FOLDER);
 
@@ -78,51 +68,55 @@ static int make_remade_database(struct remaking *remaking)
 	if (!result || result == -EEXIST)
 		result = clear_folder(layer);
 	if (!result)
-		result = store_data_list(core->data, note_object_number, remaking);
-	if (!result)
-		result = store_data_list_new(core->data, note_new_object_number, remaking);
-	if (!result)
 		result = make_meta_files(layer, FOLDER, &filling, uuid);
-	return result ? result : layer->ops->sync_all(layer);
+	if (!result)
+		result = layer->ops->sync_all(layer);
+	if (!result)
+		result = layer->ops->sync_dir(layer, ".");
+	if (!result)
+		result = layer->ops->rename(layer, DATABASE, COMPLETE);
+	return result ? result : layer->ops->sync_dir(layer, FOLDER);
 }
 
-/* -- exchanging -- */
+/* -- exchanging: each step may be repeated -- */
 
-static int keep_copy_files(struct store_layer *layer)
+/* The names of files that are kept. */
+struct kept_files {
+	char names[160];
+};
+
+/* The database comes last, since it is what a start looks for. */
+static int keep_files(struct store_layer *layer, const char *folder, const char *proof,
+		      struct kept_files *kept)
 {
-	int result = store_file_keep(layer, STORE_COPY "/db-wal");
+	const char *const names[] = {"db-wal", proof, "db"};
+	char path[32];
+	int result = 0;
 
-	if (!result)
-		result = store_file_keep(layer, STORE_COPY "/state");
-	if (!result)
-		result = store_file_keep(layer, STORE_COPY "/db");
-	if (!result)
-		result = layer->ops->sync_dir(layer, STORE_COPY);
-	return result == -ENOENT ? 0 : result;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !result; i++) {
+		size_t used = strlen(kept->names);
+
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		if (is_there(layer, path))
+			snprintf(kept->names + used, sizeof(kept->names) - used, "%s%s",
+				 used ? ", " : "", path);
+		result = store_file_keep(layer, path);
+	}
+	return result ? result : layer->ops->sync_dir(layer, folder);
 }
 
-static int keep_database_files(struct store_layer *layer)
-{
-	int result = store_file_keep(layer, "meta/db-wal");
-
-	if (!result)
-		result = store_file_keep(layer, "meta/mark");
-	if (!result)
-		result = store_file_keep(layer, "meta/db");
-	if (!result)
-		result = layer->ops->unlink(layer, "meta/" STORE_DAMAGED);
-	return !result || result == -ENOENT ? layer->ops->sync_dir(layer, "meta") : result;
-}
-
-/* Each step may be repeated. */
-static int exchange_database(struct core *core)
+static int exchange_database(struct core *core, struct kept_files *kept)
 {
 	struct store_layer *layer = core->layer;
-	int result = core->copy_layer ? keep_copy_files(core->copy_layer) : 0;
+	int result = 0;
 
+	if (core->copy_layer)
+		result = keep_files(core->copy_layer, STORE_COPY, "state", kept);
+	if (!result || result == -ENOENT)
+		result = keep_files(layer, "meta", "mark", kept);
 	if (!result)
-		result = keep_database_files(layer);
-	if (!result)
+		result = layer->ops->unlink(layer, "meta/" STORE_DAMAGED);
+	if (!result || result == -ENOENT)
 		result = layer->ops->rename(layer, COMPLETE, "meta/db");
 	if (!result)
 		result = layer->ops->sync_dir(layer, "meta");
@@ -133,60 +127,60 @@ static int exchange_database(struct core *core)
 	return result ? result : layer->ops->rmdir(layer, FOLDER);
 }
 
-int remake_finish(struct core *core)
+static void report_kept_files(struct core *core, const struct kept_files *kept)
 {
-	struct store_file *file;
-	int result = core->layer->ops->open(core->layer, COMPLETE, 0, &file);
-
-	if (result)
-		return result == -ENOENT ? 0 : result;
-	assert(!core->writer && !core->vfs);
-	core->layer->ops->close(file);
-	report_line(&core->report, REPORT_WARNING,
-		    "%s: the metadata were made anew before the last stop", core->name);
-	return exchange_database(core);
+	if (*kept->names)
+		report_line(
+			&core->report, REPORT_WARNING,
+			"%s: the files of before are kept, with .damaged behind their names: %s; look "
+			"at the disk",
+			core->name, kept->names);
 }
 
-static void report_remaking(struct core *core, const struct rebuild *rebuild)
+int remake_finish(struct core *core)
 {
-	report_line(
-		&core->report, REPORT_ERROR,
-		"%s: the metadata were damaged (%llu of %llu pages), and were made anew: %llu volumes "
-		"with %llu files, directories and links, %llu of them in lost+found; %llu are lost; the "
-		"damaged files are meta/db.damaged and copy/db.damaged: look at the disk",
-		core->name, (unsigned long long)rebuild->damaged_pages,
-		(unsigned long long)rebuild->pages, (unsigned long long)rebuild->volumes,
-		(unsigned long long)rebuild->files, (unsigned long long)rebuild->found,
-		(unsigned long long)rebuild->lost);
+	struct kept_files kept = {""};
+	int result;
+
+	if (!is_there(core->layer, COMPLETE))
+		return 0;
+	assert(!core->writer && !core->vfs);
+	report_line(&core->report, REPORT_WARNING,
+		    "%s: the metadata were made anew before the last stop", core->name);
+	result = exchange_database(core, &kept);
+	report_kept_files(core, &kept);
+	return result;
 }
 
 int remake_metadata(struct core *core, struct store_layer *copy)
 {
 	struct store_layer *layer = core->layer;
-	struct remaking remaking = {.core = core,
-				    .rebuild = {.source = layer,
-						.copy = copy,
-						.contents = layer,
-						.in_place = true,
-						.known = !core->unformatted,
-						.line = report_loss,
-						.arg = core}};
+	struct store_rescue out = {.line = report_loss, .arg = core};
+	struct rebuild rebuild = {.out = &out,
+				  .source = layer,
+				  .copy = copy,
+				  .contents = layer,
+				  .in_place = true,
+				  .known = !core->unformatted};
+	struct kept_files kept = {""};
 	int result;
 
 	assert(!core->writer && !core->vfs);
-	memcpy(remaking.rebuild.uuid, core->uuid, 16);
-	result = make_remade_database(&remaking);
-	if (!result)
-		result = layer->ops->sync_dir(layer, ".");
-	if (!result)
-		result = layer->ops->rename(layer, DATABASE, COMPLETE);
-	if (!result)
-		result = layer->ops->sync_dir(layer, FOLDER);
+	memcpy(rebuild.uuid, core->uuid, 16);
+	result = make_remade_database(core, &rebuild);
 	if (result) {
 		clear_folder(layer);
 		layer->ops->rmdir(layer, FOLDER);
 		return result;
 	}
-	report_remaking(core, &remaking.rebuild);
-	return exchange_database(core);
+	report_line(
+		&core->report, REPORT_ERROR,
+		"%s: the metadata were damaged (%llu of %llu pages), and were made anew: %llu volumes "
+		"with %llu files, directories and links, %llu of them in lost+found; %llu are lost",
+		core->name, (unsigned long long)out.damaged_pages, (unsigned long long)out.pages,
+		(unsigned long long)out.volumes, (unsigned long long)out.files,
+		(unsigned long long)out.found, (unsigned long long)out.lost);
+	result = exchange_database(core, &kept);
+	report_kept_files(core, &kept);
+	return result;
 }

@@ -20,25 +20,11 @@
 
 struct rescue {
 	struct store_rescue *user;
-	struct store_layer *source, *target, *copy; /* copy: NULL, there is none */
+	struct store_layer *target;
 	struct report report; /* of the source: silent */
 	struct rebuild rebuild;
 	uint8_t *chunk;
 };
-
-__attribute__((format(printf, 2, 3))) static void tell_rescue_user(struct rescue *rescue,
-							    const char *format, ...)
-{
-	char line[600];
-	va_list args;
-
-	if (!rescue->user->line)
-		return;
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	rescue->user->line(rescue->user->arg, line);
-}
 
 /* -- files of contents whose records are lost: nothing would ever remove them -- */
 
@@ -77,8 +63,8 @@ static int remove_unused_objects(struct rescue *rescue, struct db *db)
 		result = store_data_list_new(unused.data, remove_unused_new, &unused);
 	store_data_close(unused.data);
 	if (rescue->user->unused)
-		tell_rescue_user(
-			rescue,
+		rebuild_tell(
+			&rescue->rebuild,
 			"%llu files of contents have no record, and are left out; they are still in %s",
 			(unsigned long long)rescue->user->unused, rescue->user->source);
 	return result;
@@ -89,24 +75,8 @@ static int remove_unused_objects(struct rescue *rescue, struct db *db)
 static int fill_from_source(void *arg, struct db *db, uint8_t uuid[16])
 {
 	struct rescue *rescue = arg;
-	struct rebuild *rebuild = &rescue->rebuild;
-	int result;
+	int result = rebuild_database(&rescue->rebuild, db, uuid);
 
-	rebuild->source = rescue->source;
-	rebuild->copy = rescue->copy;
-	rebuild->contents = rescue->target;
-	rebuild->copy_name = rescue->user->copy ? rescue->user->copy : rescue->user->source;
-	rebuild->line = rescue->user->line;
-	rebuild->arg = rescue->user->arg;
-	result = rebuild_database(rebuild, db, uuid);
-	rescue->user->pages = rebuild->pages;
-	rescue->user->damaged_pages = rebuild->damaged_pages;
-	rescue->user->volumes = rebuild->volumes;
-	rescue->user->files = rebuild->files;
-	rescue->user->found = rebuild->found;
-	rescue->user->lost = rebuild->lost;
-	rescue->user->older = rebuild->older;
-	rescue->user->copy_only = rebuild->copy_only;
 	return result ? result : remove_unused_objects(rescue, db);
 }
 
@@ -122,11 +92,11 @@ static ssize_t read_object_piece(struct rescue *rescue, struct store_file *from,
 				 int *failed)
 {
 	const struct iovec whole = {rescue->chunk, CHUNK}, piece = {rescue->chunk, PIECE};
-	ssize_t n = rescue->source->ops->preadv(from, &whole, 1, at, false);
+	ssize_t n = rescue->rebuild.source->ops->preadv(from, &whole, 1, at, false);
 
 	if (n > 0)
 		return n;
-	n = rescue->source->ops->preadv(from, &piece, 1, at, false);
+	n = rescue->rebuild.source->ops->preadv(from, &piece, 1, at, false);
 	if (n > 0)
 		return n;
 	*failed = -EIO;
@@ -138,7 +108,7 @@ static ssize_t read_object_piece(struct rescue *rescue, struct store_file *from,
 static int copy_object_bytes(struct rescue *rescue, struct store_file *from, struct store_file *to)
 {
 	uint64_t length, at = 0;
-	int result = rescue->source->ops->size(from, &length), failed = 0;
+	int result = rescue->rebuild.source->ops->size(from, &length), failed = 0;
 
 	while (!result && at < length) {
 		ssize_t n = read_object_piece(rescue, from, at, &failed);
@@ -151,7 +121,6 @@ static int copy_object_bytes(struct rescue *rescue, struct store_file *from, str
 			result = done < 0 ? (int)done : 0;
 		}
 		at += (uint64_t)n;
-		rescue->user->bytes += (uint64_t)n;
 	}
 	if (!result)
 		result = rescue->target->ops->truncate(to, length);
@@ -161,11 +130,11 @@ static int copy_object_bytes(struct rescue *rescue, struct store_file *from, str
 static int copy_source_file(struct rescue *rescue, const char *path)
 {
 	struct store_file *from, *to;
-	int result = rescue->source->ops->open(rescue->source, path, 0, &from);
+	int result = rescue->rebuild.source->ops->open(rescue->rebuild.source, path, 0, &from);
 
 	if (result) {
 		rescue->user->unread++;
-		tell_rescue_user(rescue, "cannot be read: %s: %s", path, strerror(-result));
+		rebuild_tell(&rescue->rebuild, "cannot be read: %s: %s", path, strerror(-result));
 		return 0;
 	}
 	result = rescue->target->ops->open(rescue->target, path,
@@ -174,11 +143,11 @@ static int copy_source_file(struct rescue *rescue, const char *path)
 		result = copy_object_bytes(rescue, from, to);
 		rescue->target->ops->close(to);
 	}
-	rescue->source->ops->close(from);
+	rescue->rebuild.source->ops->close(from);
 	if (result != -EIO)
 		return result;
 	rescue->user->unread++;
-	tell_rescue_user(rescue, "cannot be read as a whole: %s", path);
+	rebuild_tell(&rescue->rebuild, "cannot be read as a whole: %s", path);
 	return 0;
 }
 
@@ -208,9 +177,10 @@ static int copy_source_folder(struct rescue *rescue, const char *path)
 
 	if (result && result != -EEXIST)
 		return result;
-	result = rescue->source->ops->list(rescue->source, path, copy_entry, &folder);
+	result = rescue->rebuild.source->ops->list(rescue->rebuild.source, path, copy_entry,
+						   &folder);
 	if (result == -ENOENT || result == -EIO || result == -ENOTDIR) {
-		tell_rescue_user(rescue, "cannot be read: %s: %s", path, strerror(-result));
+		rebuild_tell(&rescue->rebuild, "cannot be read: %s: %s", path, strerror(-result));
 		rescue->user->unread++;
 		return 0;
 	}
@@ -233,7 +203,8 @@ static int copy_contents(struct rescue *rescue)
 	int result = copy_source_folder(rescue, "files");
 
 	if (!result)
-		result = rescue->source->ops->list(rescue->source, ".", copy_other_entry, rescue);
+		result = rescue->rebuild.source->ops->list(rescue->rebuild.source, ".",
+							   copy_other_entry, rescue);
 	return result ? result : rescue->target->ops->sync_all(rescue->target);
 }
 
@@ -241,12 +212,13 @@ static int copy_contents(struct rescue *rescue)
 
 static int read_identity(struct rescue *rescue)
 {
-	int result = format_read(rescue->source, FORMAT_NAME, rescue->rebuild.uuid);
+	int result = format_read(rescue->rebuild.source, FORMAT_NAME, rescue->rebuild.uuid);
 
 	if (result == -ENOTSUP || result == -EPROTO)
 		return result;
-	if (result && rescue->copy)
-		result = format_read(rescue->copy, "copy/" FORMAT_NAME, rescue->rebuild.uuid);
+	if (result && rescue->rebuild.copy)
+		result = format_read(rescue->rebuild.copy, "copy/" FORMAT_NAME,
+				     rescue->rebuild.uuid);
 	rescue->rebuild.known = !result;
 	return 0;
 }
@@ -254,7 +226,7 @@ static int read_identity(struct rescue *rescue)
 /* A disk that is mounted for reading only cannot be locked, and need not be. */
 static int lock_source(struct rescue *rescue)
 {
-	int result = rescue->source->ops->lock(rescue->source, "lock");
+	int result = rescue->rebuild.source->ops->lock(rescue->rebuild.source, "lock");
 
 	return result == -EROFS || result == -EIO ? 0 : result;
 }
@@ -304,16 +276,18 @@ static int open_rescue(struct rescue *rescue, char *message)
 {
 	struct store_rescue *user = rescue->user;
 	int result =
-		open_rescue_layer(rescue, 0, user->source, false, &rescue->source, message);
+		open_rescue_layer(rescue, 0, user->source, false, &rescue->rebuild.source, message);
 
 	if (!result)
 		result = open_rescue_layer(rescue, 1, user->target, true, &rescue->target, message);
 	if (!result && (user->copy || user->layers[2]))
-		result = open_rescue_layer(rescue, 2, user->copy, false, &rescue->copy, message);
+		result = open_rescue_layer(rescue, 2, user->copy, false, &rescue->rebuild.copy,
+					   message);
 	else
-		rescue->copy = rescue->source;
+		rescue->rebuild.copy = rescue->rebuild.source;
 	if (result)
 		return result;
+	rescue->rebuild.contents = rescue->target;
 	result = rescue->target->ops->list(rescue->target, ".", refuse_any_name, NULL);
 	if (result)
 		snprintf(message, STORE_MESSAGE_MAX, "%s: is not empty; choose an empty directory",
@@ -325,12 +299,13 @@ static void close_rescue(struct rescue *rescue)
 {
 	const struct store_rescue *user = rescue->user;
 
-	if (rescue->source && !user->layers[0])
-		rescue->source->ops->destroy(rescue->source);
+	if (rescue->rebuild.source && !user->layers[0])
+		rescue->rebuild.source->ops->destroy(rescue->rebuild.source);
 	if (rescue->target && !user->layers[1])
 		rescue->target->ops->destroy(rescue->target);
-	if (rescue->copy && rescue->copy != rescue->source && !user->layers[2])
-		rescue->copy->ops->destroy(rescue->copy);
+	if (rescue->rebuild.copy && rescue->rebuild.copy != rescue->rebuild.source &&
+	    !user->layers[2])
+		rescue->rebuild.copy->ops->destroy(rescue->rebuild.copy);
 	report_fini(&rescue->report);
 	free(rescue->chunk);
 }
@@ -355,7 +330,7 @@ static int check_target(struct store_rescue *user, char *message)
 
 int store_rescue(struct store_rescue *user, char *message)
 {
-	struct rescue rescue = {.user = user, .chunk = malloc(CHUNK)};
+	struct rescue rescue = {.user = user, .rebuild = {.out = user}, .chunk = malloc(CHUNK)};
 	int result;
 
 	message[0] = '\0';

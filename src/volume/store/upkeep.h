@@ -63,7 +63,7 @@ struct store_rescue {
 	bool copy_only;	 /* all of them are: the database has none */
 	uint64_t unused; /* files of contents that no record has; they are not in the new store */
 	uint64_t unread; /* objects with contents that are missing, or that cannot be read */
-	uint64_t bytes;	 /* of contents, copied */
+	uint64_t bytes;	 /* of the files */
 };
 /* 0: done, whatever is lost; or -errno with a message. */
 int store_rescue(struct store_rescue *rescue, char *message);

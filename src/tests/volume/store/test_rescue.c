@@ -503,6 +503,52 @@ static uint64_t start_until(struct crashdisk *disk, uint64_t call, uint64_t *ran
 	return calls;
 }
 
+/* How many of the files of before are kept; `line` names them, up to a semicolon. */
+static unsigned count_kept(const struct crashdisk *disk, const char *line)
+{
+	static const char *const paths[] = {"meta/db", "meta/db-wal", "meta/mark",
+					    "copy/db", "copy/db-wal", "copy/state"};
+	size_t named = strcspn(line, ";"), length = 0;
+	unsigned kept = 0;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s.damaged", paths[i]);
+		if (crashdisk_length(disk, name) == UINT64_MAX)
+			continue;
+		ck_assert_msg(strstr(line, paths[i]) != NULL, "no %s: %s", paths[i], line);
+		length += strlen(paths[i]) + 2 * (kept++ > 0);
+	}
+	ck_assert_msg(named == length, "other files: %s", line);
+	return kept;
+}
+
+/* The log names the files that are kept, and no others. */
+START_TEST(kept_files)
+{
+	static const char *const text = "with .damaged behind their names: ";
+	uint64_t random = 5;
+
+	make_base();
+	for (int with_copy = 0; with_copy < 2; with_copy++) {
+		struct crashdisk *disk = damage_first_pages();
+		const char *line;
+
+		if (!with_copy)
+			remove_file(disk, "copy/db");
+		told[0] = '\0';
+		start_until(disk, UINT64_MAX, &random);
+		line = strstr(told, text);
+		ck_assert_msg(line != NULL, "%s", told);
+		ck_assert_uint_ge(count_kept(disk, line + strlen(text)), with_copy ? 2 : 1);
+		crashdisk_free(disk);
+	}
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
 START_TEST(stopped_on_the_way)
 {
 	uint64_t random = 5, calls;
@@ -714,12 +760,17 @@ static void rescue_shortened(bool with_copy, struct store_rescue *result)
 START_TEST(shortened_database)
 {
 	struct store_rescue result;
+	uint64_t bytes = 0;
 
 	make_base();
 	rescue_shortened(true, &result);
 	ck_assert_uint_gt(result.volumes, 0);
 	ck_assert_uint_gt(result.damaged_pages, 0);
 	ck_assert_uint_eq(result.lost, 0);
+	/* The sum of the lengths of the files, wherever their contents are. */
+	for (unsigned i = 0; i < file_count; i++)
+		bytes += length_of(i);
+	ck_assert_uint_eq(result.bytes, bytes);
 	rescue_shortened(false, &result);
 	ck_assert_uint_gt(result.volumes, 0);
 	ck_assert_uint_gt(result.damaged_pages, 0);
@@ -1012,6 +1063,7 @@ START_TEST(contents_alone)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, stopped_on_the_way,
-		 older_copy, lost_log, shortened_database, older_rows, lost_mark, empty_database,
-		 damaged_frame, other_log, copy_apart, use_apart, contents_alone)
+TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, kept_files,
+		 stopped_on_the_way, older_copy, lost_log, shortened_database, older_rows,
+		 lost_mark, empty_database, damaged_frame, other_log, copy_apart, use_apart,
+		 contents_alone)

@@ -27,6 +27,12 @@ int db_carve(struct store_pageset *set, struct db *db, struct carve_counts *coun
  * that an older record does not pass for the newest. *lost: how many.
  */
 int db_carve_losses(struct db *db, uint64_t *lost);
+/*
+ * Then, once the records are complete: objects get the counts of the references that there are, and small contents and slots that no
+ * record has go. `keep_files`: objects that only lost records had are forgotten, and their files stay; else they are to be removed.
+ * *greatest is raised to the greatest number of all contents; *incarnation: the greatest one of a record.
+ */
+int db_settle_contents(struct db *db, bool keep_files, uint64_t *greatest, uint32_t *incarnation);
 /* Whether damaged pages hide sound ones, so that SQLite cannot read those. 0 or -ENOMEM. */
 int db_carve_hides(struct store_pageset *set, bool *hides);
 

@@ -117,6 +117,10 @@ static const char *const text[STATEMENTS] = {
 	[PRUNE_DELETE] = "DELETE FROM prune WHERE id=?1",
 	[PRUNE_COUNT] = "SELECT count(*) FROM prune WHERE grp=?1",
 	[PRUNE_HAS] = "SELECT count(*) FROM prune WHERE grp=?1 AND epoch=0",
+	/* Of settle.c, which makes the table. */
+	[REFERENCE_PUT] = "INSERT INTO temp.reference VALUES(?1, ?2, 1, ?3, ?4, ?5)"
+			  " ON CONFLICT(id) DO UPDATE SET count=count+1",
+	[REFERENCE_OWNER] = "SELECT grp, vnode, uniq FROM temp.reference WHERE id=?1 AND kind=2",
 };
 
 static void configure_sqlite(void)
@@ -175,7 +179,7 @@ int db_result(struct db *db, int rc)
 	return result;
 }
 
-static int run_sql_text(struct db *db, const char *sql)
+int db_sql(struct db *db, const char *sql)
 {
 	return db_result(db, sql_run(db->sql, sql));
 }
@@ -192,7 +196,7 @@ static int set_up_connection(struct db *db)
 		 "PRAGMA synchronous=%s;PRAGMA query_only=%d",
 		 db->options.cache_kib, db->options.full ? "FULL" : "NORMAL",
 		 db->options.read_only);
-	return run_sql_text(db, sql);
+	return db_sql(db, sql);
 }
 
 int db_open(const struct db_options *options, struct db **out)
@@ -247,7 +251,7 @@ static void reserve_page_ends(struct db *db)
 int db_make(struct db *db)
 {
 	reserve_page_ends(db);
-	return run_sql_text(db, schema);
+	return db_sql(db, schema);
 }
 
 int db_copy_to(struct db *db, const char *path)
@@ -256,7 +260,7 @@ int db_copy_to(struct db *db, const char *path)
 
 	reserve_page_ends(db);
 	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", path);
-	return run_sql_text(db, sql);
+	return db_sql(db, sql);
 }
 
 sqlite3_stmt *db_statement(struct db *db, enum statement which)
@@ -274,6 +278,23 @@ sqlite3_stmt *db_statement(struct db *db, enum statement which)
 			db->unready = -EIO;
 	}
 	return db->unready ? NULL : *statement;
+}
+
+sqlite3_stmt *db_bind(struct db *db, enum statement which, const uint64_t *number, size_t count)
+{
+	sqlite3_stmt *statement = db_statement(db, which);
+
+	for (size_t i = 0; statement && i < count; i++)
+		sqlite3_bind_int64(statement, (int)i + 1, (sqlite3_int64)number[i]);
+	return statement;
+}
+
+sqlite3_stmt *db_prepare(struct db *db, const char *sql, int *result)
+{
+	sqlite3_stmt *statement = NULL;
+
+	*result = db_result(db, sqlite3_prepare_v2(db->sql, sql, -1, &statement, NULL));
+	return statement;
 }
 
 int db_step(struct db *db, sqlite3_stmt *statement)

@@ -64,6 +64,8 @@ enum statement {
 	PRUNE_DELETE,
 	PRUNE_COUNT,
 	PRUNE_HAS,
+	REFERENCE_PUT,
+	REFERENCE_OWNER,
 	STATEMENTS
 };
 
@@ -93,6 +95,14 @@ int db_result(struct db *db, int rc);
  * db_done() does nothing.
  */
 sqlite3_stmt *db_statement(struct db *db, enum statement which);
+/* The same with its parameters, which are integers, from the first one on. */
+sqlite3_stmt *db_bind(struct db *db, enum statement which, const uint64_t *number, size_t count);
+#define BIND(db, which, ...)                                \
+	db_bind(db, which, (const uint64_t[]){__VA_ARGS__}, \
+		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+/* A statement of its own, to be finalized. NULL: *result. And several without rows. */
+sqlite3_stmt *db_prepare(struct db *db, const char *sql, int *result);
+int db_sql(struct db *db, const char *sql);
 int db_step(struct db *db, sqlite3_stmt *statement);
 /* The first row: 0, or -ENOENT. */
 int db_first(struct db *db, sqlite3_stmt *statement);

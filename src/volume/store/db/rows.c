@@ -11,20 +11,6 @@
 #include "volume/store/db/slots.h"
 #include "volume/store/disk/crc.h"
 
-/* A statement with its parameters from the first one on; NULL, as db_statement(). */
-static sqlite3_stmt *bind_numbers(struct db *db, enum statement which, const uint64_t *number,
-				  size_t count)
-{
-	sqlite3_stmt *statement = db_statement(db, which);
-
-	for (size_t i = 0; statement && i < count; i++)
-		sqlite3_bind_int64(statement, (int)i + 1, (sqlite3_int64)number[i]);
-	return statement;
-}
-#define BIND(db, which, ...)                                     \
-	bind_numbers(db, which, (const uint64_t[]){__VA_ARGS__}, \
-		     sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
-
 /* The next row; false: there is none, or there is a result. */
 static bool find_next(struct db *db, sqlite3_stmt *statement, int *result)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The database of a store, made anew out of whatever can be read of a damaged one: rows, objects, numbers, trees. */
+/*
+ * The database of a store, made anew: the sound rows of the old one, of its log and of the copy; records for contents that have
+ * none; then counts, numbers, and trees of names.
+ */
 #include "volume/store/maint/rebuild.h"
 
 #include <assert.h>
@@ -8,401 +11,434 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/grow.h"
 #include "volume/store/db/carve.h"
 #include "volume/store/db/slots.h"
+#include "volume/store/disk/crc.h"
 #include "volume/store/disk/replica.h"
 #include "volume/store/disk/report.h"
-#include "volume/store/maint/recordless.h"
-#include "volume/store/maint/salvage.h"
 
-struct filler {
-	struct rebuild *user;
-	uint64_t last_object;
-	uint32_t incarnation;
-	struct db *db;	  /* the new one */
-	uint64_t *object; /* numbers that versions refer to, small contents and maps as well */
-	size_t count, room;
-	struct rescued_map {
-		uint64_t map;
-		struct store_owner owner;
-	} * map; /* that versions have */
-	size_t map_count, map_room, map_at;
-};
+#define FIRST_VERSION 131072 /* beyond what clients may have seen */
 
-__attribute__((format(printf, 2, 3))) static void tell_rebuild_user(const struct rebuild *user,
-								    const char *format, ...)
+void rebuild_tell(const struct rebuild *rebuild, const char *format, ...)
 {
-	char line[600];
+	char line[1024];
 	va_list args;
 
-	if (!user->line)
+	if (!rebuild->out->line)
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	user->line(user->arg, line);
+	rebuild->out->line(rebuild->out->arg, line);
 }
 
-/* -- the rows of the database -- */
+/* -- the rows -- */
 
 /* `opened`: the result of opening the pages. */
-static int carve_opened_pages(struct filler *filler, int opened, struct store_pageset *set,
-			      struct carve_counts *counts)
+static int carve_opened_pages(struct rebuild *rebuild, struct db *db, int opened,
+			      struct store_pageset *set, struct carve_counts *counts)
 {
 	int result;
 
 	if (opened)
 		return opened == -ENOMEM ? opened : 0;
-	result = db_carve(set, filler->db, counts);
+	result = db_carve(set, db, counts);
 	store_pageset_close(set);
-	filler->user->pages += counts->pages;
-	filler->user->damaged_pages += counts->damaged;
+	rebuild->out->pages += counts->pages;
+	rebuild->out->damaged_pages += counts->damaged;
 	return result;
 }
 
 /* The database, with the log of the copy if its own is damaged. */
-static int carve_database(struct filler *filler, struct carve_counts *counts)
+static int carve_database(struct rebuild *rebuild, struct db *db, struct carve_counts *counts)
 {
-	struct rebuild *user = filler->user;
-	struct store_layer *copy = user->copy ? user->copy : user->source;
+	struct store_layer *copy = rebuild->copy ? rebuild->copy : rebuild->source;
 	struct store_pageset *set = NULL;
 	bool better = false, lost = false;
-	int result = store_replica_judge_log(copy, user->source, &better, &lost);
+	int result = store_replica_judge_log(copy, rebuild->source, &better, &lost);
 
 	if (result == -ENOMEM)
 		return result;
-	if (better)
-		tell_rebuild_user(
-			user,
-			"the log of the metadata is damaged or missing: that of the copy is used");
-	if (lost)
-		tell_rebuild_user(
-			user,
-			"the log of the metadata is damaged or missing: the last changes are lost");
-	user->lost += lost;
-	result = better ? store_pageset_open_with(user->source, "meta", copy, STORE_COPY, &set)
-			: store_pageset_open(user->source, "meta", &set);
+	if (better || lost)
+		rebuild_tell(rebuild, "the log of the metadata is damaged or missing: %s%s%s",
+			     better ? "that of the copy is used" : "", better && lost ? "; " : "",
+			     lost ? "the last changes are lost" : "");
+	rebuild->out->lost += lost;
+	result = better ? store_pageset_open_with(rebuild->source, "meta", copy, STORE_COPY, &set)
+			: store_pageset_open(rebuild->source, "meta", &set);
 	/* The copy may have them. */
 	if (!result)
 		store_pageset_count_lost(set);
-	return carve_opened_pages(filler, result, set, counts);
+	return carve_opened_pages(rebuild, db, result, set, counts);
 }
 
 static void note_older_row(void *arg, uint32_t group, uint32_t vnode)
 {
-	struct rebuild *user = arg;
+	struct rebuild *rebuild = arg;
 
-	user->older++;
-	tell_rebuild_user(user, "vnode %u of volume %u is as the older copy has it",
-			  (unsigned)vnode, (unsigned)group);
+	rebuild->out->older++;
+	rebuild_tell(rebuild, "vnode %u of volume %u is as the older copy has it", (unsigned)vnode,
+		     (unsigned)group);
 }
 
 /* What the database has not, its copy may have. `alone`: the database has nothing. */
-static int carve_copy(struct filler *filler, bool alone)
+static int carve_copy(struct rebuild *rebuild, struct db *db, bool alone)
 {
-	struct rebuild *user = filler->user;
+	const struct store_rescue *out = rebuild->out;
 	enum store_relation relation = STORE_COPY_NONE;
-	struct carve_counts counts = {.arg = user};
+	struct carve_counts counts = {.arg = rebuild};
 	struct store_pageset *set = NULL;
-	bool older = store_replica_compare(user->copy, user->source, &relation) ||
+	bool older = store_replica_compare(rebuild->copy, rebuild->source, &relation) ||
 		     relation != STORE_COPY_SAME;
-	int result = store_pageset_open(user->copy, STORE_COPY, &set);
+	int result = store_pageset_open(rebuild->copy, STORE_COPY, &set);
 	char time[32];
 
 	if (!result && store_pageset_pages(set)) {
-		report_time(time, store_replica_written(user->copy));
-		tell_rebuild_user(
-			user,
+		report_time(time, store_replica_written(rebuild->copy));
+		rebuild_tell(
+			rebuild,
 			"the copy of the metadata in %s is read, which had all changes until %s%s",
-			user->copy_name ? user->copy_name : "the store", time,
-			older ? "; it may lack later ones" : "");
+			out->copy     ? out->copy
+			: out->source ? out->source
+				      : "the store",
+			time, older ? "; it may lack later ones" : "");
 	}
-	user->copy_only = alone && older;
+	rebuild->out->copy_only = alone && older;
 	counts.taken = older && !alone ? note_older_row : NULL;
-	return carve_opened_pages(filler, result, set, &counts);
+	return carve_opened_pages(rebuild, db, result, set, &counts);
 }
 
-static int carve_rows(struct filler *filler)
+static int carve_rows(struct rebuild *rebuild, struct db *db)
 {
 	struct carve_counts counts = {0};
 	uint64_t lost = 0;
-	int result = carve_database(filler, &counts);
+	int result = carve_database(rebuild, db, &counts);
 
-	if (!result && (!counts.pages || counts.damaged) && filler->user->copy)
-		result = carve_copy(filler, !counts.rows);
+	if (!result && (!counts.pages || counts.damaged) && rebuild->copy)
+		result = carve_copy(rebuild, db, !counts.rows);
 	if (!result)
-		result = db_carve_losses(filler->db, &lost);
-	filler->user->lost += lost;
+		result = db_carve_losses(db, &lost);
+	rebuild->out->lost += lost;
 	return result;
 }
 
-/* -- objects -- */
+/* -- contents without records: blocks lie at the same offsets in the objects as in the file -- */
 
-static int add_reference(struct filler *filler, uint64_t number)
+/* An object of a vnode that has no record. */
+struct orphan {
+	struct store_owner owner;
+	uint64_t number, length;
+};
+
+struct adoption {
+	struct db *db;
+	struct store_data *data;
+	struct orphan *orphan;
+	size_t count, room;
+	uint64_t greatest; /* number of an object or map */
+	uint8_t block[STORE_BLOCK];
+};
+
+/* A number that is there. */
+static int get_number(struct db *db, const char *name, uint64_t *value)
 {
-	if (filler->count == filler->room) {
-		size_t room = filler->room ? 2 * filler->room : 4096;
-		uint64_t *more = realloc(filler->object, room * sizeof(*more));
+	int result = db_number_get(db, name, value);
 
-		if (!more)
-			return -ENOMEM;
-		filler->object = more;
-		filler->room = room;
-	}
-	filler->object[filler->count++] = number;
-	if (filler->last_object < number)
-		filler->last_object = number;
-	return 0;
-}
-
-static int compare_references(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* How many versions and rows refer to a number. */
-static uint64_t count_references(const struct filler *filler, uint64_t number)
-{
-	size_t low = 0, high = filler->count, first;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (filler->object[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	assert(low == 0 || filler->object[low - 1] < number);
-	for (first = low; low < filler->count && filler->object[low] == number; low++)
-		;
-	return low - first;
-}
-
-/* An object that a slot has, in the table of objects. */
-static int need_object(struct filler *filler, const struct store_owner *owner, uint64_t number)
-{
-	struct db_object object = {.id = number, .owner = *owner, .refs = 1};
-	struct db_object there;
-	int result = add_reference(filler, number);
-
-	if (!result)
-		result = db_object_get(filler->db, number, &there);
-	return result == -ENOENT ? db_object_put(filler->db, &object) : result;
-}
-
-static int need_slot_objects(struct filler *filler, const struct store_owner *owner,
-			     const struct store_slot *slot)
-{
-	int result = 0;
-
-	for (uint32_t i = 0; slot && i < slot->count && !result; i++)
-		if (store_slot_is_first(slot, i))
-			result = need_object(filler, owner, slot->block[i].object);
-	return result;
-}
-
-/* Versions of a vnode may have several maps, and share them. */
-static int note_map(struct filler *filler, const struct store_owner *owner, uint64_t map)
-{
-	for (size_t i = filler->map_count; i-- && filler->map[i].owner.vnode == owner->vnode;)
-		if (filler->map[i].map == map)
-			return 0;
-	if (filler->map_count == filler->map_room) {
-		size_t room = filler->map_room ? 2 * filler->map_room : 256;
-		struct rescued_map *more = realloc(filler->map, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		filler->map = more;
-		filler->map_room = room;
-	}
-	filler->map[filler->map_count++] = (struct rescued_map){map, *owner};
-	return add_reference(filler, map);
-}
-
-static int note_references(void *arg, const struct vnode_key *key, const struct version *version)
-{
-	struct filler *filler = arg;
-	int result = 0;
-
-	if (!version)
-		return 0;
-	if (filler->incarnation < version->v.incarnation)
-		filler->incarnation = version->v.incarnation;
-
-	const struct store_owner owner = {key->group, key->vnode, version->v.unique};
-
-	if (version->v.small)
-		result = add_reference(filler, version->v.small);
-	if (!result && version->content.first)
-		result = need_slot_objects(filler, &owner, version->content.first);
-	return result || !version->v.map ? result : note_map(filler, &owner, version->v.map);
-}
-
-static int note_slot_references(void *arg, const struct db_slot_key *key,
-				const struct store_slot *slot)
-{
-	struct filler *filler = arg;
-
-	(void)key;
-	return need_slot_objects(filler, &filler->map[filler->map_at].owner, slot);
-}
-
-static int find_references(struct filler *filler)
-{
-	uint32_t group = 0;
-	int result;
-
-	while (!(result = db_group_next(filler->db, &group))) {
-		struct vnode_key from = {.group = group};
-
-		result = db_group_rows(filler->db, &from, note_references, filler);
-		if (result)
-			return result;
-	}
-	result = result == -ENOENT ? 0 : result;
-	for (; filler->map_at < filler->map_count && !result; filler->map_at++)
-		result = db_slots_each(filler->db, filler->map[filler->map_at].map,
-				       note_slot_references, filler);
-	if (filler->count)
-		qsort(filler->object, filler->count, sizeof(filler->object[0]), compare_references);
-	return result;
-}
-
-/* The server will remove what nothing refers to. In place, it does not know of the file, if its reference is lost. */
-static int count_object_references(void *arg, const struct db_object *object)
-{
-	struct filler *filler = arg;
-	struct db_object now = *object;
-
-	if (filler->last_object < object->id)
-		filler->last_object = object->id;
-	now.refs = count_references(filler, object->id);
-	if (filler->user->in_place && object->refs && !now.refs)
-		return db_object_delete(filler->db, object->id);
-	return now.refs == object->refs ? 0 : db_object_put(filler->db, &now);
-}
-
-static int drop_unused_small(void *arg, uint64_t id)
-{
-	struct filler *filler = arg;
-
-	if (filler->last_object < id)
-		filler->last_object = id;
-	return count_references(filler, id) ? 0 : db_small_delete(filler->db, id);
-}
-
-static int ignore_slot(void *arg, const struct db_slot_key *key, const struct store_slot *slot)
-{
-	(void)arg, (void)key, (void)slot;
-	return 0;
-}
-
-/* Maps whose versions are gone. */
-static int drop_unused_maps(struct filler *filler)
-{
-	uint64_t map = 0;
-	int result;
-
-	while (!(result = db_map_next(filler->db, &map))) {
-		struct db_drop drop = {.map = map, .hidden.to = UINT32_MAX};
-		bool more = !count_references(filler, map);
-
-		if (filler->last_object < map)
-			filler->last_object = map;
-		while (more && !result)
-			result = db_slots_drop(filler->db, &drop, 64, &more, ignore_slot, NULL);
-		if (result)
-			return result;
-	}
 	return result == -ENOENT ? 0 : result;
 }
 
-static int settle_objects(struct filler *filler)
+/* Whether the record of a vnode is lost, and not removed. */
+static int is_record_lost(struct db *db, const struct store_owner *owner, bool *lost)
 {
-	int result = find_references(filler);
+	const struct vnode_key key = {owner->group, owner->vnode, UINT32_MAX};
+	struct version *version = NULL;
+	int result = db_vnode_get(db, &key, &version);
 
+	*lost = result == -ENOENT || result == -EIO ||
+		(!result && !version->v.kind && version->v.flags & VNODE_LOST);
+	version_unref(version);
+	return result == -ENOENT || result == -EIO ? 0 : result;
+}
+
+static int note_object_number(void *arg, uint64_t number)
+{
+	struct adoption *adoption = arg;
+
+	if (adoption->greatest < number)
+		adoption->greatest = number;
+	return 0;
+}
+
+static int note_orphan(void *arg, const struct store_owner *owner, uint64_t number)
+{
+	struct adoption *adoption = arg;
+	struct orphan orphan = {.owner = *owner, .number = number};
+	struct db_object object = {.refs = 1};
+	bool lost;
+	int result = is_record_lost(adoption->db, owner, &lost);
+
+	note_object_number(adoption, number);
+	if (!result && lost)
+		result = db_object_get(adoption->db, number, &object);
+	result = result == -ENOENT ? 0 : result;
+	/* One that waits for its removal has no references. */
+	if (result || !lost || !object.refs)
+		return result;
+	/* One that cannot be read has no data. */
+	if (store_data_stat(adoption->data, owner, number, &orphan.length))
+		orphan.length = 0;
+	if (!grow_array(&adoption->orphan, &adoption->room, adoption->count, sizeof(orphan)))
+		return -ENOMEM;
+	adoption->orphan[adoption->count++] = orphan;
+	return 0;
+}
+
+static int compare_orphans(const void *a, const void *b)
+{
+	const struct orphan *x = a, *y = b;
+	const uint64_t keys[][2] = {{x->owner.group, y->owner.group},
+				    {x->owner.vnode, y->owner.vnode},
+				    {x->owner.unique, y->owner.unique},
+				    {x->number, y->number}};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] != keys[i][1])
+			return keys[i][0] < keys[i][1] ? -1 : 1;
+	return 0;
+}
+
+/* Of the objects of one vnode, the newest one that has data at `offset`. */
+static void find_orphan_block(struct adoption *adoption, const struct orphan *orphan, size_t count,
+			      uint64_t offset, struct store_block *block)
+{
+	for (size_t i = count; i-- && !block->object;) {
+		uint64_t left = orphan[i].length > offset ? orphan[i].length - offset : 0;
+		uint32_t n = left < STORE_BLOCK ? (uint32_t)left : STORE_BLOCK;
+
+		if (!n || store_data_read(adoption->data, &orphan[i].owner, orphan[i].number,
+					  adoption->block, n, offset))
+			continue;
+		if (!adoption->block[0] && !memcmp(adoption->block, adoption->block + 1, n - 1))
+			continue;
+		*block = (struct store_block){.object = orphan[i].number,
+					      .filled = n,
+					      .summed = n,
+					      .crc = store_crc(0, adoption->block, n)};
+	}
+}
+
+/* NULL: it has only holes, or *result. */
+static struct store_slot *make_orphan_slot(struct adoption *adoption, const struct orphan *orphan,
+					   size_t count, uint32_t at, int *result)
+{
+	struct store_slot *slot = store_slot_new(STORE_SLOT_BLOCKS);
+	uint32_t used = 0;
+
+	*result = slot ? 0 : -ENOMEM;
+	for (uint32_t i = 0; slot && i < STORE_SLOT_BLOCKS; i++) {
+		find_orphan_block(adoption, orphan, count,
+				  (uint64_t)at * STORE_SLOT + (uint64_t)i * STORE_BLOCK,
+				  &slot->block[i]);
+		if (slot->block[i].object)
+			used = i + 1;
+	}
+	if (slot)
+		slot->count = used;
+	if (used)
+		return slot;
+	store_slot_unref(slot);
+	return NULL;
+}
+
+static int make_orphan_content(struct adoption *adoption, const struct orphan *orphan, size_t count,
+			       struct version *version)
+{
+	uint32_t slots = (uint32_t)((version->v.length + STORE_SLOT - 1) / STORE_SLOT);
+	int result = 0;
+
+	for (uint32_t i = 0; i < slots && !result; i++) {
+		struct store_slot *slot = make_orphan_slot(adoption, orphan, count, i, &result);
+		const struct db_slot_key row = {adoption->greatest + 1, i, version->epoch};
+
+		if (slot && i)
+			result = db_slot_put(adoption->db, &row, slot);
+		if (slot && !result)
+			result = store_content_set(&version->content, i, slot);
+		else
+			store_slot_unref(slot);
+	}
+	version->v.slots = version->content.count;
+	version->v.rows = store_content_rows(&version->content);
+	if (version->v.rows)
+		version->v.map = ++adoption->greatest;
+	return result;
+}
+
+/* The epoch, and what else the volume and the mark of the lost record tell. */
+static int choose_orphan_epoch(struct db *db, const struct store_owner *owner,
+			       struct version *version)
+{
+	struct vnode_key key = {owner->group, owner->vnode, UINT32_MAX};
+	struct volrec rec = {.epoch = 1};
+	struct version *mark = NULL;
+	bool damaged;
+	int result = db_volume_get(db, owner->group, &rec, &damaged);
+
+	if (!result || result == -ENOENT)
+		result = db_vnode_get(db, &key, &mark);
+	version->epoch = rec.epoch;
+	version->v.owner = version->v.author = rec.owner;
+	if (!result && mark->epoch >= rec.epoch) {
+		key.epoch = version->epoch = mark->epoch;
+		result = db_vnode_delete(db, &key);
+	} else if (!result) {
+		version->v.flags |= VNODE_OLDER;
+	}
+	version_unref(mark);
+	return result == -ENOENT ? 0 : result;
+}
+
+/* A record for the vnode of some objects. */
+static int adopt_orphans(struct adoption *adoption, const struct orphan *orphan, size_t count)
+{
+	struct version *version = version_new();
+	struct vnode_key key = {orphan->owner.group, orphan->owner.vnode, 0};
+	int result;
+
+	assert(count > 0);
+	if (!version)
+		return -ENOMEM;
+	version->v = (struct vnode){.kind = STORE_FILE,
+				    .flags = VNODE_LOST,
+				    .mode = 0600,
+				    .unique = orphan->owner.unique,
+				    .version = FIRST_VERSION,
+				    .parent = STORE_ROOT_VNODE,
+				    .parent_unique = STORE_ROOT_UNIQUE,
+				    .client_mtime = (uint32_t)time(NULL),
+				    .server_mtime = (uint32_t)time(NULL),
+				    .incarnation = 1};
+	for (size_t i = 0; i < count; i++)
+		if (version->v.length < orphan[i].length)
+			version->v.length = orphan[i].length;
+	result = choose_orphan_epoch(adoption->db, &orphan->owner, version);
+	key.epoch = version->epoch;
 	if (!result)
-		result = db_objects(filler->db, false, count_object_references, filler);
+		result = make_orphan_content(adoption, orphan, count, version);
 	if (!result)
-		result = db_smalls(filler->db, 0, drop_unused_small, filler);
-	return result ? result : drop_unused_maps(filler);
+		result = db_vnode_insert(adoption->db, &key, version);
+	version_unref(version);
+	return result;
+}
+
+/* The objects of each vnode whose record is lost, and of its last use only. */
+static int adopt_all_orphans(struct adoption *adoption, uint64_t *count)
+{
+	uint64_t opened = adoption->greatest >> 32;
+	int result = adoption->count ? get_number(adoption->db, "opened", &opened) : 0;
+
+	if (!adoption->count || result)
+		return result;
+	qsort(adoption->orphan, adoption->count, sizeof(adoption->orphan[0]), compare_orphans);
+	/* Maps get numbers that no record has, also none that is lost. */
+	if (opened < adoption->greatest >> 32)
+		opened = adoption->greatest >> 32;
+	adoption->greatest = (opened + 1) << 32;
+	for (size_t from = 0, to; from < adoption->count && !result; from = to, ++*count) {
+		const struct store_owner *first = &adoption->orphan[from].owner;
+
+		for (to = from + 1; to < adoption->count; to++) {
+			const struct store_owner *owner = &adoption->orphan[to].owner;
+
+			if (owner->group != first->group || owner->vnode != first->vnode)
+				break;
+			if (owner->unique != adoption->orphan[from].owner.unique)
+				from = to;
+		}
+		result = adopt_orphans(adoption, &adoption->orphan[from], to - from);
+	}
+	return result;
+}
+
+/*
+ * Records with VNODE_LOST for what has contents alone. They have new checksums, which do not show whether the data are as they were.
+ * *greatest: the greatest number of an object that has a file, or of a map.
+ */
+static int adopt_contents(struct rebuild *rebuild, struct db *db, uint64_t *greatest)
+{
+	struct adoption *adoption = calloc(1, sizeof(*adoption));
+	uint64_t count = 0;
+	int result = adoption ? store_data_open(rebuild->contents, 16, &adoption->data) : -ENOMEM;
+
+	if (result) {
+		free(adoption);
+		return result;
+	}
+	adoption->db = db;
+	result = store_data_list(adoption->data, note_orphan, adoption);
+	if (!result)
+		result = store_data_list_new(adoption->data, note_object_number, adoption);
+	if (!result)
+		result = adopt_all_orphans(adoption, &count);
+	*greatest = adoption->greatest;
+	store_data_close(adoption->data);
+	free(adoption->orphan);
+	free(adoption);
+	if (count)
+		rebuild_tell(
+			rebuild,
+			"%llu files in lost+found, with names that end in .no-record, are made of "
+			"contents alone, and may be damaged: their checksums are lost",
+			(unsigned long long)count);
+	return result;
 }
 
 /* -- numbers -- */
 
-static int raise_number(struct db *db, const char *name, uint64_t least)
-{
-	uint64_t value = 0;
-	int result = db_number_get(db, name, &value);
-
-	if (result && result != -ENOENT)
-		return result;
-	return value >= least ? 0 : db_number_put(db, name, least);
-}
-
 /* Numbers of objects and versions are new from now on, whatever the lost records had. */
-static int settle_numbers(struct filler *filler)
+static int settle_numbers(struct rebuild *rebuild, struct db *db, uint64_t greatest)
 {
-	uint64_t incarnation = 1;
-	int result = db_number_get(filler->db, "incarnation", &incarnation);
+	uint64_t incarnation = 1, opened = 0;
+	int result = get_number(db, "incarnation", &incarnation);
 
-	if (result && result != -ENOENT)
-		return result;
-	if (filler->incarnation < incarnation)
-		filler->incarnation = (uint32_t)incarnation;
-	filler->incarnation++;
-	result = db_number_put(filler->db, "incarnation", filler->incarnation);
-	return result ? result
-		      : raise_number(filler->db, "opened", (filler->last_object >> 32) + 1);
+	if (!result)
+		result = get_number(db, "opened", &opened);
+	if (rebuild->incarnation < incarnation)
+		rebuild->incarnation = (uint32_t)incarnation;
+	rebuild->incarnation++;
+	if (opened <= greatest >> 32)
+		opened = (greatest >> 32) + 1;
+	if (!result)
+		result = db_number_put(db, "incarnation", rebuild->incarnation);
+	return result ? result : db_number_put(db, "opened", opened);
 }
 
 /* -- the whole -- */
 
-static int fill_new_database(struct filler *filler)
+int rebuild_database(struct rebuild *rebuild, struct db *db, uint8_t uuid[16])
 {
-	struct rebuild *user = filler->user;
-	struct salvage salvage = {.line = user->line, .arg = user->arg};
-	int result = carve_rows(filler);
-
-	if (!result && user->contents)
-		result = recordless_adopt(filler->db, user->contents, &user->recordless);
-	if (user->recordless)
-		tell_rebuild_user(
-			user,
-			"%llu files in lost+found, with names that end in .no-record, are made of "
-			"contents alone, and may be damaged: their checksums are lost",
-			(unsigned long long)user->recordless);
-	if (!result)
-		result = settle_objects(filler);
-	if (!result)
-		result = settle_numbers(filler);
-	if (!result)
-		result = salvage_volumes(filler->db, filler->incarnation, &salvage);
-	user->volumes = salvage.volumes;
-	user->files = salvage.kept;
-	user->found = salvage.found;
-	/* Most records have names. */
-	if (user->lost < salvage.lost)
-		user->lost = salvage.lost;
-	return result;
-}
-
-int rebuild_database(struct rebuild *user, struct db *db, uint8_t uuid[16])
-{
-	struct filler filler = {.user = user, .db = db, .last_object = user->greatest};
+	uint64_t greatest = 0, lost = 0;
 	uint8_t found[16];
-	int result = fill_new_database(&filler);
+	int result = carve_rows(rebuild, db);
 
-	if (!result && user->known)
-		memcpy(uuid, user->uuid, 16);
+	if (!result)
+		result = adopt_contents(rebuild, db, &greatest);
+	if (!result)
+		result =
+			db_settle_contents(db, rebuild->in_place, &greatest, &rebuild->incarnation);
+	if (!result)
+		result = settle_numbers(rebuild, db, greatest);
+	if (!result)
+		result = rebuild_trees(rebuild, db, &lost);
+	/* Most records have names. */
+	if (rebuild->out->lost < lost)
+		rebuild->out->lost = lost;
+	if (!result && rebuild->known)
+		memcpy(uuid, rebuild->uuid, 16);
 	else if (!result && db_identity_get(db, found) == 0)
 		memcpy(uuid, found, 16);
-	free(filler.object);
-	free(filler.map);
 	return result;
 }

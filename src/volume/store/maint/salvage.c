@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making the trees of volumes consistent after records were lost: one group of a volume and its clones after another. */
-#include "volume/store/maint/salvage.h"
+#include "volume/store/maint/rebuild.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,8 +32,8 @@ struct item {
 /* The work on one group. */
 struct group {
 	struct db *db;
-	struct salvage *salvage;
-	uint32_t incarnation;
+	struct rebuild *rebuild;
+	uint64_t lost;	   /* names whose object is gone */
 	struct volrec rec; /* of the read-write volume */
 	struct item *item; /* ascending by vnode */
 	size_t count, room;
@@ -42,20 +42,6 @@ struct group {
 		found_dirs; /* directories for objects without a name that are full, or whose name is another object's */
 	int result;
 };
-
-__attribute__((format(printf, 2, 3))) static void tell_salvage(struct salvage *salvage, const char *format,
-						       ...)
-{
-	char line[1024];
-	va_list args;
-
-	if (!salvage->line)
-		return;
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	salvage->line(salvage->arg, line);
-}
 
 /* -- the vnodes of a group -- */
 
@@ -198,7 +184,6 @@ static int rebuild_item_pages(struct group *group, struct item *dir, unsigned co
 	dir->pages = new_pages_of(dir);
 	if (!dir->pages)
 		return -ENOMEM;
-	group->salvage->damaged++;
 	dir->changed = dir->pages_changed = dir->all_pages = true;
 	for (unsigned i = 0; i < count && !result; i++) {
 		result = db_page_get(group->db, &dir->key, i, page);
@@ -269,7 +254,7 @@ static int make_item_directory(struct group *group, uint32_t vnode, uint32_t uni
 				    .parent_unique = STORE_ROOT_UNIQUE,
 				    .client_mtime = (uint32_t)time(NULL),
 				    .server_mtime = (uint32_t)time(NULL),
-				    .incarnation = group->incarnation,
+				    .incarnation = group->rebuild->incarnation,
 				    .version = LATER_VERSIONS};
 	item = &group->item[group->count - 1];
 	item->pages = new_pages_of(item);
@@ -313,9 +298,9 @@ static void tell_lost_name(struct group *group, const struct item *dir, const ch
 {
 	char path[700];
 
-	group->salvage->lost++;
+	group->lost++;
 	format_path(group, dir, path, sizeof(path));
-	tell_salvage(group->salvage, "lost: %s:%s/%s", group->rec.name, path, name);
+	rebuild_tell(group->rebuild, "lost: %s:%s/%s", group->rec.name, path, name);
 }
 
 static bool is_dots(const char *name)
@@ -538,8 +523,8 @@ static int name_lost_item(struct group *group, uint32_t vnode, bool *full)
 	set_parent(item, dir);
 	item->seen = 0;
 	item->changed |= lost;
-	group->salvage->found++;
-	tell_salvage(group->salvage, "found without a name: %s:/%s/%s", group->rec.name, folder,
+	group->rebuild->out->found++;
+	rebuild_tell(group->rebuild, "found without a name: %s:/%s/%s", group->rec.name, folder,
 		     name);
 	return count_name(dir, item, name);
 }
@@ -629,7 +614,7 @@ static int write_salvaged_item(struct group *group, struct item *item)
 	if (item->pages_changed) {
 		v->length = (uint64_t)store_pages_count(item->pages) * STORE_PAGE;
 		v->version += LATER_VERSIONS;
-		v->incarnation = group->incarnation;
+		v->incarnation = group->rebuild->incarnation;
 	}
 	/* First the row, whose epoch is that of the pages. */
 	result = write_version(group, item);
@@ -645,6 +630,8 @@ static int write_items(struct group *group)
 	for (size_t i = 0; i < group->count && !result; i++) {
 		result = write_salvaged_item(group, &group->item[i]);
 		group->rec.used_kib += space_blocks(&group->item[i].version->v);
+		if (group->item[i].version->v.kind == STORE_FILE)
+			group->rebuild->out->bytes += group->item[i].version->v.length;
 	}
 	return result;
 }
@@ -657,9 +644,9 @@ static int need_root(struct group *group)
 
 	if (root && is_item_directory(root) && root->version->v.unique == STORE_ROOT_UNIQUE)
 		return 0;
-	tell_salvage(group->salvage, "lost: %s:/ (the root directory; a new one is in its place)",
-	     group->rec.name);
-	group->salvage->lost++;
+	rebuild_tell(group->rebuild, "lost: %s:/ (the root directory; a new one is in its place)",
+		     group->rec.name);
+	group->lost++;
 	if (root) {
 		version_unref(root->version);
 		memmove(root, root + 1,
@@ -755,9 +742,9 @@ static void make_volume_record(struct group *group, uint32_t id)
 				     .copied = (uint32_t)time(NULL),
 				     .updated = (uint32_t)time(NULL)};
 	snprintf(group->rec.name, sizeof(group->rec.name), "rescued.%u", (unsigned)id);
-	tell_salvage(group->salvage,
-	     "the record of volume %u is lost: it is named %s now, and has no quota", (unsigned)id,
-	     group->rec.name);
+	rebuild_tell(group->rebuild,
+		     "the record of volume %u is lost: it is named %s now, and has no quota",
+		     (unsigned)id, group->rec.name);
 }
 
 /* What the record says must not be behind what there is. */
@@ -872,32 +859,33 @@ static int mend_group(struct group *group, struct volume_list *list, uint32_t id
 	result = mend_clones(group, list);
 	if (!result)
 		result = mend_tree(group);
-	group->salvage->kept += group->count;
-	group->salvage->volumes++;
+	group->rebuild->out->files += group->count;
+	group->rebuild->out->volumes++;
 	return result ? result : db_volume_put(group->db, &group->rec);
 }
 
-static int mend_one_group(struct db *db, uint32_t incarnation, struct salvage *salvage,
-			  struct volume_list *list, uint32_t id)
+static int mend_one_group(struct rebuild *rebuild, struct db *db, struct volume_list *list,
+			  uint32_t id, uint64_t *lost)
 {
-	struct group group = {.db = db, .salvage = salvage, .incarnation = incarnation};
+	struct group group = {.db = db, .rebuild = rebuild};
 	bool removed;
 	int result = db_prune_has(db, id, &removed);
 
 	if (!result && !removed)
 		result = mend_group(&group, list, id);
+	*lost += group.lost;
 	free_items(&group);
 	return result;
 }
 
-int salvage_volumes(struct db *db, uint32_t incarnation, struct salvage *salvage)
+int rebuild_trees(struct rebuild *rebuild, struct db *db, uint64_t *lost)
 {
 	struct volume_list list = {0};
 	uint32_t id = 0;
 	int result = db_volumes(db, append_volume, &list);
 
 	while (!result && !(result = db_group_next(db, &id)))
-		result = mend_one_group(db, incarnation, salvage, &list, id);
+		result = mend_one_group(rebuild, db, &list, id, lost);
 	if (result == -ENOENT)
 		result = 0;
 	/* Those of which no vnode is left. */
@@ -906,7 +894,7 @@ int salvage_volumes(struct db *db, uint32_t incarnation, struct salvage *salvage
 		if (list.rec[i].type != STORE_RW ||
 		    (!db_group_next(db, &id) && id == list.rec[i].group))
 			continue;
-		result = mend_one_group(db, incarnation, salvage, &list, list.rec[i].group);
+		result = mend_one_group(rebuild, db, &list, list.rec[i].group, lost);
 	}
 	free(list.rec);
 	return result;
