@@ -31,6 +31,7 @@ struct cl_cache_limits {
 	size_t name_bytes; /* of directory contents; 0: 64 MiB */
 	/* Called without a lock when an object with a user pointer is evicted. May be NULL. */
 	void (*drop)(void *user);
+	uint64_t key[2]; /* of hash tables, so that the numbers of a run can repeat; 0: random */
 };
 
 /* NULL: no memory. */
@@ -90,7 +91,8 @@ struct cl_status {
 	uint64_t version; /* data version */
 	/*
 	 * Contents of the versions clean_from to version are the same, but for what this client stored itself (K-061). Blocks
-	 * of other versions, or of another incarnation, must not be shown.
+	 * of other versions, or of another incarnation, must not be shown. If the version falls (a server that lost changes), numbers
+	 * will be used again: blocks of higher versions must be deleted.
 	 */
 	uint64_t clean_from;
 	uint64_t
@@ -169,11 +171,14 @@ void cl_cache_reset(struct cl_cache *cache, uint32_t server);
 void cl_cache_doubt(struct cl_cache *cache);
 
 /*
- * Promises of evicted objects, to be given back (K-051): those of one server, whose number is stored. Returns how many; 0: none are
- * left. What nobody takes is forgotten.
+ * Promises of evicted objects, to be given back by GiveUpCallBacks (K-051): those of one server, whose number is stored. Returns how many,
+ * 0 if there are none. Until cl_cache_gave_up() no promise for these FIDs counts, since the server might take it back at once. `done`:
+ * the server has answered. What nobody takes is forgotten.
  */
-size_t cl_cache_given_up(struct cl_cache *cache, uint32_t *server, struct rxafs_fid *fids,
-			 size_t room);
+size_t cl_cache_give_up(struct cl_cache *cache, uint32_t *server, struct rxafs_fid *fids,
+			size_t room);
+void cl_cache_gave_up(struct cl_cache *cache, const struct rxafs_fid *fids, size_t count, bool done,
+		      uint64_t now);
 
 struct cl_cache_counts {
 	uint64_t hits, misses; /* statuses and names that were usable, or not */

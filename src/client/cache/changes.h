@@ -32,6 +32,7 @@ struct cl_effect {
 	const AFSFetchStatus *
 		status; /* CL_DONE: of this object in the reply; NULL: it has none, so the next use asks */
 	unsigned raised;	    /* by how much the change raises the data version: 0 or 1 */
+	uint64_t now;		    /* CL_UNKNOWN: the time */
 	bool acl;		    /* the access list was changed */
 	const struct cl_edit *edit; /* of a directory; NULL: its names stay */
 };

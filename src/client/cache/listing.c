@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of directories: loading, look-ups, scans, and the memory for them. */
+#include "client/cache/listing.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/fetchstatus.h"
+#include "client/cache/parts.h"
+#include "common/held.h"
+
+#define BATCH 64u
+
+/* -- memory -------------------------------------------------------------------------------- */
+
+static void link_listing(struct cache_shard *shard, struct cache_listing *listing)
+{
+	assert(mutex_is_held(&shard->lock));
+	listing->newer = NULL;
+	listing->older = shard->newest_names;
+	*(shard->newest_names ? &shard->newest_names->newer : &shard->oldest_names) = listing;
+	shard->newest_names = listing;
+}
+
+static void unlink_listing(struct cache_shard *shard, struct cache_listing *listing)
+{
+	assert(mutex_is_held(&shard->lock));
+	*(listing->newer ? &listing->newer->older : &shard->newest_names) = listing->older;
+	*(listing->older ? &listing->older->newer : &shard->oldest_names) = listing->newer;
+	listing->newer = listing->older = NULL;
+}
+
+static struct cache_shard *shard_of(const struct cl_object *object)
+{
+	struct rxafs_fid fid = cl_object_fid(object);
+
+	return cache_shard(object->volume->cache, cache_hash_fid(object->volume->cache, &fid));
+}
+
+struct cache_listing *cache_take_listing(struct cl_object *object)
+{
+	struct cache_listing *listing = object->listing;
+
+	if (!listing)
+		return NULL;
+	unlink_listing(shard_of(object), listing);
+	atomic_fetch_sub(&object->volume->cache->name_bytes, listing->size);
+	object->listing = NULL;
+	return listing;
+}
+
+void cache_free_listing(struct cache_listing *listing)
+{
+	if (!listing)
+		return;
+	cl_names_free(listing->names);
+	free(listing);
+}
+
+/* The names that were used longest ago: those which were used since the last look get one more round. */
+static struct cache_listing *take_oldest(struct cache_shard *shard, const struct cl_object *keep)
+{
+	struct cache_listing *listing = shard->oldest_names, *newer;
+
+	for (; listing; listing = newer) {
+		newer = listing->newer;
+		if (!listing->used && listing->owner != keep)
+			return cache_take_listing(listing->owner);
+		listing->used = false;
+	}
+	listing = shard->oldest_names;
+	if (listing && listing->owner == keep)
+		listing = listing->newer;
+	return listing ? cache_take_listing(listing->owner) : NULL;
+}
+
+/* Free names until they are within the limit, shard after shard. */
+static void bound_names(struct cl_cache *cache, const struct cl_object *keep)
+{
+	unsigned first = (unsigned)(shard_of(keep) - cache->shards);
+
+	for (unsigned i = 0; i < CACHE_SHARDS; i++) {
+		struct cache_shard *shard = &cache->shards[(first + i) % CACHE_SHARDS];
+		struct cache_listing *oldest;
+
+		do {
+			if (atomic_load(&cache->name_bytes) <= cache->limits.name_bytes)
+				return;
+			pthread_mutex_lock(&shard->lock);
+			oldest = take_oldest(shard, keep);
+			pthread_mutex_unlock(&shard->lock);
+			cache_free_listing(oldest);
+		} while (oldest);
+	}
+}
+
+static void count_size(struct cl_object *object)
+{
+	struct cache_listing *listing = object->listing;
+	size_t size = sizeof(*listing) + cl_names_size(listing->names);
+
+	atomic_fetch_add(&object->volume->cache->name_bytes, size - listing->size);
+	listing->size = size;
+}
+
+bool cache_edit_listing(struct cl_object *object, uint64_t version, const struct cl_edit *edit)
+{
+	struct cache_listing *listing = object->listing;
+	bool done = true;
+
+	if (edit && edit->removed)
+		done = cl_names_remove(listing->names, edit->removed, edit->removed_length);
+	if (edit && edit->added)
+		done &= cl_names_add(listing->names, edit->added, edit->added_length, edit->vnode,
+				     edit->unique);
+	count_size(object);
+	listing->version = version;
+	return done;
+}
+
+/* -- loading ------------------------------------------------------------------------------- */
+
+/* Make names those of a directory if it has still that version. Returns the former ones, or these. */
+static struct cache_listing *install_names(struct cl_object *directory, uint64_t version,
+					   struct cache_listing *listing, bool *installed)
+{
+	struct cache_shard *shard = cache_lock_object(directory);
+	struct cache_listing *former = listing;
+
+	*installed = directory->kind == RXAFS_DIRECTORY && directory->version == version &&
+		     directory->epoch == (uint32_t)atomic_load(&directory->volume->epoch);
+	if (*installed) {
+		former = cache_take_listing(directory);
+		listing->owner = directory;
+		listing->version = version;
+		directory->listing = listing;
+		link_listing(shard, listing);
+		count_size(directory);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return former;
+}
+
+/* The names, which belong to the directory afterwards, or to *once. */
+static int load_names(struct cl_object *directory, uint64_t version, struct cl_names *names,
+		      struct cl_names **once)
+{
+	struct cache_listing *listing = calloc(1, sizeof(*listing)), *former;
+	bool installed;
+
+	if (!listing) {
+		cl_names_free(names);
+		return -ENOMEM;
+	}
+	listing->names = names;
+	former = install_names(directory, version, listing, &installed);
+	if (!installed && once) {
+		*once = names;
+		listing->names = NULL;
+	}
+	cache_free_listing(former);
+	if (installed)
+		bound_names(directory->volume->cache, directory);
+	return installed ? 0 : -ESTALE;
+}
+
+int cl_dir_load(struct cl_object *directory, const struct cl_reply *reply,
+		const AFSFetchStatus *status, const uint8_t *image, size_t length,
+		struct cl_names **once, const char **fault)
+{
+	struct cl_names *names;
+
+	(void)reply;
+	*fault = "an image of another length than the directory";
+	if (status->FileType != RXAFS_DIRECTORY || afs_status_length(status) != length)
+		return -EIO;
+	names = cl_names_parse(image, length, directory->volume->cache->limits.key, fault);
+	if (!names)
+		return *fault ? -EIO : -ENOMEM;
+	return load_names(directory, afs_status_version(status), names, once);
+}
+
+int cl_dir_load_new(struct cl_object *directory, const struct cl_object *parent)
+{
+	struct cl_names *names = cl_names_new(directory->vnode, directory->unique, parent->vnode,
+					      parent->unique, directory->volume->cache->limits.key);
+
+	return names ? load_names(directory, 0, names, NULL) : -ENOMEM;
+}
+
+/* -- look-ups ------------------------------------------------------------------------------ */
+
+static bool is_loaded(const struct cl_object *directory, uint64_t now)
+{
+	return directory->listing && directory->listing->version == directory->version &&
+	       cache_valid_until(directory, now) != 0;
+}
+
+bool cl_dir_loaded(struct cl_object *directory, uint64_t now)
+{
+	struct cache_shard *shard = cache_lock_object(directory);
+	bool loaded = is_loaded(directory, now);
+
+	pthread_mutex_unlock(&shard->lock);
+	return loaded;
+}
+
+static int find_name(struct cl_object *directory, const char *name, size_t length, uint64_t now,
+		     uint32_t *vnode, uint32_t *unique)
+{
+	struct cache_shard *shard = cache_lock_object(directory);
+	int result = -ESTALE;
+
+	if (is_loaded(directory, now)) {
+		directory->listing->used = true;
+		shard->counts.hits++;
+		result = cl_names_find(directory->listing->names, name, length, vnode, unique)
+				 ? 0
+				 : -ENOENT;
+	} else if (directory->kind && directory->kind != RXAFS_DIRECTORY) {
+		result = -ENOTDIR;
+	} else {
+		shard->counts.misses++;
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return result;
+}
+
+int cl_dir_find(struct cl_object *directory, const char *name, size_t length, uint64_t now,
+		struct rxafs_fid *fid)
+{
+	fid->cell = directory->volume->cell;
+	fid->volume = directory->volume->id;
+	return find_name(directory, name, length, now, &fid->vnode, &fid->unique);
+}
+
+/* A file that others moved has another directory now; its own promise was not broken for that. */
+static void note_parent(struct cl_object *object, const struct cl_object *directory)
+{
+	if (object->kind != RXAFS_DIRECTORY && object->kind) {
+		object->parent_vnode = directory->vnode;
+		object->parent_unique = directory->unique;
+	}
+}
+
+int cl_dir_walk(struct cl_object *directory, const char *name, size_t length, uint64_t now,
+		struct cl_object **object, struct cl_status *status)
+{
+	uint32_t vnode, unique;
+	int result = find_name(directory, name, length, now, &vnode, &unique);
+	struct cache_shard *shard;
+
+	if (result)
+		return result;
+	*object = cache_enter(directory->volume, vnode, unique, true);
+	if (!*object)
+		return -ENOMEM;
+	shard = cache_lock_object(*object);
+	if (length > 2 || name[0] != '.')
+		note_parent(*object, directory);
+	cache_show_status(*object, now, status);
+	pthread_mutex_unlock(&shard->lock);
+	return status->valid_until ? 0 : -EAGAIN;
+}
+
+/* -- scans --------------------------------------------------------------------------------- */
+
+int cl_dir_next(struct cl_object *directory, uint64_t offset, struct cl_entry *entries,
+		unsigned room, unsigned *count)
+{
+	struct cache_shard *shard = cache_lock_object(directory);
+	struct cache_listing *listing = directory->listing;
+
+	for (*count = 0; listing && *count < room; offset = entries[(*count)++].next)
+		if (!cl_names_next(listing->names, offset, &entries[*count]))
+			break;
+	if (listing)
+		listing->used = true;
+	pthread_mutex_unlock(&shard->lock);
+	return listing ? 0 : -ESTALE;
+}
+
+/* FIDs of entries from an offset on, up to BATCH. */
+static unsigned next_fids(struct cl_object *directory, uint64_t *offset,
+			  struct rxafs_fid fids[BATCH], uint64_t after[BATCH])
+{
+	struct cache_shard *shard = cache_lock_object(directory);
+	struct cl_entry entry;
+	unsigned count = 0;
+
+	while (directory->listing && count < BATCH &&
+	       cl_names_next(directory->listing->names, *offset, &entry)) {
+		*offset = entry.next;
+		if (strcmp(entry.name, ".") == 0 || strcmp(entry.name, "..") == 0)
+			continue;
+		after[count] = entry.next;
+		fids[count++] = (struct rxafs_fid){directory->volume->cell, directory->volume->id,
+						   entry.vnode, entry.unique};
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return count;
+}
+
+static bool is_usable(struct cl_cache *cache, const struct rxafs_fid *fid, uint64_t now)
+{
+	uint64_t hash = cache_hash_fid(cache, fid);
+	struct cache_shard *shard = cache_shard(cache, hash);
+	struct cl_object *object;
+	bool usable;
+
+	pthread_mutex_lock(&shard->lock);
+	object = cache_seek(shard, hash, fid);
+	usable = object && cache_valid_until(object, now);
+	pthread_mutex_unlock(&shard->lock);
+	return usable;
+}
+
+unsigned cl_dir_unasked(struct cl_object *directory, uint64_t *offset, uint64_t now,
+			struct rxafs_fid *fids, unsigned room)
+{
+	struct rxafs_fid batch[BATCH];
+	uint64_t after[BATCH], at = *offset;
+	unsigned found = 0, count;
+
+	while (found < room && (count = next_fids(directory, &at, batch, after)) > 0) {
+		for (unsigned i = 0; i < count && found < room; i++) {
+			*offset = after[i];
+			if (!is_usable(directory->volume->cache, &batch[i], now))
+				fids[found++] = batch[i];
+		}
+	}
+	return found;
+}
+
+unsigned cl_dir_neighbours(struct cl_object *directory, const char *name, size_t length,
+			   uint64_t now, struct rxafs_fid *fids, unsigned room)
+{
+	struct cache_shard *shard = cache_lock_object(directory);
+	struct cl_entry entry = {0};
+	uint64_t place = 0;
+
+	if (directory->listing)
+		place = cl_names_place(directory->listing->names, name, length);
+	if (place)
+		cl_names_next(directory->listing->names, place, &entry);
+	pthread_mutex_unlock(&shard->lock);
+	if (!place || !room)
+		return 0;
+	fids[0] = (struct rxafs_fid){directory->volume->cell, directory->volume->id, entry.vnode,
+				     entry.unique};
+	return 1 + cl_dir_unasked(directory, &entry.next, now, fids + 1, room - 1);
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Objects of the cache: table, references, eviction. */
+#include "client/cache/parts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "common/held.h"
+
+#define OBJECTS_DEFAULT	   100000
+#define NAME_BYTES_DEFAULT (64u << 20)
+/* The low bits of a hash choose the shard and the trace. */
+#define CHAIN_SHIFT 12
+
+uint64_t cache_hash_fid(const struct cl_cache *cache, const struct rxafs_fid *fid)
+{
+	return rxw_hash_words((uint64_t)fid->cell << 32 | fid->volume,
+			      (uint64_t)fid->vnode << 32 | fid->unique, cache->limits.key);
+}
+
+static uint64_t hash_object(const void *item, const uint64_t key[2])
+{
+	const struct cl_object *object = item;
+	struct rxafs_fid fid = cl_object_fid(object);
+
+	(void)key;
+	return cache_hash_fid(object->volume->cache, &fid) >> CHAIN_SHIFT;
+}
+
+struct cache_shard *cache_shard(struct cl_cache *cache, uint64_t hash)
+{
+	return &cache->shards[hash % CACHE_SHARDS];
+}
+
+struct cache_trace *cache_trace(struct cl_cache *cache, uint64_t hash)
+{
+	return &cache_shard(cache, hash)->traces[hash / CACHE_SHARDS % CACHE_TRACES];
+}
+
+struct cache_shard *cache_lock_object(struct cl_object *object)
+{
+	struct rxafs_fid fid = cl_object_fid(object);
+	struct cl_cache *cache = object->volume->cache;
+	struct cache_shard *shard = cache_shard(cache, cache_hash_fid(cache, &fid));
+
+	pthread_mutex_lock(&shard->lock);
+	return shard;
+}
+
+/* -- the cache ----------------------------------------------------------------------------- */
+
+static bool init_shard(struct cl_cache *cache, struct cache_shard *shard)
+{
+	pthread_mutex_init(&shard->lock, NULL);
+	return htable_init(&shard->objects, offsetof(struct cl_object, link), hash_object,
+			   cache->limits.key, 0);
+}
+
+struct cl_cache *cl_cache_create(const struct cl_cache_limits *limits)
+{
+	struct cl_cache *cache = aligned_alloc(64, sizeof(*cache));
+	bool made;
+
+	if (!cache)
+		return NULL;
+	memset(cache, 0, sizeof(*cache));
+	cache->limits = *limits;
+	if (!cache->limits.objects)
+		cache->limits.objects = OBJECTS_DEFAULT;
+	if (!cache->limits.name_bytes)
+		cache->limits.name_bytes = NAME_BYTES_DEFAULT;
+	/* Without a generator the keys stay as they are. */
+	if (!limits->key[0] && !limits->key[1])
+		(void)rxw_random(cache->limits.key, sizeof(cache->limits.key));
+	atomic_store(&cache->sequence, 1);
+	pthread_mutex_init(&cache->given_lock, NULL);
+	made = cache_volumes_init(cache);
+	for (unsigned i = 0; i < CACHE_SHARDS; i++)
+		made &= init_shard(cache, &cache->shards[i]);
+	if (made)
+		return cache;
+	cl_cache_destroy(cache);
+	return NULL;
+}
+
+/* Free what only the object has. It is in no list any more. */
+static void free_object(struct cl_object *object)
+{
+	void (*drop)(void *user) = object->volume->cache->limits.drop;
+
+	assert(atomic_load(&object->refs) == 0 && !object->in_flight);
+	if (drop && atomic_load(&object->user))
+		drop(atomic_load(&object->user));
+	cache_free_listing(object->listing);
+	free(object->more_rights);
+	free(object);
+}
+
+static void drop_object(void *item)
+{
+	free_object(item);
+}
+
+void cl_cache_destroy(struct cl_cache *cache)
+{
+	for (unsigned i = 0; i < CACHE_SHARDS; i++) {
+		htable_fini(&cache->shards[i].objects, drop_object);
+		pthread_mutex_destroy(&cache->shards[i].lock);
+	}
+	cache_volumes_fini(cache);
+	pthread_mutex_destroy(&cache->given_lock);
+	free(cache);
+}
+
+/* -- eviction ------------------------------------------------------------------------------ */
+
+static void idle_remove(struct cache_shard *shard, struct cl_object *object)
+{
+	assert(mutex_is_held(&shard->lock) && shard->idle > 0);
+	*(object->newer ? &object->newer->older : &shard->newest) = object->older;
+	*(object->older ? &object->older->newer : &shard->oldest) = object->newer;
+	object->newer = object->older = NULL;
+	shard->idle--;
+}
+
+static void idle_add(struct cache_shard *shard, struct cl_object *object)
+{
+	assert(mutex_is_held(&shard->lock) && !object->newer && !object->older);
+	object->older = shard->newest;
+	*(shard->newest ? &shard->newest->newer : &shard->oldest) = object;
+	shard->newest = object;
+	shard->idle++;
+}
+
+static void remember_given_up(struct cl_cache *cache, const struct cl_object *object)
+{
+	pthread_mutex_lock(&cache->given_lock);
+	if (cache->given_count < CACHE_GIVEN_UP) {
+		unsigned at = (cache->given_first + cache->given_count++) % CACHE_GIVEN_UP;
+
+		cache->given[at].fid = cl_object_fid(object);
+		cache->given[at].server = object->server;
+	}
+	pthread_mutex_unlock(&cache->given_lock);
+}
+
+/* What an object knew of breaks and own changes outlives it: replies that are older may still come. */
+static void leave_trace(struct cl_cache *cache, const struct cl_object *object)
+{
+	struct rxafs_fid fid = cl_object_fid(object);
+	struct cache_trace *trace = cache_trace(cache, cache_hash_fid(cache, &fid));
+
+	if (trace->broken_at < object->broken_at)
+		trace->broken_at = object->broken_at;
+	if (trace->broken_at < object->changed_at)
+		trace->broken_at = object->changed_at;
+}
+
+/* Objects that must go are chained by `link`; the caller frees them without the lock. */
+static struct cl_object *evict_idle(struct cl_cache *cache, struct cache_shard *shard)
+{
+	size_t limit = cache->limits.objects / CACHE_SHARDS + 1;
+	struct cl_object *evicted = NULL;
+
+	while (shard->objects.count > limit && shard->oldest) {
+		struct cl_object *object = shard->oldest;
+
+		idle_remove(shard, object);
+		htable_remove(&shard->objects, object);
+		leave_trace(cache, object);
+		if (object->until && !atomic_load(&object->volume->readonly))
+			remember_given_up(cache, object);
+		object->listing = cache_take_listing(object);
+		object->link = evicted;
+		evicted = object;
+		shard->counts.evicted++;
+	}
+	return evicted;
+}
+
+static void free_evicted(struct cl_object *object)
+{
+	for (struct cl_object *next; object; object = next) {
+		next = object->link;
+		free_object(object);
+	}
+}
+
+/* -- references ---------------------------------------------------------------------------- */
+
+struct cl_object *cache_refer(struct cache_shard *shard, struct cl_object *object)
+{
+	assert(mutex_is_held(&shard->lock));
+	if (atomic_fetch_add(&object->refs, 1) == 0)
+		idle_remove(shard, object);
+	return object;
+}
+
+struct cl_object *cl_object_hold(struct cl_object *object)
+{
+	unsigned before = atomic_fetch_add(&object->refs, 1);
+
+	assert(before > 0);
+	(void)before;
+	return object;
+}
+
+void cl_object_put(struct cl_object *object)
+{
+	struct cl_object *evicted = NULL;
+	struct cache_shard *shard;
+	unsigned refs;
+
+	if (!object)
+		return;
+	refs = atomic_load(&object->refs);
+	while (refs > 1)
+		if (atomic_compare_exchange_weak(&object->refs, &refs, refs - 1))
+			return;
+	shard = cache_lock_object(object);
+	assert(atomic_load(&object->refs) > 0);
+	if (atomic_fetch_sub(&object->refs, 1) == 1) {
+		struct cl_cache *cache = object->volume->cache;
+
+		idle_add(shard, object);
+		evicted = evict_idle(cache, shard);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	free_evicted(evicted);
+}
+
+struct cl_object *cache_seek(struct cache_shard *shard, uint64_t hash, const struct rxafs_fid *fid)
+{
+	struct cl_object *object = htable_first(&shard->objects, hash >> CHAIN_SHIFT);
+
+	assert(mutex_is_held(&shard->lock));
+	for (; object; object = object->link)
+		if (object->vnode == fid->vnode && object->unique == fid->unique &&
+		    object->volume->id == fid->volume && object->volume->cell == fid->cell)
+			break;
+	return object;
+}
+
+static struct cl_object *make_object(struct cache_shard *shard, struct cache_volume *volume,
+				     uint32_t vnode, uint32_t unique)
+{
+	struct cl_object *object = calloc(1, sizeof(*object));
+
+	if (!object)
+		return NULL;
+	object->volume = volume;
+	object->vnode = vnode;
+	object->unique = unique;
+	atomic_store(&object->refs, 1);
+	htable_add(&shard->objects, object);
+	return object;
+}
+
+struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint32_t unique,
+			      bool make)
+{
+	struct rxafs_fid fid = {volume->cell, volume->id, vnode, unique};
+	struct cl_cache *cache = volume->cache;
+	uint64_t hash = cache_hash_fid(cache, &fid);
+	struct cache_shard *shard = cache_shard(cache, hash);
+	struct cl_object *object, *evicted = NULL;
+
+	pthread_mutex_lock(&shard->lock);
+	object = cache_seek(shard, hash, &fid);
+	if (object) {
+		cache_refer(shard, object);
+	} else if (make) {
+		object = make_object(shard, volume, vnode, unique);
+		evicted = evict_idle(cache, shard);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	free_evicted(evicted);
+	return object;
+}
+
+struct cl_object *cl_cache_get(struct cl_cache *cache, const struct rxafs_fid *fid)
+{
+	struct cache_volume *volume = cache_volume(cache, fid->cell, fid->volume, true);
+
+	return volume ? cache_enter(volume, fid->vnode, fid->unique, true) : NULL;
+}
+
+struct cl_object *cl_cache_find(struct cl_cache *cache, const struct rxafs_fid *fid)
+{
+	struct cache_volume *volume = cache_volume(cache, fid->cell, fid->volume, false);
+
+	return volume ? cache_enter(volume, fid->vnode, fid->unique, false) : NULL;
+}
+
+/* -- what an object is --------------------------------------------------------------------- */
+
+struct rxafs_fid cl_object_fid(const struct cl_object *object)
+{
+	return (struct rxafs_fid){object->volume->cell, object->volume->id, object->vnode,
+				  object->unique};
+}
+
+struct cl_cache *cl_object_cache(const struct cl_object *object)
+{
+	return object->volume->cache;
+}
+
+bool cl_object_readonly(const struct cl_object *object)
+{
+	return atomic_load(&object->volume->readonly);
+}
+
+void *cl_object_user(const struct cl_object *object)
+{
+	return atomic_load_explicit(&object->user, memory_order_acquire);
+}
+
+void *cl_object_set_user(struct cl_object *object, void *user)
+{
+	void *present = NULL;
+
+	return atomic_compare_exchange_strong(&object->user, &present, user) ? user : present;
+}
+
+bool cl_object_claim(struct cl_object *object, unsigned claims)
+{
+	unsigned before = atomic_load(&object->claims);
+
+	do {
+		if (before & claims)
+			return false;
+	} while (!atomic_compare_exchange_weak(&object->claims, &before, before | claims));
+	return true;
+}
+
+void cl_object_unclaim(struct cl_object *object, unsigned claims)
+{
+	unsigned before = atomic_fetch_and(&object->claims, ~claims);
+
+	assert((before & claims) == claims);
+	(void)before;
+}
+
+/* -- walks --------------------------------------------------------------------------------- */
+
+/* References to the wanted objects of one chain. False: there are more than `room`. */
+static bool walk_chain(struct cache_shard *shard, size_t chain, const struct rxafs_fid *volume,
+		       struct cl_object **objects, size_t room, size_t *count)
+{
+	struct cl_object *object = *htable_chain(&shard->objects, chain);
+	size_t first = *count;
+
+	for (; object; object = object->link) {
+		if (volume &&
+		    (object->volume->id != volume->volume || object->volume->cell != volume->cell))
+			continue;
+		if (*count == room)
+			return first ==
+			       0; /* a chain of more than a batch: rather less than no end */
+		objects[(*count)++] = cache_refer(shard, object);
+	}
+	return true;
+}
+
+size_t cl_cache_walk(struct cl_cache *cache, uint64_t *cursor, const struct rxafs_fid *volume,
+		     struct cl_object **objects, size_t room)
+{
+	size_t count = 0, whole = 0;
+
+	for (uint64_t s = *cursor >> 32; s < CACHE_SHARDS && count < room; s++) {
+		struct cache_shard *shard = &cache->shards[s];
+		size_t chain = *cursor & UINT32_MAX;
+		bool more = true;
+
+		pthread_mutex_lock(&shard->lock);
+		for (; chain < shard->objects.size; chain++) {
+			more = walk_chain(shard, chain, volume, objects, room, &count);
+			if (!more)
+				break;
+			whole = count;
+		}
+		pthread_mutex_unlock(&shard->lock);
+		*cursor = more ? (s + 1) << 32 : s << 32 | chain;
+		if (!more)
+			break;
+	}
+	/* The chain that did not fit comes again. */
+	while (count > whole)
+		cl_object_put(objects[--count]);
+	return count;
+}
+
+void cl_cache_count(struct cl_cache *cache, struct cl_cache_counts *counts)
+{
+	*counts = (struct cl_cache_counts){
+		.replaced = atomic_load(&cache->replaced),
+		.breaks = atomic_load(&cache->volume_breaks),
+		.name_bytes = atomic_load(&cache->name_bytes),
+	};
+	for (unsigned i = 0; i < CACHE_SHARDS; i++) {
+		struct cache_shard *shard = &cache->shards[i];
+
+		pthread_mutex_lock(&shard->lock);
+		counts->hits += shard->counts.hits;
+		counts->misses += shard->counts.misses;
+		counts->breaks += shard->counts.breaks;
+		counts->broken_early += shard->counts.broken_early;
+		counts->overtaken += shard->counts.overtaken;
+		counts->reordered += shard->counts.reordered;
+		counts->conflicts += shard->counts.conflicts;
+		counts->evicted += shard->counts.evicted;
+		counts->objects += shard->objects.count;
+		pthread_mutex_unlock(&shard->lock);
+	}
+}
