@@ -54,6 +54,8 @@ struct cl_net_options {
 	unsigned
 		soft_ms; /* limit of waits for a server that is away; 0 = 60,000; UINT32_MAX = none */
 	unsigned dead_ms; /* a server that is silent so long is dead; 0 = 12,000 */
+	/* The first wait for a volume that is busy; all other waits are multiples of it. 0 = 1,000; tests set less */
+	unsigned pause_ms;
 };
 
 /* 0, or a negative errno value and a line of text. */
@@ -74,7 +76,7 @@ struct cl_identity *cl_identity_create(struct cl_net *net);
 struct cl_identity *cl_identity_ref(struct cl_identity *identity);
 void cl_identity_unref(struct cl_identity *identity);
 /* Number for keys of caches: from 1 on, never used again; 0 for NULL, and for one that has no token for that cell. */
-uint32_t cl_identity_number(const struct cl_identity *identity, uint32_t cell);
+uint32_t cl_identity_number(struct cl_identity *identity, uint32_t cell);
 /*
  * Use this token from now on in a cell (a reference is taken; NULL: none). `expires`: seconds since 1970, INT64_MAX = never. Calls in
  * progress end with the former one. The identity has another number afterwards if it got the first token or lost it.
@@ -82,7 +84,7 @@ uint32_t cl_identity_number(const struct cl_identity *identity, uint32_t cell);
 int cl_identity_set_token(struct cl_identity *identity, const struct cl_cell *cell,
 			  rxw_security *security, int64_t expires);
 /* Seconds since 1970 until which the token of a cell is valid; 0: there is none. */
-int64_t cl_identity_expires(const struct cl_identity *identity, const struct cl_cell *cell);
+int64_t cl_identity_expires(struct cl_identity *identity, const struct cl_cell *cell);
 
 /* -- servers ------------------------------------------------------------------------------ */
 

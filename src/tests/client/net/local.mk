@@ -1,1 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+check_tests += src/tests/client/net/test_net_real
+src_tests_client_net_test_net_real_SOURCES = src/tests/client/net/test_net_real.c \
+	src/tests/client/realserver.c src/tests/client/realserver.h
+src_tests_client_net_test_net_real_LDADD = $(client_test_libs)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the module of the network: the instance, waits, identities. */
+#ifndef CLIENT_NET_INSIDE_H
+#define CLIENT_NET_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <rxwire/rxwire.h>
+
+#include "afs/numbers.h"
+#include "afs/rxafscb.h"
+#include "client/net/net.h"
+#include "common/clock.h"
+#include "common/held.h"
+
+/*
+ * Order of locks: a cancel's, `wait_lock`, a record's (record.h), `table_lock`, a server's, an identity's. None is held while a
+ * call waits for a server, nor while a function of `ops` runs.
+ */
+struct cl_net {
+	rxw_engine *engine;
+	bool own_engine;
+	rxw_endpoint *endpoint;
+	struct cl_cells *cells;
+	struct cl_net_ops ops;
+	void *arg;
+	unsigned soft_ms; /* UINT32_MAX: none */
+	unsigned dead_ms, pause_ms;
+	struct RXAFSCB_service callbacks; /* its context is the instance */
+	struct rxw_uuid self;
+	_Atomic bool cancelled;
+
+	/* Waits for changes of servers and records: see cl_wait(). */
+	pthread_mutex_t wait_lock;
+	pthread_cond_t changed;
+
+	pthread_mutex_t table_lock; /* covers the members below */
+	struct cl_server **servers; /* by number - 1; never removed */
+	size_t server_count, server_room;
+	struct cl_records *records;
+	struct cl_location *locations; /* a list, one for each cell that was used */
+	uint32_t last_identity;
+
+	struct cl_prober *prober;
+};
+
+/* ---- caller.c ---- */
+
+/*
+ * Wait until ready(arg), which is called with the net's wait lock, or until a time of cl_net_now() (0 = none). 0, -EINTR or -ETIMEDOUT.
+ */
+int cl_wait(struct cl_net *net, struct cl_cancel *cancel, uint64_t until, bool (*ready)(void *arg),
+	    void *arg);
+/* Something that cl_wait() may wait for has changed. */
+void cl_wake_waiters(struct cl_net *net);
+/* From now on a raised cancel aborts the call. -EINTR: it was raised already. */
+int cl_cancel_attach(struct cl_cancel *cancel, rxw_call *call);
+void cl_cancel_detach(struct cl_cancel *cancel);
+/* One line for the log. */
+void cl_net_note(struct cl_net *net, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- identity.c ---- */
+
+/* A token of an identity in a cell. Counted references; NULL stands for none. */
+struct cl_credential {
+	_Atomic unsigned refs;
+	rxw_security *security;
+	uint32_t number; /* of the identity when it got its first token for the cell */
+	int64_t expires;
+	_Atomic bool refused; /* a server has called it expired */
+};
+/* The credential for a cell, with a reference; NULL: anonymous. */
+struct cl_credential *cl_identity_credential(struct cl_identity *identity, uint32_t cell);
+void cl_credential_unref(struct cl_credential *credential);
+bool cl_credential_expired(const struct cl_credential *credential);
+
+/* ---- callback.c ---- */
+
+int cl_callbacks_offer(struct cl_net *net);
+
+/* ---- farewell.c ---- */
+
+/* Tell all servers that our promises are not needed any more, and wait for their answers so long. */
+void cl_net_farewell(struct cl_net *net, unsigned limit_ms);
+
+#endif

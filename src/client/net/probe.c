@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Probes: one thread asks servers for their capabilities. All addresses of a server that is down are asked at the same time, and the one
+ * that answers first is used from then on (K-132, K-133).
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/net/server.h"
+
+#define PROBE_MS    4000u		       /* for an answer */
+#define LIVE_NS	    ((uint64_t)300 * NS_PER_S) /* a live server is asked after so much silence */
+#define INTEREST_NS ((uint64_t)3 * 3600 * NS_PER_S) /* and if it was used within this time */
+#define ASLEEP_NS   ((uint64_t)60 * NS_PER_S)
+#define NAT_S	    20u
+#define TICK_MS	    5000
+
+/* A probe of one address. */
+struct probe {
+	struct cl_server *server;
+	struct cl_address to;
+	uint64_t at;
+	rxw_call *call;
+};
+
+struct cl_prober {
+	struct cl_net *net;
+	rxw_queue *queue;
+	pthread_t thread;
+	_Atomic bool stop;
+	unsigned running; /* probes; only the thread uses it */
+	uint64_t slept;	  /* CLOCK_BOOTTIME - CLOCK_MONOTONIC when last looked */
+};
+
+static void end_probe(struct cl_prober *prober, struct probe *probe, bool answered)
+{
+	struct cl_server *server = probe->server;
+	uint64_t now = cl_net_now();
+	bool first, last;
+
+	pthread_mutex_lock(&server->lock);
+	server->probes--;
+	last = server->probes == 0;
+	first = false;
+	for (unsigned i = 0; answered && i < server->address_count; i++) {
+		struct cl_address *a = &server->addresses[i];
+
+		if (memcmp(&a->sa, &probe->to.sa, probe->to.len) != 0)
+			continue;
+		a->rtt_us = (uint32_t)((now - probe->at) / 1000) + 1;
+		a->failed_at = 0;
+		/* Answers come in the order of round trips. */
+		first = !atomic_load(&server->probed) || atomic_load(&server->down);
+		if (first)
+			server->current = i;
+	}
+	pthread_mutex_unlock(&server->lock);
+	if (answered)
+		cl_server_alive(server, &probe->to.sa);
+	else if (last && !atomic_load(&server->down) && atomic_load(&server->heard_at) <= probe->at)
+		cl_server_silent(server, &probe->to.sa);
+	if ((first || last) && !atomic_exchange(&server->probed, true))
+		cl_wake_waiters(server->net);
+	prober->running--;
+	free(probe);
+}
+
+/* Begin a probe of one address. False: that cannot be now. */
+static bool begin_probe(struct cl_prober *prober, struct cl_server *server,
+			const struct cl_address *to)
+{
+	struct rxw_call_options co = {.size = sizeof(co),
+				      .flags = RXW_CALL_NONBLOCK,
+				      .deadline_ms = PROBE_MS,
+				      .queue = prober->queue,
+				      .events = RXW_EVENT_DONE};
+	struct probe *probe = calloc(1, sizeof(*probe));
+	rxw_connection *connection = NULL;
+	int rc;
+
+	if (!probe)
+		return false;
+	*probe = (struct probe){.server = server, .to = *to, .at = cl_net_now()};
+	co.arg = probe;
+	rc = rxw_connection_create(server->net->endpoint, (const struct sockaddr *)&to->sa, to->len,
+				   AFS_SERVICE_FS, NULL, &connection);
+	if (rc == 0)
+		rc = rxw_call_begin(connection, &co, &probe->call);
+	/* The call keeps its connection. */
+	rxw_connection_release(connection);
+	if (rc < 0) {
+		free(probe);
+		return false;
+	}
+	pthread_mutex_lock(&server->lock);
+	server->probes++;
+	pthread_mutex_unlock(&server->lock);
+	prober->running++;
+	if (StartRXAFS_GetCapabilities(probe->call) == 0)
+		rxw_call_send_end(probe->call);
+	return true;
+}
+
+/* After 1, 2, 5, 10, 30 pauses. */
+static uint64_t pause_after_probes(const struct cl_net *net, unsigned failed)
+{
+	static const unsigned pauses[] = {1, 2, 5, 10, 30};
+	const unsigned count = sizeof(pauses) / sizeof(pauses[0]);
+
+	return (uint64_t)net->pause_ms * NS_PER_MS * pauses[failed < count ? failed : count - 1];
+}
+
+/* Whether a server is due, and the addresses to be asked. */
+static unsigned choose_probes(struct cl_server *server, struct cl_address list[CL_ADDRESSES])
+{
+	uint64_t now = cl_net_now();
+	unsigned count = 0;
+
+	pthread_mutex_lock(&server->lock);
+	if (server->probes > 0) {
+		/* One round at a time. */
+	} else if (atomic_load(&server->down) || !atomic_load(&server->probed)) {
+		if (server->next_probe <= now) {
+			count = server->address_count;
+			memcpy(list, server->addresses, count * sizeof(list[0]));
+			server->next_probe =
+				now + pause_after_probes(server->net, server->probes_failed++);
+		}
+	} else if (atomic_load(&server->heard_at) + LIVE_NS < now &&
+		   atomic_load(&server->used_at) &&
+		   atomic_load(&server->used_at) + INTEREST_NS > now) {
+		list[0] = server->addresses[server->current];
+		count = 1;
+	}
+	pthread_mutex_unlock(&server->lock);
+	return count;
+}
+
+static void probe_due_servers(struct cl_prober *prober)
+{
+	struct cl_server *server;
+
+	for (uint32_t n = 1; (server = cl_server_at(prober->net, n)); n++) {
+		struct cl_address list[CL_ADDRESSES];
+		unsigned count = choose_probes(server, list);
+
+		for (unsigned i = 0; i < count; i++)
+			begin_probe(prober, server, &list[i]);
+		cl_server_idle(server);
+	}
+}
+
+/* The machine slept: nobody could tell us of changes, and addresses may be others (K-141). */
+static void look_for_sleep(struct cl_prober *prober)
+{
+	uint64_t slept = cl_net_now() - monotonic_ns();
+	struct cl_server *server;
+
+	if (slept > prober->slept + ASLEEP_NS) {
+		cl_net_note(prober->net, "this machine slept: promises are void");
+		for (uint32_t n = 1; (server = cl_server_at(prober->net, n)); n++)
+			cl_server_reset(server);
+	}
+	prober->slept = slept;
+}
+
+static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_event *event)
+{
+	struct probe *probe = event->arg;
+	Capabilities caps = {0};
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	rxw_code code;
+
+	if (!event->call)
+		return;
+	code = rxw_call_error(event->call, NULL);
+	if (code == 0)
+		code = EndRXAFS_GetCapabilities(event->call, &caps);
+	xdrfree_Capabilities(&caps);
+	code = rxw_call_end(event->call, code, &origin);
+	end_probe(prober, probe, code == 0 || origin == RXW_ORIGIN_PEER);
+}
+
+/* Milliseconds until a server is due. */
+static int next_probe_ms(const struct cl_prober *prober)
+{
+	unsigned ms = prober->net->pause_ms;
+
+	return ms < TICK_MS ? (int)ms : TICK_MS;
+}
+
+static void *run_prober(void *arg)
+{
+	struct cl_prober *prober = arg;
+
+	while (!atomic_load(&prober->stop) || prober->running > 0) {
+		struct rxw_queue_event events[16];
+		int n;
+
+		if (!atomic_load(&prober->stop)) {
+			look_for_sleep(prober);
+			probe_due_servers(prober);
+		}
+		n = rxw_queue_next(prober->queue, events, 16, next_probe_ms(prober));
+		for (int i = 0; i < n; i++)
+			take_probe_answer(prober, &events[i]);
+	}
+	return NULL;
+}
+
+int cl_probes_start(struct cl_net *net)
+{
+	struct cl_prober *prober = calloc(1, sizeof(*prober));
+	int rc;
+
+	if (!prober)
+		return -ENOMEM;
+	prober->net = net;
+	prober->slept = cl_net_now() - monotonic_ns();
+	rc = rxw_queue_create(net->engine, NULL, &prober->queue);
+	if (rc == 0 && pthread_create(&prober->thread, NULL, run_prober, prober) != 0) {
+		rxw_queue_destroy(prober->queue);
+		rc = -1;
+	}
+	if (rc < 0) {
+		free(prober);
+		return -ENOMEM;
+	}
+	net->prober = prober;
+	return 0;
+}
+
+void cl_probes_stop(struct cl_net *net)
+{
+	struct cl_prober *prober = net->prober;
+
+	if (!prober)
+		return;
+	atomic_store(&prober->stop, true);
+	rxw_queue_post(prober->queue, NULL);
+	pthread_join(prober->thread, NULL);
+	rxw_queue_destroy(prober->queue);
+	net->prober = NULL;
+	free(prober);
+}
+
+void cl_probes_hurry(struct cl_server *server)
+{
+	uint64_t now = cl_net_now(), soon;
+	bool wake;
+
+	pthread_mutex_lock(&server->lock);
+	/* Whoever waits makes it due, once in a pause. */
+	soon = now + pause_after_probes(server->net, 0);
+	wake = server->probes == 0 && (server->next_probe <= now || server->next_probe > soon);
+	if (server->next_probe > soon)
+		server->next_probe = soon;
+	pthread_mutex_unlock(&server->lock);
+	if (wake)
+		rxw_queue_post(server->net->prober->queue, NULL);
+}
+
+struct probing {
+	struct cl_net *net;
+	uint32_t cell;
+	uint64_t since;
+};
+
+/* All servers have answered since then, or are down. */
+static bool are_probed(void *arg)
+{
+	const struct probing *p = arg;
+	struct cl_server *server;
+
+	for (uint32_t n = 1; (server = cl_server_at(p->net, n)); n++) {
+		if (p->cell && cl_cell_number(server->cell) != p->cell)
+			continue;
+		if (atomic_load(&server->heard_at) < p->since && !atomic_load(&server->down))
+			return false;
+	}
+	return true;
+}
+
+void cl_net_probe_servers(struct cl_net *net, uint32_t cell, const struct cl_caller *caller)
+{
+	struct probing p = {.net = net, .cell = cell, .since = cl_net_now()};
+	struct cl_server *server;
+
+	for (uint32_t n = 1; (server = cl_server_at(net, n)); n++) {
+		if (cell && cl_cell_number(server->cell) != cell)
+			continue;
+		atomic_store(&server->probed, false);
+		pthread_mutex_lock(&server->lock);
+		server->next_probe = 0;
+		pthread_mutex_unlock(&server->lock);
+		cl_probes_hurry(server);
+	}
+	cl_wait(net, caller->cancel, p.since + (uint64_t)(PROBE_MS + 1000) * NS_PER_MS, are_probed,
+		&p);
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* File servers: addresses, connections, and whether they answer (K-132 to K-134). */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/client/address.h"
+#include "afs/uuid.h"
+#include "client/net/server.h"
+#include "common/grow.h"
+
+#define LANE_CONNECTIONS 16u /* of one identity to one server, so 64 calls */
+#define LANE_IDLE_NS	 ((uint64_t)600 * NS_PER_S)
+#define DOUBT_NS	 ((uint64_t)NS_PER_S)
+
+/* ---- the table ---- */
+
+struct cl_server *cl_server_at(struct cl_net *net, uint32_t number)
+{
+	struct cl_server *server = NULL;
+
+	pthread_mutex_lock(&net->table_lock);
+	if (number >= 1 && number <= net->server_count)
+		server = net->servers[number - 1];
+	pthread_mutex_unlock(&net->table_lock);
+	return server;
+}
+
+/* NULL: no memory. */
+static struct cl_server *add_server(struct cl_net *net, struct cl_cell *cell)
+{
+	struct cl_server *server;
+
+	assert(mutex_is_held(&net->table_lock));
+	if (!grow_array(&net->servers, &net->server_room, net->server_count,
+			sizeof(struct cl_server *)))
+		return NULL;
+	server = calloc(1, sizeof(*server));
+	if (!server)
+		return NULL;
+	server->net = net;
+	server->cell = cell;
+	pthread_mutex_init(&server->lock, NULL);
+	net->servers[net->server_count++] = server;
+	server->number = (uint32_t)net->server_count;
+	return server;
+}
+
+struct cl_server *cl_server_by_uuid(struct cl_net *net, struct cl_cell *cell,
+				    const struct rxw_uuid *uuid)
+{
+	struct cl_server *server = NULL;
+
+	pthread_mutex_lock(&net->table_lock);
+	for (size_t i = 0; i < net->server_count && !server; i++)
+		if (net->servers[i]->by_uuid && net->servers[i]->cell == cell &&
+		    afs_uuid_same(&net->servers[i]->uuid, uuid))
+			server = net->servers[i];
+	if (!server) {
+		server = add_server(net, cell);
+		if (server) {
+			server->uuid = *uuid;
+			server->by_uuid = true;
+		}
+	}
+	pthread_mutex_unlock(&net->table_lock);
+	return server;
+}
+
+struct cl_server *cl_server_with_uuid(struct cl_net *net, const struct rxw_uuid *uuid)
+{
+	struct cl_server *server = NULL;
+
+	pthread_mutex_lock(&net->table_lock);
+	for (size_t i = 0; i < net->server_count && !server; i++)
+		if (net->servers[i]->by_uuid && afs_uuid_same(&net->servers[i]->uuid, uuid))
+			server = net->servers[i];
+	pthread_mutex_unlock(&net->table_lock);
+	return server;
+}
+
+/* Index of an address, or that behind the last one. */
+static unsigned find_address(const struct cl_server *server, const struct sockaddr_storage *sa)
+{
+	unsigned i = 0;
+
+	assert(mutex_is_held((pthread_mutex_t *)&server->lock));
+	while (i < server->address_count && !afs_same_address(&server->addresses[i].sa, sa))
+		i++;
+	return i;
+}
+
+static bool has_address(struct cl_server *server, const struct sockaddr_storage *sa)
+{
+	bool found;
+
+	pthread_mutex_lock(&server->lock);
+	found = find_address(server, sa) < server->address_count;
+	pthread_mutex_unlock(&server->lock);
+	return found;
+}
+
+struct cl_server *cl_server_from(struct cl_net *net, const struct sockaddr_storage *sa)
+{
+	struct cl_server *server = NULL;
+
+	pthread_mutex_lock(&net->table_lock);
+	for (size_t i = 0; i < net->server_count && !server; i++)
+		if (has_address(net->servers[i], sa))
+			server = net->servers[i];
+	pthread_mutex_unlock(&net->table_lock);
+	return server;
+}
+
+struct cl_server *cl_server_by_address(struct cl_net *net, struct cl_cell *cell,
+				       const struct sockaddr *sa, socklen_t len)
+{
+	struct cl_server *server = NULL;
+	struct cl_address address = {.len = len};
+
+	memcpy(&address.sa, sa, len);
+	pthread_mutex_lock(&net->table_lock);
+	for (size_t i = 0; i < net->server_count && !server; i++)
+		if (net->servers[i]->cell == cell && has_address(net->servers[i], &address.sa))
+			server = net->servers[i];
+	if (!server) {
+		server = add_server(net, cell);
+		if (server) {
+			server->addresses[0] = address;
+			server->address_count = 1;
+		}
+	}
+	pthread_mutex_unlock(&net->table_lock);
+	return server;
+}
+
+void cl_server_set_addresses(struct cl_server *server, const struct cl_address *addresses,
+			     unsigned count, int32_t generation)
+{
+	struct cl_address now[CL_ADDRESSES], used;
+	bool same = true;
+
+	assert(count > 0 && count <= CL_ADDRESSES);
+	pthread_mutex_lock(&server->lock);
+	used = server->addresses[server->current];
+	for (unsigned i = 0; i < count; i++) {
+		unsigned old = find_address(server, &addresses[i].sa);
+
+		/* What was measured stays. */
+		now[i] = old < server->address_count ? server->addresses[old] : addresses[i];
+		same = same && old < server->address_count;
+	}
+	same = same && count == server->address_count;
+	memcpy(server->addresses, now, count * sizeof(now[0]));
+	server->address_count = count;
+	server->current = find_address(server, &used.sa);
+	if (server->current == count)
+		server->current = 0;
+	server->generation = generation;
+	pthread_mutex_unlock(&server->lock);
+	if (!same)
+		atomic_store(&server->probed, count == 1);
+}
+
+bool cl_server_current(struct cl_server *server, int32_t generation)
+{
+	bool current;
+
+	pthread_mutex_lock(&server->lock);
+	current = server->address_count > 0 && server->generation == generation;
+	pthread_mutex_unlock(&server->lock);
+	return current;
+}
+
+bool cl_server_reachable(struct cl_server *server)
+{
+	bool reachable;
+
+	pthread_mutex_lock(&server->lock);
+	reachable = server->address_count > 0;
+	pthread_mutex_unlock(&server->lock);
+	return reachable;
+}
+
+/* ---- state ---- */
+
+enum cl_server_state cl_server_state(const struct cl_server *server)
+{
+	if (atomic_load(&server->down))
+		return CL_SERVER_DOWN;
+	if (atomic_load(&server->calls) > 0 &&
+	    cl_net_now() > atomic_load(&server->silent_since) + DOUBT_NS)
+		return CL_SERVER_DOUBT;
+	return CL_SERVER_UP;
+}
+
+enum cl_server_state cl_net_server_state(struct cl_net *net, uint32_t number)
+{
+	struct cl_server *server = cl_server_at(net, number);
+
+	return server ? cl_server_state(server) : CL_SERVER_UP;
+}
+
+bool cl_net_server_info(struct cl_net *net, uint32_t number, struct cl_server_info *info)
+{
+	struct cl_server *server = cl_server_at(net, number);
+	const struct cl_address *used;
+
+	if (!server)
+		return false;
+	*info = (struct cl_server_info){.number = number,
+					.cell = cl_cell_number(server->cell),
+					.state = cl_server_state(server),
+					.calls = atomic_load(&server->calls),
+					.answered = atomic_load(&server->answered),
+					.unanswered = atomic_load(&server->unanswered),
+					.resets = atomic_load(&server->resets)};
+	pthread_mutex_lock(&server->lock);
+	used = &server->addresses[server->current];
+	info->address = used->sa;
+	info->address_len = used->len;
+	info->rtt_us = used->rtt_us;
+	pthread_mutex_unlock(&server->lock);
+	return true;
+}
+
+const char *cl_server_text(struct cl_server *server, char *text, size_t size)
+{
+	struct sockaddr_storage sa;
+
+	pthread_mutex_lock(&server->lock);
+	sa = server->addresses[server->current].sa;
+	pthread_mutex_unlock(&server->lock);
+	return afs_server_text(&sa, "file server", text, size);
+}
+
+void cl_server_silent(struct cl_server *server, const struct sockaddr_storage *sa)
+{
+	char text[96];
+	unsigned at;
+	bool was;
+
+	pthread_mutex_lock(&server->lock);
+	at = find_address(server, sa);
+	if (at < server->address_count)
+		server->addresses[at].failed_at = cl_net_now();
+	was = at != server->current || atomic_exchange(&server->down, true);
+	if (!was) {
+		server->probes_failed = 0;
+		server->next_probe = 0;
+	}
+	pthread_mutex_unlock(&server->lock);
+	if (was)
+		return;
+	cl_net_note(server->net, "%s does not answer", cl_server_text(server, text, sizeof(text)));
+	cl_wake_waiters(server->net);
+}
+
+void cl_server_alive(struct cl_server *server, const struct sockaddr_storage *sa)
+{
+	uint64_t now = cl_net_now();
+	char text[96];
+	bool was;
+
+	atomic_store(&server->silent_since, now);
+	atomic_store(&server->heard_at, now);
+	if (!atomic_load(&server->down))
+		return;
+	pthread_mutex_lock(&server->lock);
+	if (sa) {
+		unsigned at = find_address(server, sa);
+
+		if (at < server->address_count) {
+			server->current = at;
+			server->addresses[at].failed_at = 0;
+		}
+	}
+	was = atomic_exchange(&server->down, false);
+	pthread_mutex_unlock(&server->lock);
+	if (!was)
+		return;
+	cl_net_note(server->net, "%s answers again", cl_server_text(server, text, sizeof(text)));
+	cl_wake_waiters(server->net);
+}
+
+void cl_server_reset(struct cl_server *server)
+{
+	uint32_t resets = atomic_fetch_add(&server->resets, 1) + 1;
+
+	if (server->net->ops.reset)
+		server->net->ops.reset(server->net->arg, server->number, resets);
+}
+
+/* ---- connections ---- */
+
+static void free_lane(struct cl_lane *lane)
+{
+	rxw_connpool_release(lane->pool);
+	cl_credential_unref(lane->credential);
+	free(lane);
+}
+
+/* Drop a reference. The lane to be freed, when the lock is released, or NULL. */
+static struct cl_lane *put_lane(struct cl_server *server, struct cl_lane *lane)
+{
+	assert(mutex_is_held(&server->lock));
+	assert(lane->refs > 0);
+	return --lane->refs == 0 ? lane : NULL;
+}
+
+/* The lane of a credential to an address, made if there is none, with a reference. NULL: *rc. */
+static struct cl_lane *get_lane(struct cl_server *server, struct cl_credential *credential,
+				const struct cl_address *to, int *rc)
+{
+	struct cl_lane *lane = server->lanes;
+
+	assert(mutex_is_held(&server->lock));
+	while (lane && (lane->credential != credential || !afs_same_address(&lane->sa, &to->sa)))
+		lane = lane->next;
+	if (!lane) {
+		lane = calloc(1, sizeof(*lane));
+		if (!lane) {
+			*rc = -RXW_ENOMEM;
+			return NULL;
+		}
+		*rc = rxw_connpool_create(server->net->endpoint, (const struct sockaddr *)&to->sa,
+					  to->len, AFS_SERVICE_FS,
+					  credential ? credential->security : NULL,
+					  LANE_CONNECTIONS, &lane->pool);
+		if (*rc < 0) {
+			free(lane);
+			return NULL;
+		}
+		rxw_connpool_set_timeouts(lane->pool, server->net->dead_ms, 0, 0);
+		lane->credential = credential;
+		if (credential)
+			atomic_fetch_add(&credential->refs, 1);
+		lane->sa = to->sa;
+		lane->len = to->len;
+		lane->refs = 1;
+		lane->next = server->lanes;
+		server->lanes = lane;
+	}
+	lane->refs++;
+	lane->used_at = cl_net_now();
+	return lane;
+}
+
+void cl_server_drop_lanes(struct cl_server *server, const struct cl_credential *credential)
+{
+	struct cl_lane **at, *lane, *gone = NULL;
+
+	pthread_mutex_lock(&server->lock);
+	for (at = &server->lanes; (lane = *at);) {
+		if (credential && lane->credential != credential) {
+			at = &lane->next;
+			continue;
+		}
+		*at = lane->next;
+		if (put_lane(server, lane)) {
+			lane->next = gone;
+			gone = lane;
+		}
+	}
+	pthread_mutex_unlock(&server->lock);
+	while ((lane = gone)) {
+		gone = lane->next;
+		free_lane(lane);
+	}
+}
+
+void cl_server_abort(struct cl_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	for (struct cl_lane *lane = server->lanes; lane; lane = lane->next)
+		rxw_connpool_abort(lane->pool, RXW_USER_ABORT);
+	pthread_mutex_unlock(&server->lock);
+}
+
+void cl_server_idle(struct cl_server *server)
+{
+	struct cl_lane **at, *lane, *gone = NULL;
+	uint64_t now = cl_net_now();
+
+	pthread_mutex_lock(&server->lock);
+	for (at = &server->lanes; (lane = *at);) {
+		if (lane->refs > 1 || lane->used_at + LANE_IDLE_NS > now) {
+			at = &lane->next;
+			continue;
+		}
+		*at = lane->next;
+		lane->next = gone;
+		gone = lane;
+	}
+	pthread_mutex_unlock(&server->lock);
+	while ((lane = gone)) {
+		gone = lane->next;
+		free_lane(lane);
+	}
+}
+
+int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
+		    unsigned deadline_ms, struct cl_sent *sent)
+{
+	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = deadline_ms};
+	struct cl_lane *lane;
+	int rc = 0;
+
+	pthread_mutex_lock(&server->lock);
+	assert(server->address_count > 0);
+	lane = get_lane(server, credential, &server->addresses[server->current], &rc);
+	pthread_mutex_unlock(&server->lock);
+	if (!lane)
+		return rc;
+	*sent = (struct cl_sent){.server = server, .sa = lane->sa};
+	sent->resets = atomic_load(&server->resets);
+	rc = rxw_connpool_begin(lane->pool, &co, &sent->call);
+	/* After the wait for a channel: promises count from here. */
+	sent->at = cl_net_now();
+	if (rc == 0) {
+		atomic_store(&server->used_at, sent->at);
+		if (atomic_fetch_add(&server->calls, 1) == 0)
+			atomic_store(&server->silent_since, sent->at);
+	}
+	pthread_mutex_lock(&server->lock);
+	lane = put_lane(server, lane);
+	pthread_mutex_unlock(&server->lock);
+	if (lane)
+		free_lane(lane);
+	return rc;
+}
+
+rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
+		       enum rxw_origin *origin)
+{
+	struct cl_server *server = sent->server;
+
+	code = rxw_rpc_end(sent->call, code, &RXAFS_interface, function);
+	*origin = code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
+	sent->call = NULL;
+	atomic_fetch_sub(&server->calls, 1);
+	if (code == 0 || *origin == RXW_ORIGIN_PEER) {
+		atomic_fetch_add(&server->answered, 1);
+		cl_server_alive(server, &sent->sa);
+	} else if (code == RXW_CALL_DEAD) {
+		atomic_fetch_add(&server->unanswered, 1);
+		/* A server that has answered since then has lost this call: it was restarted. */
+		if (atomic_load(&server->heard_at) <= sent->at)
+			cl_server_silent(server, &sent->sa);
+	}
+	return code;
+}
+
+void cl_server_free(struct cl_server *server)
+{
+	assert(atomic_load(&server->calls) == 0);
+	cl_server_drop_lanes(server, NULL);
+	if (server->keeper)
+		rxw_connection_release(server->keeper);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+}

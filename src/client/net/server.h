@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the module of the network: file servers, calls to them, probes. */
+#ifndef CLIENT_NET_SERVER_H
+#define CLIENT_NET_SERVER_H
+
+#include "client/net/inside.h"
+
+#define CL_ADDRESSES 16 /* of a server; further ones are ignored */
+
+/* Calls that a server may lack. */
+enum cl_missing {
+	CL_MISSING_FETCH64 = 1,
+	CL_MISSING_STORE64 = 2,
+	CL_MISSING_INLINE_BULK = 4,
+	CL_MISSING_GIVE_UP_ALL = 8,
+	CL_MISSING_BULK = 16,
+	CL_MISSING_STORE_ACL = 32,
+	CL_MISSING_CAPABILITIES = 64,
+	CL_MISSING_NO_CUT = 128 /* refuses a file length that cannot cut */
+};
+
+struct cl_address {
+	struct sockaddr_storage sa;
+	socklen_t len;
+	uint32_t rtt_us;    /* of a probe; 0 = unknown */
+	uint64_t failed_at; /* no answer; 0 = none since the last one */
+};
+
+/* The connections of one credential to one address. */
+struct cl_lane {
+	struct cl_lane *next;
+	struct cl_credential *credential; /* NULL = anonymous */
+	struct sockaddr_storage sa;
+	socklen_t len;
+	rxw_connpool *pool;
+	unsigned refs; /* that of the server's list, and of calls that begin */
+	uint64_t used_at;
+};
+
+struct cl_server {
+	/* constant */
+	struct cl_net *net;
+	uint32_t number;
+	struct cl_cell *cell;
+	struct rxw_uuid uuid; /* all zero: known by its address */
+	bool by_uuid;
+
+	pthread_mutex_t lock; /* covers the members below */
+	struct cl_address addresses[CL_ADDRESSES];
+	unsigned address_count, current;
+	int32_t generation; /* of the addresses in the location service */
+	struct cl_lane *lanes;
+	/* without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet */
+	rxw_connection *keeper;
+	unsigned keeper_address;
+	unsigned probes_failed; /* in a row */
+	unsigned probes;	/* in progress */
+	uint64_t next_probe;
+
+	_Atomic bool down;
+	_Atomic bool probed;	  /* since it is known, or since its addresses changed */
+	_Atomic uint32_t missing; /* enum cl_missing */
+	_Atomic uint32_t resets;
+	_Atomic uint32_t calls; /* in progress */
+	_Atomic uint64_t
+		silent_since; /* of calls in progress: the last answer, or when the first of them began */
+	_Atomic uint64_t answered, unanswered;
+	_Atomic uint64_t used_at, heard_at; /* the last call; the last answer */
+	_Atomic bool promised;		    /* it may hold promises for us */
+};
+
+/* The server of a cell with this UUID, or with this address; it is added if it is not known. NULL: no memory. */
+struct cl_server *cl_server_by_uuid(struct cl_net *net, struct cl_cell *cell,
+				    const struct rxw_uuid *uuid);
+struct cl_server *cl_server_by_address(struct cl_net *net, struct cl_cell *cell,
+				       const struct sockaddr *sa, socklen_t len);
+/* By number; NULL: there is none. */
+struct cl_server *cl_server_at(struct cl_net *net, uint32_t number);
+/* The server from which a packet came; NULL: a stranger. */
+struct cl_server *cl_server_from(struct cl_net *net, const struct sockaddr_storage *sa);
+/* By UUID in whatever cell; NULL: none. */
+struct cl_server *cl_server_with_uuid(struct cl_net *net, const struct rxw_uuid *uuid);
+/* Its addresses, in the order of the location service; unknown ones go. */
+void cl_server_set_addresses(struct cl_server *server, const struct cl_address *addresses,
+			     unsigned count, int32_t generation);
+/* Whether the addresses of that generation are known; whether any is. */
+bool cl_server_current(struct cl_server *server, int32_t generation);
+bool cl_server_reachable(struct cl_server *server);
+enum cl_server_state cl_server_state(const struct cl_server *server);
+/* "10.0.0.1:7000" of the address in use. */
+const char *cl_server_text(struct cl_server *server, char *text, size_t size);
+
+/* A call to a server. */
+struct cl_sent {
+	struct cl_server *server;
+	rxw_call *call;
+	struct sockaddr_storage sa; /* the address */
+	uint64_t at;		    /* cl_net_now() before it began */
+	uint32_t resets;
+};
+/* Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 = none. */
+int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
+		    unsigned deadline_ms, struct cl_sent *sent);
+/* The end of the call as rxw_rpc_end(); notes whether the server has answered. */
+rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
+		       enum rxw_origin *origin);
+/* No answer came from this address: the server is down. */
+void cl_server_silent(struct cl_server *server, const struct sockaddr_storage *sa);
+/* It has answered, at this address (NULL: at the one in use). */
+void cl_server_alive(struct cl_server *server, const struct sockaddr_storage *sa);
+/* All its promises are void. */
+void cl_server_reset(struct cl_server *server);
+/* Connections of a credential are not used for further calls; NULL: of all. */
+void cl_server_drop_lanes(struct cl_server *server, const struct cl_credential *credential);
+/* Calls in progress end. */
+void cl_server_abort(struct cl_server *server);
+/* Connections that were not used for long are closed. */
+void cl_server_idle(struct cl_server *server);
+void cl_server_free(struct cl_server *server);
+
+/* ---- probe.c ---- */
+
+int cl_probes_start(struct cl_net *net);
+void cl_probes_stop(struct cl_net *net);
+/* A server is down, or its addresses were not compared yet: look for it at once. Never waits. */
+void cl_probes_hurry(struct cl_server *server);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Data of files: FetchData64 hands over bytes as they arrive, StoreData64 takes them as they can leave. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "afs/client/data.h"
+#include "client/net/tries.h"
+
+#define SLICES 64u
+#define PIECE  262144u /* bytes of a store that are reserved at a time at most */
+
+/* ---- FetchData64 ---- */
+
+/* All steps of one fetch. The code for cl_tries_judge(). */
+static rxw_code run_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
+{
+	struct cl_server *server = t->sent.server;
+
+	for (;;) {
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		uint64_t at = f->offset + f->received;
+		int rc;
+
+		switch (afs_fetch_step(f, t->sent.call, iov, &count)) {
+		case AFS_FETCH_LENT:
+			atomic_store(&server->silent_since, cl_net_now());
+			rc = take(arg, at, iov, count);
+			if (rc == 0)
+				continue;
+			cl_tries_stop(t, rc);
+			return RXW_USER_ABORT;
+		case AFS_FETCH_DONE:
+			return 0;
+		case AFS_FETCH_AGAIN:
+		case AFS_FETCH_ERROR:
+		default:
+			/* A call that failed has a code of its own; an answer that makes no sense is garbled. */
+			return rxw_call_error(t->sent.call, NULL) ? RXW_USER_ABORT
+								  : RXW_PROTOCOL_ERROR;
+		}
+	}
+}
+
+int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
+		      uint64_t offset, uint64_t length, cl_take_fn *take, void *arg,
+		      uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
+		      struct rxafs_failure *failure)
+{
+	struct afs_fetch f;
+	struct cl_tries t;
+
+	assert(length <= AFS_FETCH_MAX);
+	*fetched = 0;
+	cl_tries_start(&t, volume, caller, "FetchData64", fid, CL_READS, stamp, failure);
+	while (cl_tries_next(&t)) {
+		rxw_code code;
+
+		afs_fetch_init(&f, fid, offset, length);
+		code = run_fetch(&t, &f, take, arg);
+		if (code == 0) {
+			t.stamp->callback = f.callback;
+			t.stamp->sync = f.sync;
+			*fetched = f.received;
+			*status = f.status;
+		}
+		cl_tries_judge(&t, code, RXAFS_FN_FetchData64);
+	}
+	return cl_tries_result(&t);
+}
+
+/* ---- StoreData64 ---- */
+
+/* Send the bytes. 0; or the code for cl_tries_judge(). */
+static rxw_code send_bytes(struct cl_tries *t, uint64_t offset, uint64_t length, cl_give_fn *give,
+			   void *arg)
+{
+	uint64_t done = 0;
+
+	while (done < length) {
+		size_t want = length - done < PIECE ? (size_t)(length - done) : PIECE;
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		ssize_t n = rxw_call_reserve(t->sent.call, want, iov, &count);
+		int rc;
+
+		if (n <= 0)
+			return RXW_USER_ABORT;
+		rc = give(arg, offset + done, iov, count);
+		if (rc != 0) {
+			cl_tries_stop(t, rc);
+			return RXW_USER_ABORT;
+		}
+		if (rxw_call_commit(t->sent.call, (size_t)n) < 0)
+			return RXW_USER_ABORT;
+		done += (uint64_t)n;
+		atomic_store(&t->sent.server->silent_since, cl_net_now());
+	}
+	return 0;
+}
+
+/* What to store, and where. */
+struct storing {
+	const AFSFid *fid;
+	const AFSStoreStatus *how;
+	uint64_t offset, length, file_length, known_length;
+	cl_give_fn *give;
+	void *arg;
+};
+
+/* The length of the file that is sent (K-076). */
+static uint64_t length_to_send(const struct cl_tries *t, const struct storing *s)
+{
+	uint64_t end = s->offset + s->length;
+
+	if (s->file_length != CL_NO_CUT || !cl_tries_lacks(t, CL_MISSING_NO_CUT))
+		return s->file_length;
+	return end > s->known_length ? end : s->known_length;
+}
+
+/* At servers without the 64-bit call. */
+static rxw_code run_old_store(struct cl_tries *t, const struct storing *s, uint64_t file_length,
+			      AFSFetchStatus *status)
+{
+	uint64_t end = s->offset + s->length;
+	rxw_code code;
+
+	if (file_length == CL_NO_CUT)
+		file_length = end > s->known_length ? end : s->known_length;
+	if (file_length > INT32_MAX || end > INT32_MAX) {
+		cl_tries_stop(t, -EFBIG);
+		cl_fail(t->failure, EFBIG, "StoreData: the server has no files of more than 2 GiB");
+		return RXW_USER_ABORT;
+	}
+	code = StartRXAFS_StoreData(t->sent.call, s->fid, s->how, (uint32_t)s->offset,
+				    (uint32_t)s->length, (uint32_t)file_length);
+	if (code == 0)
+		code = send_bytes(t, s->offset, s->length, s->give, s->arg);
+	return code ?: EndRXAFS_StoreData(t->sent.call, status, &t->stamp->sync);
+}
+
+static rxw_code run_store(struct cl_tries *t, const struct storing *s, AFSFetchStatus *status)
+{
+	uint64_t file_length = length_to_send(t, s);
+	rxw_code code;
+
+	if (cl_tries_lacks(t, CL_MISSING_STORE64)) {
+		t->alternative = 0;
+		return run_old_store(t, s, file_length, status);
+	}
+	t->alternative = CL_MISSING_STORE64;
+	code = StartRXAFS_StoreData64(t->sent.call, s->fid, s->how, s->offset, s->length,
+				      file_length);
+	if (code == 0)
+		code = send_bytes(t, s->offset, s->length, s->give, s->arg);
+	return code ?: EndRXAFS_StoreData64(t->sent.call, status, &t->stamp->sync);
+}
+
+/* Whether the server has refused a length that cannot cut: the next try sends a known one. */
+static bool is_length_refused(const struct cl_tries *t, const struct storing *s)
+{
+	return s->file_length == CL_NO_CUT && t->over && !cl_tries_lacks(t, CL_MISSING_NO_CUT) &&
+	       t->origin == RXW_ORIGIN_PEER && (t->result == -EFBIG || t->result == -EINVAL);
+}
+
+int cl_net_store_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
+		      const AFSStoreStatus *how, uint64_t offset, uint64_t length,
+		      uint64_t file_length, uint64_t known_length, cl_give_fn *give, void *arg,
+		      AFSFetchStatus *status, struct cl_stamp *stamp, struct rxafs_failure *failure)
+{
+	const struct storing s = {.fid = fid,
+				  .how = how,
+				  .offset = offset,
+				  .length = length,
+				  .file_length = file_length,
+				  .known_length = known_length,
+				  .give = give,
+				  .arg = arg};
+	struct cl_tries t;
+
+	cl_tries_start(&t, volume, caller, "StoreData64", fid, 0, stamp, failure);
+	while (cl_tries_next(&t)) {
+		rxw_code code = run_store(&t, &s, status);
+
+		if (code == 0 && !afs_status_usable(status))
+			cl_tries_reject(&t, "the status is malformed");
+		cl_tries_judge(&t, code, RXAFS_FN_StoreData64);
+		if (is_length_refused(&t, &s)) {
+			atomic_fetch_or(&t.sent.server->missing, CL_MISSING_NO_CUT);
+			t.over = false;
+			t.result = 0;
+		}
+	}
+	return cl_tries_result(&t);
+}

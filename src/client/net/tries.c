@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tries of a call: sites, addresses and times are tried until one answers, or the time is over (K-135 to K-137). */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "client/net/tries.h"
+
+#define HOPS_MOST     4u  /* of a volume that moves */
+#define RESTARTS_MOST 2u  /* with a new connection */
+#define BUSY_MOST     15u /* pauses */
+#define OFFLINE_STEP  5u
+#define OFFLINE_MOST  60u
+#define MEASURE_NS \
+	((uint64_t)1500 * NS_PER_MS) /* the addresses of a server are compared so long at most */
+
+static uint64_t pauses_ns(const struct cl_net *net, unsigned count)
+{
+	return (uint64_t)net->pause_ms * NS_PER_MS * count;
+}
+
+static struct cl_record *record_of(const struct cl_tries *t)
+{
+	return t->volume->record;
+}
+
+void cl_tries_start(struct cl_tries *t, struct cl_volume *volume, const struct cl_caller *caller,
+		    const char *operation, const AFSFid *fid, unsigned flags,
+		    struct cl_stamp *stamp, struct rxafs_failure *failure)
+{
+	memset(t, 0, sizeof(*t));
+	t->volume = volume;
+	t->caller = caller;
+	t->operation = operation;
+	if (fid)
+		t->fid = *fid;
+	else
+		t->fid.Volume = volume->id;
+	t->flags = flags;
+	t->stamp = stamp ? stamp : &t->own;
+	memset(t->stamp, 0, sizeof(*t->stamp));
+	t->failure = failure;
+	t->began = cl_net_now();
+	t->reason = ETIMEDOUT;
+	t->site = -1;
+	t->credential =
+		cl_identity_credential(caller->identity, cl_cell_number(record_of(t)->cell));
+	t->stamp->identity = t->credential ? t->credential->number : 0;
+	if (failure)
+		memset(failure, 0, sizeof(*failure));
+}
+
+static enum rxafs_origin origin_for_user(const struct cl_tries *t)
+{
+	if (t->origin == RXW_ORIGIN_PEER)
+		return RXAFS_FROM_SERVER;
+	return t->code == RXW_CALL_DEAD || t->reason == ETIMEDOUT ? RXAFS_FROM_NETWORK
+								  : RXAFS_LOCALLY;
+}
+
+/* Ends it with an errno value, and says why. */
+static void fail_tries(struct cl_tries *t, int number, const char *why)
+{
+	char where[96] = "";
+
+	t->over = true;
+	t->result = -number;
+	if (!t->failure)
+		return;
+	if (t->sent.server)
+		cl_server_text(t->sent.server, where, sizeof(where));
+	cl_fail(t->failure, number, "%s of %u.%u.%u: %s%s%s", t->operation, t->fid.Volume,
+		t->fid.Vnode, t->fid.Unique, where, *where ? ": " : "", why);
+	t->failure->code = t->code;
+	t->failure->origin = origin_for_user(t);
+	t->failure->volume = t->fid.Volume;
+	snprintf(t->failure->server, sizeof(t->failure->server), "%.*s",
+		 (int)sizeof(t->failure->server) - 1, where);
+}
+
+/* The last try failed with a code. */
+static void fail_by_code(struct cl_tries *t, int number)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "%s (code %d)", rxw_code_text_from(t->code, t->origin), t->code);
+	fail_tries(t, number, why);
+}
+
+/* The time is over, or the operation was cancelled. */
+static void fail_waiting(struct cl_tries *t, int rc)
+{
+	if (rc == -EINTR)
+		fail_tries(t, EINTR, "interrupted");
+	else if (t->code)
+		fail_by_code(t, t->reason);
+	else
+		fail_tries(t, t->reason, "no server of the volume answers");
+}
+
+/* ---- sites ---- */
+
+/* A search for a site, under the record's lock. */
+struct search {
+	struct cl_tries *t;
+	struct cl_server *server;
+	int site;
+	bool any;      /* a site of this type exists */
+	bool down;     /* one that was not tried is down */
+	uint64_t next; /* the earliest end of a pause; 0 = none */
+};
+
+/* How good a site is, less is better: the one used before, then the shorter round trip. */
+static uint64_t rank_site(const struct cl_volume *volume, unsigned i)
+{
+	struct cl_server *server = volume->record->sites[i].server;
+	uint64_t rank;
+
+	if (volume->last == (int)i)
+		return 0;
+	pthread_mutex_lock(&server->lock);
+	rank = server->addresses[server->current].rtt_us;
+	pthread_mutex_unlock(&server->lock);
+	return (rank ? rank : UINT32_MAX) * 16 + i;
+}
+
+static void search_sites(struct search *s)
+{
+	struct cl_volume *volume = s->t->volume;
+	struct cl_record *record = volume->record;
+	uint64_t now = cl_net_now(), best = UINT64_MAX;
+
+	assert(mutex_is_held(&record->lock));
+	/* Indexes of sites mean others now. */
+	if (s->t->version != record->version) {
+		s->t->version = record->version;
+		s->t->tried = 0;
+	}
+	s->server = NULL;
+	s->any = s->down = false;
+	s->next = 0;
+	for (unsigned i = 0; i < record->site_count; i++) {
+		uint64_t rank;
+
+		if (!cl_site_serves(&record->sites[i], volume->type))
+			continue;
+		s->any = true;
+		if (volume->pause[i].until > now) {
+			if (!s->next || volume->pause[i].until < s->next)
+				s->next = volume->pause[i].until;
+			continue;
+		}
+		if (s->t->tried & 1u << i)
+			continue;
+		if (atomic_load(&record->sites[i].server->down)) {
+			s->down = true;
+			cl_probes_hurry(record->sites[i].server);
+			continue;
+		}
+		rank = rank_site(volume, i);
+		if (rank < best) {
+			best = rank;
+			s->server = record->sites[i].server;
+			s->site = (int)i;
+		}
+	}
+}
+
+static bool find_site(void *arg)
+{
+	struct search *s = arg;
+	struct cl_record *record = record_of(s->t);
+
+	pthread_mutex_lock(&record->lock);
+	search_sites(s);
+	pthread_mutex_unlock(&record->lock);
+	return s->server != NULL;
+}
+
+/* The time until which this operation waits for a site. 0 = without end. */
+static uint64_t end_of_waits(const struct cl_tries *t)
+{
+	const struct cl_net *net = record_of(t)->net;
+	uint64_t end =
+		net->soft_ms == UINT32_MAX ? 0 : t->began + (uint64_t)net->soft_ms * NS_PER_MS;
+
+	/* A volume that is off line, or not where it should be. */
+	if (t->reason == EIO || t->reason == ENODEV) {
+		uint64_t offline = t->began + pauses_ns(net, OFFLINE_MOST);
+
+		end = !end || offline < end ? offline : end;
+	}
+	if (t->caller->deadline && (!end || t->caller->deadline < end))
+		end = t->caller->deadline;
+	return end;
+}
+
+/* Ask the location service again, once in an operation. True: the sites are others now. */
+static bool refresh_once(struct cl_tries *t)
+{
+	bool changed = false;
+
+	if (t->refreshed)
+		return false;
+	t->refreshed = true;
+	if (cl_record_refresh(t->volume, t->began, t->caller, &changed, NULL) == -ENODEV)
+		t->reason = ENODEV;
+	return changed;
+}
+
+static bool is_time_over(void *arg)
+{
+	return cl_net_now() >= *(uint64_t *)arg;
+}
+
+/*
+ * No site can be asked now: wait until one can. A pause that ends, a server that answers again, and other sites in the record end the
+ * wait. False: the operation is over.
+ */
+static bool wait_for_site(struct cl_tries *t, struct search *s)
+{
+	struct cl_net *net = record_of(t)->net;
+	uint64_t end = end_of_waits(t), until;
+	int rc;
+
+	if (refresh_once(t))
+		return true;
+	if (!s->any) {
+		fail_tries(t, ENODEV, "no server has it");
+		return false;
+	}
+	/* Another round: what was tried may be tried again after a pause. */
+	t->tried = 0;
+	if (!s->next && !s->down)
+		s->next = cl_net_now() + pauses_ns(net, 1);
+	until = s->next && (!end || s->next < end) ? s->next : end;
+	if (s->down)
+		rc = cl_wait(net, t->caller->cancel, until, find_site, s);
+	else
+		rc = cl_wait(net, t->caller->cancel, until, is_time_over, &until);
+	if (rc == 0 || (rc == -ETIMEDOUT && (!end || cl_net_now() < end)))
+		return true;
+	fail_waiting(t, rc);
+	return false;
+}
+
+/* ---- tokens ---- */
+
+/* The token is of no use any more (K-131): a newer one, anonymous for what only reads, or the end. */
+static void replace_credential(struct cl_tries *t, int number)
+{
+	struct cl_net *net = record_of(t)->net;
+	uint32_t cell = cl_cell_number(record_of(t)->cell);
+
+	cl_credential_unref(t->credential);
+	t->credential = NULL;
+	if (!t->renewed && net->ops.renew && net->ops.renew(net->arg, t->caller->identity, cell)) {
+		t->renewed = true;
+		t->credential = cl_identity_credential(t->caller->identity, cell);
+		if (t->credential && !cl_credential_expired(t->credential))
+			return;
+		cl_credential_unref(t->credential);
+		t->credential = NULL;
+	}
+	if (t->flags & CL_READS)
+		t->anonymous = true;
+	else if (t->code)
+		fail_by_code(t, number);
+	else
+		fail_tries(t, number, "the token has expired");
+}
+
+/* ---- a try ---- */
+
+/* The address that answers first is used: compare them before the first call. */
+static bool is_measured(void *arg)
+{
+	return atomic_load(&((struct cl_server *)arg)->probed);
+}
+
+static int measure_addresses(struct cl_tries *t, struct cl_server *server)
+{
+	if (is_measured(server))
+		return 0;
+	cl_probes_hurry(server);
+	return cl_wait(record_of(t)->net, t->caller->cancel, cl_net_now() + MEASURE_NS, is_measured,
+		       server);
+}
+
+/* Whole milliseconds for the call; 0 = no limit. -1: the time is over. */
+static int64_t remaining_call_ms(const struct cl_tries *t)
+{
+	uint64_t now = cl_net_now();
+
+	if (!t->caller->deadline)
+		return 0;
+	if (now >= t->caller->deadline)
+		return -1;
+	return (int64_t)((t->caller->deadline - now) / NS_PER_MS) + 1;
+}
+
+/* Begin a call to a server. False: not now. */
+static bool begin_try(struct cl_tries *t, struct cl_server *server)
+{
+	int64_t ms = remaining_call_ms(t);
+	int rc;
+
+	if (ms < 0 || measure_addresses(t, server) == -EINTR) {
+		fail_waiting(t, ms < 0 ? -ETIMEDOUT : -EINTR);
+		return false;
+	}
+	rc = cl_server_begin(server, t->credential, (unsigned)ms, &t->sent);
+	if (rc == 0) {
+		if (!(t->flags & CL_READS) ||
+		    cl_cancel_attach(t->caller->cancel, t->sent.call) == 0)
+			return true;
+		t->sent.server = server;
+		cl_server_end(&t->sent, RXW_USER_ABORT, 0, &t->origin);
+		fail_waiting(t, -EINTR);
+		return false;
+	}
+	if (rc == -RXW_ECALL && t->restarts++ < RESTARTS_MOST)
+		return false;
+	t->sent.server = server;
+	if (rc == -RXW_ESTOPPED || atomic_load(&server->net->cancelled))
+		fail_waiting(t, -EINTR);
+	else if (rc == -RXW_ETIMEDOUT)
+		fail_waiting(t, -ETIMEDOUT);
+	else
+		fail_tries(t, rc == -RXW_ENOMEM ? ENOMEM : EIO, rxw_strerror(rc));
+	return false;
+}
+
+bool cl_tries_next(struct cl_tries *t)
+{
+	while (!t->over) {
+		struct search s = {.t = t};
+		int rc;
+
+		if (cl_cancel_raised(t->caller->cancel) ||
+		    atomic_load(&record_of(t)->net->cancelled)) {
+			fail_waiting(t, -EINTR);
+			break;
+		}
+		if (t->credential && cl_credential_expired(t->credential)) {
+			replace_credential(t, EKEYEXPIRED);
+			continue;
+		}
+		rc = cl_record_renew(t->volume, t->caller, t->failure);
+		if (rc < 0) {
+			t->over = true;
+			t->result = rc;
+			break;
+		}
+		if (!find_site(&s)) {
+			wait_for_site(t, &s);
+			continue;
+		}
+		t->site = s.site;
+		if (begin_try(t, s.server))
+			return true;
+	}
+	return false;
+}
+
+/* ---- verdicts ---- */
+
+/* A site has refused: for a while nobody asks it. All who wait for it wait for the same time. */
+static void pause_site(struct cl_tries *t, unsigned least, unsigned most)
+{
+	struct cl_record *record = record_of(t);
+	struct cl_pause *pause = &t->volume->pause[t->site];
+	uint64_t now = cl_net_now(), wait;
+	uint8_t jitter = 128;
+	unsigned pauses;
+
+	if (getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK) < 0)
+		jitter = 128;
+	pthread_mutex_lock(&record->lock);
+	if (t->version == record->version && pause->until <= now) {
+		pauses = least << (pause->step < 4 ? pause->step : 4);
+		pauses = pauses < most ? pauses : most;
+		wait = pauses_ns(record->net, pauses);
+		/* From 0.9 to 1.1 of it. */
+		pause->until = now + wait * 9 / 10 + wait / 5 * jitter / 256;
+		pause->step++;
+	}
+	pthread_mutex_unlock(&record->lock);
+}
+
+/* The server does not have the volume, or says where it went. */
+static void follow_volume(struct cl_tries *t, enum cl_verdict verdict, int number)
+{
+	if (verdict == CL_VERDICT_MOVED) {
+		if (t->hops++ >= HOPS_MOST) {
+			fail_by_code(t, number);
+			return;
+		}
+		t->refreshed = false;
+		t->began = cl_net_now();
+	}
+	if (refresh_once(t)) {
+		t->tried = 0;
+		return;
+	}
+	t->tried |= 1u << t->site;
+	pause_site(t, OFFLINE_STEP, OFFLINE_STEP);
+}
+
+/* Whether another site of a volume can have what this one cannot give. */
+static bool has_other_site(struct cl_tries *t)
+{
+	struct search s = {.t = t};
+
+	t->tried |= 1u << t->site;
+	return find_site(&s);
+}
+
+/* After a failure: what is to be done. */
+static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int number)
+{
+	switch (verdict) {
+	case CL_VERDICT_SILENT:
+		t->reason = number;
+		t->tried |= 1u << t->site;
+		return;
+	case CL_VERDICT_ELSEWHERE:
+		t->reason = number;
+		t->tried |= 1u << t->site;
+		return;
+	case CL_VERDICT_BUSY:
+		t->reason = number;
+		pause_site(t, 1, BUSY_MOST);
+		return;
+	case CL_VERDICT_OFFLINE:
+		t->reason = number;
+		pause_site(t, OFFLINE_STEP, OFFLINE_STEP);
+		return;
+	case CL_VERDICT_GONE:
+	case CL_VERDICT_MOVED:
+		t->reason = number;
+		follow_volume(t, verdict, number);
+		return;
+	case CL_VERDICT_DAMAGED:
+		if (t->volume->type == AFS_VL_RO && has_other_site(t))
+			return;
+		break;
+	case CL_VERDICT_EXPIRED:
+		if (!t->credential)
+			break;
+		atomic_store(&t->credential->refused, true);
+		cl_server_drop_lanes(t->sent.server, t->credential);
+		replace_credential(t, number);
+		return;
+	case CL_VERDICT_GARBLED:
+		if (t->restarts++ >= RESTARTS_MOST)
+			break;
+		cl_server_drop_lanes(t->sent.server, t->credential);
+		return;
+	case CL_VERDICT_MISSING:
+		if (!t->alternative)
+			break;
+		atomic_fetch_or(&t->sent.server->missing, t->alternative);
+		return;
+	case CL_VERDICT_FINAL:
+		break;
+	}
+	fail_by_code(t, number);
+}
+
+/* The site has answered. */
+static void note_site(struct cl_tries *t)
+{
+	struct cl_record *record = record_of(t);
+
+	pthread_mutex_lock(&record->lock);
+	if (t->version == record->version) {
+		t->volume->pause[t->site] = (struct cl_pause){0};
+		t->volume->last = t->site;
+	}
+	pthread_mutex_unlock(&record->lock);
+}
+
+void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
+{
+	struct cl_stamp *stamp = t->stamp;
+	enum cl_verdict verdict;
+	int number;
+
+	if (t->flags & CL_READS)
+		cl_cancel_detach(t->caller->cancel);
+	t->code = cl_server_end(&t->sent, code, function, &t->origin);
+	if (t->over)
+		return;
+	if (t->code == 0) {
+		stamp->sent = t->sent.at;
+		stamp->received = cl_net_now();
+		stamp->server = t->sent.server->number;
+		stamp->resets = t->sent.resets;
+		stamp->repeated = t->repeated;
+		if (stamp->callback.ExpirationTime)
+			atomic_store(&t->sent.server->promised, true);
+		note_site(t);
+		t->over = true;
+		return;
+	}
+	if (t->origin != RXW_ORIGIN_PEER &&
+	    (cl_cancel_raised(t->caller->cancel) || atomic_load(&t->sent.server->net->cancelled))) {
+		fail_waiting(t, -EINTR);
+	} else if (t->origin == RXW_ORIGIN_LOCAL && t->code == RXW_CALL_TIMEOUT &&
+		   remaining_call_ms(t) < 2 && t->caller->deadline) {
+		fail_by_code(t, ETIMEDOUT);
+	} else {
+		verdict = cl_verdict_of(t->code, t->origin, &number);
+		if (cl_verdict_unknown(t->code, t->origin)) {
+			t->repeated = true;
+			if (t->flags & CL_ONCE) {
+				fail_by_code(t, ETIMEDOUT);
+				if (t->failure)
+					t->failure->maybe_done = true;
+				return;
+			}
+		}
+		follow_verdict(t, verdict, number);
+		return;
+	}
+	if (t->failure)
+		t->failure->maybe_done = !(t->flags & CL_READS);
+}
+
+void cl_tries_stop(struct cl_tries *t, int result)
+{
+	t->over = true;
+	t->result = result;
+}
+
+void cl_tries_reject(struct cl_tries *t, const char *why)
+{
+	fail_tries(t, EIO, why);
+	if (t->failure)
+		t->failure->maybe_done = !(t->flags & CL_READS);
+}
+
+int cl_tries_result(struct cl_tries *t)
+{
+	assert(t->over && !t->sent.call);
+	cl_credential_unref(t->credential);
+	return t->result;
+}
+
+bool cl_tries_lacks(const struct cl_tries *t, enum cl_missing call)
+{
+	return atomic_load(&t->sent.server->missing) & call;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the module of the network: the tries of one call on a volume, by the table of K-135. */
+#ifndef CLIENT_NET_TRIES_H
+#define CLIENT_NET_TRIES_H
+
+#include "client/net/calls.h"
+#include "client/net/record.h"
+
+#define CL_READS \
+	1u /* changes nothing: a cancel aborts it, and without a valid token it is made as anonymous */
+#define CL_ONCE 2u /* not repeated if it may have been carried out */
+
+/*
+ * A call as
+ *	cl_tries_start(&t, …);
+ *	while (cl_tries_next(&t))
+ *		cl_tries_judge(&t, StartRXAFS_X(t.sent.call, …) ?: EndRXAFS_X(t.sent.call, …), RXAFS_FN_X);
+ *	return cl_tries_result(&t);
+ */
+struct cl_tries {
+	struct cl_volume *volume;
+	const struct cl_caller *caller;
+	const char *operation; /* its name, for failures */
+	AFSFid fid;
+	unsigned flags;
+	struct cl_stamp *stamp;
+	struct rxafs_failure *failure; /* may be NULL */
+	uint32_t
+		alternative; /* enum cl_missing: there is another call for servers that lack this one */
+
+	struct cl_sent sent; /* valid after cl_tries_next() */
+	struct cl_credential *credential;
+
+	int site;	  /* index in the record */
+	uint32_t tried;	  /* by index: not again in this round */
+	uint32_t version; /* of the record that `site` and `tried` belong to */
+	uint64_t began;
+	unsigned hops, restarts;
+	bool refreshed, renewed, anonymous, repeated, over;
+	int reason; /* errno value for the user if the time ends now */
+	int result;
+	rxw_code code; /* of the last try that failed */
+	enum rxw_origin origin;
+	struct cl_stamp own; /* for callers without one */
+};
+
+void cl_tries_start(struct cl_tries *t, struct cl_volume *volume, const struct cl_caller *caller,
+		    const char *operation, const AFSFid *fid, unsigned flags,
+		    struct cl_stamp *stamp, struct rxafs_failure *failure);
+/* Finds a site and begins a call there. False: it is over. */
+bool cl_tries_next(struct cl_tries *t);
+/* The call has ended with `code`, that of the stubs; `function` is its index. stamp->sync and ->callback are filled in. */
+void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function);
+/* The call ends without a further try: result < 0, or what a function of the caller returned. */
+void cl_tries_stop(struct cl_tries *t, int result);
+/* The answer cannot be right. */
+void cl_tries_reject(struct cl_tries *t, const char *why);
+int cl_tries_result(struct cl_tries *t);
+/* Whether the server of this try lacks a call. */
+bool cl_tries_lacks(const struct cl_tries *t, enum cl_missing call);
+
+/* ---- verdict.c ---- */
+
+enum cl_verdict {
+	CL_VERDICT_FINAL,     /* the user sees `number` */
+	CL_VERDICT_SILENT,    /* no answer */
+	CL_VERDICT_ELSEWHERE, /* another site, or the same again */
+	CL_VERDICT_BUSY,
+	CL_VERDICT_OFFLINE,
+	CL_VERDICT_GONE,  /* this server does not have the volume */
+	CL_VERDICT_MOVED, /* another one has it */
+	CL_VERDICT_DAMAGED,
+	CL_VERDICT_EXPIRED, /* the token */
+	CL_VERDICT_GARBLED,
+	CL_VERDICT_MISSING /* the server does not know this call */
+};
+/* What a code means, and the errno value if nothing else helps. */
+enum cl_verdict cl_verdict_of(rxw_code code, enum rxw_origin origin, int *number);
+/* Whether a call that failed so may have been carried out. */
+bool cl_verdict_unknown(rxw_code code, enum rxw_origin origin);
+
+#endif
