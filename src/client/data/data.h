@@ -21,10 +21,13 @@ struct cl_data;	       /* all contents of an instance, with its budgets and thre
 struct cl_data_file;   /* the contents of one file */
 struct cl_data_handle; /* a file opened by somebody */
 
-/* What a status says about contents. */
+/* What is known of an object's contents: members of cl_status of the cache. */
 struct cl_data_version {
-	uint64_t version; /* data version */
+	uint64_t version;
+	uint64_t
+		clean_from; /* contents of these versions are the same, but for own stores (K-061) */
 	uint64_t length;
+	uint32_t incarnation;
 };
 
 /* As cl_take_fn and cl_give_fn of net. `offset` counts from the start of the file. */
@@ -47,19 +50,22 @@ struct cl_data_store {
  */
 struct cl_data_ops {
 	/*
-	 * FetchData64: gives the bytes to take() in order, and stores the version and length that its reply shows. May begin again at the
-	 * first byte after a failure. A nonzero result of take() ends it.
+	 * FetchData64: gives the bytes to take() in order. *read is the data version in its reply, *known what the cache knows afterwards.
+	 * May begin again at the first byte after a failure. A nonzero result of take() ends it.
 	 */
 	int (*fetch)(void *owner, void *who, uint64_t offset, uint64_t length,
-		     cl_data_take_fn *take, void *to, struct cl_data_version *version);
+		     cl_data_take_fn *take, void *to, uint64_t *read,
+		     struct cl_data_version *known);
 	/*
-	 * StoreData64: gets the bytes by give(). Stores the version and length of its reply. `*alone` is true if no other change came between:
-	 * the version rose by one, and the status before was valid.
+	 * StoreData64: gets the bytes by give(). *known is what the cache knows after the end of this change. Stores of one file do not
+	 * overlap.
 	 */
 	int (*store)(void *owner, void *who, const struct cl_data_store *store,
-		     cl_data_give_fn *give, void *from, struct cl_data_version *version,
-		     bool *alone);
-	/* A file has changes, or calls in flight: owner must live until drop(). Called without locks of this module. */
+		     cl_data_give_fn *give, void *from, struct cl_data_version *known);
+	/*
+	 * A file has handles, changes or calls in flight: owner must live until drop(). hold() only counts: it is called with locks held. drop()
+	 * is called without.
+	 */
 	void (*hold)(void *owner);
 	void (*drop)(void *owner);
 	/* References to an identity, which stores may need after the handle is closed. May be NULL. */
@@ -113,8 +119,8 @@ int cl_data_file_create(struct cl_data *data, const struct rxafs_fid *fid, const
 void cl_data_file_free(struct cl_data_file *file);
 
 /*
- * The server has this version, says a status that is valid now. Clean bytes of another version are dropped, changes are kept (K-077). A lower
- * version than known is ignored: call cl_data_forget() before, when a volume was replaced (K-052).
+ * The server has this version, says a status that is valid now. Clean bytes of another one are dropped, changes are kept (K-077). A lower
+ * version of the same incarnation is ignored.
  */
 void cl_data_update(struct cl_data_file *file, const struct cl_data_version *version);
 /* Drops what is clean, in memory and on disk. */

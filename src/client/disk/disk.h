@@ -15,6 +15,12 @@ struct cl_disk;
 /* The blocks of one file that are on disk. Counted references. */
 struct cl_disk_file;
 
+/* Which contents of a file: its data version, and the incarnation of its volume (K-052). */
+struct cl_disk_version {
+	uint64_t version;
+	uint32_t incarnation;
+};
+
 struct cl_disk_options {
 	const char *folder;  /* made with mode 0700 if it is missing; must belong to this user */
 	uint64_t bytes_most; /* of the folder, by st_blocks */
@@ -51,15 +57,17 @@ void cl_disk_put_file(struct cl_disk_file *file);
  * Read: the bytes read from `offset` in the block on, at most `length`; -ENOENT if the block is not there or was damaged; other
  * negative errno values after errors of the disk.
  */
-int64_t cl_disk_read_block(struct cl_disk_file *file, uint64_t version, uint64_t number,
-			   uint32_t offset, void *bytes, uint32_t length);
-bool cl_disk_has_block(struct cl_disk_file *file, uint64_t version, uint64_t number);
+int64_t cl_disk_read_block(struct cl_disk_file *file, const struct cl_disk_version *version,
+			   uint64_t number, uint32_t offset, void *bytes, uint32_t length);
+bool cl_disk_has_block(struct cl_disk_file *file, const struct cl_disk_version *version,
+		       uint64_t number);
 /* Keeps a whole block. 0; -ENOSPC, -EIO, …: it is not kept. */
-int cl_disk_write_block(struct cl_disk_file *file, uint64_t version, uint64_t number,
-			const void *bytes, uint32_t length);
+int cl_disk_write_block(struct cl_disk_file *file, const struct cl_disk_version *version,
+			uint64_t number, const void *bytes, uint32_t length);
 /* The file's bytes from `number` on, `count` blocks, are about to change. */
 void cl_disk_drop_blocks(struct cl_disk_file *file, uint64_t number, uint64_t count);
 /* An own change made version `to` of `from`: the blocks that are left belong to it. */
-void cl_disk_move_version(struct cl_disk_file *file, uint64_t from, uint64_t to);
+void cl_disk_move_version(struct cl_disk_file *file, const struct cl_disk_version *from,
+			  const struct cl_disk_version *to);
 
 #endif
