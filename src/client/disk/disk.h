@@ -50,24 +50,30 @@ struct cl_disk_file *cl_disk_get_file(struct cl_disk *disk, const char *cell, ui
 				      uint32_t vnode, uint32_t unique);
 void cl_disk_put_file(struct cl_disk_file *file);
 
-/*
- * Blocks of another version are dropped by each of these functions. `number` counts blocks from the start of the file. A block at
- * the end of the file is shorter than others.
- *
- * Read: the bytes read from `offset` in the block on, at most `length`; -ENOENT if the block is not there or was damaged; other
- * negative errno values after errors of the disk.
- */
-int64_t cl_disk_read_block(struct cl_disk_file *file, const struct cl_disk_version *version,
-			   uint64_t number, uint32_t offset, void *bytes, uint32_t length);
-bool cl_disk_has_block(struct cl_disk_file *file, const struct cl_disk_version *version,
-		       uint64_t number);
-/* Keeps a whole block. 0; -ENOSPC, -EIO, …: it is not kept. */
-int cl_disk_write_block(struct cl_disk_file *file, const struct cl_disk_version *version,
-			uint64_t number, const void *bytes, uint32_t length);
-/* The file's bytes from `number` on, `count` blocks, are about to change. */
-void cl_disk_drop_blocks(struct cl_disk_file *file, uint64_t number, uint64_t count);
+/* The file has this version now: blocks of another one are dropped. */
+void cl_disk_set_version(struct cl_disk_file *file, const struct cl_disk_version *version);
 /* An own change made version `to` of `from`: the blocks that are left belong to it. */
 void cl_disk_move_version(struct cl_disk_file *file, const struct cl_disk_version *from,
 			  const struct cl_disk_version *to);
+
+/*
+ * `number` counts blocks from the start of the file. A block at the end of the file is shorter than others. Read: the bytes read from `offset`
+ * in the block on, at most `length`; -ENOENT if the block is not there, is of another version or was damaged; other negative errno values
+ * after errors of the disk; -EAGAIN if the disk would be waited for and `now` is true.
+ */
+int64_t cl_disk_read_block(struct cl_disk_file *file, const struct cl_disk_version *version,
+			   uint64_t number, uint32_t offset, void *bytes, uint32_t length,
+			   bool now);
+bool cl_disk_has_block(struct cl_disk_file *file, const struct cl_disk_version *version,
+		       uint64_t number);
+/*
+ * Keeps a whole block. `ticket` was taken when its bytes were known to be those of the version; -EAGAIN if blocks were dropped or the version
+ * changed since. 0; -ENOSPC, -EIO, ...: it is not kept.
+ */
+uint64_t cl_disk_take_ticket(struct cl_disk_file *file);
+int cl_disk_write_block(struct cl_disk_file *file, const struct cl_disk_version *version,
+			uint64_t ticket, uint64_t number, const void *bytes, uint32_t length);
+/* The file's bytes from `number` on, `count` blocks, are about to change. */
+void cl_disk_drop_blocks(struct cl_disk_file *file, uint64_t number, uint64_t count);
 
 #endif

@@ -1,1 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
+client_data_fake = src/tests/client/data/fake_server.c src/tests/client/data/fake_server.h
+
+check_tests += src/tests/client/data/test_contents
+src_tests_client_data_test_contents_SOURCES = src/tests/client/data/test_contents.c $(client_data_fake)
+src_tests_client_data_test_contents_LDADD = $(client_test_libs)

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocks of files in memory, their buffers, and the budget of memory. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "client/data/steps.h"
+#include "common/grow.h"
+#include "common/held.h"
+
+#define SPARES_MOST 16 /* whole buffers that are kept for the next blocks */
+
+/* -- buffers -------------------------------------------------------------------------------- */
+
+static struct buffer *take_spare(struct cl_data *data)
+{
+	struct buffer *buffer;
+
+	pthread_mutex_lock(&data->lock);
+	buffer = data->spare;
+	if (buffer) {
+		data->spare = buffer->next;
+		data->spares--;
+	}
+	pthread_mutex_unlock(&data->lock);
+	return buffer;
+}
+
+/* At least `need` bytes. NULL: no memory. */
+static struct buffer *make_buffer(struct cl_data *data, uint32_t need)
+{
+	uint32_t size = BLOCK_MIN;
+	struct buffer *buffer;
+
+	while (size < need)
+		size *= 2;
+	assert(size <= block_size(data));
+	buffer = size == block_size(data) ? take_spare(data) : NULL;
+	if (!buffer) {
+		buffer = calloc(1, sizeof(*buffer));
+		if (!buffer)
+			return NULL;
+		buffer->bytes = aligned_alloc(BLOCK_MIN, size);
+		if (!buffer->bytes) {
+			free(buffer);
+			return NULL;
+		}
+		buffer->data = data;
+		buffer->size = size;
+	}
+	buffer->lent_end = 0;
+	atomic_init(&buffer->references, 1);
+	atomic_fetch_add(&data->memory, size);
+	return buffer;
+}
+
+void buffer_put(struct buffer *buffer)
+{
+	struct cl_data *data = buffer->data;
+	bool kept = false;
+
+	if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) > 1)
+		return;
+	atomic_fetch_sub(&data->memory, buffer->size);
+	if (buffer->size == block_size(data)) {
+		pthread_mutex_lock(&data->lock);
+		kept = data->spares < SPARES_MOST;
+		if (kept) {
+			buffer->next = data->spare;
+			data->spare = buffer;
+			data->spares++;
+		}
+		pthread_mutex_unlock(&data->lock);
+	}
+	if (!kept) {
+		free(buffer->bytes);
+		free(buffer);
+	}
+}
+
+struct buffer *block_lend(struct block *block, uint32_t end)
+{
+	struct buffer *buffer = block->buffer;
+
+	assert(mutex_is_held(&block->file->lock));
+	assert(buffer && end <= buffer->size);
+	if (atomic_load_explicit(&buffer->references, memory_order_acquire) == 1)
+		buffer->lent_end = 0;
+	if (buffer->lent_end < end)
+		buffer->lent_end = end;
+	atomic_fetch_add(&buffer->references, 1);
+	return buffer;
+}
+
+/* A buffer with [0, end), in which bytes from `start` on may be changed. */
+static int own_buffer(struct block *block, uint32_t start, uint32_t end)
+{
+	struct buffer *old = block->buffer, *buffer;
+	const struct extent *valid = extents_all(&block->valid);
+	uint32_t valid_end = block->valid.count ? valid[block->valid.count - 1].end : 0;
+
+	if (old && end <= old->size &&
+	    (start >= old->lent_end ||
+	     atomic_load_explicit(&old->references, memory_order_acquire) == 1))
+		return 0;
+	block->busy++; /* not to be evicted itself */
+	budget_make_room(block->file->data, block->file, end);
+	block->busy--;
+	buffer = make_buffer(block->file->data, end > valid_end ? end : valid_end);
+	if (!buffer)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < block->valid.count; i++)
+		memcpy(buffer->bytes + valid[i].start, old->bytes + valid[i].start,
+		       valid[i].end - valid[i].start);
+	block->buffer = buffer;
+	if (old)
+		buffer_put(old);
+	return 0;
+}
+
+/* -- blocks --------------------------------------------------------------------------------- */
+
+size_t block_index(const struct cl_data_file *file, uint64_t number)
+{
+	size_t low = 0, high = file->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (file->blocks[middle]->number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct block *block_find(struct cl_data_file *file, uint64_t number)
+{
+	size_t i = block_index(file, number);
+
+	assert(mutex_is_held(&file->lock));
+	return i < file->count && file->blocks[i]->number == number ? file->blocks[i] : NULL;
+}
+
+struct block *block_get(struct cl_data_file *file, uint64_t number)
+{
+	size_t i = block_index(file, number);
+	struct block *block = i < file->count ? file->blocks[i] : NULL;
+
+	assert(mutex_is_held(&file->lock));
+	if (block && block->number == number)
+		return block;
+	if (!grow_array(&file->blocks, &file->room, file->count, sizeof(struct block *)))
+		return NULL;
+	block = calloc(1, sizeof(*block));
+	if (!block)
+		return NULL;
+	block->file = file;
+	block->number = number;
+	block->used = true;
+	memmove(file->blocks + i + 1, file->blocks + i, (file->count - i) * sizeof(struct block *));
+	file->blocks[i] = block;
+	file->count++;
+	pthread_mutex_lock(&file->data->lock);
+	link_first(&file->data->blocks, &block->age);
+	file->data->block_count++;
+	pthread_mutex_unlock(&file->data->lock);
+	return block;
+}
+
+/* It is in no list of the budget. The buffer, for the caller to put. */
+static struct buffer *free_block(struct cl_data_file *file, struct block *block)
+{
+	struct buffer *buffer = block->buffer;
+	size_t i = block_index(file, block->number);
+
+	assert(i < file->count && file->blocks[i] == block);
+	assert(!block->busy && !block->dirty.count);
+	file->count--;
+	memmove(file->blocks + i, file->blocks + i + 1, (file->count - i) * sizeof(struct block *));
+	extents_clear(&block->valid);
+	extents_clear(&block->dirty);
+	extents_clear(&block->again);
+	free(block);
+	return buffer;
+}
+
+void block_remove(struct cl_data_file *file, struct block *block)
+{
+	struct buffer *buffer;
+
+	assert(mutex_is_held(&file->lock));
+	pthread_mutex_lock(&file->data->lock);
+	unlink_item(&block->age);
+	file->data->block_count--;
+	pthread_mutex_unlock(&file->data->lock);
+	buffer = free_block(file, block);
+	if (buffer)
+		buffer_put(buffer);
+}
+
+/* Counts changes of the file and of all files. */
+static void count_dirty(struct cl_data_file *file, uint32_t more, uint32_t less)
+{
+	atomic_fetch_add(&file->dirty, (uint64_t)more - less);
+	atomic_fetch_add(&file->data->dirty, (uint64_t)more - less);
+}
+
+/* Copies a change in. The buffer is ready. */
+static int write_dirty(struct block *block, uint32_t start, const unsigned char *bytes,
+		       uint32_t end)
+{
+	uint32_t grown, ignored;
+	uint64_t base = block->number << block->file->data->block_shift;
+	bool again =
+		base + start < block->file->storing_to && base + end > block->file->storing_from;
+
+	/* All memory before the first change. With the second line block_drop_clean() can always leave what is dirty. */
+	if (!extents_reserve(&block->dirty, block->dirty.count + 1) ||
+	    !extents_reserve(&block->valid, block->valid.count + block->dirty.count + 2) ||
+	    (again && !extents_reserve(&block->again, block->again.count + 1)))
+		return -ENOMEM;
+	memcpy(block->buffer->bytes + start, bytes, end - start);
+	if (again)
+		extents_add(&block->again, start, end, &ignored);
+	extents_add(&block->valid, start, end, &ignored);
+	extents_add(&block->dirty, start, end, &grown);
+	count_dirty(block->file, grown, 0);
+	return 0;
+}
+
+int block_write(struct block *block, uint32_t start, const unsigned char *bytes, uint32_t length,
+		bool dirty)
+{
+	uint32_t end = start + length, from = start, to, ignored;
+	int error;
+
+	assert(mutex_is_held(&block->file->lock));
+	assert(length && end <= block_size(block->file->data));
+	block->used = true;
+	if (dirty) {
+		error = own_buffer(block, start, end);
+		return error ? error : write_dirty(block, start, bytes, end);
+	}
+	for (; (from = extents_gap(&block->valid, from, end, &to)) < end; from = to) {
+		error = own_buffer(block, from, to);
+		if (!error && !extents_add(&block->valid, from, to, &ignored))
+			error = -ENOMEM;
+		if (error)
+			return error;
+		memcpy(block->buffer->bytes + from, bytes + (from - start), to - from);
+	}
+	return 0;
+}
+
+void block_drop_clean(struct block *block, uint32_t start, uint32_t end)
+{
+	uint32_t ignored;
+	const struct extent *dirty;
+
+	assert(mutex_is_held(&block->file->lock));
+	if (!extents_cut(&block->valid, start, end, &ignored)) {
+		extents_copy(&block->valid, &block->dirty);
+		return;
+	}
+	for (uint32_t at = start; at < end && (dirty = extents_after(&block->dirty, at)) != NULL;
+	     at = dirty->end) {
+		if (dirty->start >= end)
+			break;
+		if (!extents_add(&block->valid, dirty->start, dirty->end, &ignored)) {
+			extents_copy(&block->valid, &block->dirty);
+			return;
+		}
+	}
+}
+
+void block_set_stored(struct block *block, uint32_t start, uint32_t end)
+{
+	uint32_t from = start, to, shrunk;
+
+	assert(mutex_is_held(&block->file->lock));
+	/* Without memory the bytes stay dirty, and are stored once more. */
+	for (; (from = extents_gap(&block->again, from, end, &to)) < end; from = to)
+		if (extents_cut(&block->dirty, from, to, &shrunk))
+			count_dirty(block->file, 0, shrunk);
+}
+
+void block_cut(struct block *block, uint32_t start)
+{
+	uint32_t shrunk;
+
+	extents_cut(&block->again, start, UINT32_MAX, &shrunk);
+	extents_cut(&block->valid, start, UINT32_MAX, &shrunk);
+	extents_cut(&block->dirty, start, UINT32_MAX, &shrunk);
+	count_dirty(block->file, 0, shrunk);
+}
+
+/* -- blocks of a file ----------------------------------------------------------------------- */
+
+/* The end of the range of missing bytes that begins at `at` in a block; `at` if none does. */
+static uint64_t end_of_gap(struct cl_data_file *file, uint64_t at, uint64_t end)
+{
+	uint64_t base = at & ~(uint64_t)(block_size(file->data) - 1);
+	uint64_t block_end = base + block_size(file->data);
+	struct block *block = block_find(file, at >> file->data->block_shift);
+	uint32_t gap, gap_end, start = (uint32_t)(at - base);
+
+	if (end > block_end)
+		end = block_end;
+	if (!block)
+		return end;
+	gap = extents_gap(&block->valid, start, (uint32_t)(end - base), &gap_end);
+	return gap == start ? base + gap_end : at;
+}
+
+/* The first byte from `at` on in its block that is not valid. */
+static uint64_t skip_valid(struct cl_data_file *file, uint64_t at, uint64_t end)
+{
+	uint64_t base = at & ~(uint64_t)(block_size(file->data) - 1);
+	uint64_t block_end = base + block_size(file->data);
+	struct block *block = block_find(file, at >> file->data->block_shift);
+	uint32_t ignored;
+
+	if (end > block_end)
+		end = block_end;
+	return block ? base + extents_gap(&block->valid, (uint32_t)(at - base),
+					  (uint32_t)(end - base), &ignored)
+		     : at;
+}
+
+bool file_find_missing(struct cl_data_file *file, uint64_t start, uint64_t end, uint64_t *from,
+		       uint64_t *to)
+{
+	uint64_t known = file_known_end(file), next;
+
+	if (end > known)
+		end = known;
+	while (start < end && (next = skip_valid(file, start, end)) > start)
+		start = next;
+	if (start >= end)
+		return false;
+	*from = start;
+	for (*to = start; *to < end; *to = next) {
+		next = end_of_gap(file, *to, end);
+		if (next == *to)
+			break;
+	}
+	return *to > *from;
+}
+
+bool file_covers(struct cl_data_file *file, uint64_t start, uint64_t end)
+{
+	uint64_t from, to;
+
+	return !file_find_missing(file, start, end, &from, &to);
+}
+
+bool file_find_dirty(struct cl_data_file *file, uint64_t start, uint64_t *from, uint64_t *to)
+{
+	unsigned shift = file->data->block_shift;
+	bool found = false;
+
+	for (size_t i = block_index(file, start >> shift); i < file->count; i++) {
+		struct block *block = file->blocks[i];
+		uint64_t base = block->number << shift;
+		const struct extent *dirty =
+			extents_after(&block->dirty, start > base ? (uint32_t)(start - base) : 0);
+
+		if (!dirty && !found)
+			continue;
+		if (found && (!dirty || dirty->start || *to != base))
+			return true;
+		if (!found) {
+			*from = base + dirty->start;
+			if (*from < start)
+				*from = start;
+		}
+		found = true;
+		*to = base + dirty->end;
+		if (dirty->end < block_size(file->data))
+			return true;
+	}
+	return found;
+}
+
+void file_drop_clean(struct cl_data_file *file, uint64_t keep, uint64_t keep_end)
+{
+	uint32_t size = block_size(file->data);
+
+	assert(mutex_is_held(&file->lock));
+	for (size_t i = file->count; i-- > 0;) {
+		struct block *block = file->blocks[i];
+		uint64_t base = block->number << file->data->block_shift, end = base + size;
+		uint64_t low = keep > base ? keep - base : 0;
+		uint64_t high = keep_end > base ? keep_end - base : 0;
+
+		block->on_disk = false;
+		if (keep >= keep_end || keep >= end || keep_end <= base) {
+			block_drop_clean(block, 0, size);
+		} else {
+			block_drop_clean(block, 0, (uint32_t)low);
+			if (high < size)
+				block_drop_clean(block, (uint32_t)high, size);
+		}
+		if (!block->valid.count && !block->busy)
+			block_remove(file, block);
+	}
+}
+
+/* -- the budget ----------------------------------------------------------------------------- */
+
+/* Frees a block, if nothing needs it. With the locks of the budget and of its file. The buffer, to be put; NULL: none. */
+static struct buffer *evict_block(struct block *block)
+{
+	struct cl_data *data = block->file->data;
+
+	if (block->busy || block->dirty.count ||
+	    (block->buffer && atomic_load(&block->buffer->references) > 1))
+		return NULL;
+	if (block->used) {
+		block->used = false;
+		return NULL;
+	}
+	unlink_item(&block->age);
+	data->block_count--;
+	return free_block(block->file, block);
+}
+
+/* The next buffer that is evicted; NULL: none can be. The hand has *looks left. */
+static struct buffer *pick_old_buffer(struct cl_data *data, struct cl_data_file *mine,
+				      size_t *looks)
+{
+	struct buffer *victim = NULL;
+
+	pthread_mutex_lock(&data->lock);
+	while (!victim && *looks > 0 && data->blocks.previous != &data->blocks) {
+		struct link *oldest = data->blocks.previous;
+		struct block *block =
+			(struct block *)(void *)((char *)oldest - offsetof(struct block, age));
+		struct cl_data_file *file = block->file;
+
+		--*looks;
+		unlink_item(oldest);
+		link_first(&data->blocks, oldest);
+		if (file != mine && pthread_mutex_trylock(&file->lock))
+			continue;
+		victim = evict_block(block);
+		if (file != mine)
+			pthread_mutex_unlock(&file->lock);
+	}
+	pthread_mutex_unlock(&data->lock);
+	return victim;
+}
+
+void budget_make_room(struct cl_data *data, struct cl_data_file *mine, uint64_t more)
+{
+	size_t looks;
+
+	if (atomic_load(&data->memory) + more <= data->options.memory_most)
+		return;
+	pthread_mutex_lock(&data->lock);
+	looks = 2 * data->block_count;
+	pthread_mutex_unlock(&data->lock);
+	while (atomic_load(&data->memory) + more > data->options.memory_most) {
+		struct buffer *buffer = pick_old_buffer(data, mine, &looks);
+
+		if (!buffer)
+			break;
+		buffer_put(buffer);
+	}
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads and writes of one file, with a server that counts the calls. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/data/data.h"
+#include "fake_server.h"
+#include "tests/asserts.h"
+#include "tests/main.h"
+
+#define KIB 1024u
+#define MIB (1024u * KIB)
+
+/* One file, and one handle to it. */
+static struct fake fake;
+static struct cl_data *data;
+static struct cl_data_file *file;
+static struct cl_data_handle *handle;
+static const struct rxafs_fid fid = {1, 2, 4, 5};
+
+static unsigned char *make_bytes(size_t length, unsigned seed)
+{
+	unsigned char *bytes = malloc(length ? length : 1);
+
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = (unsigned char)((i * 2654435761u + seed) >> 13);
+	return bytes;
+}
+
+/* A server with `length` bytes of make_bytes(…, 1), an instance and an open file. */
+static void set_up(size_t length, const struct cl_data_options *options)
+{
+	unsigned char *bytes = make_bytes(length, 1);
+	struct cl_data_version version;
+	char message[200];
+
+	fake_start(&fake, bytes, length);
+	free(bytes);
+	ck_assert_int_eq(cl_data_create(options, &fake_ops, &data, message, sizeof(message)), 0);
+	ck_assert_int_eq(cl_data_file_create(data, &fid, "example.org", &fake, &file), 0);
+	ck_assert_int_eq(cl_data_open(file, (void *)1, &handle), 0);
+	version = fake_status(&fake);
+	cl_data_update(file, &version);
+}
+
+static void await_idle(void)
+{
+	pthread_mutex_lock(&fake.lock);
+	while (fake.holds)
+		pthread_cond_wait(&fake.changed, &fake.lock);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+static void tear_down(void)
+{
+	if (handle)
+		cl_data_close(handle);
+	await_idle();
+	cl_data_file_free(file);
+	cl_data_free(data);
+	fake_stop(&fake);
+}
+
+static void check_read(uint64_t offset, const void *bytes, size_t length)
+{
+	unsigned char *got = malloc(length + 1);
+
+	ck_assert_int_eq(cl_data_read(handle, NULL, offset, got, length), (ssize_t)length);
+	ck_assert_int_eq(memcmp(got, bytes, length), 0);
+	free(got);
+}
+
+static void write_bytes(uint64_t offset, const void *bytes, size_t length)
+{
+	ck_assert_int_eq(cl_data_write(handle, NULL, offset, bytes, length), (ssize_t)length);
+}
+
+static void check_server(const void *bytes, size_t length)
+{
+	pthread_mutex_lock(&fake.lock);
+	ck_assert_uint_eq(fake.length, length);
+	ck_assert_int_eq(memcmp(fake.bytes, bytes, length), 0);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+/* A file is read by few calls, then by none; ends of files and holes behind them. */
+START_TEST(reading)
+{
+	size_t length = 16 * MIB;
+	unsigned char *bytes = make_bytes(length, 1), *got = malloc(length);
+
+	set_up(length, NULL);
+	for (size_t at = 0; at < length; at += 128 * KIB)
+		check_read(at, bytes + at, 128 * KIB);
+	ck_assert_uint_le(fake.fetches, 66);
+	ck_assert_uint_eq(fake.fetched, length);
+	fake.fetches = 0;
+	check_read(0, bytes, length);
+	check_read(12345, bytes + 12345, 777777);
+	ck_assert_uint_eq(fake.fetches, 0);
+	ck_assert_int_eq(cl_data_read(handle, NULL, length, got, 10), 0);
+	ck_assert_int_eq(cl_data_read(handle, NULL, length - 5, got, 10), 5);
+	ck_assert_uint_eq(cl_data_length(file), length);
+	free(bytes);
+	free(got);
+	tear_down();
+}
+END_TEST
+
+/* 500 small writes are one call; what was written is read without a call. */
+START_TEST(writing)
+{
+	size_t length = 500 * 4 * KIB;
+	unsigned char *bytes = make_bytes(length, 2);
+
+	set_up(0, NULL);
+	for (size_t at = 0; at < length; at += 4 * KIB)
+		write_bytes(at, bytes + at, 4 * KIB);
+	ck_assert_uint_eq(cl_data_length(file), length);
+	check_read(0, bytes, length);
+	ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+	ck_assert_uint_eq(fake.stores, 1);
+	check_server(bytes, length);
+	check_read(0, bytes, length);
+	ck_assert_uint_eq(fake.fetches, 0);
+	/* Nothing is left to do. */
+	ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+	ck_assert_uint_eq(fake.stores, 1);
+	free(bytes);
+	tear_down();
+}
+END_TEST
+
+/* Bytes within a file that was not read are stored alone. */
+START_TEST(patching)
+{
+	size_t length = 3 * MIB;
+	unsigned char *bytes = make_bytes(length, 1);
+
+	set_up(length, NULL);
+	memcpy(bytes + 1000, "hello", 5);
+	memcpy(bytes + MIB - 2, "over a border", 13);
+	write_bytes(1000, "hello", 5);
+	write_bytes(MIB - 2, "over a border", 13);
+	ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+	ck_assert_uint_eq(fake.stores, 2);
+	ck_assert_uint_eq(fake.stored, 18);
+	ck_assert_uint_eq(fake.fetches, 0);
+	check_server(bytes, length);
+	check_read(0, bytes, length);
+	free(bytes);
+	tear_down();
+}
+END_TEST
+
+/* The kinds of truncation, and how many calls they need (K-074, K-075). */
+START_TEST(truncating)
+{
+	unsigned char *bytes = make_bytes(600 * KIB, 1), zeros[1000] = {0};
+
+	set_up(600 * KIB, NULL);
+	check_read(0, bytes, 600 * KIB);
+	/* open(O_TRUNC), write, close. */
+	ck_assert_int_eq(cl_data_truncate(handle, NULL, 0), 0);
+	ck_assert_uint_eq(cl_data_length(file), 0);
+	write_bytes(0, "new", 3);
+	ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+	ck_assert_uint_eq(fake.stores, 1);
+	check_server("new", 3);
+	/* Longer. */
+	ck_assert_int_eq(cl_data_truncate(handle, NULL, 1000), 0);
+	ck_assert_uint_eq(cl_data_length(file), 1000);
+	check_read(3, zeros, 997);
+	ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+	ck_assert_uint_eq(fake.stores, 2);
+	ck_assert_uint_eq(fake.length, 1000);
+	/* Shorter, and behind it a write: two calls. */
+	ck_assert_int_eq(cl_data_truncate(handle, NULL, 2), 0);
+	write_bytes(500, "x", 1);
+	check_read(2, zeros, 498);
+	ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+	ck_assert_uint_eq(fake.stores, 4);
+	ck_assert_uint_eq(fake.length, 501);
+	memset(bytes, 0, 501);
+	memcpy(bytes, "ne", 2);
+	bytes[500] = 'x';
+	check_server(bytes, 501);
+	check_read(0, bytes, 501);
+	free(bytes);
+	tear_down();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(30, "contents", reading, writing, patching, truncating)
