@@ -8,8 +8,6 @@ src_admin_libadmin_la_SOURCES = \
 	src/admin/import.h src/admin/locate.h src/admin/mounts.c src/admin/names.c src/admin/private.h \
 	src/admin/request.c src/admin/source.c src/admin/update.c src/admin/volumes.c src/admin/walk.c \
 	src/admin/which.c
-src_admin_libadmin_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_admin_libadmin_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_admin_libadmin_la_LIBADD = src/volume/libvolume.la src/protection/libprotection.la \
 	src/afs/libafs.la $(JANSSON_LIBS)
 $(src_admin_libadmin_la_OBJECTS): $(afs_headers)

@@ -20,12 +20,9 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/putfile.c \
 	src/afscp/rights.c \
 	src/afscp/run.c src/afscp/run.h
-src_afscp_libafscp_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_afscp_libafscp_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 bin_PROGRAMS += src/afscp/afscp
 src_afscp_afscp_SOURCES = src/afscp/main.c
-src_afscp_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_afscp_afscp_LDADD = src/afscp/libafscp.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
 $(src_afscp_libafscp_la_OBJECTS) $(src_afscp_afscp_OBJECTS): $(afs_headers)

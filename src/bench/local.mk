@@ -22,7 +22,6 @@ src_bench_ping_LDADD = $(PTHREAD_LIBS)
 
 # Dead and slow clients beside a load.
 src_bench_bad_clients_SOURCES = src/bench/bad_clients.c
-src_bench_bad_clients_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_bench_bad_clients_LDADD = src/rxperf/librxperf.la src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS) -lm
 $(src_bench_bad_clients_OBJECTS): $(afs_headers)

@@ -61,8 +61,6 @@ fileserver_sources += \
 noinst_LTLIBRARIES += src/fileserver/libcontrol.la
 src_fileserver_libcontrol_la_SOURCES = \
 	src/fileserver/control/control.c src/fileserver/control/control.h
-src_fileserver_libcontrol_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_fileserver_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)

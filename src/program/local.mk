@@ -16,8 +16,7 @@ src_program_libprogram_la_SOURCES = \
 	src/program/trace.c src/program/trace.h \
 	$(observe_sources)
 src_program_libprogram_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_program_libprogram_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) \
-	-DTOOLS_SERVER_CONFIG='"$(sysconfdir)/rxwire/rxfsd.conf"'
+src_program_libprogram_la_CFLAGS = $(AM_CFLAGS) -DTOOLS_SERVER_CONFIG='"$(sysconfdir)/rxwire/rxfsd.conf"'
 src_program_libprogram_la_LIBADD = src/rx/librxwire.la $(JANSSON_LIBS) $(INIH_LIBS)
 
 dist_man_MANS += doc/man/rxwire.conf.5

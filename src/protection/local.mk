@@ -7,6 +7,4 @@ src_protection_libprotection_la_SOURCES = \
 	src/protection/names.c src/protection/private.h \
 	src/protection/protection.c src/protection/protection.h \
 	src/protection/view.c
-src_protection_libprotection_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_protection_libprotection_la_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 src_protection_libprotection_la_LIBADD = $(SQLITE_LIBS) $(PTHREAD_LIBS)

@@ -15,12 +15,9 @@ src_rxperf_librxperf_la_SOURCES = \
 	src/rxperf/settings.c \
 	src/rxperf/slot.c \
 	src/rxperf/wire.c src/rxperf/wire.h
-src_rxperf_librxperf_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_rxperf_librxperf_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 bin_PROGRAMS += src/rxperf/rxperf
 src_rxperf_rxperf_SOURCES = src/rxperf/main.c
-src_rxperf_rxperf_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_rxperf_rxperf_LDADD = src/rxperf/librxperf.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS) -lm
 $(src_rxperf_librxperf_la_OBJECTS) $(src_rxperf_rxperf_OBJECTS): $(afs_headers)

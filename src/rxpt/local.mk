@@ -7,7 +7,6 @@ src_rxpt_rxpt_SOURCES = \
 	src/rxpt/main.c \
 	src/rxpt/pt.h \
 	src/rxpt/show.c
-src_rxpt_rxpt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_rxpt_rxpt_LDADD = src/program/libprogram.la src/protection/libprotection.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxpt.8

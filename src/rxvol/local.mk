@@ -11,7 +11,6 @@ src_rxvol_rxvol_SOURCES = \
 	src/rxvol/session.c \
 	src/rxvol/show.c \
 	src/rxvol/volumes.h
-src_rxvol_rxvol_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_rxvol_rxvol_LDADD = src/program/libprogram.la src/admin/libadmin.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxvol.8

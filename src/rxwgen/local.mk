@@ -52,7 +52,6 @@ src_rxwgen_rxwgen_SOURCES = \
 	src/rxwgen/emit/json.c \
 	src/rxwgen/files.c src/rxwgen/files.h \
 	src/rxwgen/main.c
-src_rxwgen_rxwgen_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_rxwgen_rxwgen_LDADD = src/rxwgen/librxwgen.la $(JANSSON_LIBS)
 
 # Build rules for .xg files of other projects: doc/tutorial.md, examples/kv.

@@ -12,7 +12,7 @@ src_rxwstat_rxwstat_SOURCES = \
 	src/rxwstat/scrape.c \
 	src/rxwstat/show.c \
 	src/rxwstat/stat.h
-src_rxwstat_rxwstat_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(NCURSES_CFLAGS)
+src_rxwstat_rxwstat_CFLAGS = $(AM_CFLAGS) $(NCURSES_CFLAGS)
 src_rxwstat_rxwstat_LDADD = src/program/libprogram.la src/rx/librxwire.la $(JANSSON_LIBS) $(NCURSES_LIBS) \
 	$(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxwstat.1 doc/man/rxw_metrics.3

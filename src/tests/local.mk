@@ -11,7 +11,7 @@ check_tests =
 check_scripts =
 
 LDADD = src/observe/librxwire-observe.a src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
-TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
+TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"' -I$(top_srcdir) $(CHECK_CFLAGS)
 AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
 # What several kinds of tests share: each list is the sources of one part.

@@ -45,7 +45,6 @@ src_tests_fileserver_service_test_places_LDADD = $(fileserver_test_libs)
 src_tests_fileserver_service_test_places_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_mutex_lock
 
 check_tests += src/tests/fileserver/control/test_control
-src_tests_fileserver_control_test_control_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_fileserver_control_test_control_LDADD = $(JANSSON_LIBS) $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_fs_service

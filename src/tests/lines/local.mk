@@ -6,14 +6,12 @@ lines_calls = -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=pthread_mute
 
 check_scripts += src/tests/lines/lines.sh
 if ACCESSES_TOLD
-check_LTLIBRARIES += src/tests/lines/libtold.la
-src_tests_lines_libtold_la_SOURCES = $(rx_sources)
-src_tests_lines_libtold_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_tests_lines_libtold_la_CFLAGS = $(AM_CFLAGS) $(TOLD_CFLAGS)
-src_tests_lines_libtold_la_LIBADD = $(CRYPTO_LIBS) $(KRB5_LIBS) $(PTHREAD_LIBS)
+check_LIBRARIES += src/tests/lines/libtold.a
+src_tests_lines_libtold_a_SOURCES = $(rx_sources)
+src_tests_lines_libtold_a_CFLAGS = $(AM_CFLAGS) $(TOLD_CFLAGS)
 
 check_PROGRAMS += src/tests/lines/streams
 src_tests_lines_streams_SOURCES = src/tests/lines/streams.c $(lines_sources)
-src_tests_lines_streams_LDADD = src/tests/lines/libtold.la $(PTHREAD_LIBS)
+src_tests_lines_streams_LDADD = src/tests/lines/libtold.a $(CRYPTO_LIBS) $(KRB5_LIBS) $(PTHREAD_LIBS)
 src_tests_lines_streams_LDFLAGS = $(AM_LDFLAGS) $(lines_calls)
 endif

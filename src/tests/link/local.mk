@@ -9,7 +9,6 @@ link_core = src/tests/link/way.c src/tests/link/way.h src/tests/link/codel.c src
 check_PROGRAMS += src/tests/link/link
 src_tests_link_link_SOURCES = src/tests/link/main.c src/tests/link/wire.c src/tests/link/wire.h src/tests/link/device.c \
 	src/tests/link/device.h src/tests/link/spoil.c src/tests/link/spoil.h $(link_core)
-src_tests_link_link_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS)
 src_tests_link_link_LDADD = $(INIH_LIBS) -lm
 EXTRA_DIST += src/tests/link/profiles
 

@@ -21,7 +21,6 @@ attack_sources = \
 check_scripts += src/tests/robustness/attack/check-security.sh
 check_tests += src/tests/robustness/attack/test_attack
 src_tests_robustness_attack_test_attack_SOURCES = src/tests/robustness/attack/test_attack.c $(attack_sources)
-src_tests_robustness_attack_test_attack_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_robustness_attack_test_attack_LDADD = $(harness_libs)
 
 check_tests += src/tests/robustness/attack/test_cookies
@@ -35,13 +34,12 @@ src_tests_robustness_attack_test_client_LDADD = $(harness_libs)
 
 # The worst cost of a packet. The core is compiled once more, to count basic blocks.
 cost_sources = src/tests/robustness/attack/cost.c src/tests/robustness/attack/cost.h $(support_host)
-check_LTLIBRARIES += src/tests/robustness/attack/libcounted.la
-src_tests_robustness_attack_libcounted_la_SOURCES = $(rx_base_sources) $(rx_proto_sources)
-src_tests_robustness_attack_libcounted_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_tests_robustness_attack_libcounted_la_CFLAGS = $(AM_CFLAGS) $(COUNTED_CFLAGS)
+check_LIBRARIES += src/tests/robustness/attack/libcounted.a
+src_tests_robustness_attack_libcounted_a_SOURCES = $(rx_base_sources) $(rx_proto_sources)
+src_tests_robustness_attack_libcounted_a_CFLAGS = $(AM_CFLAGS) $(COUNTED_CFLAGS)
 check_tests += src/tests/robustness/attack/test_cost
 src_tests_robustness_attack_test_cost_SOURCES = src/tests/robustness/attack/cost_blocks.c $(cost_sources)
-src_tests_robustness_attack_test_cost_LDADD = src/tests/robustness/attack/libcounted.la $(LDADD)
+src_tests_robustness_attack_test_cost_LDADD = src/tests/robustness/attack/libcounted.a $(LDADD)
 src_tests_robustness_attack_test_cost_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset
 # Its CPU time: make src/tests/robustness/attack/cost
 EXTRA_PROGRAMS += src/tests/robustness/attack/cost
@@ -53,7 +51,6 @@ EXTRA_DIST += src/tests/robustness/attack/report.py
 if HAVE_CHECK
 EXTRA_PROGRAMS += src/tests/robustness/attack/goodput
 src_tests_robustness_attack_goodput_SOURCES = src/tests/robustness/attack/goodput.c $(attack_sources)
-src_tests_robustness_attack_goodput_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_robustness_attack_goodput_LDADD = $(harness_libs)
 CLEANFILES += src/tests/robustness/attack/goodput
 

@@ -31,11 +31,9 @@ EXTRA_DIST += src/tests/rx/io/io_test.h
 #
 # Unit tests of src/rx/rpc: one line for each program; its source is the same name with .c.
 
-check_LTLIBRARIES += src/tests/rx/rpc/libstubs.la
-src_tests_rx_rpc_libstubs_la_SOURCES = src/tests/rx/rpc/stubs.c src/tests/rx/rpc/stubs.h
-src_tests_rx_rpc_libstubs_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_tests_rx_rpc_libstubs_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-stubs_libs = src/tests/rx/rpc/libstubs.la $(harness_libs)
+check_LIBRARIES += src/tests/rx/rpc/libstubs.a
+src_tests_rx_rpc_libstubs_a_SOURCES = src/tests/rx/rpc/stubs.c src/tests/rx/rpc/stubs.h
+stubs_libs = src/tests/rx/rpc/libstubs.a $(harness_libs)
 
 check_tests += src/tests/rx/rpc/test_multi
 src_tests_rx_rpc_test_multi_LDADD = $(stubs_libs)
@@ -63,13 +61,9 @@ check_tests += src/tests/rx/rxkad/test_exchanges
 check_tests += src/tests/rx/rxkad/test_fcrypt
 check_tests += src/tests/rx/rxkad/test_ticket
 
-src_tests_rx_rxkad_test_derive_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rx_rxkad_test_derive_LDADD = $(LDADD) $(JANSSON_LIBS)
-src_tests_rx_rxkad_test_exchanges_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rx_rxkad_test_exchanges_LDADD = $(LDADD) $(JANSSON_LIBS)
-src_tests_rx_rxkad_test_fcrypt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rx_rxkad_test_fcrypt_LDADD = $(LDADD) $(JANSSON_LIBS)
-src_tests_rx_rxkad_test_ticket_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rx_rxkad_test_ticket_LDADD = $(LDADD) $(JANSSON_LIBS) $(CRYPTO_LIBS)
 
 # -- rxgk
@@ -82,7 +76,6 @@ check_tests += src/tests/rx/rxgk/test_crypto
 
 check_tests += src/tests/rx/rxgk/test_vectors
 src_tests_rx_rxgk_test_vectors_SOURCES = src/tests/rx/rxgk/test_vectors.c $(rxgk_rig)
-src_tests_rx_rxgk_test_vectors_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rx_rxgk_test_vectors_LDADD = $(LDADD) $(JANSSON_LIBS)
 
 check_tests += src/tests/rx/rxgk/test_class
@@ -125,19 +118,15 @@ security_suite = src/tests/rx/security/kinds.c src/tests/rx/security/kinds.h \
 	src/tests/rx/security/world.c src/tests/rx/security/world.h $(support_internals) \
 	$(support_constants) \
 	examples/psk/psk.c examples/psk/psk.h
-security_suite_cppflags = $(AM_CPPFLAGS) -I$(srcdir)
 
 check_tests += src/tests/rx/security/test_tamper
 src_tests_rx_security_test_tamper_SOURCES = src/tests/rx/security/test_tamper.c $(security_suite)
-src_tests_rx_security_test_tamper_CPPFLAGS = $(security_suite_cppflags)
 
 check_tests += src/tests/rx/security/test_exchange
 src_tests_rx_security_test_exchange_SOURCES = src/tests/rx/security/test_exchange.c $(security_suite)
-src_tests_rx_security_test_exchange_CPPFLAGS = $(security_suite_cppflags)
 
 check_tests += src/tests/rx/security/test_moved
 src_tests_rx_security_test_moved_SOURCES = src/tests/rx/security/test_moved.c $(security_suite)
-src_tests_rx_security_test_moved_CPPFLAGS = $(security_suite_cppflags)
 
 # The loopback suites, each under one class; `make check-classes`: under each class and level, which
 # takes minutes, most of them asleep.

@@ -12,7 +12,6 @@ src_tests_program_test_address_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/rxperf/test_arrivals
 src_tests_rxperf_test_arrivals_SOURCES = src/tests/rxperf/test_arrivals.c src/tests/tools/testing.h
-src_tests_rxperf_test_arrivals_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rxperf_test_arrivals_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_arrivals_OBJECTS): $(afs_headers)
 
@@ -22,7 +21,6 @@ src_tests_program_test_histogram_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/rxperf/test_latency
 src_tests_rxperf_test_latency_SOURCES = src/tests/rxperf/test_latency.c src/tests/tools/testing.h
-src_tests_rxperf_test_latency_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rxperf_test_latency_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_latency_OBJECTS): $(afs_headers)
 
@@ -48,47 +46,39 @@ src_tests_program_test_options_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/afscp/test_arguments
 src_tests_afscp_test_arguments_SOURCES = src/tests/afscp/test_arguments.c src/tests/tools/testing.h
-src_tests_afscp_test_arguments_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_afscp_test_arguments_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_arguments_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_change
 src_tests_afscp_test_change_SOURCES = src/tests/afscp/test_change.c src/tests/tools/testing.h
-src_tests_afscp_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_afscp_test_change_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_change_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_change_error
 src_tests_afscp_test_change_error_SOURCES = src/tests/afscp/test_change_error.c src/tests/tools/testing.h
-src_tests_afscp_test_change_error_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_afscp_test_change_error_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_change_error_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_mix
 src_tests_afscp_test_mix_SOURCES = src/tests/afscp/test_mix.c src/tests/tools/testing.h
-src_tests_afscp_test_mix_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_afscp_test_mix_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_mix_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/afscp/test_mode
 src_tests_afscp_test_mode_SOURCES = src/tests/afscp/test_mode.c src/tests/tools/testing.h
-src_tests_afscp_test_mode_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_afscp_test_mode_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_mode_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/program/test_progress
 src_tests_program_test_progress_SOURCES = src/tests/program/test_progress.c src/tests/tools/testing.h
-src_tests_program_test_progress_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_program_test_progress_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/program/test_report
 src_tests_program_test_report_SOURCES = src/tests/program/test_report.c src/tests/tools/testing.h
-src_tests_program_test_report_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_program_test_report_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/rxperf/test_serve
 src_tests_rxperf_test_serve_SOURCES = src/tests/rxperf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h
-src_tests_rxperf_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rxperf_test_serve_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_serve_OBJECTS): $(afs_headers)
 
@@ -98,14 +88,12 @@ src_tests_program_test_signals_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/afscp/test_local
 src_tests_afscp_test_local_SOURCES = src/tests/afscp/test_local.c src/tests/tools/testing.h
-src_tests_afscp_test_local_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_afscp_test_local_LDADD = $(afscp_test_libs)
 src_tests_afscp_test_local_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
 $(src_tests_afscp_test_local_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/rxperf/test_wire
 src_tests_rxperf_test_wire_SOURCES = src/tests/rxperf/test_wire.c src/tests/tools/testing.h
-src_tests_rxperf_test_wire_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rxperf_test_wire_LDADD = $(rxperf_test_libs)
 $(src_tests_rxperf_test_wire_OBJECTS): $(afs_headers)
 

@@ -56,43 +56,42 @@ src/tests/xg/stubs.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/
 
 # -- All decoders and stubs with a counting heap on simulated calls, without the library.
 
-check_LTLIBRARIES += src/tests/xg/libdecoders.la
-src_tests_xg_libdecoders_la_SOURCES = \
+check_LIBRARIES += src/tests/xg/libdecoders.a
+src_tests_xg_libdecoders_a_SOURCES = \
 	src/tests/xg/decoders.c src/tests/xg/decoders.h \
 	src/tests/xg/heap.c src/tests/xg/heap.h \
 	src/tests/xg/stream.c src/tests/xg/stream.h \
 	$(xg_runtime)
-nodist_src_tests_xg_libdecoders_la_SOURCES = $(xg_coders) src/tests/xg/short/all-types.xdr.c $(xg_stubs)
-src_tests_xg_libdecoders_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_tests_xg_libdecoders_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
-$(src_tests_xg_libdecoders_la_OBJECTS): src/tests/xg/types.h $(xg_short)
+nodist_src_tests_xg_libdecoders_a_SOURCES = $(xg_coders) src/tests/xg/short/all-types.xdr.c $(xg_stubs)
+src_tests_xg_libdecoders_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
+$(src_tests_xg_libdecoders_a_OBJECTS): src/tests/xg/types.h $(xg_short)
 
 xg_test_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/src/tests/xg -I$(top_builddir)/src/tests/xg
 check_tests += src/tests/xg/fuzz_types
 src_tests_xg_fuzz_types_SOURCES = src/tests/xg/fuzz_types.c src/rx/base/hash.c $(fuzz_replay)
 src_tests_xg_fuzz_types_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_fuzz_types_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_fuzz_types_LDADD = src/tests/xg/libdecoders.la $(PTHREAD_LIBS)
+src_tests_xg_fuzz_types_LDADD = src/tests/xg/libdecoders.a $(PTHREAD_LIBS)
 
 check_tests += src/tests/xg/fuzz_stubs
 src_tests_xg_fuzz_stubs_SOURCES = src/tests/xg/fuzz_stubs.c src/rx/base/hash.c $(fuzz_replay)
 src_tests_xg_fuzz_stubs_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_fuzz_stubs_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_fuzz_stubs_LDADD = src/tests/xg/libdecoders.la $(PTHREAD_LIBS)
+src_tests_xg_fuzz_stubs_LDADD = src/tests/xg/libdecoders.a $(PTHREAD_LIBS)
 $(src_tests_xg_fuzz_stubs_OBJECTS): src/tests/xg/stubs.h
 
 check_tests += src/tests/xg/test_hostile
 src_tests_xg_test_hostile_SOURCES = src/tests/xg/test_hostile.c
 src_tests_xg_test_hostile_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_test_hostile_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.a $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_hostile_OBJECTS): $(xg_short)
 
 check_tests += src/tests/xg/test_copy
 src_tests_xg_test_copy_SOURCES = src/tests/xg/test_copy.c
 src_tests_xg_test_copy_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_test_copy_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_test_copy_LDADD = src/tests/xg/libdecoders.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_xg_test_copy_LDADD = src/tests/xg/libdecoders.a $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_copy_OBJECTS): src/tests/xg/types.h $(xg_short)
 
 # -- With the library: recorded calls, and stubs of all-types.xg.
@@ -101,7 +100,6 @@ check_tests += src/tests/xg/test_calls
 src_tests_xg_test_calls_SOURCES = src/tests/xg/test_calls.c
 nodist_src_tests_xg_test_calls_SOURCES = $(xg_short)
 src_tests_xg_test_calls_CPPFLAGS = $(xg_test_cppflags)
-src_tests_xg_test_calls_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_xg_test_calls_LDADD = src/afs/libafs.la src/rx/librxwire.la $(JANSSON_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_calls_OBJECTS): $(xg_short)
 
@@ -116,7 +114,7 @@ check_DATA = src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.
 CLEANFILES += src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.so
 endif
 
-xg_shared = $(AM_V_CCLD)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) -std=gnu17 -O1 -g \
+xg_shared = $(AM_V_CCLD)$(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) -std=gnu17 -O0 -g1 \
 	-fPIC -shared $(xg_wrap) -o $@ $(srcdir)/src/tests/xg/heap.c $(srcdir)/src/rx/base/xdr.c
 xg_shared_from = src/tests/xg/heap.c src/tests/xg/heap.h src/rx/base/xdr.c src/rx/include/rxwire/xdr.h
 src/tests/xg/interfaces.so: $(xg_coders) $(xg_headers) $(xg_shared_from)

@@ -2,13 +2,11 @@
 # Faults of the system: memory, threads and system calls that fail in turn, clocks that jump.
 # RXW_FAULTS_STEP=1 tries each occurrence; without it a sample is tried.
 
-check_LTLIBRARIES += src/tests/robustness/faults/libfaults.la
-src_tests_robustness_faults_libfaults_la_SOURCES = \
+check_LIBRARIES += src/tests/robustness/faults/libfaults.a
+src_tests_robustness_faults_libfaults_a_SOURCES = \
 	src/tests/robustness/faults/scenario.c src/tests/robustness/faults/scenario.h src/tests/robustness/faults/scenario_calls.c \
 	src/tests/robustness/faults/shim.c src/tests/robustness/faults/shim.h src/tests/robustness/faults/shim_file.c \
 	src/tests/robustness/faults/shim_private.h $(support_internals)
-src_tests_robustness_faults_libfaults_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_tests_robustness_faults_libfaults_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 # The linker puts the shim between the library, linked as objects, and the system. Both files of the shim are linked
 # even if only later objects refer to them.
@@ -27,7 +25,7 @@ faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_mkdir,--undefined=__wrap_m
 	-Wl,--wrap=fstatvfs64,--wrap=preadv64,--wrap=preadv64v2,--wrap=fcntl,--wrap=fcntl64 \
 	-Wl,--wrap=__open_2,--wrap=__openat_2,--wrap=__open64_2,--wrap=__openat64_2 \
 	-Wl,--wrap=__asprintf_chk
-faults_libs = src/tests/robustness/faults/libfaults.la $(LDADD)
+faults_libs = src/tests/robustness/faults/libfaults.a $(LDADD)
 check_tests += src/tests/robustness/faults/test_faults_memory
 src_tests_robustness_faults_test_faults_memory_LDADD = $(faults_libs)
 src_tests_robustness_faults_test_faults_memory_LDFLAGS = $(faults_ldflags)
@@ -50,7 +48,6 @@ nodist_src_tests_robustness_faults_test_faults_stubs_SOURCES = \
 	src/tests/xg/short/all-types.xdr.c src/tests/xg/short/all-types.cs.c \
 	src/tests/xg/short/all-types.ss.c
 src_tests_robustness_faults_test_faults_stubs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
-src_tests_robustness_faults_test_faults_stubs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_robustness_faults_test_faults_stubs_LDADD = $(faults_libs)
 src_tests_robustness_faults_test_faults_stubs_LDFLAGS = $(faults_ldflags)
 $(src_tests_robustness_faults_test_faults_stubs_OBJECTS): $(xg_short)
@@ -60,10 +57,9 @@ check_tests += src/tests/robustness/faults/test_faults_files
 src_tests_robustness_faults_test_faults_files_SOURCES = \
 	src/tests/robustness/faults/test_faults_files.c src/tests/robustness/faults/scenario_files.c \
 	$(fileserver_test_fixture)
-src_tests_robustness_faults_test_faults_files_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_robustness_faults_test_faults_files_LDADD = src/fileserver/.libs/libfileserver.a $(faults_libs) \
 	$(JANSSON_LIBS) $(INIH_LIBS) $(SQLITE_LIBS)
 src_tests_robustness_faults_test_faults_files_LDFLAGS = $(faults_ldflags)
 src_tests_robustness_faults_test_faults_files_DEPENDENCIES = src/fileserver/libfileserver.la \
-	src/tests/robustness/faults/libfaults.la src/rx/librxwire_core.la
+	src/tests/robustness/faults/libfaults.a src/rx/librxwire_core.la
 $(src_tests_robustness_faults_test_faults_files_OBJECTS): $(afs_headers)

@@ -2,14 +2,12 @@
 # Tests of the public functions: one line for each program; its source is the same name with .c.
 
 # A server and a client on loopback; the tests of the engine use it too.
-check_LTLIBRARIES += src/tests/rx/api/libharness.la
-src_tests_rx_api_libharness_la_SOURCES = \
+check_LIBRARIES += src/tests/rx/api/libharness.a
+src_tests_rx_api_libharness_a_SOURCES = \
 	src/tests/rx/api/harness.c src/tests/rx/api/harness.h \
 	src/tests/rx/api/streams.c src/tests/rx/api/streams.h $(support_internals) $(support_constants) \
 	$(support_counters)
-src_tests_rx_api_libharness_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_tests_rx_api_libharness_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-harness_libs = src/tests/rx/api/libharness.la $(LDADD)
+harness_libs = src/tests/rx/api/libharness.a $(LDADD)
 
 check_tests += src/tests/rx/api/test_config
 

@@ -25,5 +25,4 @@ check_tests += src/tests/rx/base/test_xdr
 src_tests_rx_base_test_cc_reno_LDADD = $(LDADD) -lm
 # Counts each allocation of a decoder.
 src_tests_rx_base_test_xdr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
-src_tests_rx_base_test_vectors_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_rx_base_test_vectors_LDADD = $(LDADD) $(JANSSON_LIBS)

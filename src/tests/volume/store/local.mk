@@ -8,14 +8,12 @@ store_test_disk = src/tests/volume/store/crashdisk.c src/tests/volume/store/cras
 	src/tests/volume/store/state.c src/tests/volume/store/state.h
 
 # The store with blocks of 1 KiB and slots of four, and the disk of its tests: small files then have many of them.
-check_LTLIBRARIES += src/tests/volume/store/libtiny.la
-src_tests_volume_store_libtiny_la_SOURCES = $(volume_sources) $(store_test_disk)
-src_tests_volume_store_libtiny_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
-src_tests_volume_store_libtiny_la_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
-src_tests_volume_store_libtiny_la_LIBADD = src/afs/libafs.la $(SQLITE_LIBS) $(PTHREAD_LIBS)
-$(src_tests_volume_store_libtiny_la_OBJECTS): $(afs_headers)
+check_LIBRARIES += src/tests/volume/store/libtiny.a
+src_tests_volume_store_libtiny_a_SOURCES = $(volume_sources) $(store_test_disk)
+src_tests_volume_store_libtiny_a_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+$(src_tests_volume_store_libtiny_a_OBJECTS): $(afs_headers)
 tiny_blocks = -DSTORE_BLOCK=1024u -DSTORE_SLOT=4096u -DWORK_ROWS=4
-tiny_test_libs = src/tests/volume/store/libtiny.la src/afs/libafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(PTHREAD_LIBS)
+tiny_test_libs = src/tests/volume/store/libtiny.a src/afs/libafs.la $(CHECK_LIBS) $(CRYPTO_LIBS) $(SQLITE_LIBS) $(PTHREAD_LIBS)
 
 check_tests += src/tests/volume/store/test_pages
 src_tests_volume_store_test_pages_LDADD = $(store_test_libs)
@@ -71,7 +69,7 @@ check_tests += src/tests/volume/store/test_tiny
 src_tests_volume_store_test_tiny_SOURCES = src/tests/volume/store/test_tiny.c \
 	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h
 src_tests_volume_store_test_tiny_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
-src_tests_volume_store_test_tiny_LDADD = $(tiny_test_libs) $(SQLITE_LIBS)
+src_tests_volume_store_test_tiny_LDADD = $(tiny_test_libs)
 
 check_tests += src/tests/volume/store/test_damage
 src_tests_volume_store_test_damage_SOURCES = src/tests/volume/store/test_damage.c \
@@ -138,6 +136,6 @@ EXTRA_DIST += src/tests/volume/store/replay src/tests/volume/store/replay.py src
 check_tests += src/tests/volume/store/test_memory
 src_tests_volume_store_test_memory_SOURCES = src/tests/volume/store/test_memory.c
 src_tests_volume_store_test_memory_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
-src_tests_volume_store_test_memory_LDADD = $(tiny_test_libs) $(SQLITE_LIBS)
+src_tests_volume_store_test_memory_LDADD = $(tiny_test_libs)
 src_tests_volume_store_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
 	-Wl,--wrap=strdup,--wrap=strndup,--wrap=posix_memalign,--wrap=aligned_alloc
