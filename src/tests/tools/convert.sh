@@ -71,9 +71,24 @@ Xn9mKD7XlStuulMXIdvN/Pbl0c3v5z7GQpzyjQgwuMiYdx2StTtOyFBc7L7qwiyDKVm+Bld4EV14NTgT
 CNFThlb8FS4oqEDmtUl6I24ZVw6Ifio5wpfNGR5avibzr9fyeqSM12LEXyzJzADmQTY4ac+wCLIiqjkSwqh+6fkQ7pgwZ1As0p3g
 AAAAACAtQDaEzPu/AAG5HoCguwSy5z0VscRn+wIAAAAABFla
 END
+cp -a "$store" "$work/early" && cp -a "$store" "$work/late" || exit 99
 refused 1 'has an older format' "$rxvol" -S "$store" list
 vol convert
 grep -q 'converted$' "$work/out" || fail "$(cat "$work/out")"
+[ ! -e "$store/remade" ] && [ ! -e "$store/meta/db.damaged" ] || fail "left over: $(ls -R "$store/meta")"
+# A conversion that was stopped when the new database was complete, before and after the new FORMAT.
+for stopped in early late; do
+	mkdir -m 700 "$work/$stopped/remade" && cp "$store/meta/db" "$work/$stopped/remade/complete" &&
+		cp -a "$store/files" "$work/$stopped" || exit 99
+done
+cp "$store/FORMAT" "$work/late/FORMAT"
+refused 1 'has an older format' "$rxvol" -S "$work/early" list
+"$rxvol" -S "$work/early" convert > "$work/out" 2>&1 || fail "once more: $(cat "$work/out")"
+for stopped in early late; do
+	"$rxvol" -S "$work/$stopped" check --data > "$work/out" 2>&1 || fail "$stopped: $(cat "$work/out")"
+	[ ! -e "$work/$stopped/remade" ] || fail "$stopped: the new database is not in its place"
+	[ "$("$rxvol" -S "$work/$stopped" list | wc -l)" = 2 ] || fail "$stopped: not all volumes"
+done
 vol convert
 grep -q 'has the present format already$' "$work/out" || fail "$(cat "$work/out")"
 vol check --data

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A new database in the place of one that no start can read: made in a folder of its own, then exchanged. */
+/*
+ * A new database in the place of another one, which no start can read, or which has the format before: made in a folder of its own,
+ * then exchanged.
+ */
 #include "volume/store/remake.h"
 
 #include <assert.h>
@@ -7,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "volume/store/format.h"
 #include "volume/store/make.h"
 #include "volume/store/maint/rebuild.h"
 
@@ -14,11 +18,20 @@
 #define DATABASE FOLDER "/db"
 #define COMPLETE FOLDER "/complete" /* the database, when all of it is there: it is to be used */
 
+struct remaking {
+	struct store_layer *layer, *copy; /* whose files are exchanged; copy: or NULL */
+	struct report *report;
+	const char *name; /* of the store */
+	char kept[160];	  /* names of files that were kept */
+	struct rebuild rebuild;
+	struct store_rescue out;
+};
+
 static void report_loss(void *arg, const char *line)
 {
-	struct core *core = arg;
+	const struct remaking *remaking = arg;
 
-	report_line(&core->report, REPORT_ERROR, "%s: %s", core->name, line);
+	report_line(remaking->report, REPORT_ERROR, "%s: %s", remaking->name, line);
 }
 
 static bool is_there(struct store_layer *layer, const char *path)
@@ -37,14 +50,12 @@ static int clear_folder(struct store_layer *layer)
 {
 	static const char *const names[] = {DATABASE, DATABASE "-wal", DATABASE "-journal",
 					    FOLDER "/mark"};
+	int result = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		int result = layer->ops->unlink(layer, names[i]);
-
-		if (result && result != -ENOENT)
-			return result;
-	}
-	return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && (!result || result == -ENOENT);
+	     i++)
+		result = layer->ops->unlink(layer, names[i]);
+	return result == -ENOENT ? 0 : result;
 }
 
 static int fill_remade_database(void *arg, struct db *db, uint8_t uuid[16])
@@ -52,19 +63,20 @@ static int fill_remade_database(void *arg, struct db *db, uint8_t uuid[16])
 	struct rebuild *rebuild = arg;
 	int result = rebuild_database(rebuild, db, uuid);
 
-	return result || rebuild->out->volumes ? result : -ENODATA;
+	return result || rebuild->before || rebuild->out->volumes ? result : -ENODATA;
 }
 
 /* What the new database refers to is on stable storage before it is used. */
-static int make_remade_database(struct core *core, struct rebuild *rebuild)
+static int fill_folder(struct remaking *remaking)
 {
-	struct store_layer *layer = core->layer;
-	const struct store_filling filling = {
-		.report = &core->report, .fill = fill_remade_database, .arg = rebuild};
+	struct store_layer *layer = remaking->layer;
+	const struct store_filling filling = {.report = remaking->report,
+					      .fill = fill_remade_database,
+					      .arg = &remaking->rebuild};
 	uint8_t uuid[16];
 	int result = layer->ops->mkdir(layer, FOLDER);
 
-	memcpy(uuid, core->uuid, 16);
+	memcpy(uuid, remaking->rebuild.uuid, 16);
 	if (!result || result == -EEXIST)
 		result = clear_folder(layer);
 	if (!result)
@@ -78,42 +90,54 @@ static int make_remade_database(struct core *core, struct rebuild *rebuild)
 	return result ? result : layer->ops->sync_dir(layer, FOLDER);
 }
 
+static int make_remade_database(struct remaking *remaking)
+{
+	struct rebuild *rebuild = &remaking->rebuild;
+	int result;
+
+	remaking->out = (struct store_rescue){.line = report_loss, .arg = remaking};
+	rebuild->out = &remaking->out;
+	rebuild->source = rebuild->contents = remaking->layer;
+	rebuild->in_place = true;
+	result = fill_folder(remaking);
+	if (result) {
+		clear_folder(remaking->layer);
+		remaking->layer->ops->rmdir(remaking->layer, FOLDER);
+	}
+	return result;
+}
+
 /* -- exchanging: each step may be repeated -- */
 
-/* The names of files that are kept. */
-struct kept_files {
-	char names[160];
-};
-
 /* The database comes last, since it is what a start looks for. */
-static int keep_files(struct store_layer *layer, const char *folder, const char *proof,
-		      struct kept_files *kept)
+static int keep_files(struct remaking *remaking, struct store_layer *layer, const char *folder,
+		      const char *proof)
 {
 	const char *const names[] = {"db-wal", proof, "db"};
 	char path[32];
 	int result = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !result; i++) {
-		size_t used = strlen(kept->names);
+		size_t used = strlen(remaking->kept);
 
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		if (is_there(layer, path))
-			snprintf(kept->names + used, sizeof(kept->names) - used, "%s%s",
+			snprintf(remaking->kept + used, sizeof(remaking->kept) - used, "%s%s",
 				 used ? ", " : "", path);
 		result = store_file_keep(layer, path);
 	}
 	return result ? result : layer->ops->sync_dir(layer, folder);
 }
 
-static int exchange_database(struct core *core, struct kept_files *kept)
+static int exchange_database(struct remaking *remaking)
 {
-	struct store_layer *layer = core->layer;
+	struct store_layer *layer = remaking->layer;
 	int result = 0;
 
-	if (core->copy_layer)
-		result = keep_files(core->copy_layer, STORE_COPY, "state", kept);
+	if (remaking->copy)
+		result = keep_files(remaking, remaking->copy, STORE_COPY, "state");
 	if (!result || result == -ENOENT)
-		result = keep_files(layer, "meta", "mark", kept);
+		result = keep_files(remaking, layer, "meta", "mark");
 	if (!result)
 		result = layer->ops->unlink(layer, "meta/" STORE_DAMAGED);
 	if (!result || result == -ENOENT)
@@ -124,63 +148,119 @@ static int exchange_database(struct core *core, struct kept_files *kept)
 		result = layer->ops->sync_dir(layer, FOLDER);
 	if (!result)
 		result = clear_folder(layer);
+	if (*remaking->kept)
+		report_line(
+			remaking->report, REPORT_WARNING,
+			"%s: the files of before are kept, with .damaged behind their names: %s; look "
+			"at the disk",
+			remaking->name, remaking->kept);
 	return result ? result : layer->ops->rmdir(layer, FOLDER);
 }
 
-static void report_kept_files(struct core *core, const struct kept_files *kept)
+/* -- at a start -- */
+
+static struct remaking begin_remaking(struct core *core)
 {
-	if (*kept->names)
-		report_line(
-			&core->report, REPORT_WARNING,
-			"%s: the files of before are kept, with .damaged behind their names: %s; look "
-			"at the disk",
-			core->name, kept->names);
+	assert(!core->writer && !core->vfs);
+	return (struct remaking){.layer = core->layer,
+				 .copy = core->copy_layer,
+				 .report = &core->report,
+				 .name = core->name};
+}
+
+bool remake_is_complete(struct store_layer *layer)
+{
+	return is_there(layer, COMPLETE);
 }
 
 int remake_finish(struct core *core)
 {
-	struct kept_files kept = {""};
-	int result;
+	struct remaking remaking = begin_remaking(core);
 
-	if (!is_there(core->layer, COMPLETE))
+	if (!remake_is_complete(core->layer))
 		return 0;
-	assert(!core->writer && !core->vfs);
 	report_line(&core->report, REPORT_WARNING,
 		    "%s: the metadata were made anew before the last stop", core->name);
-	result = exchange_database(core, &kept);
-	report_kept_files(core, &kept);
-	return result;
+	return exchange_database(&remaking);
 }
 
 int remake_metadata(struct core *core, struct store_layer *copy)
 {
-	struct store_layer *layer = core->layer;
-	struct store_rescue out = {.line = report_loss, .arg = core};
-	struct rebuild rebuild = {.out = &out,
-				  .source = layer,
-				  .copy = copy,
-				  .contents = layer,
-				  .in_place = true,
-				  .known = !core->unformatted};
-	struct kept_files kept = {""};
+	struct remaking remaking = begin_remaking(core);
+	const struct store_rescue *out = &remaking.out;
 	int result;
 
-	assert(!core->writer && !core->vfs);
-	memcpy(rebuild.uuid, core->uuid, 16);
-	result = make_remade_database(core, &rebuild);
-	if (result) {
-		clear_folder(layer);
-		layer->ops->rmdir(layer, FOLDER);
+	remaking.rebuild = (struct rebuild){.copy = copy, .known = !core->unformatted};
+	memcpy(remaking.rebuild.uuid, core->uuid, 16);
+	result = make_remade_database(&remaking);
+	if (result)
 		return result;
-	}
 	report_line(
 		&core->report, REPORT_ERROR,
 		"%s: the metadata were damaged (%llu of %llu pages), and were made anew: %llu volumes "
 		"with %llu files, directories and links, %llu of them in lost+found; %llu are lost",
-		core->name, (unsigned long long)out.damaged_pages, (unsigned long long)out.pages,
-		(unsigned long long)out.volumes, (unsigned long long)out.files,
-		(unsigned long long)out.found, (unsigned long long)out.lost);
-	result = exchange_database(core, &kept);
-	report_kept_files(core, &kept);
-	return result;
+		core->name, (unsigned long long)out->damaged_pages, (unsigned long long)out->pages,
+		(unsigned long long)out->volumes, (unsigned long long)out->files,
+		(unsigned long long)out->found, (unsigned long long)out->lost);
+	return exchange_database(&remaking);
+}
+
+/* -- of a store of the format before -- */
+
+/* From FORMAT on the new database counts: a start goes on. */
+static int convert_store(struct remaking *remaking)
+{
+	static const char *const old[] = {"meta/db-wal", "meta/mark", "meta/db"};
+	struct store_layer *layer = remaking->layer;
+	int result = layer->ops->unlink(layer, COMPLETE);
+
+	if (!result || result == -ENOENT)
+		result = make_remade_database(remaking);
+	if (!result)
+		result = format_write(layer, FORMAT_NAME, remaking->rebuild.uuid);
+	for (size_t i = 0; i < sizeof(old) / sizeof(old[0]) && !result; i++) {
+		result = layer->ops->unlink(layer, old[i]);
+		result = result == -ENOENT ? 0 : result;
+	}
+	return result ? result : exchange_database(remaking);
+}
+
+int store_convert(const struct store_options *options, char *message)
+{
+	struct report report;
+	struct remaking remaking = {
+		.layer = options->layer, .report = &report, .name = options->path};
+	struct rebuild *rebuild = &remaking.rebuild;
+	int result = options->layer ? 0 : store_layer_posix(options->path, &remaking.layer);
+
+	message[0] = '\0';
+	report_init(&report, options->log, options->arg);
+	rebuild->before = rebuild->known = true;
+	if (!result)
+		result = remaking.layer->ops->lock(remaking.layer, "lock");
+	if (!result)
+		result = format_read(remaking.layer, FORMAT_NAME, rebuild->uuid);
+	if (!result)
+		snprintf(message, STORE_MESSAGE_MAX, "%s: has the present format already",
+			 options->path);
+	else if (result == -ENOTSUP)
+		result = convert_store(&remaking);
+	if (!result && (remaking.out.lost || remaking.out.found))
+		snprintf(
+			message, STORE_MESSAGE_MAX,
+			"%s: converted; it was damaged: %llu files, directories and links are lost, "
+			"and %llu are in lost+found",
+			options->path, (unsigned long long)remaking.out.lost,
+			(unsigned long long)remaking.out.found);
+	if (result)
+		snprintf(message, STORE_MESSAGE_MAX, "%s: cannot be converted: %s", options->path,
+			 result > 0	      ? "the disk is full"
+			 : result == -EBUSY   ? "another process uses it; stop it first"
+			 : result == -EPROTO  ? "it was made by a newer version"
+			 : result == -EBADMSG ? "it is damaged, or has a format before the second"
+					      : strerror(-result));
+	if (remaking.layer && !options->layer)
+		remaking.layer->ops->destroy(remaking.layer);
+	report_fini(&report);
+	return result > 0 ? -ENOSPC : result;
 }

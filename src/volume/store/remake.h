@@ -11,7 +11,8 @@
  * after remake_finish(). `copy`: NULL: there is none. 0; -ENODATA: no volume is left, and nothing has changed; or a result.
  */
 int remake_metadata(struct core *core, struct store_layer *copy);
-/* After a stop on the way. 0 or -errno. */
+/* After a stop on the way: whether there is a new database, which is to be used. And do so: 0 or -errno. */
+bool remake_is_complete(struct store_layer *layer);
 int remake_finish(struct core *core);
 
 #endif

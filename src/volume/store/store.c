@@ -158,6 +158,12 @@ static bool has_file(struct store_layer *layer, const char *path)
 	return true;
 }
 
+static bool has_metadata(struct core *core)
+{
+	return has_file(core->layer, "meta/db") || has_file(core->layer, "meta/mark") ||
+	       remake_is_complete(core->layer);
+}
+
 /* A directory with a database is a store, also without FORMAT. The copy has another one, and so has the database. */
 static int find_lost_format(struct core *core)
 {
@@ -175,8 +181,7 @@ static int check_store_format(const struct store_options *options, struct core *
 {
 	int result = format_read(core->layer, FORMAT_NAME, core->uuid);
 
-	if ((result == -ENOENT || result == -EBADMSG || result == -EIO) &&
-	    (has_file(core->layer, "meta/db") || has_file(core->layer, "meta/mark")))
+	if ((result == -ENOENT || result == -EBADMSG || result == -EIO) && has_metadata(core))
 		result = find_lost_format(core);
 	switch (result) {
 	case 0:
@@ -621,8 +626,7 @@ static struct core *new_core(const struct store_options *options)
 /* Nothing is written to a directory that has no store. */
 static bool has_store(struct core *core)
 {
-	return has_file(core->layer, FORMAT_NAME) || has_file(core->layer, "meta/db") ||
-	       has_file(core->layer, "meta/mark");
+	return has_file(core->layer, FORMAT_NAME) || has_metadata(core);
 }
 
 /* Without its directory the store is served, and has no copy meanwhile. */
@@ -697,9 +701,9 @@ int store_open(const struct store_options *options, struct store **store, char *
 	open_copy_layer(core, options);
 	result = has_store(core) ? lock_store(options, layer, message) : 0;
 	if (!result)
-		result = remake_finish(core);
-	if (!result)
 		result = check_store_format(options, core, message);
+	if (!result)
+		result = remake_finish(core);
 	if (!result) {
 		reserve_begin(core);
 		result = open_store_parts(core, options);

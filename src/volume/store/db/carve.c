@@ -7,13 +7,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/bytes.h"
 #include "volume/store/db/db_private.h"
 
-#define USABLE	    (STORE_DB_PAGE - STORE_DB_SPARE)
 #define HEADER	    100 /* bytes of the database in its first page */
 #define COLUMNS	    6
 #define RECORD_MOST (1u << 20) /* bytes of a row */
@@ -54,7 +54,8 @@ struct carving {
 	struct db *db; /* NULL: no row is taken */
 	struct carve_counts *counts;
 	uint32_t pages;
-	uint8_t *state; /* by page */
+	unsigned usable; /* bytes of a page */
+	uint8_t *state;	 /* by page */
 	bool hides;	/* a damaged page is above others */
 	sqlite3_stmt *insert[10];
 	uint8_t *record; /* RECORD_MOST bytes */
@@ -63,60 +64,24 @@ struct carving {
 
 /* -- the tables, and what their rows look like -- */
 
-#define N SQLITE_INTEGER
-#define T SQLITE_TEXT
-#define B SQLITE_BLOB
-#define O SQLITE_NULL /* the number of the row, in a column of its own */
-
+/* A column: N: integer, T: text, B: bytes, O: the number of the row, in a column of its own. */
 static const struct table {
-	const char *insert;
-	bool index; /* an index tree */
-	unsigned columns;
-	int type[COLUMNS];
+	const char *name, *columns;
+	bool index;	     /* an index tree */
 	int64_t least, most; /* numbers of rows */
 } tables[] = {
-	{"INSERT OR IGNORE INTO number VALUES(?1,?2)", true, 2, {T, N}, 0, 0},
-	{"INSERT OR IGNORE INTO vnode VALUES(?1,?2,?3,?4)", true, 4, {N, N, N, B}, 0, 0},
-	{"INSERT OR IGNORE INTO volume VALUES(?1,?2,?3)", false, 3, {O, T, B}, 1, UINT32_MAX},
-	{"INSERT OR IGNORE INTO page VALUES(?1,?2,?3,?4,?5,?6)",
-	 false,
-	 6,
-	 {O, N, N, N, N, B},
-	 1,
-	 INT64_MAX},
-	{"INSERT OR IGNORE INTO small VALUES(?1,?2)", false, 2, {O, B}, FIRST_OBJECT, INT64_MAX},
-	{"INSERT OR IGNORE INTO object VALUES(?1,?2,?3,?4,?5)",
-	 false,
-	 5,
-	 {O, N, N, N, N},
-	 FIRST_OBJECT,
-	 INT64_MAX},
-	{"INSERT OR IGNORE INTO prune VALUES(?1,?2,?3,?4,?5)",
-	 false,
-	 5,
-	 {O, N, N, N, N},
-	 1,
-	 FIRST_OBJECT - 1},
-	{"INSERT OR IGNORE INTO slot VALUES(?1,?2,?3,?4,?5)",
-	 false,
-	 5,
-	 {O, N, N, N, B},
-	 1,
-	 INT64_MAX},
-	{"INSERT OR IGNORE INTO dropped VALUES(?1,?2,?3,?4,?5,?6)",
-	 false,
-	 6,
-	 {O, N, N, N, N, N},
-	 1,
-	 FIRST_OBJECT - 1},
+	{"number", "TN", true, 0, 0},
+	{"vnode", "NNNB", true, 0, 0},
+	{"volume", "OTB", false, 1, UINT32_MAX},
+	{"page", "ONNNNB", false, 1, INT64_MAX},
+	{"small", "OB", false, FIRST_OBJECT, INT64_MAX},
+	{"object", "ONNNN", false, FIRST_OBJECT, INT64_MAX},
+	{"prune", "ONNNN", false, 1, FIRST_OBJECT - 1},
+	{"slot", "ONNNB", false, 1, INT64_MAX},
+	{"dropped", "ONNNNN", false, 1, FIRST_OBJECT - 1},
 	/* The index of changes says which records of vnodes there were. */
-	{"INSERT OR IGNORE INTO temp.known VALUES(?1,?2,?3)", true, 3, {N, N, N}, 0, 0},
+	{"temp.known", "NNN", true, 0, 0},
 };
-
-#undef N
-#undef T
-#undef B
-#undef O
 
 #define VNODES 1 /* the table of vnodes */
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -124,12 +89,18 @@ static const struct table {
 
 static bool is_row_of(const struct row *row, const struct table *table)
 {
-	if (row->columns != table->columns || row->has_id == table->index)
+	static const char letters[] = {[SQLITE_INTEGER] = 'N',
+				       [SQLITE_TEXT] = 'T',
+				       [SQLITE_BLOB] = 'B',
+				       [SQLITE_NULL] = 'O',
+				       [SQLITE_FLOAT] = 'F'};
+
+	if (row->columns != strlen(table->columns) || row->has_id == table->index)
 		return false;
 	if (row->has_id && (row->id < table->least || row->id > table->most))
 		return false;
 	for (unsigned i = 0; i < row->columns; i++)
-		if (row->value[i].type != table->type[i])
+		if (letters[row->value[i].type] != table->columns[i])
 			return false;
 	return true;
 }
@@ -257,14 +228,15 @@ static bool read_carved_page(struct carving *carving, uint32_t number, uint8_t *
 }
 
 /* Bytes of a record that are in its own page; the rest is in a chain of others. */
-static size_t count_local_bytes(size_t length, bool table)
+static size_t count_local_bytes(const struct carving *carving, size_t length, bool table)
 {
-	size_t most = table ? USABLE - 35 : (USABLE - 12) * 64 / 255 - 23;
-	size_t least = (USABLE - 12) * 32 / 255 - 23, local;
+	size_t usable = carving->usable;
+	size_t most = table ? usable - 35 : (usable - 12) * 64 / 255 - 23;
+	size_t least = (usable - 12) * 32 / 255 - 23, local;
 
 	if (length <= most)
 		return length;
-	local = least + (length - least) % (USABLE - 4);
+	local = least + (length - least) % (usable - 4);
 	return local <= most ? local : least;
 }
 
@@ -278,7 +250,8 @@ static bool collect_record(struct carving *carving, const uint8_t *local, size_t
 
 	memcpy(carving->record, local, here);
 	while (done < length) {
-		size_t part = length - done < USABLE - 4 ? length - done : USABLE - 4;
+		size_t room = carving->usable - 4,
+		       part = length - done < room ? length - done : room;
 
 		if (!read_carved_page(carving, next, page))
 			return false;
@@ -302,7 +275,8 @@ static const uint8_t *find_page_header(const uint8_t *page, uint32_t number)
 }
 
 /* Whether it can be a page of a tree. */
-static bool is_tree_page(const uint8_t *page, uint32_t number, unsigned *cells)
+static bool is_tree_page(const struct carving *carving, const uint8_t *page, uint32_t number,
+			 unsigned *cells)
 {
 	const uint8_t *header = find_page_header(page, number);
 	size_t from = (size_t)(header - page) + (is_inner(header[0]) ? 12 : 8);
@@ -311,7 +285,7 @@ static bool is_tree_page(const uint8_t *page, uint32_t number, unsigned *cells)
 	    header[0] != TABLE_LEAF)
 		return false;
 	*cells = get16(header + 3);
-	return from + 2 * (size_t)*cells <= USABLE;
+	return from + 2 * (size_t)*cells <= carving->usable;
 }
 
 /* The row of a cell of a leaf or of an index tree. False: there is none that can be read. */
@@ -342,7 +316,7 @@ static bool read_cell(struct carving *carving, uint8_t kind, const uint8_t *cell
 		left -= n;
 	}
 	row->id = (int64_t)id;
-	here = count_local_bytes((size_t)length, row->has_id);
+	here = count_local_bytes(carving, (size_t)length, row->has_id);
 	if (left < here + (here < length ? 4 : 0))
 		return false;
 	if (!collect_record(carving, cell, here, (size_t)length)) {
@@ -353,12 +327,13 @@ static bool read_cell(struct carving *carving, uint8_t kind, const uint8_t *cell
 }
 
 /* The cell of a page; NULL: it lies outside. */
-static const uint8_t *find_cell(const uint8_t *page, uint32_t number, unsigned which)
+static const uint8_t *find_cell(const struct carving *carving, const uint8_t *page, uint32_t number,
+				unsigned which)
 {
 	const uint8_t *header = find_page_header(page, number);
 	unsigned at = get16(header + (is_inner(header[0]) ? 12 : 8) + 2 * which);
 
-	return at >= 8 && at + 4 <= USABLE ? page + at : NULL;
+	return at >= 8 && at + 4 <= carving->usable ? page + at : NULL;
 }
 
 static void take_page_rows(struct carving *carving, const uint8_t *page, uint32_t number,
@@ -368,9 +343,9 @@ static void take_page_rows(struct carving *carving, const uint8_t *page, uint32_
 	struct row row;
 
 	for (unsigned i = 0; i < cells && kind != TABLE_INNER && !carving->result; i++) {
-		const uint8_t *cell = find_cell(page, number, i);
+		const uint8_t *cell = find_cell(carving, page, number, i);
 
-		if (cell && read_cell(carving, kind, cell, page + USABLE, &row))
+		if (cell && read_cell(carving, kind, cell, page + carving->usable, &row))
 			take_row(carving, &row);
 	}
 }
@@ -399,7 +374,7 @@ static void walk_children(struct carving *carving, const uint8_t *page, uint32_t
 
 	assert(is_inner(header[0]));
 	for (unsigned i = 0; i <= cells && !carving->result; i++) {
-		const uint8_t *cell = i < cells ? find_cell(page, number, i) : header + 8;
+		const uint8_t *cell = i < cells ? find_cell(carving, page, number, i) : header + 8;
 		enum level level =
 			cell ? walk_tree(carving, get32(cell), take, depth + 1) : LEVEL_UNKNOWN;
 
@@ -418,7 +393,7 @@ static enum level walk_tree(struct carving *carving, uint32_t number, bool take,
 		return LEVEL_UNKNOWN;
 	if (carving->state[number] != UNSEEN)
 		return LEVEL_SEEN;
-	if (!is_tree_page(page, number, &cells))
+	if (!is_tree_page(carving, page, number, &cells))
 		return LEVEL_UNKNOWN;
 	carving->state[number] = USED;
 	if (take)
@@ -454,10 +429,10 @@ static void walk_schema_row(struct carving *carving, const struct row *row)
 static void walk_schema(struct carving *carving, const uint8_t *page, unsigned cells)
 {
 	for (unsigned i = 0; i < cells && !carving->result; i++) {
-		const uint8_t *cell = find_cell(page, 1, i);
+		const uint8_t *cell = find_cell(carving, page, 1, i);
 		struct row row;
 
-		if (cell && read_cell(carving, TABLE_LEAF, cell, page + USABLE, &row))
+		if (cell && read_cell(carving, TABLE_LEAF, cell, page + carving->usable, &row))
 			walk_schema_row(carving, &row);
 		else
 			carving->hides = true;
@@ -473,7 +448,7 @@ static void note_unused_pages(struct carving *carving, uint32_t number)
 		uint32_t count = get32(page + 4);
 
 		carving->state[number] = UNUSED;
-		for (uint32_t i = 0; i < count && i < USABLE / 4 - 2; i++) {
+		for (uint32_t i = 0; i < count && i < carving->usable / 4 - 2; i++) {
 			uint32_t unused = get32(page + 8 + 4 * i);
 
 			if (!unused || unused > carving->pages)
@@ -492,13 +467,12 @@ static void note_unused_pages(struct carving *carving, uint32_t number)
  */
 static void walk_usual_roots(struct carving *carving)
 {
-	static const char *const count = "SELECT count(*) FROM sqlite_master WHERE rootpage>0";
-	sqlite3_stmt *statement = NULL;
+	sqlite3_stmt *statement =
+		db_prepare(carving->db, "SELECT count(*) FROM sqlite_master WHERE rootpage>0",
+			   &carving->result);
 	uint32_t roots = 0;
-	int rc = sqlite3_prepare_v2(carving->db->sql, count, -1, &statement, NULL);
 
-	carving->result = db_result(carving->db, rc);
-	if (!carving->result && sqlite3_step(statement) == SQLITE_ROW)
+	if (statement && !db_first(carving->db, statement))
 		roots = (uint32_t)sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
 	for (uint32_t number = 2; number <= roots + 1 && !carving->result; number++)
@@ -516,7 +490,7 @@ static void walk_from_first_page(struct carving *carving)
 		note_unused_pages(carving, get32(page + 32));
 	}
 	/* The schema is short. */
-	if (known && is_tree_page(page, 1, &cells) && page[HEADER] == TABLE_LEAF) {
+	if (known && is_tree_page(carving, page, 1, &cells) && page[HEADER] == TABLE_LEAF) {
 		walk_schema(carving, page, cells);
 		return;
 	}
@@ -534,7 +508,7 @@ static void take_hidden_pages(struct carving *carving)
 
 	for (uint32_t number = 2; number <= carving->pages && !carving->result; number++) {
 		if (carving->state[number] != UNSEEN || !read_carved_page(carving, number, page) ||
-		    !is_tree_page(page, number, &cells))
+		    !is_tree_page(carving, page, number, &cells))
 			continue;
 		carving->state[number] = USED;
 		take_page_rows(carving, page, number, cells);
@@ -566,11 +540,12 @@ static int note_known_loss(struct db *db, sqlite3_stmt *row)
 
 int db_carve_losses(struct db *db, uint64_t *lost)
 {
-	static const char *const find =
+	int result;
+	sqlite3_stmt *statement = db_prepare(
+		db,
 		"SELECT grp, vnode, epoch FROM temp.known AS k WHERE NOT EXISTS(SELECT 1 FROM vnode"
-		" WHERE vnode.grp=k.grp AND vnode.vnode=k.vnode AND vnode.epoch=k.epoch)";
-	sqlite3_stmt *statement = NULL;
-	int result = db_result(db, sqlite3_prepare_v2(db->sql, find, -1, &statement, NULL));
+		" WHERE vnode.grp=k.grp AND vnode.vnode=k.vnode AND vnode.epoch=k.epoch)",
+		&result);
 
 	*lost = 0;
 	while (!result && (result = db_step(db, statement)) == DB_ROW) {
@@ -581,69 +556,67 @@ int db_carve_losses(struct db *db, uint64_t *lost)
 	return result;
 }
 
-static int make_known_table(struct db *db)
-{
-	return db_result(db, sql_run(db->sql, "CREATE TEMP TABLE IF NOT EXISTS known("
-					      "grp INTEGER, epoch INTEGER, vnode INTEGER,"
-					      " PRIMARY KEY(grp, epoch, vnode)) WITHOUT ROWID"));
-}
-
 static int prepare_inserts(struct carving *carving)
 {
-	for (unsigned i = 0; i < TABLES; i++) {
-		int rc = sqlite3_prepare_v2(carving->db->sql, tables[i].insert, -1,
-					    &carving->insert[i], NULL);
+	int result = 0;
 
-		if (rc != SQLITE_OK)
-			return db_result(carving->db, rc);
+	for (unsigned i = 0; i < TABLES && !result; i++) {
+		char sql[80];
+
+		snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO %s VALUES(%.*s)", tables[i].name,
+			 (int)(2 * strlen(tables[i].columns) - 1), "?,?,?,?,?,?");
+		carving->insert[i] = db_prepare(carving->db, sql, &result);
 	}
-	return 0;
+	return result;
 }
 
-static void carve_all_pages(struct carving *carving)
+static const char *const make_known =
+	"CREATE TEMP TABLE IF NOT EXISTS known(grp INTEGER, epoch INTEGER, vnode INTEGER,"
+	" PRIMARY KEY(grp, epoch, vnode)) WITHOUT ROWID";
+
+static int carve_all_pages(struct carving *carving)
 {
-	find_damaged_pages(carving);
-	walk_from_first_page(carving);
-	if (carving->hides && carving->db)
-		take_hidden_pages(carving);
+	carving->pages = store_pageset_pages(carving->set);
+	carving->usable = store_pageset_usable(carving->set);
+	carving->counts->pages = carving->pages;
+	carving->state = calloc((size_t)carving->pages + 1, 1);
+	carving->record = malloc(RECORD_MOST);
+	if (!carving->state || !carving->record)
+		carving->result = -ENOMEM;
+	if (carving->pages && !carving->result) {
+		find_damaged_pages(carving);
+		walk_from_first_page(carving);
+		if (carving->hides && carving->db)
+			take_hidden_pages(carving);
+	}
+	free(carving->state);
+	free(carving->record);
+	return carving->result;
 }
 
 int db_carve(struct store_pageset *set, struct db *db, struct carve_counts *counts)
 {
-	struct carving carving = {.set = set,
-				  .db = db,
-				  .counts = counts,
-				  .pages = store_pageset_pages(set)};
+	struct carving carving = {.set = set, .db = db, .counts = counts};
+	int result;
 
 	_Static_assert(sizeof(carving.insert) / sizeof(carving.insert[0]) == TABLES, "a statement each");
-	*counts = (struct carve_counts){
-		.taken = counts->taken, .arg = counts->arg, .pages = carving.pages};
-	carving.state = calloc((size_t)carving.pages + 1, 1);
-	carving.record = malloc(RECORD_MOST);
-	carving.result = carving.state && carving.record ? make_known_table(db) : -ENOMEM;
-	if (!carving.result)
-		carving.result = prepare_inserts(&carving);
-	if (!carving.result && carving.pages)
-		carve_all_pages(&carving);
+	*counts = (struct carve_counts){.taken = counts->taken, .arg = counts->arg};
+	result = db_sql(db, make_known);
+	if (!result)
+		result = prepare_inserts(&carving);
+	if (!result)
+		result = carve_all_pages(&carving);
 	for (unsigned i = 0; i < TABLES; i++)
 		sqlite3_finalize(carving.insert[i]);
-	free(carving.state);
-	free(carving.record);
-	return carving.result;
+	return result;
 }
 
 int db_carve_hides(struct store_pageset *set, bool *hides)
 {
-	struct carve_counts counts = {.pages = store_pageset_pages(set)};
-	struct carving carving = {.set = set, .counts = &counts, .pages = store_pageset_pages(set)};
+	struct carve_counts counts = {0};
+	struct carving carving = {.set = set, .counts = &counts};
+	int result = carve_all_pages(&carving);
 
-	carving.state = calloc((size_t)carving.pages + 1, 1);
-	carving.record = malloc(RECORD_MOST);
-	if (carving.state && carving.record)
-		carve_all_pages(&carving);
 	*hides = carving.hides || !carving.pages;
-	carving.result = carving.state && carving.record ? 0 : -ENOMEM;
-	free(carving.state);
-	free(carving.record);
-	return carving.result;
+	return result;
 }

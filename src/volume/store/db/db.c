@@ -241,26 +241,12 @@ void db_leave(struct db *db)
 	db_close(db);
 }
 
-static void reserve_page_ends(struct db *db)
+int db_make(struct db *db)
 {
 	int spare = STORE_DB_SPARE;
 
 	sqlite3_file_control(db->sql, "main", SQLITE_FCNTL_RESERVE_BYTES, &spare);
-}
-
-int db_make(struct db *db)
-{
-	reserve_page_ends(db);
 	return db_sql(db, schema);
-}
-
-int db_copy_to(struct db *db, const char *path)
-{
-	char sql[128];
-
-	reserve_page_ends(db);
-	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", path);
-	return db_sql(db, sql);
 }
 
 sqlite3_stmt *db_statement(struct db *db, enum statement which)

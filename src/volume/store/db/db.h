@@ -29,8 +29,6 @@ void db_leave(struct db *db); /* the same, without moving the log to the databas
 int db_probe(struct db *db);
 int db_make(struct db *db); /* the tables */
 
-int db_copy_to(struct db *db,
-	       const char *path); /* the whole, with room for the checksums of pages */
 /*
  * -- transactions. SQLite undoes one by itself after some errors: then all functions fail until
  * db_rollback(), so that nothing is committed on its own. --

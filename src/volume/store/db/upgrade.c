@@ -41,20 +41,6 @@ static uint64_t take_upgrade_number(void *arg)
 	return ++((struct upgrade *)arg)->numbers;
 }
 
-static int run_upgrade_sql(struct upgrade *upgrade, const char *sql)
-{
-	return db_result(upgrade->db, sql_run(upgrade->db->sql, sql));
-}
-
-static sqlite3_stmt *prepare_upgrade(struct upgrade *upgrade, const char *sql, int *result)
-{
-	sqlite3_stmt *statement = NULL;
-
-	*result = db_result(upgrade->db,
-			    sqlite3_prepare_v2(upgrade->db->sql, sql, -1, &statement, NULL));
-	return statement;
-}
-
 /* -- the old list -- */
 
 static int add_old_extent(struct upgrade *upgrade, struct bytes *from)
@@ -89,9 +75,9 @@ static int add_old_row(struct upgrade *upgrade, sqlite3_stmt *statement)
 
 static int read_old_rows(struct upgrade *upgrade, uint64_t rows)
 {
-	int result, step = SQLITE_ROW;
-	sqlite3_stmt *statement = prepare_upgrade(
-		upgrade,
+	int result;
+	sqlite3_stmt *statement = db_prepare(
+		upgrade->db,
 		"SELECT data FROM page AS p WHERE grp=?1 AND vnode=?2 AND page<?4 AND epoch="
 		"(SELECT max(epoch) FROM page AS q WHERE q.grp=?1 AND q.vnode=?2 AND q.page=p.page"
 		" AND q.epoch<=?3)",
@@ -103,10 +89,10 @@ static int read_old_rows(struct upgrade *upgrade, uint64_t rows)
 	sqlite3_bind_int64(statement, 2, upgrade->key.vnode);
 	sqlite3_bind_int64(statement, 3, upgrade->key.epoch);
 	sqlite3_bind_int64(statement, 4, (sqlite3_int64)rows);
-	while (!result && (step = sqlite3_step(statement)) == SQLITE_ROW)
+	while (!result && (result = db_step(upgrade->db, statement)) == DB_ROW)
 		result = add_old_row(upgrade, statement);
 	sqlite3_finalize(statement);
-	return result || step == SQLITE_DONE ? result : db_result(upgrade->db, step);
+	return result;
 }
 
 static int compare_old_extents(const void *a, const void *b)
@@ -219,56 +205,23 @@ static int upgrade_list(struct upgrade *upgrade, struct store_content *content)
 
 static int put_new_record(struct upgrade *upgrade, const uint8_t *record, size_t length)
 {
-	int result;
-	sqlite3_stmt *statement = prepare_upgrade(
-		upgrade, "UPDATE vnode SET record=?4 WHERE grp=?1 AND vnode=?2 AND epoch=?3",
-		&result);
+	const struct vnode_key *key = &upgrade->key;
+	sqlite3_stmt *statement =
+		BIND(upgrade->db, VNODE_UPDATE, key->group, key->vnode, key->epoch);
 
-	if (result)
-		return result;
-	sqlite3_bind_int64(statement, 1, upgrade->key.group);
-	sqlite3_bind_int64(statement, 2, upgrade->key.vnode);
-	sqlite3_bind_int64(statement, 3, upgrade->key.epoch);
 	sqlite3_bind_blob(statement, 4, record, (int)length, SQLITE_STATIC);
-	result = sqlite3_step(statement);
-	sqlite3_finalize(statement);
-	return db_result(upgrade->db, result);
-}
-
-static int count_slot_objects(struct upgrade *upgrade, const struct store_slot *slot)
-{
-	struct db_object object;
-	int result = 0;
-
-	for (uint32_t i = 0; slot && i < slot->count && !result; i++) {
-		bool seen = !slot->block[i].object;
-
-		for (uint32_t k = 0; k < i && !seen; k++)
-			seen = slot->block[k].object == slot->block[i].object;
-		if (seen)
-			continue;
-		result = db_object_get(upgrade->db, slot->block[i].object, &object);
-		if (result == -ENOENT)
-			object = (struct db_object){.id = slot->block[i].object,
-						    .owner = upgrade->owner};
-		object.refs++;
-		if (!result || result == -ENOENT)
-			result = db_object_put(upgrade->db, &object);
-	}
-	return result;
+	return db_run(upgrade->db, statement);
 }
 
 static int put_new_slots(struct upgrade *upgrade, const struct store_content *content, uint64_t map)
 {
 	int result = 0;
 
-	for (uint32_t i = 0; i < content->count && !result; i++) {
+	for (uint32_t i = 1; i < content->count && !result; i++) {
 		const struct db_slot_key key = {map, i, upgrade->key.epoch};
-
 		const struct store_slot *slot = store_content_slot(content, i);
 
-		result = count_slot_objects(upgrade, slot);
-		if (!result && i && slot)
+		if (slot)
 			result = db_slot_put(upgrade->db, &key, slot);
 	}
 	return result;
@@ -280,11 +233,9 @@ static int put_new_content(struct upgrade *upgrade, uint8_t *record,
 {
 	uint8_t *at = record + MAP;
 	uint32_t rows = store_content_rows(content);
-	uint64_t map;
-	int result;
+	uint64_t map = rows ? take_upgrade_number(upgrade) : 0;
+	int result = put_new_slots(upgrade, content, map);
 
-	map = rows ? take_upgrade_number(upgrade) : 0;
-	result = put_new_slots(upgrade, content, map);
 	if (result)
 		return result;
 	put_little(&at, map, 8);
@@ -331,11 +282,11 @@ static int upgrade_record(struct upgrade *upgrade, const uint8_t *old, size_t le
 
 static int upgrade_rows(struct upgrade *upgrade)
 {
-	int result, step = SQLITE_DONE;
-	sqlite3_stmt *statement = prepare_upgrade(
-		upgrade, "SELECT grp, vnode, epoch, record FROM temp.old_vnode", &result);
+	int result;
+	sqlite3_stmt *statement = db_prepare(
+		upgrade->db, "SELECT grp, vnode, epoch, record FROM temp.old_vnode", &result);
 
-	while (!result && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+	while (!result && (result = db_step(upgrade->db, statement)) == DB_ROW) {
 		upgrade->key = (struct vnode_key){(uint32_t)sqlite3_column_int64(statement, 0),
 						  (uint32_t)sqlite3_column_int64(statement, 1),
 						  (uint32_t)sqlite3_column_int64(statement, 2)};
@@ -343,72 +294,40 @@ static int upgrade_rows(struct upgrade *upgrade)
 					(size_t)sqlite3_column_bytes(statement, 3));
 	}
 	sqlite3_finalize(statement);
-	return result || step == SQLITE_DONE ? result : db_result(upgrade->db, step);
+	return result;
 }
 
-static const char *const new_tables =
-	"CREATE TEMP TABLE old_vnode AS SELECT grp, vnode, epoch, record FROM main.vnode;"
-	"ALTER TABLE object RENAME COLUMN dead TO refs;"
-	"UPDATE object SET refs=0;"
-	"DROP INDEX object_dead;"
-	"CREATE INDEX object_dead ON object(id) WHERE refs=0;" DB_SLOT_TABLES
-	"CREATE INDEX IF NOT EXISTS prune_group ON prune(grp);"
-	"DROP TABLE IF EXISTS doomed;";
-
-static int begin_numbers(struct upgrade *upgrade)
+/* An attempt that was stopped has left objects. */
+static int note_new_object(void *arg, uint64_t number)
 {
-	uint64_t opened = 0;
-	int result = db_number_get(upgrade->db, "opened", &opened);
+	uint64_t *opened = arg;
 
-	if (result && result != -ENOENT)
-		return result;
-	upgrade->numbers = (opened + 1) << 32;
-	return db_number_put(upgrade->db, "opened", opened + 1);
-}
-
-static int upgrade_in_transaction(struct upgrade *upgrade)
-{
-	int result = run_upgrade_sql(upgrade, new_tables);
-
-	if (!result)
-		result = begin_numbers(upgrade);
-	if (!result)
-		result = upgrade_rows(upgrade);
-	if (!result)
-		result = run_upgrade_sql(upgrade, "DELETE FROM page WHERE vnode%2=0;"
-						  "DROP TABLE temp.old_vnode;");
-	/* New objects are on stable storage before anything refers to them. */
-	return result ? result : store_data_sync(upgrade->data);
+	if (*opened < number >> 32)
+		*opened = number >> 32;
+	return 0;
 }
 
 int db_upgrade_contents(struct db *db, struct store_layer *layer)
 {
 	struct upgrade upgrade = {.db = db, .block = malloc(STORE_BLOCK)};
-	sqlite3_stmt *statement;
-	int result = upgrade.block ? 0 : -ENOMEM;
+	uint64_t opened = 0;
+	int result = upgrade.block ? db_number_get(db, "opened", &opened) : -ENOMEM;
 
-	if (!result)
+	if (!result || result == -ENOENT)
 		result = store_data_open(layer, 16, &upgrade.data);
-	if (result) {
-		free(upgrade.block);
-		return result;
-	}
-	statement =
-		prepare_upgrade(&upgrade, "SELECT 1 FROM sqlite_master WHERE name='slot'", &result);
-	/* It was done by a run that did not get further. */
-	if (!result && sqlite3_step(statement) != SQLITE_ROW) {
-		sqlite3_finalize(statement);
-		statement = NULL;
-		result = db_begin(db);
-		if (!result)
-			result = upgrade_in_transaction(&upgrade);
-		if (!result)
-			result = db_commit(db);
-		else
-			db_rollback(db);
-	}
-	sqlite3_finalize(statement);
-	store_data_close(upgrade.data);
+	if (!result)
+		result = store_data_list_new(upgrade.data, note_new_object, &opened);
+	upgrade.numbers = (opened + 1) << 32;
+	/* Then, the last column of an object said whether it was to be removed. */
+	if (!result)
+		result = db_sql(db, "CREATE TEMP TABLE old_vnode AS SELECT * FROM vnode;"
+				    "UPDATE object SET refs=(refs=0)");
+	if (!result)
+		result = upgrade_rows(&upgrade);
+	if (!result)
+		result = db_sql(db, "DELETE FROM page WHERE vnode%2=0; DROP TABLE temp.old_vnode");
+	if (upgrade.data)
+		store_data_close(upgrade.data);
 	free(upgrade.extent);
 	free(upgrade.block);
 	return result;

@@ -6,8 +6,8 @@
 #include "volume/store/db/slots.h"
 
 /*
- * In one transaction; without effect if it was done before. All contents are read. Objects that are made, and were not
- * committed, are removed when the store is opened. 0, a volume code, or -errno.
+ * In a transaction, after all rows of the old database were taken over. All contents are read. Objects that are made, and that
+ * are not committed, are removed when the store is opened. 0, a volume code, or -errno.
  */
 int db_upgrade_contents(struct db *db, struct store_layer *layer);
 

@@ -17,6 +17,10 @@ int store_pageset_open(struct store_layer *layer, const char *folder, struct sto
 int store_pageset_open_with(struct store_layer *layer, const char *folder,
 			    struct store_layer *log_layer, const char *log_folder,
 			    struct store_pageset **set);
+/* Its pages have no checksums: they are those of a store of the format before. */
+void store_pageset_plain(struct store_pageset *set);
+unsigned
+store_pageset_usable(const struct store_pageset *set); /* bytes of a page that are SQLite's */
 void store_pageset_close(struct store_pageset *set); /* NULL is allowed */
 /* Pages of the database; 0: there is none. They have the numbers from 1 on. */
 uint32_t store_pageset_pages(const struct store_pageset *set);

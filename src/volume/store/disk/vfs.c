@@ -23,8 +23,6 @@
 /* Bytes of the header of a database, as its format defines them. */
 #define HEADER	     100
 #define HEADER_SIZE  16 /* big-endian, 2 bytes: the size of a page */
-#define HEADER_MODE  18 /* two bytes: how the database is written and read */
-#define MODE_LOG     2	/* with a write-ahead log */
 #define HEADER_SPARE 20 /* one byte: how many bytes at the end of each page are not SQLite's */
 
 #define REMEDY	     "stop the server and start it again, which repairs the page from the copy"
@@ -54,7 +52,6 @@ struct store_vfs {
 	struct index index;
 	struct store_wal *wal; /* has locks of its own */
 	struct report *report; /* of damaged pages; or NULL */
-	bool plain;	       /* pages have no checksums */
 	atomic_bool noted;     /* that there is a damaged page */
 	struct store_spare spare;
 };
@@ -570,7 +567,7 @@ static int vfs_open(sqlite3_vfs *base, const char *path, sqlite3_file *out, int 
 	f->path = path;
 	f->log = (flags & SQLITE_OPEN_WAL) != 0;
 	f->alone = (flags & SQLITE_OPEN_MAIN_DB) && strcmp(path, vfs->database) != 0;
-	f->sums = (flags & SQLITE_OPEN_MAIN_DB) && !vfs->plain;
+	f->sums = flags & SQLITE_OPEN_MAIN_DB;
 	rc = vfs->layer->ops->open(vfs->layer, path, open, &f->file);
 	if (rc == -ENOENT && (flags & SQLITE_OPEN_CREATE)) {
 		f->created = true;
@@ -736,44 +733,6 @@ void store_vfs_report(struct store_vfs *vfs, struct report *report)
 void store_vfs_spare(struct store_vfs *vfs, const struct store_spare *spare)
 {
 	vfs->spare = *spare;
-}
-
-void store_vfs_plain(struct store_vfs *vfs)
-{
-	vfs->plain = true;
-}
-
-static int seal_page(struct store_file *file, uint32_t number)
-{
-	uint8_t page[STORE_DB_PAGE];
-	const struct iovec iov = {page, sizeof(page)};
-	uint64_t offset = (uint64_t)(number - 1) * STORE_DB_PAGE;
-	ssize_t n = file->layer->ops->preadv(file, &iov, 1, offset, false);
-
-	if (n != STORE_DB_PAGE || (number == 1 && page[HEADER_SPARE] != STORE_DB_SPARE))
-		return n < 0 ? (int)n : -EBADMSG;
-	if (number == 1)
-		page[HEADER_MODE] = page[HEADER_MODE + 1] = MODE_LOG;
-	put32(page + STORE_DB_PAGE - STORE_DB_SPARE, store_page_sum(number, page));
-	n = file->layer->ops->pwritev(file, &iov, 1, offset);
-	return n < 0 ? (int)n : 0;
-}
-
-int store_vfs_seal(struct store_layer *layer, const char *path)
-{
-	struct store_file *file;
-	uint64_t length;
-	int rc = layer->ops->open(layer, path, STORE_OPEN_WRITE, &file);
-
-	if (rc)
-		return rc;
-	rc = layer->ops->size(file, &length);
-	for (uint32_t number = 1; !rc && number <= length / STORE_DB_PAGE; number++)
-		rc = seal_page(file, number);
-	if (!rc)
-		rc = layer->ops->sync(file);
-	layer->ops->close(file);
-	return rc;
 }
 
 const char *store_vfs_name(const struct store_vfs *vfs)

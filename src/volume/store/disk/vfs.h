@@ -40,12 +40,6 @@ int store_vfs_create_in(struct store_layer *layer, const char *folder,
 struct store_wal *store_vfs_wal(struct store_vfs *vfs);
 /* All connections are closed. NULL is allowed. */
 void store_vfs_destroy(struct store_vfs *vfs);
-/*
- * For the conversion of an older store, whose pages have no checksums: they are not looked at. The second function gives
- * checksums to a database that SQLite has made in this way, and that nobody has open; durably. 0 or -errno.
- */
-void store_vfs_plain(struct store_vfs *vfs);
-int store_vfs_seal(struct store_layer *layer, const char *path);
 /* Damaged pages are reported there from now on. While one thread uses the connections. */
 void store_vfs_report(struct store_vfs *vfs, struct report *report);
 /* Asked for a page that is damaged: true, and its bytes, if they are known. */

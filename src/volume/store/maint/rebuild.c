@@ -16,6 +16,7 @@
 #include "common/grow.h"
 #include "volume/store/db/carve.h"
 #include "volume/store/db/slots.h"
+#include "volume/store/db/upgrade.h"
 #include "volume/store/disk/crc.h"
 #include "volume/store/disk/replica.h"
 #include "volume/store/disk/report.h"
@@ -58,7 +59,9 @@ static int carve_database(struct rebuild *rebuild, struct db *db, struct carve_c
 	struct store_layer *copy = rebuild->copy ? rebuild->copy : rebuild->source;
 	struct store_pageset *set = NULL;
 	bool better = false, lost = false;
-	int result = store_replica_judge_log(copy, rebuild->source, &better, &lost);
+	int result = rebuild->before
+			     ? 0
+			     : store_replica_judge_log(copy, rebuild->source, &better, &lost);
 
 	if (result == -ENOMEM)
 		return result;
@@ -69,6 +72,8 @@ static int carve_database(struct rebuild *rebuild, struct db *db, struct carve_c
 	rebuild->out->lost += lost;
 	result = better ? store_pageset_open_with(rebuild->source, "meta", copy, STORE_COPY, &set)
 			: store_pageset_open(rebuild->source, "meta", &set);
+	if (!result && rebuild->before)
+		store_pageset_plain(set);
 	/* The copy may have them. */
 	if (!result)
 		store_pageset_count_lost(set);
@@ -424,6 +429,8 @@ int rebuild_database(struct rebuild *rebuild, struct db *db, uint8_t uuid[16])
 	uint8_t found[16];
 	int result = carve_rows(rebuild, db);
 
+	if (!result && rebuild->before)
+		result = db_upgrade_contents(db, rebuild->contents);
 	if (!result)
 		result = adopt_contents(rebuild, db, &greatest);
 	if (!result)

@@ -11,6 +11,7 @@ struct rebuild {
 	struct store_layer *source;
 	struct store_layer *copy;     /* with the copy of the metadata; NULL: none is used */
 	struct store_layer *contents; /* with the files of contents */
+	bool before;		      /* the source has the format before */
 	bool in_place; /* files that nothing refers to any more stay, without a record */
 	bool known;    /* `uuid` is that of the store */
 	uint8_t uuid[16];
