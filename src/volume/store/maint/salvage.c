@@ -4,12 +4,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/grow.h"
 #include "volume/store/txn/space.h"
 
 #define LOST_AND_FOUND "lost+found"
@@ -17,16 +17,26 @@
 #define LATER_VERSIONS 131072 /* beyond what clients may have seen */
 #define LATER_UNIQUES  (1u << 20)
 
+/* A name of a directory. */
+struct entry {
+	uint32_t vnode, unique;
+	bool kept; /* it leads to an object of the directory */
+	char *name;
+};
+
 /* The newest version of a vnode of the read-write volume. */
 struct item {
-	struct vnode_key key;
-	struct version *version; /* owned */
-	struct store_pages *pages; /* of a directory; owned */
-	char *name;		   /* of a directory; owned */
-	uint32_t seen;		   /* names, in the directory that the record says */
+	uint32_t vnode, epoch;
+	struct vnode v;
+	uint32_t names; /* kept ones that lead to it */
+	bool made;	/* it has no record yet */
+	bool changed;	/* the record */
+	bool moved;	/* its names are in another directory than its record says */
+	/* Of a directory. */
+	struct entry *entry;
+	size_t count, room;
 	uint32_t subdirs;
-	bool changed, pages_changed, all_pages;
-	bool moved; /* its names are in another directory than its record says */
+	bool renamed; /* its names or ".." are others than its pages have */
 };
 
 /* The work on one group. */
@@ -38,76 +48,57 @@ struct group {
 	struct item *item; /* ascending by vnode */
 	size_t count, room;
 	uint32_t last_vnode[2], last_unique, last_epoch; /* of all rows; [1]: of directories */
-	unsigned
-		found_dirs; /* directories for objects without a name that are full, or whose name is another object's */
-	int result;
+	/* The directory for objects without a name, its name, and its pages; 0: none was needed yet, or it is full. */
+	uint32_t found;
+	char found_name[32];
+	struct store_pages *found_pages;
+	unsigned found_dirs; /* those that are full, or whose name is another object's */
 };
 
 /* -- the vnodes of a group -- */
 
-static int append_item(struct group *group, const struct vnode_key *key, struct version *version)
+static int append_item(struct group *group, uint32_t vnode, uint32_t epoch, const struct vnode *v)
 {
-	if (group->count == group->room) {
-		size_t room = group->room ? 2 * group->room : 1024;
-		struct item *more = realloc(group->item, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		group->item = more;
-		group->room = room;
-	}
-	group->item[group->count++] = (struct item){.key = *key, .version = version};
+	if (!grow_array(&group->item, &group->room, group->count, sizeof(*group->item)))
+		return -ENOMEM;
+	group->item[group->count++] = (struct item){.vnode = vnode, .epoch = epoch, .v = *v};
 	return 0;
 }
 
-static void note_numbers(struct group *group, const struct vnode_key *key,
-			 const struct version *version)
-{
-	uint32_t *last = &group->last_vnode[key->vnode & 1];
-
-	if (*last < key->vnode)
-		*last = key->vnode;
-	if (group->last_epoch < key->epoch)
-		group->last_epoch = key->epoch;
-	if (version && group->last_unique < version->v.unique)
-		group->last_unique = version->v.unique;
-}
-
-/* Rows come in the order of vnodes and epochs: the last one of a vnode counts. */
+/* Rows come in the order of vnodes and epochs: the last one of a vnode counts. One that is damaged is none. */
 static int collect_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
+	static const struct vnode none;
 	struct group *group = arg;
 	struct item *last = group->count ? &group->item[group->count - 1] : NULL;
-	struct version *copy;
+	const struct vnode *v = version ? &version->v : &none;
 
-	note_numbers(group, key, version);
-	copy = version ? version_copy(version) : version_new();
-	if (!copy)
-		return -ENOMEM;
-	if (!last || last->key.vnode != key->vnode) {
-		int result = append_item(group, key, copy);
-
-		if (result)
-			version_unref(copy);
-		return result;
-	}
-	version_unref(last->version);
-	last->version = copy;
-	last->key = *key;
+	if (group->last_vnode[key->vnode & 1] < key->vnode)
+		group->last_vnode[key->vnode & 1] = key->vnode;
+	if (group->last_epoch < key->epoch)
+		group->last_epoch = key->epoch;
+	if (group->last_unique < v->unique)
+		group->last_unique = v->unique;
+	if (!last || last->vnode != key->vnode)
+		return append_item(group, key->vnode, key->epoch, v);
+	last->epoch = key->epoch;
+	last->v = *v;
 	return 0;
+}
+
+static void free_item(struct item *item)
+{
+	for (size_t i = 0; i < item->count; i++)
+		free(item->entry[i].name);
+	free(item->entry);
 }
 
 static void free_items(struct group *group)
 {
-	for (size_t i = 0; i < group->count; i++) {
-		version_unref(group->item[i].version);
-		if (group->item[i].pages)
-			store_pages_unref(group->item[i].pages);
-		free(group->item[i].name);
-	}
+	for (size_t i = 0; i < group->count; i++)
+		free_item(&group->item[i]);
 	free(group->item);
-	group->item = NULL;
-	group->count = group->room = 0;
+	store_pages_unref(group->found_pages);
 }
 
 /* Without the vnodes that are not in use. */
@@ -116,49 +107,66 @@ static void drop_unused_items(struct group *group)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < group->count; i++)
-		if (group->item[i].version->v.kind)
+		if (group->item[i].v.kind)
 			group->item[kept++] = group->item[i];
-		else
-			version_unref(group->item[i].version);
 	group->count = kept;
 }
 
-static struct item *find_item(const struct group *group, uint32_t vnode)
+/* The place of a vnode, or of the one behind it. */
+static size_t seek_item(const struct group *group, uint32_t vnode)
 {
 	size_t low = 0, high = group->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (group->item[middle].key.vnode < vnode)
+		if (group->item[middle].vnode < vnode)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < group->count && group->item[low].key.vnode == vnode ? &group->item[low] : NULL;
+	return low;
+}
+
+static struct item *find_item(const struct group *group, uint32_t vnode)
+{
+	size_t at = seek_item(group, vnode);
+
+	return at < group->count && group->item[at].vnode == vnode ? &group->item[at] : NULL;
 }
 
 static bool is_item_directory(const struct item *item)
 {
-	return item->version->v.kind == STORE_DIR;
+	return item->v.kind == STORE_DIR;
 }
 
 static bool is_root_item(const struct item *item)
 {
-	return item->key.vnode == STORE_ROOT_VNODE;
+	return item->vnode == STORE_ROOT_VNODE;
 }
 
-/* -- directories -- */
+/* -- reading names -- */
+
+static int add_entry(struct item *dir, const char *name, const struct item *child, bool kept)
+{
+	struct entry entry = {child->vnode, child->v.unique, kept, strdup(name)};
+
+	if (entry.name && grow_array(&dir->entry, &dir->room, dir->count, sizeof(*dir->entry))) {
+		dir->entry[dir->count++] = entry;
+		return 0;
+	}
+	free(entry.name);
+	return -ENOMEM;
+}
 
 static struct store_pages *new_pages_of(const struct item *dir)
 {
-	const struct vnode *v = &dir->version->v;
-
-	return store_pages_new(dir->key.vnode, v->unique, v->parent, v->parent_unique);
+	return store_pages_new(dir->vnode, dir->v.unique, dir->v.parent, dir->v.parent_unique);
 }
 
-/* The names of a page that can be read. */
-static int add_page_names(struct item *dir, const uint8_t page[STORE_PAGE], unsigned number)
+/* The names of one page that can be read. */
+static int add_page_names(struct store_pages *pages, const uint8_t page[STORE_PAGE],
+			  unsigned number)
 {
 	uint32_t vnode, unique;
 	unsigned slot = 0;
@@ -166,49 +174,71 @@ static int add_page_names(struct item *dir, const uint8_t page[STORE_PAGE], unsi
 	int result = 0;
 
 	while (!result && store_page_next(page, number, &slot, &name, &vnode, &unique)) {
-		if (!strcmp(name, ".") || !strcmp(name, ".."))
-			continue;
-		result = store_pages_add(dir->pages, name, vnode, unique);
+		result = store_pages_add(pages, name, vnode, unique);
 		if (result == -EEXIST || result == -EFBIG)
 			result = 0;
 	}
 	return result;
 }
 
-/* Some pages are gone: a new directory of the names of the others. */
-static int rebuild_item_pages(struct group *group, struct item *dir, unsigned count)
+/* Some pages are gone: the names of the others. */
+static int load_sound_pages(struct group *group, struct item *dir, unsigned count,
+			    struct store_pages **pages)
 {
+	const struct vnode_key key = {group->rec.group, dir->vnode, dir->epoch};
 	uint8_t page[STORE_PAGE];
 	int result = 0;
 
-	dir->pages = new_pages_of(dir);
-	if (!dir->pages)
+	*pages = new_pages_of(dir);
+	if (!*pages)
 		return -ENOMEM;
-	dir->changed = dir->pages_changed = dir->all_pages = true;
+	dir->renamed = true;
 	for (unsigned i = 0; i < count && !result; i++) {
-		result = db_page_get(group->db, &dir->key, i, page);
+		result = db_page_get(group->db, &key, i, page);
 		if (!result)
-			result = add_page_names(dir, page, i);
+			result = add_page_names(*pages, page, i);
 		if (result == -EIO)
 			result = 0;
 	}
 	return result;
 }
 
-static int load_item_pages(struct group *group, struct item *dir, uint8_t (*page)[STORE_PAGE])
+static int load_pages(struct group *group, struct item *dir, uint8_t (*page)[STORE_PAGE],
+		      struct store_pages **pages)
 {
-	uint64_t length = dir->version->v.length;
+	const struct vnode_key key = {group->rec.group, dir->vnode, dir->epoch};
+	uint64_t length = dir->v.length;
 	unsigned count = (unsigned)(length / STORE_PAGE);
 	int result = -EBADMSG;
 
+	*pages = NULL;
 	if (length % STORE_PAGE == 0 && count && length / STORE_PAGE <= STORE_PAGES_MAX)
-		result = db_pages_get(group->db, &dir->key, count, page);
+		result = db_pages_get(group->db, &key, count, page);
 	else
 		count = 0;
 	if (!result)
-		result = store_pages_load(page, count, &dir->pages);
-	return result == -EIO || result == -EBADMSG ? rebuild_item_pages(group, dir, count)
+		result = store_pages_load(page, count, pages);
+	return result == -EIO || result == -EBADMSG ? load_sound_pages(group, dir, count, pages)
 						    : result;
+}
+
+static int load_entries(struct group *group, struct item *dir, uint8_t (*page)[STORE_PAGE])
+{
+	uint32_t cursor = 0, vnode, unique;
+	struct store_pages *pages;
+	const char *name;
+	int result = load_pages(group, dir, page, &pages);
+
+	while (!result && store_pages_next(pages, &cursor, &name, &vnode, &unique)) {
+		const struct item child = {.vnode = vnode, .v.unique = unique};
+
+		if (!strcmp(name, ".."))
+			dir->renamed |= vnode != dir->v.parent || unique != dir->v.parent_unique;
+		else if (strcmp(name, "."))
+			result = add_entry(dir, name, &child, false);
+	}
+	store_pages_unref(pages);
+	return result;
 }
 
 static int load_directories(struct group *group)
@@ -218,60 +248,61 @@ static int load_directories(struct group *group)
 
 	for (size_t i = 0; i < group->count && !result; i++)
 		if (is_item_directory(&group->item[i]))
-			result = load_item_pages(group, &group->item[i], page);
+			result = load_entries(group, &group->item[i], page);
 	free(page);
 	return result;
 }
 
-/* A new directory, with the rights of the root, or of administrators only. */
-static int make_item_directory(struct group *group, uint32_t vnode, uint32_t unique)
+/* -- names that lead to something -- */
+
+/* The object that a name leads to; NULL: it is lost. */
+static struct item *find_named_item(const struct group *group, const struct entry *entry)
 {
-	struct vnode_key key = {.group = group->rec.group, .vnode = vnode, .epoch = group->rec.epoch};
-	struct version *version = version_new();
-	const struct item *root;
-	struct item *item;
-	size_t at;
+	struct item *item = find_item(group, entry->vnode);
 
-	if (version)
-		version->acl = calloc(1, sizeof(*version->acl));
-	if (!version || !version->acl || append_item(group, &key, version)) {
-		version_unref(version);
-		return -ENOMEM;
-	}
-	root = vnode == STORE_ROOT_VNODE ? NULL : find_item(group, STORE_ROOT_VNODE);
-	if (root)
-		*version->acl = *root->version->acl;
-	else
-		store_acl_add(version->acl, false, STORE_ADMINISTRATORS, STORE_ALL);
-	version->epoch = key.epoch;
-	version->v = (struct vnode){.kind = STORE_DIR,
-				    .mode = 0700,
-				    .unique = unique,
-				    .length = STORE_PAGE,
-				    .owner = group->rec.owner,
-				    .author = group->rec.owner,
-				    .parent = STORE_ROOT_VNODE,
-				    .parent_unique = STORE_ROOT_UNIQUE,
-				    .client_mtime = (uint32_t)time(NULL),
-				    .server_mtime = (uint32_t)time(NULL),
-				    .incarnation = group->rebuild->incarnation,
-				    .version = LATER_VERSIONS};
-	item = &group->item[group->count - 1];
-	item->pages = new_pages_of(item);
-	if (!item->pages)
-		return -ENOMEM;
-	item->changed = item->pages_changed = item->all_pages = true;
-	/* Keep the order. */
-	for (at = group->count - 1; at && group->item[at - 1].key.vnode > vnode; at--) {
-		struct item moved = group->item[at];
-
-		group->item[at] = group->item[at - 1];
-		group->item[at - 1] = moved;
-	}
-	return 0;
+	return item && item->v.unique == entry->unique && !is_root_item(item) ? item : NULL;
 }
 
-/* -- names -- */
+static bool is_parent(const struct item *dir, const struct item *item)
+{
+	return item->v.parent == dir->vnode && item->v.parent_unique == dir->v.unique;
+}
+
+static void set_parent(struct item *item, const struct item *dir)
+{
+	item->v.parent = dir->vnode;
+	item->v.parent_unique = dir->v.unique;
+	item->changed = true;
+	item->renamed |= is_item_directory(item);
+}
+
+static void keep_name(struct item *dir, struct item *item)
+{
+	item->names++;
+	dir->subdirs += is_item_directory(item);
+}
+
+/*
+ * Keep the names of a directory that lead to something: where the record says so, or then, those of objects without a name. A
+ * directory has one name, other objects several in one directory.
+ */
+static void keep_entries(struct group *group, struct item *dir, bool others)
+{
+	for (size_t i = 0; i < dir->count; i++) {
+		struct entry *entry = &dir->entry[i];
+		struct item *item = entry->kept ? NULL : find_named_item(group, entry);
+
+		if (item && others && !item->names) {
+			set_parent(item, dir);
+			item->moved = true;
+		}
+		if (!item || item->moved != others || !is_parent(dir, item) ||
+		    (is_item_directory(item) && item->names))
+			continue;
+		entry->kept = true;
+		keep_name(dir, item);
+	}
+}
 
 /* The path of a directory, as far as it has names. */
 static void format_path(const struct group *group, const struct item *dir, char *path, size_t size)
@@ -279,151 +310,77 @@ static void format_path(const struct group *group, const struct item *dir, char 
 	char *at = path + size - 1;
 
 	*at = '\0';
-	for (int depth = 0; !is_root_item(dir) && dir->name && depth < DEPTH_MOST; depth++) {
-		size_t length = strlen(dir->name);
+	for (int depth = 0; !is_root_item(dir) && depth < DEPTH_MOST; depth++) {
+		const struct item *above = find_item(group, dir->v.parent);
+		const char *name = NULL;
+		size_t length;
 
-		if ((size_t)(at - path) < length + 1)
+		for (size_t i = 0; above && i < above->count && !name; i++)
+			if (above->entry[i].kept && above->entry[i].vnode == dir->vnode)
+				name = above->entry[i].name;
+		length = name ? strlen(name) : 0;
+		if (!length || (size_t)(at - path) < length + 1)
 			break;
 		at -= length;
-		memcpy(at, dir->name, length);
+		memcpy(at, name, length);
 		*--at = '/';
-		dir = find_item(group, dir->version->v.parent);
-		if (!dir)
-			break;
+		dir = above;
 	}
 	memmove(path, at, strlen(at) + 1);
 }
 
-static void tell_lost_name(struct group *group, const struct item *dir, const char *name)
+static void report_lost_entries(struct group *group, struct item *dir)
 {
-	char path[700];
+	char path[700] = "";
+	bool known = false;
 
-	group->lost++;
-	format_path(group, dir, path, sizeof(path));
-	rebuild_tell(group->rebuild, "lost: %s:%s/%s", group->rec.name, path, name);
-}
-
-static bool is_dots(const char *name)
-{
-	return !strcmp(name, ".") || !strcmp(name, "..");
-}
-
-/* The object that a name leads to; NULL: it is lost. */
-static struct item *find_named_item(const struct group *group, uint32_t vnode, uint32_t unique)
-{
-	struct item *item = find_item(group, vnode);
-
-	return item && item->version->v.unique == unique && !is_root_item(item) ? item : NULL;
-}
-
-static bool is_parent(const struct item *dir, const struct item *item)
-{
-	return item->version->v.parent == dir->key.vnode &&
-	       item->version->v.parent_unique == dir->version->v.unique;
-}
-
-static void set_parent(struct item *item, const struct item *dir)
-{
-	item->version->v.parent = dir->key.vnode;
-	item->version->v.parent_unique = dir->version->v.unique;
-	item->changed = true;
-}
-
-/* A directory has one name, other objects several in one directory. */
-static bool may_have_name(const struct item *dir, const struct item *item, const char *name)
-{
-	if (!is_parent(dir, item))
-		return false;
-	return !is_item_directory(item) || !item->name || !strcmp(item->name, name);
-}
-
-static int count_name(struct item *dir, struct item *item, const char *name)
-{
-	item->seen++;
-	if (!is_item_directory(item))
-		return 0;
-	dir->subdirs++;
-	item->name = strdup(name);
-	return item->name ? 0 : -ENOMEM;
-}
-
-/*
- * Count the names that lead to something. `strict`: where the record says so. Then objects without a name get that which
- * they have at another place.
- */
-static int count_names(struct group *group, struct item *dir, bool strict)
-{
-	uint32_t cursor = 0, vnode, unique;
-	const char *name;
-	int result = 0;
-
-	while (!result && store_pages_next(dir->pages, &cursor, &name, &vnode, &unique)) {
-		struct item *item = is_dots(name) ? NULL : find_named_item(group, vnode, unique);
-
-		if (!item || (!strict && item->seen && !item->moved))
+	for (size_t i = 0; i < dir->count; i++) {
+		if (dir->entry[i].kept)
 			continue;
-		if (!strict && !item->seen) {
-			set_parent(item, dir);
-			item->moved = true;
-		}
-		if (may_have_name(dir, item, name) && (!item->name || !is_item_directory(item)))
-			result = count_name(dir, item, name);
+		if (!known)
+			format_path(group, dir, path, sizeof(path));
+		known = dir->renamed = true;
+		group->lost++;
+		rebuild_tell(group->rebuild, "lost: %s:%s/%s", group->rec.name, path,
+			     dir->entry[i].name);
 	}
-	return result;
 }
 
-static int fork_item_pages(struct item *dir)
+static void settle_entries(struct group *group)
 {
-	struct store_pages *now;
-
-	if (dir->pages_changed)
-		return 0;
-	now = store_pages_fork(dir->pages);
-	if (!now)
-		return -ENOMEM;
-	store_pages_unref(dir->pages);
-	dir->pages = now;
-	dir->changed = dir->pages_changed = true;
-	return 0;
-}
-
-/* The first name that leads to nothing, in a copy; false: there is none. */
-static bool find_lost_name(struct group *group, const struct item *dir, uint32_t *cursor,
-			   char name[STORE_NAME_MAX + 2])
-{
-	uint32_t vnode, unique;
-	const char *found;
-
-	while (store_pages_next(dir->pages, cursor, &found, &vnode, &unique)) {
-		const struct item *item;
-
-		if (is_dots(found))
-			continue;
-		item = find_named_item(group, vnode, unique);
-		if (item && may_have_name(dir, item, found))
-			continue;
-		snprintf(name, STORE_NAME_MAX + 2, "%s", found);
-		return true;
-	}
-	return false;
-}
-
-static int drop_lost_names(struct group *group, struct item *dir)
-{
-	char name[STORE_NAME_MAX + 2];
-	uint32_t cursor = 0;
-	int result = 0;
-
-	while (!result && find_lost_name(group, dir, &cursor, name)) {
-		tell_lost_name(group, dir, name);
-		result = fork_item_pages(dir);
-		if (!result)
-			result = store_pages_remove(dir->pages, name);
-	}
-	return result;
+	for (int others = 0; others < 2; others++)
+		for (size_t i = 0; i < group->count; i++)
+			keep_entries(group, &group->item[i], others);
+	for (size_t i = 0; i < group->count; i++)
+		report_lost_entries(group, &group->item[i]);
 }
 
 /* -- objects without a name -- */
+
+/* A new directory, for which there is no record yet. */
+static int make_directory(struct group *group, uint32_t vnode, uint32_t unique)
+{
+	const struct vnode v = {.kind = STORE_DIR,
+				.mode = 0700,
+				.unique = unique,
+				.owner = group->rec.owner,
+				.author = group->rec.owner,
+				.parent = STORE_ROOT_VNODE,
+				.parent_unique = STORE_ROOT_UNIQUE,
+				.client_mtime = (uint32_t)time(NULL),
+				.server_mtime = (uint32_t)time(NULL)};
+	size_t at = seek_item(group, vnode);
+	struct item made;
+
+	if (append_item(group, vnode, group->rec.epoch, &v))
+		return -ENOMEM;
+	made = group->item[group->count - 1];
+	made.made = made.changed = made.renamed = true;
+	memmove(&group->item[at + 1], &group->item[at],
+		(group->count - 1 - at) * sizeof(*group->item));
+	group->item[at] = made;
+	return 0;
+}
 
 /* Whether a directory hangs in the tree: else it is in a circle, or its own directory is gone. */
 static bool is_connected(const struct group *group, const struct item *dir)
@@ -431,112 +388,123 @@ static bool is_connected(const struct group *group, const struct item *dir)
 	for (int depth = 0; depth < DEPTH_MOST; depth++) {
 		if (is_root_item(dir))
 			return true;
-		if (!dir->seen)
+		if (!dir->names)
 			return false;
-		dir = find_item(group, dir->version->v.parent);
+		dir = find_item(group, dir->v.parent);
 		if (!dir || !is_item_directory(dir))
 			return false;
 	}
 	return false;
 }
 
-static const char *name_kind(const struct item *item)
-{
-	return is_item_directory(item)		       ? "dir"
-	       : item->version->v.kind == STORE_SYMLINK ? "link"
-							: "file";
-}
-
-/* "lost+found", then "lost+found.2" and so on. */
-static void name_lost_and_found(const struct group *group, char name[32])
-{
-	if (group->found_dirs)
-		snprintf(name, 32, LOST_AND_FOUND ".%u", group->found_dirs + 1);
-	else
-		snprintf(name, 32, LOST_AND_FOUND);
-}
-
-/* A new directory in the root. NULL: group->result. */
-static struct item *make_lost_and_found(struct group *group, const char *name)
+static int make_lost_and_found(struct group *group)
 {
 	/* The root may be the only directory, and a new one. */
 	uint32_t last = group->last_vnode[1] ? group->last_vnode[1] : STORE_ROOT_VNODE;
 	uint32_t vnode = last + 2, unique = ++group->rec.next_unique;
-	struct item *root, *dir;
+	int result = make_directory(group, vnode, unique);
+	struct item *root = find_item(group, STORE_ROOT_VNODE), *dir = find_item(group, vnode);
 
-	group->last_vnode[1] = vnode;
+	if (!result)
+		result = add_entry(root, group->found_name, dir, true);
+	if (result)
+		return result;
+	root->renamed = true;
+	keep_name(root, dir);
+	group->last_vnode[1] = group->found = vnode;
 	if (group->rec.fresh[1] < vnode + 2)
 		group->rec.fresh[1] = vnode + 2;
-	group->result = make_item_directory(group, vnode, unique);
-	if (group->result)
-		return NULL;
-	root = find_item(group, STORE_ROOT_VNODE);
-	dir = find_item(group, vnode);
-	group->result = fork_item_pages(root);
-	if (!group->result)
-		group->result = store_pages_add(root->pages, name, vnode, unique);
-	if (!group->result)
-		group->result = count_name(root, dir, name);
-	return group->result ? NULL : dir;
+	return 0;
 }
 
-/* The directory for them: the one that is there, or a new one. NULL: group->result. */
-static struct item *need_lost_and_found(struct group *group, char name[32])
+/* A directory in the root with the name; 0: another object has it. */
+static int find_lost_and_found(struct group *group)
 {
 	const struct item *root = find_item(group, STORE_ROOT_VNODE);
-	uint32_t vnode, unique;
 
-	name_lost_and_found(group, name);
-	while (store_pages_find(root->pages, name, &vnode, &unique) == 0) {
-		struct item *dir = find_named_item(group, vnode, unique);
+	for (size_t i = 0; i < root->count; i++)
+		if (root->entry[i].kept && !strcmp(root->entry[i].name, group->found_name)) {
+			const struct item *dir = find_item(group, root->entry[i].vnode);
 
-		if (dir && is_item_directory(dir))
-			return dir;
-		group->found_dirs++;
-		name_lost_and_found(group, name);
-	}
-	return make_lost_and_found(group, name);
+			group->found = dir && is_item_directory(dir) ? dir->vnode : 0;
+			return 0;
+		}
+	return make_lost_and_found(group);
 }
 
-/* Give an item a name there. *full: there is no room for more. */
-static int name_lost_item(struct group *group, uint32_t vnode, bool *full)
+static int build_pages(const struct item *dir, struct store_pages **pages)
 {
-	char folder[32], name[64];
-	struct item *dir = need_lost_and_found(group, folder), *item;
-	bool lost;
+	int result = 0;
+
+	*pages = new_pages_of(dir);
+	if (!*pages)
+		return -ENOMEM;
+	for (size_t i = 0; i < dir->count && !result; i++)
+		if (dir->entry[i].kept)
+			result = store_pages_add(*pages, dir->entry[i].name, dir->entry[i].vnode,
+						 dir->entry[i].unique);
+	return result;
+}
+
+/* "lost+found", then "lost+found.2" and so on: the one that is there, or a new one. */
+static int need_lost_and_found(struct group *group)
+{
+	int result = 0;
+
+	for (; !group->found && !result; group->found_dirs += !group->found) {
+		snprintf(group->found_name, sizeof(group->found_name), LOST_AND_FOUND);
+		if (group->found_dirs)
+			snprintf(group->found_name, sizeof(group->found_name), LOST_AND_FOUND ".%u",
+				 group->found_dirs + 1);
+		result = find_lost_and_found(group);
+	}
+	if (!result && !group->found_pages)
+		result = build_pages(find_item(group, group->found), &group->found_pages);
+	return result;
+}
+
+/* In the present directory. -EFBIG: it is full. */
+static int name_lost_item(struct group *group, uint32_t vnode)
+{
+	struct item *dir = find_item(group, group->found), *item = find_item(group, vnode);
+	bool lost = item->v.flags & VNODE_LOST;
+	char name[64];
 	int result;
 
-	*full = false;
-	if (!dir)
-		return group->result;
-	item = find_item(group, vnode);
-	lost = item->version->v.flags & VNODE_LOST;
-	snprintf(name, sizeof(name), "%s.%u.%u%s", name_kind(item), (unsigned)item->key.vnode,
-		 (unsigned)item->version->v.unique, lost ? ".no-record" : "");
-	result = fork_item_pages(dir);
+	snprintf(name, sizeof(name), "%s.%u.%u%s",
+		 is_item_directory(item)	 ? "dir"
+		 : item->v.kind == STORE_SYMLINK ? "link"
+						 : "file",
+		 (unsigned)item->vnode, (unsigned)item->v.unique, lost ? ".no-record" : "");
+	result = store_pages_add(group->found_pages, name, vnode, item->v.unique);
 	if (!result)
-		result =
-			store_pages_add(dir->pages, name, item->key.vnode, item->version->v.unique);
-	*full = result == -EFBIG;
+		result = add_entry(dir, name, item, true);
 	if (result)
-		return *full ? 0 : result;
+		return result;
+	dir->renamed = true;
 	set_parent(item, dir);
-	item->seen = 0;
-	item->changed |= lost;
+	item->names = 0;
+	keep_name(dir, item);
 	group->rebuild->out->found++;
-	rebuild_tell(group->rebuild, "found without a name: %s:/%s/%s", group->rec.name, folder,
-		     name);
-	return count_name(dir, item, name);
+	rebuild_tell(group->rebuild, "found without a name: %s:/%s/%s", group->rec.name,
+		     group->found_name, name);
+	return 0;
 }
 
-static int add_to_lost_and_found(struct group *group, uint32_t vnode)
+static int find_place(struct group *group, uint32_t vnode)
 {
-	bool full;
-	int result = name_lost_item(group, vnode, &full);
+	int result = -EFBIG;
 
-	while (!result && full) {
+	while (result == -EFBIG) {
+		result = need_lost_and_found(group);
+		if (!result)
+			result = name_lost_item(group, vnode);
+		if (result != -EFBIG)
+			break;
+		store_pages_unref(group->found_pages);
+		group->found_pages = NULL;
+		group->found = 0;
 		group->found_dirs++;
-		result = name_lost_item(group, vnode, &full);
 	}
 	return result;
 }
@@ -550,75 +518,108 @@ static int find_places(struct group *group)
 		const struct item *item = &group->item[i];
 
 		if (is_root_item(item) ||
-		    (is_item_directory(item) ? is_connected(group, item) : item->seen))
+		    (is_item_directory(item) ? is_connected(group, item) : item->names))
 			continue;
-		result = add_to_lost_and_found(group, item->key.vnode);
+		result = find_place(group, item->vnode);
 	}
 	return result;
 }
 
 /* -- writing -- */
 
-/* Rows that a clone shows stay as they are. */
-static int write_version(struct group *group, struct item *item)
+/* The rights of the root, or of administrators only. */
+static int choose_acl(struct group *group, const struct item *item, struct version *version)
 {
-	int result;
+	const struct vnode_key key = {group->rec.group, STORE_ROOT_VNODE, UINT32_MAX};
+	struct version *root = NULL;
+	int result = is_root_item(item) ? -ENOENT : db_vnode_get(group->db, &key, &root);
 
-	if (item->key.epoch <= volrec_shared(&group->rec)) {
-		item->key.epoch = item->version->epoch = group->rec.epoch;
-		item->version->v.flags |= VNODE_OLDER;
-	}
-	result = db_vnode_delete(group->db, &item->key);
-	return result ? result : db_vnode_insert(group->db, &item->key, item->version);
+	version->acl = calloc(1, sizeof(*version->acl));
+	if (!version->acl)
+		result = -ENOMEM;
+	else if (!result && root->acl)
+		*version->acl = *root->acl;
+	else
+		store_acl_add(version->acl, false, STORE_ADMINISTRATORS, STORE_ALL);
+	version_unref(root);
+	return result == -ENOENT ? 0 : result;
 }
 
-static int write_pages(struct group *group, const struct item *dir)
+/* The record to be changed. */
+static int get_record(struct group *group, const struct item *item, struct version **version)
 {
-	uint32_t shared = volrec_shared(&group->rec);
-	int result = 0;
+	const struct vnode_key key = {group->rec.group, item->vnode, item->epoch};
+	struct version *old = NULL;
+	int result = item->made ? 0 : db_vnode_get(group->db, &key, &old);
 
-	for (unsigned i = 0; i < store_pages_count(dir->pages) && !result; i++)
-		if (dir->all_pages || store_pages_changed(dir->pages, i))
-			result = db_page_put(group->db, &dir->key, shared, i,
-					     store_pages_page(dir->pages, i));
+	*version = result ? NULL : old ? version_copy(old) : version_new();
+	version_unref(old);
+	if (!result && !*version)
+		result = -ENOMEM;
+	return result || !item->made ? result : choose_acl(group, item, *version);
+}
+
+/* Rows that a clone shows stay as they are. */
+static int write_record(struct group *group, struct item *item)
+{
+	struct vnode_key key = {group->rec.group, item->vnode, item->epoch};
+	struct version *version = NULL;
+	int result = get_record(group, item, &version);
+
+	if (!result && item->epoch <= volrec_shared(&group->rec)) {
+		key.epoch = item->epoch = group->rec.epoch;
+		item->v.flags |= VNODE_OLDER;
+	}
+	if (!result)
+		result = db_vnode_delete(group->db, &key);
+	if (!result) {
+		version->v = item->v;
+		version->epoch = key.epoch;
+		result = db_vnode_insert(group->db, &key, version);
+	}
+	version_unref(version);
 	return result;
 }
 
-/* "..", and the counts of links. */
-static int settle_links(struct item *item)
+static int write_pages(struct group *group, const struct item *dir, const struct store_pages *pages)
 {
-	struct vnode *v = &item->version->v;
-	uint32_t links = is_item_directory(item) ? 2 + item->subdirs : item->seen;
-	uint32_t up = 0, up_unique = 0;
-	int result;
+	const struct vnode_key key = {group->rec.group, dir->vnode, dir->epoch};
+	uint32_t shared = volrec_shared(&group->rec);
+	int result = 0;
 
-	item->changed |= v->links != links;
-	v->links = links;
-	if (!is_item_directory(item))
-		return 0;
-	store_pages_find(item->pages, "..", &up, &up_unique);
-	if (up == v->parent && up_unique == v->parent_unique)
-		return 0;
-	result = fork_item_pages(item);
-	return result ? result : store_pages_set(item->pages, "..", v->parent, v->parent_unique);
+	for (unsigned i = 0; i < store_pages_count(pages) && !result; i++)
+		result = db_page_put(group->db, &key, shared, i, store_pages_page(pages, i));
+	return result;
 }
 
-static int write_salvaged_item(struct group *group, struct item *item)
+/* First the row, whose epoch is that of the pages. */
+static int write_directory(struct group *group, struct item *dir)
 {
-	struct vnode *v = &item->version->v;
-	int result = settle_links(item);
+	struct store_pages *pages;
+	int result = build_pages(dir, &pages);
 
-	v->flags &= (uint8_t)~VNODE_LOST;
-	if (result || !item->changed)
-		return result;
-	if (item->pages_changed) {
-		v->length = (uint64_t)store_pages_count(item->pages) * STORE_PAGE;
-		v->version += LATER_VERSIONS;
-		v->incarnation = group->rebuild->incarnation;
+	if (!result) {
+		dir->v.length = (uint64_t)store_pages_count(pages) * STORE_PAGE;
+		dir->v.version += LATER_VERSIONS;
+		dir->v.incarnation = group->rebuild->incarnation;
+		result = write_record(group, dir);
 	}
-	/* First the row, whose epoch is that of the pages. */
-	result = write_version(group, item);
-	return result || !item->pages_changed ? result : write_pages(group, item);
+	if (!result)
+		result = write_pages(group, dir, pages);
+	store_pages_unref(pages);
+	return result;
+}
+
+static int write_item(struct group *group, struct item *item)
+{
+	uint32_t links = is_item_directory(item) ? 2 + item->subdirs : item->names;
+
+	item->changed |= item->v.links != links || item->v.flags & VNODE_LOST;
+	item->v.links = links;
+	item->v.flags &= (uint8_t)~VNODE_LOST;
+	if (item->renamed)
+		return write_directory(group, item);
+	return item->changed ? write_record(group, item) : 0;
 }
 
 static int write_items(struct group *group)
@@ -628,10 +629,11 @@ static int write_items(struct group *group)
 	group->rec.files = group->count;
 	group->rec.used_kib = 0;
 	for (size_t i = 0; i < group->count && !result; i++) {
-		result = write_salvaged_item(group, &group->item[i]);
-		group->rec.used_kib += space_blocks(&group->item[i].version->v);
-		if (group->item[i].version->v.kind == STORE_FILE)
-			group->rebuild->out->bytes += group->item[i].version->v.length;
+		const struct vnode *v = &group->item[i].v;
+
+		result = write_item(group, &group->item[i]);
+		group->rec.used_kib += space_blocks(v);
+		group->rebuild->out->bytes += v->kind == STORE_FILE ? v->length : 0;
 	}
 	return result;
 }
@@ -642,38 +644,18 @@ static int need_root(struct group *group)
 {
 	struct item *root = find_item(group, STORE_ROOT_VNODE);
 
-	if (root && is_item_directory(root) && root->version->v.unique == STORE_ROOT_UNIQUE)
+	if (root && is_item_directory(root) && root->v.unique == STORE_ROOT_UNIQUE)
 		return 0;
 	rebuild_tell(group->rebuild, "lost: %s:/ (the root directory; a new one is in its place)",
 		     group->rec.name);
 	group->lost++;
 	if (root) {
-		version_unref(root->version);
+		free_item(root);
 		memmove(root, root + 1,
 			(size_t)(group->item + group->count - root - 1) * sizeof(*root));
 		group->count--;
 	}
-	return make_item_directory(group, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE);
-}
-
-static int for_directories(struct group *group, int (*step)(struct group *group, struct item *dir))
-{
-	int result = 0;
-
-	for (size_t i = 0; i < group->count && !result; i++)
-		if (is_item_directory(&group->item[i]))
-			result = step(group, &group->item[i]);
-	return result;
-}
-
-static int count_right_names(struct group *group, struct item *dir)
-{
-	return count_names(group, dir, true);
-}
-
-static int count_other_names(struct group *group, struct item *dir)
-{
-	return count_names(group, dir, false);
+	return make_directory(group, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE);
 }
 
 static int mend_tree(struct group *group)
@@ -685,11 +667,7 @@ static int mend_tree(struct group *group)
 	if (!result)
 		result = need_root(group);
 	if (!result)
-		result = for_directories(group, count_right_names);
-	if (!result)
-		result = for_directories(group, count_other_names);
-	if (!result)
-		result = for_directories(group, drop_lost_names);
+		settle_entries(group);
 	if (!result)
 		result = find_places(group);
 	return result ? result : write_items(group);
