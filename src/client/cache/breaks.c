@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ends of promises: breaks, resets of servers, promises that are given back. */
-#include "client/cache/parts.h"
+#include "client/cache/steps.h"
 
 #include <assert.h>
 

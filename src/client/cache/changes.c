@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Own changes: their replies in the order of data versions, and what they leave of the contents that are held. */
-#include "client/cache/parts.h"
+#include "client/cache/steps.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -40,16 +40,6 @@ void cl_object_moved(struct cl_object *object, uint32_t vnode, uint32_t unique)
 }
 
 /* -- order --------------------------------------------------------------------------------- */
-
-void cache_drop_pending(struct cl_object *object)
-{
-	struct cache_pending *next;
-
-	for (; object->pending; object->pending = next) {
-		next = object->pending->next;
-		free(object->pending);
-	}
-}
 
 /* Copy a name behind the structure. */
 static char *copy_name(const char **name, char *at, size_t length)

@@ -7,117 +7,10 @@
 #include <string.h>
 
 #include "afs/fetchstatus.h"
-#include "client/cache/parts.h"
+#include "client/cache/steps.h"
 #include "common/held.h"
 
 #define BATCH 64u
-
-/* -- memory -------------------------------------------------------------------------------- */
-
-static void link_listing(struct cache_shard *shard, struct cache_listing *listing)
-{
-	assert(mutex_is_held(&shard->lock));
-	listing->newer = NULL;
-	listing->older = shard->newest_names;
-	*(shard->newest_names ? &shard->newest_names->newer : &shard->oldest_names) = listing;
-	shard->newest_names = listing;
-}
-
-static void unlink_listing(struct cache_shard *shard, struct cache_listing *listing)
-{
-	assert(mutex_is_held(&shard->lock));
-	*(listing->newer ? &listing->newer->older : &shard->newest_names) = listing->older;
-	*(listing->older ? &listing->older->newer : &shard->oldest_names) = listing->newer;
-	listing->newer = listing->older = NULL;
-}
-
-static struct cache_shard *shard_of(const struct cl_object *object)
-{
-	struct rxafs_fid fid = cl_object_fid(object);
-
-	return cache_shard(object->volume->cache, cache_hash_fid(object->volume->cache, &fid));
-}
-
-struct cache_listing *cache_take_listing(struct cl_object *object)
-{
-	struct cache_listing *listing = object->listing;
-
-	if (!listing)
-		return NULL;
-	unlink_listing(shard_of(object), listing);
-	atomic_fetch_sub(&object->volume->cache->name_bytes, listing->size);
-	object->listing = NULL;
-	return listing;
-}
-
-void cache_free_listing(struct cache_listing *listing)
-{
-	if (!listing)
-		return;
-	cl_names_free(listing->names);
-	free(listing);
-}
-
-/* The names that were used longest ago: those which were used since the last look get one more round. */
-static struct cache_listing *take_oldest(struct cache_shard *shard, const struct cl_object *keep)
-{
-	struct cache_listing *listing = shard->oldest_names, *newer;
-
-	for (; listing; listing = newer) {
-		newer = listing->newer;
-		if (!listing->used && listing->owner != keep)
-			return cache_take_listing(listing->owner);
-		listing->used = false;
-	}
-	listing = shard->oldest_names;
-	if (listing && listing->owner == keep)
-		listing = listing->newer;
-	return listing ? cache_take_listing(listing->owner) : NULL;
-}
-
-/* Free names until they are within the limit, shard after shard. */
-static void bound_names(struct cl_cache *cache, const struct cl_object *keep)
-{
-	unsigned first = (unsigned)(shard_of(keep) - cache->shards);
-
-	for (unsigned i = 0; i < CACHE_SHARDS; i++) {
-		struct cache_shard *shard = &cache->shards[(first + i) % CACHE_SHARDS];
-		struct cache_listing *oldest;
-
-		do {
-			if (atomic_load(&cache->name_bytes) <= cache->limits.name_bytes)
-				return;
-			pthread_mutex_lock(&shard->lock);
-			oldest = take_oldest(shard, keep);
-			pthread_mutex_unlock(&shard->lock);
-			cache_free_listing(oldest);
-		} while (oldest);
-	}
-}
-
-static void count_size(struct cl_object *object)
-{
-	struct cache_listing *listing = object->listing;
-	size_t size = sizeof(*listing) + cl_names_size(listing->names);
-
-	atomic_fetch_add(&object->volume->cache->name_bytes, size - listing->size);
-	listing->size = size;
-}
-
-bool cache_edit_listing(struct cl_object *object, uint64_t version, const struct cl_edit *edit)
-{
-	struct cache_listing *listing = object->listing;
-	bool done = true;
-
-	if (edit && edit->removed)
-		done = cl_names_remove(listing->names, edit->removed, edit->removed_length);
-	if (edit && edit->added)
-		done &= cl_names_add(listing->names, edit->added, edit->added_length, edit->vnode,
-				     edit->unique);
-	count_size(object);
-	listing->version = version;
-	return done;
-}
 
 /* -- loading ------------------------------------------------------------------------------- */
 
@@ -135,8 +28,8 @@ static struct cache_listing *install_names(struct cl_object *directory, uint64_t
 		listing->owner = directory;
 		listing->version = version;
 		directory->listing = listing;
-		link_listing(shard, listing);
-		count_size(directory);
+		cache_link_listing(shard, listing);
+		cache_count_names(directory);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return former;
@@ -161,7 +54,7 @@ static int load_names(struct cl_object *directory, uint64_t version, struct cl_n
 	}
 	cache_free_listing(former);
 	if (installed)
-		bound_names(directory->volume->cache, directory);
+		cache_bound_names(directory->volume->cache, directory);
 	return installed ? 0 : -ESTALE;
 }
 

@@ -36,7 +36,7 @@ struct cl_names {
 	uint64_t key[2];
 };
 
-static uint8_t *entry_at(const struct cl_names *names, uint32_t slot)
+static uint8_t *names_entry(const struct cl_names *names, uint32_t slot)
 {
 	assert(slot / SLOTS < names->page_count);
 	return names->image + (size_t)slot * AFS_DIR_SLOT;
@@ -44,10 +44,10 @@ static uint8_t *entry_at(const struct cl_names *names, uint32_t slot)
 
 static const char *name_at(const struct cl_names *names, uint32_t slot)
 {
-	return (const char *)entry_at(names, slot) + NAME;
+	return (const char *)names_entry(names, slot) + NAME;
 }
 
-static uint64_t hash_name(const struct cl_names *names, const char *name, size_t length)
+static uint64_t index_hash(const struct cl_names *names, const char *name, size_t length)
 {
 	return rxw_siphash(name, length, names->key);
 }
@@ -104,7 +104,7 @@ static void index_take(struct cl_names *names, uint32_t *place)
 		if (!names->index[at])
 			break;
 		name = name_at(names, PLACE_SLOT(names->index[at]));
-		home = (uint32_t)hash_name(names, name, strlen(name)) & mask;
+		home = (uint32_t)index_hash(names, name, strlen(name)) & mask;
 		if (((at - home) & mask) < ((at - hole) & mask))
 			continue;
 		names->index[hole] = names->index[at];
@@ -132,7 +132,7 @@ static bool index_build(struct cl_names *names, uint32_t count)
 			uint32_t slot = p * SLOTS + (uint32_t)__builtin_ctzll(bits);
 			const char *name = name_at(names, slot);
 
-			index_put(names, slot, hash_name(names, name, strlen(name)));
+			index_put(names, slot, index_hash(names, name, strlen(name)));
 		}
 	return true;
 }
@@ -149,7 +149,7 @@ static bool set_fault(const char **fault, const char *how)
 static size_t check_entry(const struct cl_names *names, uint32_t slot, const char **fault)
 {
 	size_t room = (size_t)(SLOTS - slot % SLOTS) * AFS_DIR_SLOT - NAME;
-	const uint8_t *entry = entry_at(names, slot);
+	const uint8_t *entry = names_entry(names, slot);
 	const char *name = (const char *)entry + NAME;
 	size_t length = strnlen(name, room);
 	uint64_t bits;
@@ -169,7 +169,7 @@ static size_t check_entry(const struct cl_names *names, uint32_t slot, const cha
 }
 
 /* Find the entries of a page by its map of used slots. */
-static bool check_page(struct cl_names *names, uint32_t page, const char **fault)
+static bool check_names_page(struct cl_names *names, uint32_t page, const char **fault)
 {
 	struct names_page *state = &names->pages[page];
 	const uint8_t *header = names->image + (size_t)page * AFS_DIR_PAGE;
@@ -209,7 +209,7 @@ static bool check_chains(const struct cl_names *names, const char **fault)
 	for (unsigned bucket = 0; bucket < BUCKETS; bucket++) {
 		uint32_t slot = get16(names->image + HASH_TABLE + (size_t)2 * bucket);
 
-		for (; slot; slot = get16(entry_at(names, slot) + NEXT)) {
+		for (; slot; slot = get16(names_entry(names, slot) + NEXT)) {
 			const char *name;
 
 			if (!is_entry(names, slot))
@@ -236,7 +236,7 @@ static bool check_names(struct cl_names *names, const char **fault)
 			uint32_t slot = p * SLOTS + (uint32_t)__builtin_ctzll(bits);
 			const char *name = name_at(names, slot);
 			size_t length = strlen(name);
-			uint64_t hash = hash_name(names, name, length);
+			uint64_t hash = index_hash(names, name, length);
 			uint32_t *place = index_seek(names, name, length, hash);
 
 			if (*place)
@@ -272,7 +272,7 @@ static bool check_image(struct cl_names *names, const char **fault)
 	uint32_t size = INDEX_MIN;
 
 	for (uint32_t p = 0; p < names->page_count; p++)
-		if (!check_page(names, p, fault))
+		if (!check_names_page(names, p, fault))
 			return false;
 	while (size < 2 * names->count)
 		size *= 2;
@@ -338,7 +338,7 @@ uint64_t cl_names_place(const struct cl_names *names, const char *name, size_t l
 {
 	if (length == 0 || length > CL_NAME_MAX)
 		return 0;
-	return PLACE_SLOT(*index_seek(names, name, length, hash_name(names, name, length)));
+	return PLACE_SLOT(*index_seek(names, name, length, index_hash(names, name, length)));
 }
 
 bool cl_names_find(const struct cl_names *names, const char *name, size_t length, uint32_t *vnode,
@@ -348,8 +348,8 @@ bool cl_names_find(const struct cl_names *names, const char *name, size_t length
 
 	if (!slot)
 		return false;
-	*vnode = get32(entry_at(names, slot) + VNODE);
-	*unique = get32(entry_at(names, slot) + UNIQUE);
+	*vnode = get32(names_entry(names, slot) + VNODE);
+	*unique = get32(names_entry(names, slot) + UNIQUE);
 	return true;
 }
 
@@ -364,8 +364,8 @@ bool cl_names_next(const struct cl_names *names, uint64_t offset, struct cl_entr
 		if (!bits)
 			continue;
 		slot = (uint32_t)p * SLOTS + (uint32_t)__builtin_ctzll(bits);
-		entry->vnode = get32(entry_at(names, slot) + VNODE);
-		entry->unique = get32(entry_at(names, slot) + UNIQUE);
+		entry->vnode = get32(names_entry(names, slot) + VNODE);
+		entry->unique = get32(names_entry(names, slot) + UNIQUE);
 		entry->next = (uint64_t)slot + 1;
 		entry->length = (uint16_t)strlen(name_at(names, slot));
 		assert(entry->length <= CL_NAME_MAX);
@@ -390,7 +390,7 @@ size_t cl_names_size(const struct cl_names *names)
 
 bool cl_names_remove(struct cl_names *names, const char *name, size_t length)
 {
-	uint64_t hash = hash_name(names, name, length);
+	uint64_t hash = index_hash(names, name, length);
 	uint32_t *place, slot;
 	unsigned slots;
 
@@ -404,7 +404,7 @@ bool cl_names_remove(struct cl_names *names, const char *name, size_t length)
 	index_take(names, place);
 	names->pages[slot / SLOTS].used &= ~slot_bits(slot, slots);
 	names->pages[slot / SLOTS].starts &= ~slot_bits(slot, 1);
-	memset(entry_at(names, slot), 0, (size_t)slots * AFS_DIR_SLOT);
+	memset(names_entry(names, slot), 0, (size_t)slots * AFS_DIR_SLOT);
 	for (unsigned n = 0; n < RUN_MAX; n++)
 		if (names->hint[n] > slot / SLOTS)
 			names->hint[n] = (uint16_t)(slot / SLOTS);
@@ -462,7 +462,7 @@ bool cl_names_add(struct cl_names *names, const char *name, size_t length, uint3
 	if (length == 0 || length > CL_NAME_MAX || memchr(name, 0, length) ||
 	    memchr(name, '/', length))
 		return false;
-	hash = hash_name(names, name, length);
+	hash = index_hash(names, name, length);
 	place = index_seek(names, name, length, hash);
 	slot = PLACE_SLOT(*place);
 	if (!slot) {
@@ -475,11 +475,11 @@ bool cl_names_add(struct cl_names *names, const char *name, size_t length, uint3
 		index_put(names, slot, hash);
 		names->pages[slot / SLOTS].used |= slot_bits(slot, slots_for(length));
 		names->pages[slot / SLOTS].starts |= slot_bits(slot, 1);
-		memcpy(entry_at(names, slot) + NAME, name, length);
-		entry_at(names, slot)[NAME + length] = 0;
+		memcpy(names_entry(names, slot) + NAME, name, length);
+		names_entry(names, slot)[NAME + length] = 0;
 		names->count++;
 	}
-	put32(entry_at(names, slot) + VNODE, vnode);
-	put32(entry_at(names, slot) + UNIQUE, unique);
+	put32(names_entry(names, slot) + VNODE, vnode);
+	put32(names_entry(names, slot) + UNIQUE, unique);
 	return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Objects of the cache: table, references, eviction. */
-#include "client/cache/parts.h"
+#include "client/cache/steps.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -11,52 +11,8 @@
 
 #define OBJECTS_DEFAULT	   100000
 #define NAME_BYTES_DEFAULT (64u << 20)
-/* The low bits of a hash choose the shard and the trace. */
-#define CHAIN_SHIFT 12
-
-uint64_t cache_hash_fid(const struct cl_cache *cache, const struct rxafs_fid *fid)
-{
-	return rxw_hash_words((uint64_t)fid->cell << 32 | fid->volume,
-			      (uint64_t)fid->vnode << 32 | fid->unique, cache->limits.key);
-}
-
-static uint64_t hash_object(const void *item, const uint64_t key[2])
-{
-	const struct cl_object *object = item;
-	struct rxafs_fid fid = cl_object_fid(object);
-
-	(void)key;
-	return cache_hash_fid(object->volume->cache, &fid) >> CHAIN_SHIFT;
-}
-
-struct cache_shard *cache_shard(struct cl_cache *cache, uint64_t hash)
-{
-	return &cache->shards[hash % CACHE_SHARDS];
-}
-
-struct cache_trace *cache_trace(struct cl_cache *cache, uint64_t hash)
-{
-	return &cache_shard(cache, hash)->traces[hash / CACHE_SHARDS % CACHE_TRACES];
-}
-
-struct cache_shard *cache_lock_object(struct cl_object *object)
-{
-	struct rxafs_fid fid = cl_object_fid(object);
-	struct cl_cache *cache = object->volume->cache;
-	struct cache_shard *shard = cache_shard(cache, cache_hash_fid(cache, &fid));
-
-	pthread_mutex_lock(&shard->lock);
-	return shard;
-}
 
 /* -- the cache ----------------------------------------------------------------------------- */
-
-static bool init_shard(struct cl_cache *cache, struct cache_shard *shard)
-{
-	pthread_mutex_init(&shard->lock, NULL);
-	return htable_init(&shard->objects, offsetof(struct cl_object, link), hash_object,
-			   cache->limits.key, 0);
-}
 
 struct cl_cache *cl_cache_create(const struct cl_cache_limits *limits)
 {
@@ -78,7 +34,7 @@ struct cl_cache *cl_cache_create(const struct cl_cache_limits *limits)
 	pthread_mutex_init(&cache->given_lock, NULL);
 	made = cache_volumes_init(cache);
 	for (unsigned i = 0; i < CACHE_SHARDS; i++)
-		made &= init_shard(cache, &cache->shards[i]);
+		made &= cache_shard_init(cache, &cache->shards[i]);
 	if (made)
 		return cache;
 	cl_cache_destroy(cache);
@@ -116,24 +72,6 @@ void cl_cache_destroy(struct cl_cache *cache)
 
 /* -- eviction ------------------------------------------------------------------------------ */
 
-static void idle_remove(struct cache_shard *shard, struct cl_object *object)
-{
-	assert(mutex_is_held(&shard->lock) && shard->idle > 0);
-	*(object->newer ? &object->newer->older : &shard->newest) = object->older;
-	*(object->older ? &object->older->newer : &shard->oldest) = object->newer;
-	object->newer = object->older = NULL;
-	shard->idle--;
-}
-
-static void idle_add(struct cache_shard *shard, struct cl_object *object)
-{
-	assert(mutex_is_held(&shard->lock) && !object->newer && !object->older);
-	object->older = shard->newest;
-	*(shard->newest ? &shard->newest->newer : &shard->oldest) = object;
-	shard->newest = object;
-	shard->idle++;
-}
-
 static void remember_given_up(struct cl_cache *cache, const struct cl_object *object)
 {
 	pthread_mutex_lock(&cache->given_lock);
@@ -167,7 +105,7 @@ static struct cl_object *evict_idle(struct cl_cache *cache, struct cache_shard *
 	while (shard->objects.count > limit && shard->oldest) {
 		struct cl_object *object = shard->oldest;
 
-		idle_remove(shard, object);
+		cache_idle_remove(shard, object);
 		htable_remove(&shard->objects, object);
 		leave_trace(cache, object);
 		if (object->until && !atomic_load(&object->volume->readonly))
@@ -189,14 +127,6 @@ static void free_evicted(struct cl_object *object)
 }
 
 /* -- references ---------------------------------------------------------------------------- */
-
-struct cl_object *cache_refer(struct cache_shard *shard, struct cl_object *object)
-{
-	assert(mutex_is_held(&shard->lock));
-	if (atomic_fetch_add(&object->refs, 1) == 0)
-		idle_remove(shard, object);
-	return object;
-}
 
 struct cl_object *cl_object_hold(struct cl_object *object)
 {
@@ -224,27 +154,15 @@ void cl_object_put(struct cl_object *object)
 	if (atomic_fetch_sub(&object->refs, 1) == 1) {
 		struct cl_cache *cache = object->volume->cache;
 
-		idle_add(shard, object);
+		cache_idle_add(shard, object);
 		evicted = evict_idle(cache, shard);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	free_evicted(evicted);
 }
 
-struct cl_object *cache_seek(struct cache_shard *shard, uint64_t hash, const struct rxafs_fid *fid)
-{
-	struct cl_object *object = htable_first(&shard->objects, hash >> CHAIN_SHIFT);
-
-	assert(mutex_is_held(&shard->lock));
-	for (; object; object = object->link)
-		if (object->vnode == fid->vnode && object->unique == fid->unique &&
-		    object->volume->id == fid->volume && object->volume->cell == fid->cell)
-			break;
-	return object;
-}
-
-static struct cl_object *make_object(struct cache_shard *shard, struct cache_volume *volume,
-				     uint32_t vnode, uint32_t unique)
+static struct cl_object *enter_new(struct cache_shard *shard, struct cache_volume *volume,
+				   uint32_t vnode, uint32_t unique)
 {
 	struct cl_object *object = calloc(1, sizeof(*object));
 
@@ -272,7 +190,7 @@ struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint3
 	if (object) {
 		cache_refer(shard, object);
 	} else if (make) {
-		object = make_object(shard, volume, vnode, unique);
+		object = enter_new(shard, volume, vnode, unique);
 		evicted = evict_idle(cache, shard);
 	}
 	pthread_mutex_unlock(&shard->lock);
@@ -295,12 +213,6 @@ struct cl_object *cl_cache_find(struct cl_cache *cache, const struct rxafs_fid *
 }
 
 /* -- what an object is --------------------------------------------------------------------- */
-
-struct rxafs_fid cl_object_fid(const struct cl_object *object)
-{
-	return (struct rxafs_fid){object->volume->cell, object->volume->id, object->vnode,
-				  object->unique};
-}
 
 struct cl_cache *cl_object_cache(const struct cl_object *object)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of the cache, for its own files.
+ * The parts of the cache, for its own files; the functions that these share are in steps.h.
  *
  * Locks. A shard's lock covers its objects, with their statuses, rights, names and own changes, and its traces. A volume's lock covers the
  * change of its numbers, which are read without it. The lock of given_up is for that list. No function holds two locks of shards; a volume's or
@@ -155,51 +155,5 @@ static inline uint64_t next_event(struct cl_cache *cache)
 {
 	return atomic_fetch_add(&cache->sequence, 1) + 1;
 }
-
-/* objects.c: any thread, no lock is held */
-uint64_t cache_hash_fid(const struct cl_cache *cache, const struct rxafs_fid *fid);
-struct cache_shard *cache_shard(struct cl_cache *cache, uint64_t hash);
-struct cache_trace *cache_trace(struct cl_cache *cache, uint64_t hash);
-struct cache_shard *cache_lock_object(struct cl_object *object);
-/* A reference to an object of a known volume. NULL: no memory, or it is not there and may not be made. */
-struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint32_t unique,
-			      bool make);
-/* Under the shard's lock: an object, without a reference. */
-struct cl_object *cache_seek(struct cache_shard *shard, uint64_t hash, const struct rxafs_fid *fid);
-/* Under the shard's lock: one more reference. */
-struct cl_object *cache_refer(struct cache_shard *shard, struct cl_object *object);
-
-/* volumes.c: under any lock but a volume's */
-bool cache_volumes_init(struct cl_cache *cache);
-void cache_volumes_fini(struct cl_cache *cache);
-struct cache_volume *cache_volume(struct cl_cache *cache, uint32_t cell, uint32_t id, bool make);
-/* Compare AFSVolSync in a reply. False: the reply is too old; *verdict says whether another site must be asked. */
-bool cache_volume_meet(struct cache_volume *volume, const struct cl_reply *reply, uint32_t *epoch,
-		       enum cl_verdict *verdict);
-/* Whether the promise of a reply was not broken since, for the volume and the server. */
-bool cache_promise_counts(const struct cache_volume *volume, const struct cl_reply *reply);
-/* The end of trust into a promise that counts. */
-uint64_t cache_promise_end(const struct cl_reply *reply);
-void cache_volume_promise(struct cache_volume *volume, const struct cl_reply *reply);
-/* The end of the promise for a read-only volume under which a status with this note may be used; 0: none. */
-uint64_t cache_volume_valid_until(struct cache_volume *volume, uint64_t note, uint64_t now);
-uint64_t cache_reset_of(const struct cl_cache *cache, uint32_t server);
-
-/* status.c: under the shard's lock */
-uint64_t cache_valid_until(const struct cl_object *object, uint64_t now);
-void cache_show_status(const struct cl_object *object, uint64_t now, struct cl_status *status);
-bool cache_same_status(const struct cl_object *object, const AFSFetchStatus *status);
-void cache_store_status(struct cl_object *object, const struct cl_reply *reply,
-			const AFSFetchStatus *status, uint32_t epoch);
-/* Other contents than those that are held, by a change of others. */
-void cache_settle_foreign(struct cl_object *object);
-
-/* changes.c: under the shard's lock */
-void cache_drop_pending(struct cl_object *object);
-
-/* listing.c: under the shard's lock. The names are freed by the caller, without it. */
-struct cache_listing *cache_take_listing(struct cl_object *object);
-void cache_free_listing(struct cache_listing *listing);
-bool cache_edit_listing(struct cl_object *object, uint64_t version, const struct cl_edit *edit);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Statuses and promises: which reply counts, and how long it may be used. */
-#include "client/cache/parts.h"
+#include "client/cache/steps.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -11,45 +11,6 @@
 uint64_t cl_cache_note(const struct cl_cache *cache)
 {
 	return atomic_load(&cache->sequence);
-}
-
-uint64_t cache_valid_until(const struct cl_object *object, uint64_t now)
-{
-	struct cache_volume *volume = object->volume;
-
-	if (!object->kind || object->gone ||
-	    object->epoch != (uint32_t)atomic_load_explicit(&volume->epoch, memory_order_acquire))
-		return 0;
-	if (atomic_load_explicit(&volume->readonly, memory_order_relaxed))
-		return cache_volume_valid_until(volume, object->note, now);
-	if (object->until <= now ||
-	    object->note < atomic_load_explicit(&volume->broken_at, memory_order_acquire) ||
-	    object->note < cache_reset_of(volume->cache, object->server))
-		return 0;
-	return object->until;
-}
-
-void cache_show_status(const struct cl_object *object, uint64_t now, struct cl_status *status)
-{
-	*status = (struct cl_status){
-		.size = object->size,
-		.version = object->version,
-		.clean_from = object->clean_from,
-		.valid_until = cache_valid_until(object, now),
-		.incarnation = object->sync,
-		.links = object->links,
-		.owner = object->owner,
-		.group = object->group,
-		.author = object->author,
-		.modified = object->modified,
-		.changed = object->changed,
-		.parent_vnode = object->parent_vnode,
-		.parent_unique = object->parent_unique,
-		.anonymous = object->anonymous,
-		.locks = object->locks,
-		.mode = object->mode,
-		.kind = object->kind,
-	};
 }
 
 /* Whether the object is known to be gone, from the contents that the volume has now. */
@@ -152,53 +113,6 @@ int cl_object_rights(struct cl_object *directory, uint32_t identity, uint64_t no
 
 /* -- replies ------------------------------------------------------------------------------- */
 
-bool cache_same_status(const struct cl_object *object, const AFSFetchStatus *status)
-{
-	return object->kind == status->FileType && object->size == afs_status_length(status) &&
-	       object->version == afs_status_version(status) &&
-	       object->links == status->LinkCount && object->owner == status->Owner &&
-	       object->group == status->Group && object->author == status->Author &&
-	       object->modified == status->ClientModTime &&
-	       object->changed == status->ServerModTime &&
-	       object->parent_vnode == status->ParentVnode &&
-	       object->parent_unique == status->ParentUnique &&
-	       object->anonymous == status->AnonymousAccess &&
-	       object->locks == (int32_t)status->lockCount &&
-	       object->mode == (status->UnixModeBits & 07777);
-}
-
-void cache_store_status(struct cl_object *object, const struct cl_reply *reply,
-			const AFSFetchStatus *status, uint32_t epoch)
-{
-	object->kind = (uint8_t)status->FileType;
-	object->gone = false;
-	object->size = afs_status_length(status);
-	object->version = afs_status_version(status);
-	object->links = status->LinkCount;
-	object->owner = status->Owner;
-	object->group = status->Group;
-	object->author = status->Author;
-	object->modified = status->ClientModTime;
-	object->changed = status->ServerModTime;
-	object->parent_vnode = status->ParentVnode;
-	object->parent_unique = status->ParentUnique;
-	object->anonymous = status->AnonymousAccess;
-	object->locks = (int32_t)status->lockCount;
-	object->mode = status->UnixModeBits & 07777;
-	object->epoch = epoch;
-	object->sent = reply->sent;
-	object->sync = atomic_load(&object->volume->readonly)
-			       ? 0
-			       : (uint32_t)atomic_load(&object->volume->sync);
-}
-
-void cache_settle_foreign(struct cl_object *object)
-{
-	object->clean_from = object->version;
-	object->settled = object->version;
-	cache_drop_pending(object);
-}
-
 enum weight {
 	REPLY_TAKE,
 	REPLY_SAME,
@@ -269,8 +183,8 @@ static enum cl_verdict take_status(struct cl_object *object, const struct cl_rep
 }
 
 /* The promise in a reply whose status is the known one now. */
-static void take_promise(struct cl_object *object, const struct cl_reply *reply, bool held,
-			 bool counts)
+static void accept_promise(struct cl_object *object, const struct cl_reply *reply, bool held,
+			   bool counts)
 {
 	if (atomic_load(&object->volume->readonly)) {
 		if (reply->note > object->note && (counts || reply->sync))
@@ -313,7 +227,7 @@ static enum cl_verdict apply_reply(struct cache_shard *shard, struct cl_object *
 		}
 		if (!held && object->rights_at < reply->note)
 			object->rights_at = reply->note;
-		take_promise(object, reply, held, counts);
+		accept_promise(object, reply, held, counts);
 	}
 	if (counts ||
 	    (weight != REPLY_OLD && reply->sync && atomic_load(&object->volume->readonly)))

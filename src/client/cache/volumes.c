@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Volumes of the cache: replaced contents, and promises for whole volumes. */
-#include "client/cache/parts.h"
+#include "client/cache/steps.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ int cl_cache_set_readonly(struct cl_cache *cache, uint32_t cell, uint32_t volume
 
 /* -- replaced contents --------------------------------------------------------------------- */
 
-static void replace_contents(struct cache_volume *volume, uint32_t sync)
+static void note_replacement(struct cache_volume *volume, uint32_t sync)
 {
 	assert(mutex_is_held(&volume->lock));
 	if (atomic_load(&volume->sync)) {
@@ -110,7 +110,7 @@ bool cache_volume_meet(struct cache_volume *volume, const struct cl_reply *reply
 		current = readonly ? *verdict == CL_KEEP
 				   : reply->note >= atomic_load(&volume->replaced_at);
 		if (current)
-			replace_contents(volume, reply->sync);
+			note_replacement(volume, reply->sync);
 	}
 	*epoch = (uint32_t)atomic_load(&volume->epoch);
 	pthread_mutex_unlock(&volume->lock);
