@@ -95,10 +95,13 @@ struct cl_status {
 	 * will be used again: blocks of higher versions must be deleted.
 	 */
 	uint64_t clean_from;
-	uint64_t
-		valid_until; /* end of the promise; 0: none. Less than it until the status is asked again */
-	uint32_t
-		incarnation; /* of a read-write volume: changes when it is restored (K-052); else 0 */
+	uint64_t order;	      /* rises with each status that the object takes */
+	uint64_t valid_until; /* end of the promise; 0: none. Less if it is broken */
+	/*
+	 * Equal versions are equal contents while this is the same. Of a read-write volume it changes when that is restored
+	 * (K-052); of others it is the server's time, since versions come again in a release that follows a restore.
+	 */
+	uint32_t incarnation;
 	uint32_t links, owner, group, author;
 	uint32_t modified; /* ClientModTime, seconds */
 	uint32_t changed;  /* ServerModTime */

@@ -198,10 +198,13 @@ static enum cl_verdict take_own_reply(struct cache_shard *shard, struct cl_objec
 	bool known = object->kind != 0 && object->epoch == epoch, ours = true;
 
 	mark_changed(object, effect);
-	if (known)
+	if (known) {
 		ours = order_reply(shard, object, effect, object->in_flight - 1, held, dropped);
-	else
+	} else {
 		object->kind = 0;
+		cache_drop_pending(object);
+		*dropped = cache_take_listing(object);
+	}
 	take_own_status(object, effect->reply, effect->status, epoch);
 	if (!known)
 		object->settled = object->version;

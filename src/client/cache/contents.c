@@ -127,6 +127,7 @@ void cache_drop_pending(struct cl_object *object)
 void cache_settle_foreign(struct cl_object *object)
 {
 	object->clean_from = object->version;
+	object->taken_at = next_event(object->volume->cache);
 	object->settled = object->version;
 	cache_drop_pending(object);
 }

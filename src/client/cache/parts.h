@@ -64,6 +64,8 @@ struct cache_right {
 	uint64_t note;
 };
 
+#define CACHE_NO_VERSION UINT64_MAX
+
 /* The names of a directory. */
 struct cache_listing {
 	struct cl_object *owner;
@@ -102,7 +104,7 @@ struct cl_object {
 	uint32_t server;
 	uint32_t epoch; /* of the volume when the status was taken */
 	uint64_t size, version, clean_from, sent;
-	uint32_t sync;
+	uint32_t sync; /* shown as incarnation */
 	uint32_t links, owner, group, author, modified, changed;
 	uint32_t parent_vnode, parent_unique;
 	uint32_t anonymous;

@@ -162,9 +162,10 @@ static bool own_may_explain(const struct cl_object *object, uint64_t version)
 static enum cl_verdict take_status(struct cl_object *object, const struct cl_reply *reply,
 				   const AFSFetchStatus *status, uint32_t epoch, bool held)
 {
-	bool replaced = object->epoch != epoch && !atomic_load(&object->volume->readonly), other;
+	uint32_t former_epoch = object->epoch, incarnation = object->sync;
 	uint64_t version = object->version;
 	uint8_t kind = object->kind;
+	bool replaced, other;
 
 	cache_store_status(object, reply, status, epoch);
 	object->taken_at = next_event(object->volume->cache);
@@ -172,11 +173,15 @@ static enum cl_verdict take_status(struct cl_object *object, const struct cl_rep
 		cache_settle_foreign(object);
 		return CL_KEEP;
 	}
+	replaced = former_epoch != epoch && incarnation != object->sync;
 	other = replaced || version != object->version;
 	if (other && !replaced && held && own_may_explain(object, object->version))
 		other = false;
 	if (other)
 		cache_settle_foreign(object);
+	/* The same number may be that of other contents now. */
+	if (replaced && object->listing)
+		object->listing->version = CACHE_NO_VERSION;
 	if (kind != object->kind)
 		return CL_DROP_ALL;
 	return other ? CL_DROP_CLEAN : CL_KEEP;

@@ -27,6 +27,7 @@ void cache_show_status(const struct cl_object *object, uint64_t now, struct cl_s
 		.version = object->version,
 		.clean_from = object->clean_from,
 		.valid_until = cache_valid_until(object, now),
+		.order = object->taken_at,
 		.incarnation = object->sync,
 		.links = object->links,
 		.owner = object->owner,
@@ -79,6 +80,6 @@ void cache_store_status(struct cl_object *object, const struct cl_reply *reply,
 	object->epoch = epoch;
 	object->sent = reply->sent;
 	object->sync = atomic_load(&object->volume->readonly)
-			       ? 0
+			       ? status->ServerModTime
 			       : (uint32_t)atomic_load(&object->volume->sync);
 }

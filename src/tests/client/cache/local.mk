@@ -8,5 +8,10 @@ check_tests += src/tests/client/cache/test_objects
 src_tests_client_cache_test_objects_LDADD = $(client_test_libs)
 
 
-client_cache_tests = names objects
+# A model of servers, clients and the network between them. RXW_SIM_SEEDS: how many seeds (1,000), RXW_SIM_FIRST: from which on.
+check_tests += src/tests/client/cache/test_promises
+src_tests_client_cache_test_promises_SOURCES = src/tests/client/cache/test_promises.c src/tests/client/cache/model.c src/tests/client/cache/model.h
+src_tests_client_cache_test_promises_LDADD = $(client_test_libs)
+
+client_cache_tests = names objects promises
 $(client_cache_tests:%=src/tests/client/cache/test_%.$(OBJEXT)): $(afs_headers)
