@@ -54,8 +54,23 @@ bool cl_cell_read_home(const char *text, char name[CL_CELL_NAME]);
 int cl_cell_read_option(const char *text, char name[CL_CELL_NAME],
 			struct cl_cell_server servers[CL_CELL_SERVERS], char *message, size_t size);
 
-/* cl_cell_resolve_fn, by the system's resolver. */
-int cl_cell_ask_dns(void *arg, const char *cell, unsigned limit_ms,
+/* A reply of a name server, and what is taken from a record of it. */
+struct cl_dns_reply {
+	const uint8_t *data;
+	size_t length;
+};
+struct cl_dns_record {
+	uint32_t ttl_s;
+	uint16_t priority, weight, port;
+	char host[CL_CELL_NAME];
+	uint8_t address[16];
+	size_t size; /* of the address */
+};
+/* The records of a type (SRV, AFSDB, A, AAAA) in the answer. Their number, or -EIO: it is malformed. */
+int cl_cell_read_dns(const struct cl_dns_reply *reply, uint16_t type,
+		     struct cl_dns_record records[CL_CELL_SERVERS]);
+/* cl_cell_resolve_fn, by the system's resolver; `name_server`: a struct sockaddr_in to be asked instead of its own, or NULL. */
+int cl_cell_ask_dns(void *name_server, const char *cell, unsigned limit_ms,
 		    struct cl_cell_server servers[CL_CELL_SERVERS], uint32_t *ttl_s);
 
 #endif

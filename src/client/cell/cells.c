@@ -298,15 +298,24 @@ static unsigned remaining_dns_ms(uint64_t now, uint64_t deadline)
 	return !deadline || left > DNS_LIMIT_MS ? DNS_LIMIT_MS : (unsigned)left;
 }
 
+/* Whether a thread asks for a name. */
+static bool is_asked(struct cl_cells *cells, const char *name)
+{
+	for (unsigned i = 0; i < REFUSED_MAX; i++)
+		if (cells->refused[i].asking && strcmp(cells->refused[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* Wait until a thread that asks for the same name is done. False: the time is over. */
-static bool wait_for_question(struct cl_cells *cells, const struct refused *r, uint64_t deadline)
+static bool wait_for_question(struct cl_cells *cells, const char *name, uint64_t deadline)
 {
 	uint64_t until =
 		monotonic_ns() + (uint64_t)remaining_dns_ms(boot_ns(), deadline) * NS_PER_MS;
 	int rc = 0;
 
 	assert(mutex_is_held(&cells->lock));
-	while (r->asking && rc == 0)
+	while (is_asked(cells, name) && rc == 0)
 		rc = monotonic_wait(&cells->asked, &cells->lock, until);
 	return rc == 0;
 }
@@ -350,9 +359,13 @@ static int ask_for_cell(struct cl_cells *cells, const char *name, uint64_t deadl
 	if (r && !r->asking)
 		return r->result;
 	if (r) {
-		if (!wait_for_question(cells, r, deadline))
+		if (!wait_for_question(cells, name, deadline))
 			return -ETIMEDOUT;
-		return r->result;
+		cell = find_known_cell(cells, name);
+		if (cell && cell->count)
+			return 0;
+		r = find_refused(cells, name, boot_ns());
+		return r ? r->result : -ETIMEDOUT;
 	}
 	r = begin_question(cells, name);
 	if (!r)
