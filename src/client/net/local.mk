@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 client_sources += \
+	src/client/net/callback.c \
 	src/client/net/caller.c \
 	src/client/net/caller.h \
-	src/client/net/callback.c \
 	src/client/net/calls.h \
+	src/client/net/datacalls.c \
 	src/client/net/failure.c \
 	src/client/net/farewell.c \
 	src/client/net/identity.c \
 	src/client/net/inside.h \
 	src/client/net/location.c \
-	src/client/net/naming.c \
+	src/client/net/namecalls.c \
 	src/client/net/net.c \
 	src/client/net/net.h \
-	src/client/net/objects.c \
 	src/client/net/probe.c \
 	src/client/net/record.c \
 	src/client/net/record.h \
 	src/client/net/server.c \
 	src/client/net/server.h \
-	src/client/net/stream.c \
+	src/client/net/statuscalls.c \
 	src/client/net/tries.c \
 	src/client/net/tries.h \
 	src/client/net/verdict.c \
