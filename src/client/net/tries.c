@@ -205,7 +205,9 @@ static bool refresh_once(struct cl_tries *t)
 	if (t->refreshed)
 		return false;
 	t->refreshed = true;
-	if (cl_record_refresh(t->volume, t->began, t->caller, &changed, NULL) == -ENODEV)
+	/* A record that was fetched after this call was sent is new to it. */
+	if (cl_record_refresh(t->volume, t->sent.at ? t->sent.at : t->began, t->caller, &changed,
+			      NULL) == -ENODEV)
 		t->reason = ENODEV;
 	return changed;
 }
@@ -229,6 +231,10 @@ static bool wait_for_site(struct cl_tries *t, struct search *s)
 		return true;
 	if (!s->any) {
 		fail_tries(t, ENODEV, "no server has it");
+		return false;
+	}
+	if (end && cl_net_now() >= end) {
+		fail_waiting(t, -ETIMEDOUT);
 		return false;
 	}
 	/* Another round: what was tried may be tried again after a pause. */
@@ -399,7 +405,6 @@ static void follow_volume(struct cl_tries *t, enum cl_verdict verdict, int numbe
 			return;
 		}
 		t->refreshed = false;
-		t->began = cl_net_now();
 	}
 	if (refresh_once(t)) {
 		t->tried = 0;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A cell of fake servers in this process: a location server, and file servers that answer as they are told, on 127.0.0.1, .2 and so on
+ * with one port. And a client of it.
+ */
+#ifndef TESTS_CLIENT_NET_FAKE_H
+#define TESTS_CLIENT_NET_FAKE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxwire/rxwire.h>
+
+#include "client/net/calls.h"
+
+#define FAKE_SERVERS 4
+#define FAKE_ANSWERS 64
+#define FAKE_RW	     100u
+#define FAKE_RO	     101u
+#define FAKE_BACKUP  102u
+
+enum fake_last {
+	FAKE_REPEATS = 1 /* the last answer of the list is given again and again */
+};
+
+struct fake_server {
+	unsigned number;	/* from 0 on: address 127.0.0.(number + 1) */
+	rxw_endpoint *endpoint; /* NULL: it does not run */
+	struct RXAFS_service service;
+	/* `lock` covers the rest */
+	int32_t answers[FAKE_ANSWERS]; /* codes for the next calls; 0 and at the end: success */
+	unsigned count, next, flags;
+	unsigned calls;			/* that have answers: not probes */
+	unsigned probes;		/* GetCapabilities */
+	unsigned given_up;		/* GiveUpAllCallBacks */
+	unsigned waiting;		/* calls that are held */
+	bool hold;			/* calls wait until this is false */
+	bool mute_probes;		/* GetCapabilities is held, too */
+	uint32_t creation;		/* of VolSync */
+	uint32_t missing;		/* enum cl_missing: calls that are unknown */
+	uint64_t last_length;		/* file length of the last store */
+	unsigned promised;		/* seconds of promises; 0 = none */
+	uint8_t index;			/* security index of the last call */
+	struct sockaddr_storage client; /* that called last */
+};
+
+struct fake {
+	rxw_engine *engine;
+	rxw_endpoint *vl[2]; /* the second one answers like the first, if it runs */
+	struct VL_service vl_service;
+	uint16_t vl_port[2], fs_port;
+	struct fake_server servers[FAKE_SERVERS];
+	unsigned server_count;
+	/* `lock` covers the rest */
+	unsigned asked; /* questions for volumes */
+	unsigned asked_addresses;
+	int32_t vl_answer; /* code for questions for volumes */
+	bool vl_hold;
+	bool no_uuids;			/* an older location server */
+	unsigned rw_server, ro_servers; /* the latter: bits */
+	unsigned also; /* bits: servers whose addresses are those of server 0, too */
+	bool has_ro, has_backup;
+	unsigned generation;
+	rxw_security *security[2]; /* what file servers accept beside the null class */
+	/* what the client was told */
+	unsigned breaks, resets, renewals;
+	struct rxafs_fid broken[8];
+	bool renew; /* the answer of renew() */
+	void (*on_renew)(struct cl_identity *identity, uint32_t cell);
+};
+
+extern struct fake fake;
+extern pthread_mutex_t fake_lock;
+extern pthread_cond_t fake_changed;
+
+extern struct cl_cells *fake_cells;
+extern struct cl_net *fake_net;
+extern struct cl_volume *fake_volume; /* the read-write one */
+extern struct cl_caller fake_caller;
+extern struct rxafs_failure fake_failure;
+extern struct cl_stamp fake_stamp;
+extern AFSFetchStatus fake_status;
+
+/* Starts the servers, and a client with a limit of `soft_ms` and pauses of 10 ms. */
+void fake_open(unsigned servers, unsigned soft_ms);
+/* The client, if a test closes it itself. */
+void fake_close_client(void);
+void fake_close(void);
+
+void fake_server_stop(unsigned number);
+void fake_server_start(unsigned number);
+/* The next calls to a server get these codes; the list ends with `end`, which may be FAKE_REPEATS or 0. */
+void fake_answers(unsigned number, unsigned flags, unsigned count, ...);
+void fake_hold(unsigned number, bool hold);
+/* Waits until so many calls are held. */
+void fake_await_held(unsigned number, unsigned count);
+unsigned fake_calls(unsigned number);
+unsigned fake_asked(void);
+/* The volume of a name, with a reference. */
+struct cl_volume *fake_find(const char *name, enum cl_wanted wanted);
+/* FetchStatus of the root: 0 or a negative errno value. */
+int fake_look(struct cl_volume *volume);
+/* A call to the callback service of the client from server `number`. */
+int32_t fake_break(unsigned number, const AFSFid *fids, uint32_t count);
+
+#endif

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the client does by each code of a server (K-135), with several sites and addresses, and how often it asks. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/net/server.h"
+#include "common/clock.h"
+#include "tests/asserts.h"
+#include "tests/client/net/fake.h"
+#include "tests/main.h"
+
+static const AFSFid directory = {FAKE_RW, 1, 1}, file = {FAKE_RW, 2, 9};
+static const AFSStoreStatus nothing = {0};
+static struct cl_made made;
+
+#define looks(volume)                                                      \
+	do {                                                               \
+		int rc_ = fake_look(volume);                               \
+		ck_assert_msg(rc_ == 0, "%d: %s", rc_, fake_failure.text); \
+	} while (0)
+
+static int create_one(void)
+{
+	return cl_net_create_file(fake_volume, &fake_caller, &directory, "name", &nothing, &made,
+				  &fake_stamp, &fake_failure);
+}
+
+/* -- codes -- */
+
+/* The end of a call that always gets a code. */
+static const struct {
+	int32_t code;
+	int number;
+	bool repeated;
+} endings[] = {
+	{AFS_VBUSY, EBUSY, true},
+	{RXW_RESTARTING, EBUSY, true},
+	{AFS_VNOSERVICE, ETIMEDOUT, true},
+	{AFS_VOFFLINE, EIO, true},
+	{AFS_VSALVAGE, EIO, true},
+	{AFS_VSALVAGING, EIO, true},
+	{AFS_VNOVOL, ENODEV, true},
+	{AFS_VMOVED, EIO, true},
+	{AFS_VNOVNODE, ESTALE, false},
+	{AFS_VIO, EIO, false},
+	{RXW_RPC_OPCODE, ENOSYS, false},
+	{RXW_PROTOCOL_ERROR, EIO, true},
+	{RXW_RPC_SS_UNMARSHAL, EIO, true},
+	{13, EACCES, false},
+	{49733376 + 17, 0, false}, /* UAE: some errno */
+	{77777777, EIO, false},
+};
+
+START_TEST(each_code_in_the_end)
+{
+	fake_open(1, 700);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		uint64_t began = monotonic_ns();
+		int rc;
+
+		fake_answers(0, FAKE_REPEATS, 1, endings[i].code);
+		rc = fake_look(fake_volume);
+		if (endings[i].number)
+			ck_assert_msg(rc == -endings[i].number, "code %d: %d, not %d: %s",
+				      endings[i].code, rc, -endings[i].number, fake_failure.text);
+		else
+			ck_assert_int_lt(rc, 0);
+		ck_assert_int_eq(fake_failure.number, -rc);
+		ck_assert_int_eq(fake_failure.code, endings[i].code);
+		ck_assert_int_eq(fake_failure.origin, RXAFS_FROM_SERVER);
+		ck_assert_msg((fake_calls(0) > 1) == endings[i].repeated, "code %d: %u calls",
+			      endings[i].code, fake_calls(0));
+		ck_assert_uint_lt(fake_calls(0), 200);
+		ck_assert_uint_lt(monotonic_ns() - began, (uint64_t)20 * NS_PER_S);
+		ck_assert(!fake_failure.maybe_done);
+		/* The volume is as good as before. */
+		fake_answers(0, 0, 0);
+		looks(fake_volume);
+	}
+	fake_close();
+}
+END_TEST
+
+START_TEST(codes_that_pass)
+{
+	static const int32_t passing[] = {AFS_VBUSY,	  RXW_RESTARTING,     AFS_VNOSERVICE,
+					  AFS_VOFFLINE,	  AFS_VSALVAGE,	      AFS_VNOVOL,
+					  AFS_VSALVAGING, RXW_PROTOCOL_ERROR, AFS_VMOVED};
+
+	fake_open(1, 30000);
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		fake_answers(0, 0, 2, passing[i], passing[i]);
+		looks(fake_volume);
+		ck_assert_uint_eq(fake_calls(0), 3);
+	}
+	fake_close();
+}
+END_TEST
+
+START_TEST(another_site_answers)
+{
+	static const int32_t codes[] = {AFS_VBUSY,    RXW_RESTARTING, AFS_VNOSERVICE, AFS_VOFFLINE,
+					AFS_VSALVAGE, AFS_VSALVAGING, AFS_VNOVOL,     AFS_VIO};
+	struct cl_volume *ro;
+
+	fake.has_ro = true;
+	fake.ro_servers = 3;
+	fake_open(2, 30000);
+	ro = fake_find("vol.readonly", CL_WANT_EXACT);
+	ck_assert_uint_eq(cl_volume_id(ro), FAKE_RO);
+	looks(ro);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		/* The one that is used now. */
+		unsigned used = fake_stamp.server - 1;
+
+		fake_answers(0, 0, 0);
+		fake_answers(1, 0, 0);
+		fake_answers(used, FAKE_REPEATS, 1, codes[i]);
+		looks(ro);
+		ck_assert_uint_eq(fake_stamp.server - 1, 1 - used);
+		ck_assert_uint_eq(fake_calls(used), 1);
+		ck_assert_uint_eq(fake_calls(1 - used), 1);
+		usleep(60000);
+	}
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
+START_TEST(a_moved_volume_is_followed)
+{
+	fake_open(2, 30000);
+	looks(fake_volume);
+	ck_assert_uint_eq(fake_stamp.server, 1);
+	pthread_mutex_lock(&fake_lock);
+	fake.rw_server = 1;
+	pthread_mutex_unlock(&fake_lock);
+	fake_answers(0, FAKE_REPEATS, 1, AFS_VMOVED);
+	looks(fake_volume);
+	ck_assert_uint_eq(fake_stamp.server, 2);
+	ck_assert_uint_eq(fake_calls(0), 1);
+	ck_assert_uint_eq(fake_asked(), 2);
+	/* And by VNOVOL. */
+	pthread_mutex_lock(&fake_lock);
+	fake.rw_server = 0;
+	pthread_mutex_unlock(&fake_lock);
+	fake_answers(0, 0, 0);
+	fake_answers(1, FAKE_REPEATS, 1, AFS_VNOVOL);
+	looks(fake_volume);
+	ck_assert_uint_eq(fake_stamp.server, 1);
+	ck_assert_uint_eq(fake_asked(), 3);
+	fake_close();
+}
+END_TEST
+
+/* -- one refresh for all -- */
+
+static void *look_once(void *arg)
+{
+	const AFSFid root = {FAKE_RW, 1, 1};
+	AFSFetchStatus status;
+	struct cl_stamp stamp;
+	struct rxafs_failure failure;
+	struct cl_caller caller = {0};
+	int rc = cl_net_fetch_status(fake_volume, &caller, &root, &status, &stamp, &failure);
+
+	ck_assert_msg(rc == 0, "%s", failure.text);
+	return arg;
+}
+
+START_TEST(one_refresh_for_all)
+{
+	pthread_t threads[20];
+
+	fake_open(2, 30000);
+	looks(fake_volume);
+	pthread_mutex_lock(&fake_lock);
+	fake.rw_server = 1;
+	pthread_mutex_unlock(&fake_lock);
+	fake_answers(0, FAKE_REPEATS, 1, AFS_VMOVED);
+	fake_hold(0, true);
+	for (int i = 0; i < 20; i++)
+		pthread_create(&threads[i], NULL, look_once, NULL);
+	fake_await_held(0, 20);
+	fake_hold(0, false);
+	for (int i = 0; i < 20; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_eq(fake_calls(0), 20);
+	ck_assert_uint_eq(fake_calls(1), 20);
+	ck_assert_uint_le(fake_asked(), 3);
+	fake_close();
+}
+END_TEST
+
+START_TEST(volumes_of_a_record)
+{
+	struct cl_volume *v, *w;
+	uint32_t ids[MAXTYPES];
+
+	fake.has_ro = true;
+	fake.ro_servers = 1;
+	fake_open(1, 1000);
+	ck_assert_uint_eq(fake_asked(), 1);
+	ck_assert_int_eq(cl_volume_type(fake_volume), AFS_VL_RW);
+	v = fake_find("vol", CL_WANT_RO);
+	ck_assert_uint_eq(cl_volume_id(v), FAKE_RO);
+	w = fake_find("100", CL_WANT_RO);
+	ck_assert_ptr_eq(v, w);
+	cl_volume_unref(w);
+	w = fake_find("101", CL_WANT_EXACT);
+	ck_assert_ptr_eq(v, w);
+	cl_volume_unref(w);
+	cl_volume_unref(v);
+	v = fake_find("100", CL_WANT_EXACT);
+	ck_assert_ptr_eq(v, fake_volume);
+	cl_volume_ids(v, ids);
+	ck_assert_uint_eq(ids[AFS_VL_RO], FAKE_RO);
+	ck_assert_uint_eq(ids[AFS_VL_BACKUP], 0);
+	cl_volume_unref(v);
+	/* All that from one record. */
+	ck_assert_uint_eq(fake_asked(), 1);
+	ck_assert_int_eq(cl_volume_find(fake_net, cl_cells_home(fake_cells), "vol.backup",
+					CL_WANT_EXACT, &fake_caller, &v, &fake_failure),
+			 -ENODEV);
+	/* A backup that is made later is found. */
+	pthread_mutex_lock(&fake_lock);
+	fake.has_backup = true;
+	pthread_mutex_unlock(&fake_lock);
+	v = fake_find("vol.backup", CL_WANT_EXACT);
+	ck_assert_uint_eq(cl_volume_id(v), FAKE_BACKUP);
+	looks(v);
+	cl_volume_unref(v);
+	/* That there is no such volume is remembered for a while. */
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(cl_volume_find(fake_net, cl_cells_home(fake_cells), "none",
+						CL_WANT_EXACT, &fake_caller, &v, &fake_failure),
+				 -ENODEV);
+	ck_assert_uint_le(fake_asked(), 4);
+	fake_close();
+}
+END_TEST
+
+/* -- location servers -- */
+
+START_TEST(older_location_server)
+{
+	fake.no_uuids = true;
+	fake_open(1, 1000);
+	looks(fake_volume);
+	ck_assert_uint_eq(fake.asked_addresses, 0);
+	fake_close();
+}
+END_TEST
+
+START_TEST(second_location_server)
+{
+	struct cl_volume *v;
+
+	fake_open(1, 1000);
+	rxw_endpoint_destroy(fake.vl[0]);
+	fake.vl[0] = NULL;
+	cl_volume_forget_record(fake_volume);
+	v = fake_find("vol", CL_WANT_EXACT);
+	ck_assert_ptr_eq(v, fake_volume);
+	cl_volume_unref(v);
+	/* The dead one is not asked first again. */
+	cl_volume_forget_record(fake_volume);
+	looks(fake_volume);
+	fake_close();
+}
+END_TEST
+
+START_TEST(no_location_server)
+{
+	struct cl_volume *v;
+
+	fake_open(1, 1000);
+	for (int i = 0; i < 2; i++) {
+		rxw_endpoint_destroy(fake.vl[i]);
+		fake.vl[i] = NULL;
+	}
+	/* What is known stays in use. */
+	fake_caller.deadline = cl_net_now() + (uint64_t)1500 * NS_PER_MS;
+	cl_volume_forget_record(fake_volume);
+	ck_assert_int_le(fake_look(fake_volume), 0);
+	fake_caller.deadline = 0;
+	looks(fake_volume);
+	fake_caller.deadline = cl_net_now() + (uint64_t)1500 * NS_PER_MS;
+	ck_assert_int_eq(cl_volume_find(fake_net, cl_cells_home(fake_cells), "another",
+					CL_WANT_EXACT, &fake_caller, &v, &fake_failure),
+			 -ETIMEDOUT);
+	ck_assert_int_eq(fake_failure.origin, RXAFS_FROM_NETWORK);
+	fake_close();
+}
+END_TEST
+
+/* -- servers that are away -- */
+
+static void *start_again(void *arg)
+{
+	while (cl_net_server_state(fake_net, 1) != CL_SERVER_DOWN)
+		usleep(1000);
+	fake_server_start(0);
+	return arg;
+}
+
+START_TEST(a_dead_server_is_waited_for)
+{
+	struct cl_server_info info;
+	pthread_t thread;
+
+	fake_open(1, 30000);
+	looks(fake_volume);
+	fake_server_stop(0);
+	pthread_create(&thread, NULL, start_again, NULL);
+	looks(fake_volume);
+	pthread_join(thread, NULL);
+	ck_assert(cl_net_server_info(fake_net, 1, &info));
+	ck_assert_int_eq(info.state, CL_SERVER_UP);
+	ck_assert_uint_ge(info.unanswered, 1);
+	fake_close();
+}
+END_TEST
+
+START_TEST(the_wait_for_a_dead_server_has_a_limit)
+{
+	uint64_t began;
+
+	fake_open(1, 2500);
+	looks(fake_volume);
+	fake_server_stop(0);
+	began = monotonic_ns();
+	ck_assert_int_eq(fake_look(fake_volume), -ETIMEDOUT);
+	ck_assert_int_eq(fake_failure.origin, RXAFS_FROM_NETWORK);
+	ck_assert_uint_ge(monotonic_ns() - began, (uint64_t)2400 * NS_PER_MS);
+	ck_assert_uint_lt(monotonic_ns() - began, (uint64_t)15 * NS_PER_S);
+	ck_assert_int_eq(cl_volume_state(fake_volume, NULL), CL_SERVER_DOWN);
+	/* The caller's own limit is shorter. */
+	began = monotonic_ns();
+	fake_caller.deadline = cl_net_now() + (uint64_t)200 * NS_PER_MS;
+	ck_assert_int_eq(fake_look(fake_volume), -ETIMEDOUT);
+	ck_assert_uint_lt(monotonic_ns() - began, (uint64_t)2400 * NS_PER_MS);
+	fake_close();
+}
+END_TEST
+
+START_TEST(another_site_instead_of_a_dead_one)
+{
+	struct cl_volume *ro;
+	unsigned used;
+
+	fake.has_ro = true;
+	fake.ro_servers = 3;
+	fake_open(2, 30000);
+	ro = fake_find("vol.readonly", CL_WANT_EXACT);
+	looks(ro);
+	used = fake_stamp.server - 1;
+	fake_server_stop(used);
+	looks(ro);
+	ck_assert_uint_eq(fake_stamp.server - 1, 1 - used);
+	ck_assert_int_eq(cl_volume_state(ro, NULL), CL_SERVER_UP);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
+START_TEST(another_address_of_the_server)
+{
+	struct cl_server_info info;
+	struct sockaddr_in sin;
+	uint32_t first;
+
+	fake.also = 2;
+	fake_open(2, 30000);
+	looks(fake_volume);
+	ck_assert(cl_net_server_info(fake_net, 1, &info));
+	ck_assert_uint_gt(info.rtt_us, 0);
+	memcpy(&sin, &info.address, sizeof(sin));
+	first = ntohl(sin.sin_addr.s_addr) - 0x7f000001;
+	ck_assert_uint_lt(first, 2);
+	fake_server_stop(first);
+	looks(fake_volume);
+	/* The same server at another address. */
+	ck_assert_uint_eq(fake_stamp.server, 1);
+	ck_assert(cl_net_server_info(fake_net, 1, &info));
+	memcpy(&sin, &info.address, sizeof(sin));
+	ck_assert_uint_eq(ntohl(sin.sin_addr.s_addr) - 0x7f000001, 1 - first);
+	fake_close();
+}
+END_TEST
+
+/* -- changes whose answer is lost -- */
+
+static void *create_in_thread(void *arg)
+{
+	*(int *)arg = create_one();
+	return NULL;
+}
+
+START_TEST(a_change_without_answer_is_not_repeated)
+{
+	pthread_t thread;
+	int rc = 0;
+
+	fake_open(1, 30000);
+	fake_hold(0, true);
+	pthread_create(&thread, NULL, create_in_thread, &rc);
+	fake_await_held(0, 1);
+	fake_server_stop(0);
+	fake_server_start(0);
+	pthread_join(thread, NULL);
+	/* The handler may have answered before the end. */
+	if (rc < 0) {
+		ck_assert(fake_failure.maybe_done);
+		ck_assert_int_eq(rc, -ETIMEDOUT);
+	}
+	ck_assert_uint_eq(fake_calls(0), 1);
+	/* A refusal is an answer. */
+	fake_answers(0, 0, 1, AFS_VBUSY);
+	ck_assert_int_eq(create_one(), 0);
+	ck_assert_uint_eq(fake_calls(0), 2);
+	fake_answers(0, 0, 1, RXW_RESTARTING);
+	ck_assert_int_eq(create_one(), -ETIMEDOUT);
+	ck_assert(fake_failure.maybe_done);
+	ck_assert_uint_eq(fake_calls(0), 1);
+	fake_close();
+}
+END_TEST
+
+static int give_zeros(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	(void)offset;
+	++*(unsigned *)arg;
+	for (unsigned i = 0; i < count; i++)
+		memset(iov[i].iov_base, 0, iov[i].iov_len);
+	return 0;
+}
+
+static int refuse_to_give(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	(void)arg, (void)offset, (void)iov, (void)count;
+	return -ECANCELED;
+}
+
+static int store_bytes(uint64_t length, uint64_t known, cl_give_fn *give)
+{
+	unsigned given = 0;
+
+	return cl_net_store_data(fake_volume, &fake_caller, &file, &nothing, 0, length, CL_NO_CUT,
+				 known, give, &given, &fake_status, &fake_stamp, &fake_failure);
+}
+
+START_TEST(a_store_is_repeated)
+{
+	fake_open(1, 30000);
+	fake_answers(0, 0, 1, RXW_RESTARTING);
+	ck_assert_int_eq(store_bytes(300000, 0, give_zeros), 0);
+	ck_assert_uint_eq(fake_calls(0), 2);
+	/* It may have been carried out twice. */
+	ck_assert(fake_stamp.repeated);
+	ck_assert_int_eq(store_bytes(300000, 0, give_zeros), 0);
+	ck_assert(!fake_stamp.repeated);
+	ck_assert_int_eq(store_bytes(300000, 0, refuse_to_give), -ECANCELED);
+	looks(fake_volume);
+	fake_close();
+}
+END_TEST
+
+/* -- servers that lack calls -- */
+
+START_TEST(older_file_server)
+{
+	const AFSFid fids[] = {directory, file};
+	AFSFetchStatus statuses[2];
+	AFSCallBack callbacks[2];
+
+	fake.servers[0].missing =
+		CL_MISSING_INLINE_BULK | CL_MISSING_STORE64 | CL_MISSING_STORE_ACL;
+	fake.servers[0].promised = 100;
+	fake_open(1, 5000);
+	for (int i = 0; i < 2; i++) {
+		fake_answers(0, 0, 0);
+		ck_assert_int_eq(cl_net_fetch_statuses(fake_volume, &fake_caller, fids, 2, statuses,
+						       callbacks, &fake_stamp, &fake_failure),
+				 0);
+		ck_assert_uint_eq(fake_calls(0), 2);
+		ck_assert_uint_eq(statuses[1].FileType, AFS_TYPE_FILE);
+		ck_assert_uint_eq(callbacks[1].ExpirationTime, 100);
+		ck_assert_uint_ne(fake_stamp.server, 0);
+		ck_assert_int_eq(cl_net_store_acl(fake_volume, &fake_caller, &directory, "0\n0\n",
+						  &fake_status, &fake_stamp, &fake_failure),
+				 0);
+		ck_assert_int_eq(store_bytes(10, 50, give_zeros), 0);
+		ck_assert_uint_eq(fake.servers[0].last_length, 50);
+	}
+	/* Files of 2 GiB and more do not fit. */
+	ck_assert_int_eq(store_bytes(10, (uint64_t)3 << 30, give_zeros), -EFBIG);
+	fake_close();
+}
+END_TEST
+
+START_TEST(a_server_that_wants_a_length)
+{
+	fake.servers[0].missing = CL_MISSING_NO_CUT;
+	fake_open(1, 5000);
+	ck_assert_int_eq(store_bytes(100, 70, give_zeros), 0);
+	ck_assert_uint_eq(fake.servers[0].last_length, 100);
+	ck_assert_uint_eq(fake_calls(0), 2);
+	ck_assert_int_eq(store_bytes(100, 300, give_zeros), 0);
+	ck_assert_uint_eq(fake.servers[0].last_length, 300);
+	ck_assert_uint_eq(fake_calls(0), 3);
+	fake_close();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, another_site_answers,
+		 a_moved_volume_is_followed, one_refresh_for_all, volumes_of_a_record,
+		 older_location_server, second_location_server, no_location_server,
+		 a_dead_server_is_waited_for, the_wait_for_a_dead_server_has_a_limit,
+		 another_site_instead_of_a_dead_one, another_address_of_the_server,
+		 a_change_without_answer_is_not_repeated, a_store_is_repeated, older_file_server,
+		 a_server_that_wants_a_length)
