@@ -27,6 +27,8 @@ struct cl_data_version {
 	uint64_t
 		clean_from; /* contents of these versions are the same, but for own stores (K-061) */
 	uint64_t length;
+	uint64_t
+		order; /* rises with each status that the object took: tells late updates from versions that went back */
 	uint32_t incarnation;
 };
 
@@ -119,8 +121,8 @@ int cl_data_file_create(struct cl_data *data, const struct rxafs_fid *fid, const
 void cl_data_file_free(struct cl_data_file *file);
 
 /*
- * The server has this version, says a status that is valid now. Clean bytes of another one are dropped, changes are kept (K-077). A lower
- * version of the same incarnation is ignored.
+ * The server has this version, says a status that is valid now. Clean bytes of another one are dropped, changes are kept (K-077). What
+ * has a lower order than the last one is late, and is ignored.
  */
 void cl_data_update(struct cl_data_file *file, const struct cl_data_version *version);
 /* Drops what is clean, in memory and on disk. */

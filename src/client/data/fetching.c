@@ -491,14 +491,14 @@ static int join_fetch(struct cl_data_handle *handle, const struct cl_data_wait *
 	return waiter.error && who != handle->who ? 0 : error;
 }
 
-int file_fetch(struct cl_data_handle *handle, const struct cl_data_wait *wait, uint64_t start,
-	       uint64_t end)
+/* Until nothing is missing. The blocks are pinned. */
+static int fetch_until_there(struct cl_data_handle *handle, const struct cl_data_wait *wait,
+			     uint64_t start, uint64_t end)
 {
 	struct cl_data_file *file = handle->file;
 	uint64_t from, to;
 	int error = 0;
 
-	assert(mutex_is_held(&file->lock));
 	for (unsigned tries = 0; !error && file_find_missing(file, start, end, &from, &to);) {
 		const struct fetch *fetch = find_fetch(file, from);
 
@@ -510,6 +510,23 @@ int file_fetch(struct cl_data_handle *handle, const struct cl_data_wait *wait, u
 			return -EIO;
 		error = fetch_missing(handle, wait, from, end);
 	}
+	return error;
+}
+
+int file_fetch(struct cl_data_handle *handle, const struct cl_data_wait *wait, uint64_t start,
+	       uint64_t end)
+{
+	struct cl_data_file *file = handle->file;
+	int error;
+
+	assert(mutex_is_held(&file->lock));
+	if (file_covers(file, start, end))
+		return 0;
+	/* The first bytes must not be evicted while the last ones come. */
+	if (pin_blocks(file, start, end))
+		return -ENOMEM;
+	error = fetch_until_there(handle, wait, start, end);
+	unpin_blocks(file, start, end);
 	return error;
 }
 

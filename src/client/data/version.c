@@ -28,6 +28,14 @@ uint64_t file_length(struct cl_data_file *file)
 	return length;
 }
 
+/* Whether a status was taken before the one that is known. A server that was restored goes back to lower versions (K-052). */
+static bool is_late(const struct cl_data_version *known, const struct cl_data_version *version)
+{
+	if (version->order != known->order)
+		return version->order < known->order;
+	return version->incarnation == known->incarnation && version->version < known->version;
+}
+
 bool file_take_version(struct cl_data_file *file, const struct cl_data_version *version,
 		       uint64_t keep, uint64_t keep_end)
 {
@@ -37,11 +45,13 @@ bool file_take_version(struct cl_data_file *file, const struct cl_data_version *
 	bool dropped;
 
 	assert(mutex_is_held(&file->lock));
-	if (same && version->version < old.version)
+	if (file->known && is_late(&old, version))
 		return false;
+	file->version.order = version->order;
 	if (same && version->version == old.version && version->length == old.length)
 		return false;
-	dropped = file->known && !(same && version->clean_from <= old.version);
+	dropped = file->known &&
+		  !(same && version->clean_from <= old.version && old.version <= version->version);
 	if (dropped)
 		file_drop_clean(file, keep, keep_end);
 	file->version = *version;

@@ -16,7 +16,7 @@ unsigned char fake_byte(uint64_t offset)
 
 void fake_start(struct fake *fake, const void *bytes, size_t length)
 {
-	*fake = (struct fake){.version = 1, .piece = 60000, .stop_at = UINT64_MAX};
+	*fake = (struct fake){.version = 1000, .piece = 60000, .stop_at = UINT64_MAX};
 	pthread_mutex_init(&fake->lock, NULL);
 	pthread_cond_init(&fake->changed, NULL);
 	if (length) {
@@ -80,6 +80,7 @@ static struct cl_data_version fake_see(struct fake *fake)
 	return (struct cl_data_version){.version = fake->version,
 					.clean_from = fake->clean_from,
 					.length = fake->length,
+					.order = ++fake->order,
 					.incarnation = fake->incarnation};
 }
 
@@ -97,6 +98,14 @@ void fake_await(struct fake *fake, const unsigned *member, unsigned value)
 {
 	pthread_mutex_lock(&fake->lock);
 	while (*member < value)
+		pthread_cond_wait(&fake->changed, &fake->lock);
+	pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_await_unheld(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	while (fake->holds)
 		pthread_cond_wait(&fake->changed, &fake->lock);
 	pthread_mutex_unlock(&fake->lock);
 }

@@ -16,7 +16,7 @@ struct fake {
 	size_t length, room;
 	uint64_t version;
 	/* What the client knows. */
-	uint64_t seen, clean_from;
+	uint64_t seen, clean_from, order;
 	uint32_t incarnation;
 
 	unsigned fetches, stores;	/* calls */
@@ -54,6 +54,8 @@ void fake_cut(struct fake *fake, size_t length);
 struct cl_data_version fake_status(struct fake *fake);
 /* Waits until a member has at least this value. */
 void fake_await(struct fake *fake, const unsigned *member, unsigned value);
+/* Waits until the contents need the owner no more. */
+void fake_await_unheld(struct fake *fake);
 void fake_release(struct fake *fake);
 /* Byte of a sparse file. */
 unsigned char fake_byte(uint64_t offset);

@@ -4,3 +4,7 @@ client_data_fake = src/tests/client/data/fake_server.c src/tests/client/data/fak
 check_tests += src/tests/client/data/test_contents
 src_tests_client_data_test_contents_SOURCES = src/tests/client/data/test_contents.c $(client_data_fake)
 src_tests_client_data_test_contents_LDADD = $(client_test_libs)
+
+check_tests += src/tests/client/data/test_random_contents
+src_tests_client_data_test_random_contents_SOURCES = src/tests/client/data/test_random_contents.c $(client_data_fake)
+src_tests_client_data_test_random_contents_LDADD = $(client_test_libs)

@@ -44,19 +44,11 @@ static void set_up(size_t length, const struct cl_data_options *options)
 	cl_data_update(file, &version);
 }
 
-static void await_idle(void)
-{
-	pthread_mutex_lock(&fake.lock);
-	while (fake.holds)
-		pthread_cond_wait(&fake.changed, &fake.lock);
-	pthread_mutex_unlock(&fake.lock);
-}
-
 static void tear_down(void)
 {
 	if (handle)
 		cl_data_close(handle);
-	await_idle();
+	fake_await_unheld(&fake);
 	cl_data_file_free(file);
 	cl_data_free(data);
 	fake_stop(&fake);
