@@ -28,7 +28,11 @@ static inline bool rxafs_fid_same(const struct rxafs_fid *a, const struct rxafs_
 	       a->cell == b->cell;
 }
 
-enum rxafs_kind { RXAFS_FILE = 1, RXAFS_DIRECTORY = 2, RXAFS_SYMLINK = 3 };
+enum rxafs_kind {
+	RXAFS_FILE = 1,
+	RXAFS_DIRECTORY = 2,
+	RXAFS_SYMLINK = 3
+};
 
 /* Rights of an access list. */
 enum rxafs_right {

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Statuses and rights: from the cache while a promise holds, else by one call however many ask. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "client/fs/operate.h"
+#include "common/clock.h"
+
+/* Between two looks at a claim, whose end is told; only cancellation is not. */
+#define CLAIM_LOOK_NS (100 * NS_PER_MS)
+
+void fs_begin_call(struct fs_call *call, rxafs_client *client, struct rxafs_request *request)
+{
+	*call = (struct fs_call){.client = client, .request = request};
+	call->caller = fs_caller(client, request);
+	call->reply.note = cl_cache_note(client->cache);
+}
+
+const struct cl_reply *fs_reply(struct fs_call *call, const AFSCallBack *callback)
+{
+	call->reply.sent = call->stamp.sent;
+	call->reply.server = call->stamp.server;
+	call->reply.identity = call->stamp.identity;
+	call->reply.sync = call->stamp.sync.spare1;
+	call->reply.lifetime = callback ? callback->ExpirationTime : 0;
+	return &call->reply;
+}
+
+int fs_claim(struct fs_vnode *vnode, struct rxafs_request *request, unsigned claim)
+{
+	rxafs_client *client = vnode->client;
+	int result = 0;
+
+	pthread_mutex_lock(&client->lock);
+	while (!result && !cl_object_claim(vnode->object, claim)) {
+		monotonic_wait(&client->asked, &client->lock, monotonic_ns() + CLAIM_LOOK_NS);
+		if (request->cancel && cl_cancel_raised(request->cancel))
+			result = -EINTR;
+		else if (request->deadline && cl_net_now() > request->deadline)
+			result = -ETIMEDOUT;
+	}
+	pthread_mutex_unlock(&client->lock);
+	return result;
+}
+
+void fs_unclaim(struct fs_vnode *vnode, unsigned claim)
+{
+	rxafs_client *client = vnode->client;
+
+	cl_object_unclaim(vnode->object, claim);
+	pthread_mutex_lock(&client->lock);
+	pthread_cond_broadcast(&client->asked);
+	pthread_mutex_unlock(&client->lock);
+}
+
+struct cl_data_version fs_version(const struct cl_status *status)
+{
+	return (struct cl_data_version){.version = status->version,
+					.clean_from = status->clean_from,
+					.length = status->size,
+					.incarnation = status->incarnation};
+}
+
+/*
+ * Contents of versions from clean_from on are those that are held, but for what this client has stored
+ * itself. Otherwise the pages of the kernel go as well.
+ */
+void fs_learned(struct fs_vnode *v, const struct cl_status *status)
+{
+	struct cl_data_version version = fs_version(status);
+	bool same, other = false;
+
+	if (status->kind != RXAFS_FILE)
+		return;
+	pthread_mutex_lock(&v->lock);
+	same = v->told && v->version == status->version && v->incarnation == status->incarnation;
+	if (v->data && !same) {
+		other = v->told &&
+			(v->incarnation != status->incarnation || v->version < status->clean_from ||
+			 v->version > status->version);
+		cl_data_update(v->data, &version);
+		v->told = true;
+		v->incarnation = status->incarnation;
+		v->version = status->version;
+	}
+	pthread_mutex_unlock(&v->lock);
+	if (!other)
+		return;
+	atomic_fetch_add(&v->contents, 1);
+	fs_tell(v, RXAFS_CHANGED_DATA | RXAFS_CHANGED_STATUS, NULL);
+}
+
+static int ask_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_status *status)
+{
+	AFSFid fid = fs_afs_fid(&v->fid);
+	AFSFetchStatus answer;
+	struct fs_call call;
+	int result;
+
+	fs_begin_call(&call, v->client, request);
+	result = cl_net_fetch_status(v->volume, &call.caller, &fid, &answer, &call.stamp,
+				     &request->failure);
+	if (result) {
+		if (result == -ESTALE)
+			cl_object_gone(v->object);
+		return result;
+	}
+	cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), &answer, status);
+	fs_learned(v, status);
+	return 0;
+}
+
+int fs_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_status *status)
+{
+	int result = cl_object_status(v->object, cl_net_now(), status);
+
+	if (result == -ENOENT)
+		return -ESTALE;
+	if (result != -ESTALE)
+		return result;
+	if (request->quick)
+		return RXAFS_WOULD_WAIT;
+	result = fs_claim(v, request, CL_CLAIM_STATUS);
+	if (result)
+		return result;
+	/* Another operation may have asked meanwhile. */
+	result = cl_object_status(v->object, cl_net_now(), status);
+	if (result == -ESTALE)
+		result = ask_status(v, request, status);
+	else if (result == -ENOENT)
+		result = -ESTALE;
+	fs_unclaim(v, CL_CLAIM_STATUS);
+	return result;
+}
+
+static void apply_one(struct fs_call *call, const struct rxafs_fid *fid,
+		      const AFSFetchStatus *answer, const AFSCallBack *callback)
+{
+	struct cl_object *object = cl_cache_get(call->client->cache, fid);
+	struct cl_status known;
+	struct fs_vnode *v;
+
+	if (!object)
+		return;
+	if (!answer->errorCode) {
+		cl_cache_apply(object, fs_reply(call, callback), answer, &known);
+		v = cl_object_user(object);
+		if (v)
+			fs_learned(v, &known);
+	}
+	cl_object_put(object);
+}
+
+int fs_ask_statuses(struct fs_vnode *directory, struct rxafs_request *request,
+		    const struct rxafs_fid *fids, unsigned count)
+{
+	AFSFetchStatus answers[AFSCBMAX];
+	AFSCallBack callbacks[AFSCBMAX];
+	AFSFid asked[AFSCBMAX];
+	struct fs_call call;
+	int result;
+
+	assert(count && count <= AFSCBMAX);
+	for (unsigned i = 0; i < count; i++)
+		asked[i] = fs_afs_fid(&fids[i]);
+	fs_begin_call(&call, directory->client, request);
+	result = cl_net_fetch_statuses(directory->volume, &call.caller, asked, count, answers,
+				       callbacks, &call.stamp, &request->failure);
+	for (unsigned i = 0; !result && i < count; i++)
+		apply_one(&call, &fids[i], &answers[i], &callbacks[i]);
+	return result;
+}
+
+int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t *rights)
+{
+	uint32_t identity = fs_identity(request, directory->fid.cell);
+	struct cl_status status;
+	int result = cl_object_rights(directory->object, identity, cl_net_now(), rights);
+
+	if (result != -ESTALE)
+		return result;
+	if (request->quick)
+		return RXAFS_WOULD_WAIT;
+	result = fs_claim(directory, request, CL_CLAIM_STATUS);
+	if (result)
+		return result;
+	result = cl_object_rights(directory->object, identity, cl_net_now(), rights);
+	if (result == -ESTALE) {
+		result = ask_status(directory, request, &status);
+		/* Without a promise what was just told is the answer. */
+		if (!result &&
+		    cl_object_rights(directory->object, identity,
+				     status.valid_until ? cl_net_now() : 0, rights) == -ESTALE)
+			*rights = status.anonymous;
+	}
+	fs_unclaim(directory, CL_CLAIM_STATUS);
+	return result;
+}
+
+int fs_need_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t needed)
+{
+	uint32_t rights;
+	int result = fs_rights(directory, request, &rights);
+
+	if (!result && (rights & needed) != needed)
+		result = fs_fail(request, -EACCES, "the access list does not permit it");
+	return result;
+}
+
+int fs_governing_rights(struct fs_vnode *v, const struct cl_status *status,
+			struct rxafs_request *request, uint32_t *rights)
+{
+	struct rxafs_fid fid = v->fid;
+	struct fs_vnode *directory;
+	int result;
+
+	if (status->kind == RXAFS_DIRECTORY)
+		return fs_rights(v, request, rights);
+	fid.vnode = status->parent_vnode;
+	fid.unique = status->parent_unique;
+	directory = fs_get_vnode(v->client, v->volume, &fid);
+	if (!directory)
+		return -ENOMEM;
+	result = fs_rights(directory, request, rights);
+	fs_put_vnode(directory);
+	return result;
+}

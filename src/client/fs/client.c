@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A client from its options to its end. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "client/fs/operate.h"
+#include "common/clock.h"
+
+static void warn_of_cells(void *arg, const char *text)
+{
+	fs_log(arg, LOG_WARNING, "%s", text);
+}
+
+static int open_cells(rxafs_client *client, const struct rxafs_options *options, char *text,
+		      size_t size)
+{
+	struct cl_cells_options o = {.home = options->cell,
+				     .given = options->cells,
+				     .given_count = options->cell_count,
+				     .folders = &options->config_dir,
+				     .folder_count = options->config_dir != NULL,
+				     .warn = warn_of_cells,
+				     .warn_arg = client};
+
+	if (!options->config_dir)
+		o.folders = NULL;
+	return cl_cells_create(&o, &client->cells, text, size);
+}
+
+static int open_net(rxafs_client *client, const struct rxafs_options *options, char *text,
+		    size_t size)
+{
+	struct cl_net_options o = {.cells = client->cells,
+				   .ops = &fs_net_ops,
+				   .arg = client,
+				   .soft_ms = (unsigned)options->limit_ms};
+
+	return cl_net_create(&o, &client->net, text, size);
+}
+
+static int open_caches(rxafs_client *client, const struct rxafs_options *options, char *text,
+		       size_t size)
+{
+	struct cl_cache_limits limits = {.objects = options->objects, .drop = fs_drop_vnode};
+	struct cl_data_options o = {.memory_most = options->memory_bytes,
+				    .folder = options->cache_dir,
+				    .disk_most = options->cache_bytes};
+
+	client->cache = cl_cache_create(&limits);
+	client->executor = fs_executor_create();
+	if (!client->cache || !client->executor)
+		return -ENOMEM;
+	return cl_data_create(&o, &fs_data_ops, &client->data, text, size);
+}
+
+static int copy_sysnames(rxafs_client *client, const struct rxafs_options *options)
+{
+	/* CM's name and kAFS's (K-023). */
+#if defined __aarch64__
+	static const char *const usual[] = {"arm64_linux26", "aarch64_linux26"};
+#elif defined __x86_64__
+	static const char *const usual[] = {"amd64_linux26"};
+#else
+	static const char *const usual[] = {"linux26"};
+#endif
+	const char *const *names = options->sysname_count ? options->sysnames : usual;
+	size_t count =
+		options->sysname_count ? options->sysname_count : sizeof usual / sizeof usual[0];
+
+	client->sysnames = calloc(count, sizeof *client->sysnames);
+	if (!client->sysnames)
+		return -ENOMEM;
+	for (; client->sysname_count < count; client->sysname_count++) {
+		char *name = strdup(names[client->sysname_count]);
+
+		if (!name)
+			return -ENOMEM;
+		client->sysnames[client->sysname_count] = name;
+	}
+	return 0;
+}
+
+/* A root volume is a mount point of the home cell at the place of the dynamic root. */
+static int make_root(rxafs_client *client, const struct rxafs_options *options, char *text,
+		     size_t size)
+{
+	static const struct rxafs_fid fid = {0, 0, 1, 1};
+	char mount[CL_CELL_NAME + 80];
+
+	if (!options->root_volume) {
+		client->root = fs_get_special(client, NULL, FS_ROOT, &fid, RXAFS_DIRECTORY, NULL);
+	} else if (!cl_cells_home(client->cells)) {
+		snprintf(text, size, "a root volume needs a home cell");
+		return -EDESTADDRREQ;
+	} else {
+		snprintf(mount, sizeof mount, "%c%s:%s.", client->read_write ? '%' : '#',
+			 cl_cell_name(cl_cells_home(client->cells)), options->root_volume);
+		client->root = fs_get_special(client, NULL, FS_CELL, &fid, RXAFS_DIRECTORY, mount);
+	}
+	return client->root ? 0 : -ENOMEM;
+}
+
+static int open_modules(rxafs_client *client, const struct rxafs_options *options, char *text,
+			size_t size)
+{
+	int result = fs_open_tables(client);
+
+	if (!result)
+		result = copy_sysnames(client, options);
+	if (!result)
+		result = open_cells(client, options, text, size);
+	if (!result)
+		result = open_caches(client, options, text, size);
+	if (!result)
+		result = open_net(client, options, text, size);
+	return result;
+}
+
+static void free_client(rxafs_client *client, unsigned limit_ms)
+{
+	fs_executor_free(client->executor);
+	fs_close_tables(client);
+	if (client->data) {
+		cl_data_give_up(client->data);
+	}
+	if (client->cache)
+		cl_cache_destroy(client->cache);
+	if (client->data)
+		cl_data_free(client->data);
+	if (client->net)
+		cl_net_close(client->net, limit_ms);
+	if (client->cells)
+		cl_cells_free(client->cells);
+	for (size_t i = 0; i < client->sysname_count; i++)
+		free(client->sysnames[i]);
+	free(client->sysnames);
+	pthread_cond_destroy(&client->asked);
+	pthread_mutex_destroy(&client->lock);
+	free(client);
+}
+
+int rxafs_open_client(const struct rxafs_options *options, rxafs_client **out,
+		      struct rxafs_failure *failure)
+{
+	rxafs_client *client = calloc(1, sizeof *client);
+	char text[200] = "";
+	int result;
+
+	if (!client)
+		return -ENOMEM;
+	client->hooks = options->hooks;
+	client->ignore_owner = options->ignore_owner;
+	client->read_write = options->read_write;
+	client->limit_ns = (options->limit_ms ? options->limit_ms : 60000) * NS_PER_MS;
+	client->started = time(NULL);
+	if (getentropy(client->key, sizeof client->key))
+		client->key[0] = (uint64_t)(uintptr_t)client;
+	pthread_mutex_init(&client->lock, NULL);
+	monotonic_cond_init(&client->asked);
+	result = open_modules(client, options, text, sizeof text);
+	if (!result)
+		result = make_root(client, options, text, sizeof text);
+	if (!result) {
+		*out = client;
+		return 0;
+	}
+	free_client(client, 0);
+	if (failure) {
+		*failure = (struct rxafs_failure){.number = -result};
+		snprintf(failure->text, sizeof failure->text, "%s",
+			 text[0] ? text : strerror(-result));
+	}
+	return result;
+}
+
+int rxafs_close_client(rxafs_client *client, uint64_t limit_ms)
+{
+	struct cl_data_wait wait = {.deadline = cl_net_now() + limit_ms * NS_PER_MS};
+	int result;
+
+	if (!client)
+		return 0;
+	result = cl_data_flush_all(client->data, 0, 0, true, &wait);
+	/* What still waits for servers ends now. */
+	cl_net_cancel_all(client->net);
+	free_client(client, limit_ms < 1000 ? (unsigned)limit_ms : 1000);
+	return result;
+}
+
+rxafs_object *rxafs_root(rxafs_client *client)
+{
+	return rxafs_hold(client->root);
+}
+
+int rxafs_run(rxafs_client *client, rxafs_object *about, void (*run)(void *arg), void *arg)
+{
+	struct fs_vnode *vnode = about ? fs_entered(about) : NULL;
+	uint32_t server = 0;
+
+	if (vnode)
+		cl_volume_state(vnode->volume, &server);
+	return fs_execute(client->executor, server, run, arg);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mount points: which volume is behind one, by the rules of K-013. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/numbers.h"
+#include "client/fs/operate.h"
+
+#define VOLUME_NAME_MOST 74 /* with a suffix */
+
+struct mount_text {
+	bool regular; /* '#' */
+	char cell[CL_CELL_NAME];
+	char volume[VOLUME_NAME_MOST + 1];
+};
+
+static bool name_valid(const char *name, size_t length, size_t most)
+{
+	if (!length || length > most)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i]))
+			return false;
+	return true;
+}
+
+/* "#[CELL:]VOLUME." */
+static bool parse_mount_text(const char *text, struct mount_text *to)
+{
+	size_t length = strlen(text);
+	const char *colon = strchr(text, ':'), *volume = colon ? colon + 1 : text + 1;
+	size_t cell_length = colon ? (size_t)(colon - text) - 1 : 0;
+	size_t volume_length;
+
+	if (length < 3 || (text[0] != '#' && text[0] != '%') || text[length - 1] != '.')
+		return false;
+	volume_length = length - 1 - (size_t)(volume - text);
+	if (colon && !name_valid(text + 1, cell_length, sizeof to->cell - 1))
+		return false;
+	if (!name_valid(volume, volume_length, VOLUME_NAME_MOST))
+		return false;
+	memcpy(to->cell, text + 1, cell_length);
+	to->cell[cell_length] = '\0';
+	memcpy(to->volume, volume, volume_length);
+	to->volume[volume_length] = '\0';
+	to->regular = text[0] == '#';
+	return true;
+}
+
+bool fs_mount_text_valid(const char *text)
+{
+	struct mount_text parsed;
+
+	return parse_mount_text(text, &parsed);
+}
+
+static bool ends_in(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), tail = strlen(suffix);
+
+	return length > tail && !strcmp(name + length - tail, suffix);
+}
+
+/* The read-only volume, unless the path is a read-write one in the same cell. */
+static enum cl_wanted wanted_volume(const rxafs_object *object, const struct mount_text *text,
+				    const struct cl_cell *cell)
+{
+	const struct fs_vnode *in = object->vnode;
+
+	if (!text->regular)
+		return CL_WANT_EXACT;
+	if (in && cl_volume_type(in->volume) == AFS_VL_RW && cl_volume_cell(in->volume) == cell)
+		return CL_WANT_EXACT;
+	return object->client->read_write ? CL_WANT_EXACT : CL_WANT_RO;
+}
+
+static int look_for_mounted(rxafs_object *object, struct rxafs_request *request,
+			    struct cl_volume **volume)
+{
+	rxafs_client *client = object->client;
+	const struct fs_vnode *in = object->vnode;
+	struct cl_caller caller = fs_caller(client, request);
+	struct mount_text text;
+	struct cl_cell *cell;
+	int result;
+
+	if (!parse_mount_text(object->text, &text))
+		return -ENODEV;
+	if (in && cl_volume_type(in->volume) == AFS_VL_BACKUP && ends_in(text.volume, ".backup"))
+		return fs_fail(request, -ENODEV,
+			       "a mount point in a backup volume leads to another one");
+	if (in && !text.cell[0]) {
+		cell = cl_volume_cell(in->volume);
+	} else {
+		result = cl_cells_find(client->cells, text.cell, request->deadline, &cell);
+		if (result)
+			return result == -ENOENT ? -ENODEV : result;
+	}
+	return cl_volume_find(client->net, cell, text.volume, wanted_volume(object, &text, cell),
+			      &caller, volume, &request->failure);
+}
+
+/* The first one who comes sets it; others find it. */
+static int set_target(rxafs_object *object, struct cl_volume *volume)
+{
+	rxafs_client *client = object->client;
+	struct rxafs_fid fid = {cl_cell_number(cl_volume_cell(volume)), cl_volume_id(volume),
+				AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+	struct fs_vnode *v, *present = NULL;
+	int result = cl_cache_set_readonly(client->cache, fid.cell, fid.volume,
+					   cl_volume_type(volume) != AFS_VL_RW);
+
+	if (result)
+		return result;
+	v = fs_get_vnode(client, volume, &fid);
+	if (!v)
+		return -ENOMEM;
+	pthread_mutex_lock(&client->lock);
+	present = atomic_load(&object->target);
+	if (!present) {
+		object->next_face = v->faces;
+		v->faces = object;
+		atomic_store(&object->target, v);
+	}
+	pthread_mutex_unlock(&client->lock);
+	if (present)
+		fs_put_vnode(v);
+	return 0;
+}
+
+int fs_enter(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **vnode)
+{
+	struct cl_volume *volume;
+	int result;
+
+	*vnode = fs_entered(object);
+	if (*vnode)
+		return 0;
+	if (object->what == FS_ROOT || object->what == FS_ALIAS)
+		return -EROFS;
+	if (request->quick)
+		return RXAFS_WOULD_WAIT;
+	result = look_for_mounted(object, request, &volume);
+	if (result)
+		return result;
+	result = set_target(object, volume);
+	cl_volume_unref(volume);
+	*vnode = fs_entered(object);
+	return result;
+}
+
+int fs_enter_to_change(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **vnode)
+{
+	int result = fs_enter(object, request, vnode);
+
+	if (!result && cl_volume_type((*vnode)->volume) != AFS_VL_RW)
+		result = fs_fail(request, -EROFS, "the volume is read-only");
+	return result;
+}

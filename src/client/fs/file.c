@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Open files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "client/fs/operate.h"
+
+static bool writes(int flags)
+{
+	return (flags & O_ACCMODE) != O_RDONLY;
+}
+
+static rxafs_file *make_open_file(rxafs_object *object, struct fs_vnode *v,
+				  struct rxafs_request *request, int flags)
+{
+	rxafs_file *file = calloc(1, sizeof *file);
+	struct cl_data_file *data;
+	int result = -ENOMEM;
+
+	if (!file)
+		return NULL;
+	file->vnode = v;
+	file->flags = flags;
+	file->user = request->user;
+	if (file->user)
+		atomic_fetch_add(&file->user->references, 1);
+	result = fs_contents(v, &data);
+	if (!result)
+		result = cl_data_open(data, file->user, &file->handle);
+	if (result) {
+		rxafs_put_user(file->user);
+		free(file);
+		return NULL;
+	}
+	file->object = rxafs_hold(object);
+	fs_note_open(v);
+	return file;
+}
+
+static int check_open(rxafs_object *object, struct rxafs_request *request, int flags)
+{
+	int mode = flags & O_ACCMODE, mask = mode != O_WRONLY ? R_OK : 0;
+
+	if (object->kind == RXAFS_DIRECTORY)
+		return -EISDIR;
+	if (object->kind == RXAFS_SYMLINK)
+		return -ELOOP;
+	if (writes(flags) || flags & O_TRUNC)
+		mask |= W_OK;
+	/* The kernel opens a program that it executes with this flag. */
+	return rxafs_access(object, request, flags & 040 ? X_OK : mask);
+}
+
+static int truncate_opened(rxafs_file *file, struct rxafs_request *request, uint64_t size)
+{
+	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
+
+	return cl_data_truncate(file->handle, &wait, size);
+}
+
+int rxafs_open(rxafs_object *object, struct rxafs_request *request, int flags, rxafs_file **out)
+{
+	struct cl_status status;
+	rxafs_file *file;
+	int result = check_open(object, request, flags);
+
+	if (result)
+		return result;
+	file = make_open_file(object, object->vnode, request, flags);
+	if (!file)
+		return -ENOMEM;
+	result = fs_status(file->vnode, request, &status);
+	if (!result)
+		fs_learned(file->vnode, &status);
+	if (!result && flags & O_TRUNC)
+		result = truncate_opened(file, request, 0);
+	if (result) {
+		rxafs_close(file);
+		return result == -EAGAIN ? RXAFS_WOULD_WAIT : result;
+	}
+	*out = file;
+	return 0;
+}
+
+/* The file was made just now: it is empty, and no rights are checked (K-082). */
+int fs_open_new(rxafs_object *object, struct rxafs_request *request, int flags,
+		const struct cl_status *status, rxafs_file **out)
+{
+	rxafs_file *file = make_open_file(object, object->vnode, request, flags);
+
+	if (!file)
+		return -ENOMEM;
+	fs_learned(file->vnode, status);
+	*out = file;
+	return 0;
+}
+
+rxafs_object *rxafs_file_object(const rxafs_file *file)
+{
+	return file->object;
+}
+
+uint64_t rxafs_file_contents(const rxafs_file *file)
+{
+	return atomic_load(&file->vnode->contents);
+}
+
+int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer, size_t length,
+		   uint64_t offset)
+{
+	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
+	struct cl_status status;
+	ssize_t count;
+	int result = fs_status(file->vnode, request, &status);
+
+	if (result)
+		return result;
+	fs_learned(file->vnode, &status);
+	count = cl_data_read(file->handle, &wait, offset, buffer, length);
+	return count == -EAGAIN && request->quick ? RXAFS_WOULD_WAIT : count;
+}
+
+int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void *data,
+		    size_t length, uint64_t offset)
+{
+	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
+	ssize_t count;
+
+	if (!writes(file->flags))
+		return -EBADF;
+	if (file->lost_lock)
+		return fs_fail(request, -EIO, "the lock of the file was lost");
+	/* Two steps, which must not be begun again when the second would wait. */
+	if (request->quick && file->flags & (O_SYNC | O_DSYNC))
+		return RXAFS_WOULD_WAIT;
+	if (file->flags & O_APPEND)
+		count = cl_data_append(file->handle, &wait, data, length, &offset);
+	else
+		count = cl_data_write(file->handle, &wait, offset, data, length);
+	if (count == -EAGAIN && request->quick)
+		return RXAFS_WOULD_WAIT;
+	if (count > 0 && file->flags & (O_SYNC | O_DSYNC)) {
+		int result = cl_data_flush(file->handle, &wait, true);
+
+		if (result)
+			return result;
+	}
+	return count;
+}
+
+int rxafs_truncate(rxafs_file *file, struct rxafs_request *request, uint64_t size)
+{
+	if (!writes(file->flags))
+		return -EINVAL;
+	return truncate_opened(file, request, size);
+}
+
+int rxafs_flush(rxafs_file *file, struct rxafs_request *request, bool durable)
+{
+	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
+	int result = cl_data_flush(file->handle, &wait, durable);
+
+	return result == -EAGAIN && request->quick ? RXAFS_WOULD_WAIT : result;
+}
+
+void rxafs_close(rxafs_file *file)
+{
+	cl_data_close(file->handle);
+	fs_note_close(file->vnode);
+	rxafs_put_user(file->user);
+	rxafs_release(file->object);
+	free(file);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A file system of the modules below: what objects, open files and users are. Operations block in calls to
+ * servers; no lock of this module is held meanwhile. The lock of a client's tables and those of vnodes are each for
+ * microseconds, and not held together.
+ */
+#ifndef CLIENT_FS_H
+#define CLIENT_FS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <rxafs/client.h>
+#include <rxafs/file.h>
+#include <rxafs/object.h>
+
+#include "client/cache/cache.h"
+#include "client/cache/changes.h"
+#include "client/cache/listing.h"
+#include "client/cell/cells.h"
+#include "client/data/data.h"
+#include "client/net/calls.h"
+#include "common/htable.h"
+
+struct fs_executor;
+struct fs_locks;
+
+/* What the client knows of an object of a server, beside the cache. It lives as long as the object there. */
+struct fs_vnode {
+	rxafs_client *client;
+	struct cl_object *object; /* counted by those who use the vnode */
+	struct cl_volume *volume; /* a reference */
+	struct rxafs_fid fid;
+	rxafs_object *faces;	   /* objects that show it; lock of the table */
+	pthread_mutex_t lock;	   /* of what follows */
+	struct cl_data_file *data; /* from the first use on */
+	struct fs_locks *locks;	   /* NULL: none were ever taken */
+	char *text;		   /* of a link, at text_version */
+	uint64_t text_version;
+	unsigned opens;
+	struct fs_hidden *hidden; /* removed while it was open */
+	bool told;		  /* `data` knows a version: */
+	uint64_t version;
+	uint32_t incarnation;
+	_Atomic uint64_t contents; /* see rxafs_file_contents() */
+};
+
+enum fs_what {
+	FS_PLAIN, /* an object of a server */
+	FS_MOUNT, /* a mount point, and the root of the volume behind it once that was entered */
+	FS_ROOT,  /* the dynamic root */
+	FS_CELL,  /* a mount point in the dynamic root */
+	FS_ALIAS  /* a link in the dynamic root */
+};
+
+/*
+ * What callers hold. A directory that is reached through several mount points is several objects (K-021); a file is one. `parent` of a directory
+ * may change; the lock of the table protects it.
+ */
+struct rxafs_object {
+	void *link; /* of the table */
+	rxafs_object *next_face;
+	rxafs_client *client;
+	_Atomic uint64_t references;
+	enum fs_what what;
+	enum rxafs_kind kind;
+	struct rxafs_fid fid; /* key: of the mount point itself */
+	rxafs_object *
+		passage; /* mount point through which the volume was entered; a reference, or NULL */
+	rxafs_object *parent;	/* a reference; NULL: it is the root, or no directory */
+	struct fs_vnode *vnode; /* of `fid`; NULL in the dynamic root */
+	_Atomic(struct fs_vnode *)
+		target; /* FS_MOUNT, FS_CELL: the volume's root, once it is known */
+	char *text;	/* of a mount point or alias */
+	_Atomic(void *) own_data;
+	void (*drop_own_data)(void *data);
+};
+
+struct rxafs_client {
+	struct cl_cells *cells;
+	struct cl_net *net;
+	struct cl_cache *cache;
+	struct cl_data *data;
+	struct fs_executor *executor;
+	struct rxafs_hooks hooks;
+	rxafs_object *root;
+	char **sysnames;
+	size_t sysname_count;
+	bool ignore_owner, read_write;
+	uint64_t limit_ns;
+	time_t started;
+	uint64_t key[2]; /* of hashes of names, secret */
+
+	pthread_mutex_t lock; /* of the tables */
+	pthread_cond_t asked; /* a claim was given up: see ask.c */
+	struct htable objects;
+	struct htable users;
+	struct htable numbers;	  /* of volumes, for st_ino */
+	struct fs_hidden *hidden; /* see silly.c */
+};
+
+struct rxafs_user {
+	void *link;
+	rxafs_client *client;
+	atomic_uint references;
+	uint32_t number;
+	struct cl_identity *identity;
+};
+
+struct rxafs_file {
+	rxafs_object *object; /* a reference */
+	struct fs_vnode *vnode;
+	struct cl_data_handle *handle;
+	rxafs_user *user;
+	int flags;
+	bool lost_lock; /* its lock at the server is gone: writes fail (K-107) */
+};
+
+static inline bool fs_is_directory(const rxafs_object *object)
+{
+	return object->kind == RXAFS_DIRECTORY;
+}
+
+/* Without a wait; NULL: not entered yet. */
+static inline struct fs_vnode *fs_entered(const rxafs_object *object)
+{
+	return object->what == FS_PLAIN ? object->vnode : atomic_load(&object->target);
+}
+
+/* -- request.c, user.c ----------------------------------------------------------------------- */
+
+/* For the calls of an operation. */
+struct cl_caller fs_caller(rxafs_client *client, const struct rxafs_request *request);
+uint32_t fs_identity(const struct rxafs_request *request, uint32_t cell);
+void fs_log(rxafs_client *client, int priority, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The text of a failure that is decided here. Returns `result`. */
+int fs_fail(struct rxafs_request *request, int result, const char *text);
+void fs_free_users(rxafs_client *client);
+
+/* -- vnode.c: vnodes and objects --------------------------------------------------------- */
+
+/* A vnode with a reference to its object of the cache, or NULL: no memory. */
+struct fs_vnode *fs_get_vnode(rxafs_client *client, struct cl_volume *volume,
+			      const struct rxafs_fid *fid);
+void fs_put_vnode(struct fs_vnode *vnode);
+void fs_drop_vnode(void *vnode);
+/* The object of a child of `parent`. `text`: of a mount point, else NULL. */
+rxafs_object *fs_get_object(rxafs_object *parent, struct fs_vnode *vnode, enum rxafs_kind kind,
+			    const char *text);
+/* One that is not of a server. */
+rxafs_object *fs_get_special(rxafs_client *client, rxafs_object *parent, enum fs_what what,
+			     const struct rxafs_fid *fid, enum rxafs_kind kind, const char *text);
+/* Tell the caller of the client that the object has changed; except through one of its faces, or NULL. */
+void fs_tell(struct fs_vnode *vnode, unsigned what, const rxafs_object *except);
+int fs_open_tables(rxafs_client *client);
+void fs_close_tables(rxafs_client *client);
+uint64_t fs_inode(rxafs_client *client, const struct rxafs_fid *fid);
+
+/* The net's callbacks. */
+extern const struct cl_net_ops fs_net_ops;
+
+#endif

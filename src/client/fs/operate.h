@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Steps of operations: to know a status, rights, names, texts of links, and volumes behind mount points. */
+#ifndef CLIENT_FS_OPERATE_H
+#define CLIENT_FS_OPERATE_H
+
+#include "client/fs/fs.h"
+
+/* -- ask.c ---------------------------------------------------------------------------- */
+
+/* One call, from the note before it to the reply. */
+struct fs_call {
+	rxafs_client *client;
+	struct rxafs_request *request;
+	struct cl_caller caller;
+	struct cl_stamp stamp;
+	struct cl_reply reply;
+};
+void fs_begin_call(struct fs_call *call, rxafs_client *client, struct rxafs_request *request);
+/* Fill call->reply from the stamp. `callback`: that of the object, or NULL: none. */
+const struct cl_reply *fs_reply(struct fs_call *call, const AFSCallBack *callback);
+static inline AFSFid fs_afs_fid(const struct rxafs_fid *fid)
+{
+	return (AFSFid){fid->volume, fid->vnode, fid->unique};
+}
+
+/*
+ * A status that can be used now, by a call if there is none. -ESTALE: the object is gone.
+ */
+int fs_status(struct fs_vnode *vnode, struct rxafs_request *request, struct cl_status *status);
+/* Of the objects whose FIDs are given, all of the volume of `directory`; those that fail are left out. */
+int fs_ask_statuses(struct fs_vnode *directory, struct rxafs_request *request,
+		    const struct rxafs_fid *fids, unsigned count);
+/* The rights of the caller in a directory. */
+int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t *rights);
+/* The rights of the caller that govern an object: of the directory itself, or of that which it is in. */
+int fs_governing_rights(struct fs_vnode *vnode, const struct cl_status *status,
+			struct rxafs_request *request, uint32_t *rights);
+/* Whether the caller has these rights; -EACCES. */
+int fs_need_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t needed);
+/* What follows from a status that was learned: contents that are held may be old. */
+struct cl_data_version fs_version(const struct cl_status *status);
+void fs_learned(struct fs_vnode *vnode, const struct cl_status *status);
+/* As cl_object_claim(), waiting; -EINTR, -ETIMEDOUT. */
+int fs_claim(struct fs_vnode *vnode, struct rxafs_request *request, unsigned claim);
+void fs_unclaim(struct fs_vnode *vnode, unsigned claim);
+
+/* -- find.c ------------------------------------------------------------------------------ */
+
+/* The FID of a name. -ENOENT. *known_ns: how long the answer holds. */
+int fs_find(struct fs_vnode *directory, struct rxafs_request *request, const char *name,
+	    struct rxafs_fid *fid, uint64_t *known_ns);
+/* Fetch the names. *once: names that are right only for this operation; NULL: they are in the cache. */
+int fs_load_names(struct fs_vnode *directory, struct rxafs_request *request,
+		  struct cl_names **once);
+/* The text of a link. Free it. */
+int fs_link_text(struct fs_vnode *vnode, struct rxafs_request *request,
+		 const struct cl_status *status, char **text);
+/* Whether it is a mount point; *text then is its text, to be freed. A negative errno: not known. */
+int fs_is_mount_point(struct fs_vnode *vnode, struct rxafs_request *request,
+		      const struct cl_status *status, char **text);
+/* The object of a FID that was found in a directory, with its status. */
+int fs_object_of(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		 const struct rxafs_fid *fid, rxafs_object **object, struct cl_status *status);
+
+/* -- enter.c ----------------------------------------------------------------------------- */
+
+/*
+ * The vnode whose contents an object shows: of a mount point, the root of the volume. Not a reference: lives as
+ * long as the object.
+ */
+int fs_enter(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **vnode);
+/* The same for a change: -EROFS in read-only volumes and the dynamic root. */
+int fs_enter_to_change(rxafs_object *object, struct rxafs_request *request,
+		       struct fs_vnode **vnode);
+bool fs_mount_text_valid(const char *text);
+
+/* -- dynamic.c: the dynamic root ---------------------------------------------------------- */
+
+int fs_dynamic_find(rxafs_object *root, struct rxafs_request *request, const char *name,
+		    rxafs_object **object);
+/* The n-th name, from 0; false: there are no more. */
+bool fs_dynamic_name(rxafs_client *client, uint64_t n, char name[CL_CELL_NAME + 2],
+		     struct rxafs_fid *fid, bool *alias);
+
+/* -- show.c ------------------------------------------------------------------------------- */
+
+void fs_show(rxafs_object *object, struct rxafs_request *request, const struct cl_status *status,
+	     struct rxafs_attributes *attributes);
+/* Attributes of an object, with a call if needed. */
+int fs_show_now(rxafs_object *object, struct rxafs_request *request,
+		struct rxafs_attributes *attributes);
+
+/* -- content.c ---------------------------------------------------------------------------- */
+
+extern const struct cl_data_ops fs_data_ops;
+/* The contents of a file, made at the first use. */
+int fs_contents(struct fs_vnode *vnode, struct cl_data_file **data);
+struct cl_data_wait fs_wait(rxafs_client *client, const struct rxafs_request *request);
+
+/* -- silly.c: files that are removed while they are open -------------------------------------- */
+
+void fs_note_open(struct fs_vnode *vnode);
+/* The last one removes the file, if it was hidden. */
+void fs_note_close(struct fs_vnode *vnode);
+bool fs_is_open(struct fs_vnode *vnode);
+bool fs_is_hidden(struct fs_vnode *vnode);
+/* Rename a file in its directory, so that it can be removed later. */
+int fs_hide(rxafs_object *directory, struct rxafs_request *request, const char *name,
+	    struct fs_vnode *vnode);
+/* Whether a name is one that hides a file of this client. */
+bool fs_hides(rxafs_client *client, const struct rxafs_fid *directory, const char *name);
+
+/* -- change.c ------------------------------------------------------------------------------ */
+
+/* A change of names in one directory, or of two. */
+struct fs_change {
+	struct fs_call call;
+	rxafs_object *through; /* the directory as the caller named it */
+	struct fs_vnode *directory,
+		*other; /* other: where a name goes to; may be NULL or the same */
+	struct cl_edit edit, other_edit;
+	AFSFetchStatus status, other_status;
+};
+int fs_begin_change(struct fs_change *change, rxafs_object *directory, rxafs_object *other,
+		    struct rxafs_request *request);
+/* `result` is that of the call. Tells the cache, and those who keep names. Returns the result. */
+int fs_end_change(struct fs_change *change, int result);
+struct cl_edit fs_edit(const char *removed, const char *added, const AFSFid *fid);
+int fs_check_name(const char *name);
+int fs_remove_file(rxafs_object *directory, struct rxafs_request *request, const char *name);
+int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char *name,
+	      rxafs_object *new_directory, const char *new_name, const struct rxafs_fid *fid);
+
+/* -- file.c -------------------------------------------------------------------------------- */
+
+int fs_open_new(rxafs_object *object, struct rxafs_request *request, int flags,
+		const struct cl_status *status, rxafs_file **file);
+
+/* -- lock.c -------------------------------------------------------------------------------- */
+
+void fs_free_locks(struct fs_locks *locks);
+
+/* -- executor.c ---------------------------------------------------------------------------- */
+
+struct fs_executor *fs_executor_create(void);
+void fs_executor_free(struct fs_executor *executor);
+/* For the share of `key`. 0 or -ENOMEM. */
+int fs_execute(struct fs_executor *executor, uint32_t key, void (*run)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What servers say by themselves: the cache learns it first, then whoever keeps something of it (K-163). */
+#include <syslog.h>
+
+#include "client/fs/operate.h"
+
+static void tell_of(struct cl_object *object)
+{
+	struct fs_vnode *v = cl_object_user(object);
+
+	if (v)
+		fs_tell(v, RXAFS_CHANGED_STATUS | RXAFS_CHANGED_DATA | RXAFS_CHANGED_NAMES, NULL);
+	cl_object_put(object);
+}
+
+/* Of a volume; NULL: of all. */
+static void tell_of_all(rxafs_client *client, const struct rxafs_fid *volume)
+{
+	struct cl_object *objects[64];
+	uint64_t cursor = 0;
+	size_t count;
+
+	while ((count = cl_cache_walk(client->cache, &cursor, volume, objects, 64)))
+		for (size_t i = 0; i < count; i++)
+			tell_of(objects[i]);
+}
+
+static void settle_kernel(rxafs_client *client)
+{
+	if (client->hooks.settle)
+		client->hooks.settle(client->hooks.arg);
+}
+
+static void promises_broken(void *arg, uint32_t server, const struct rxafs_fid *fids,
+			    uint32_t count)
+{
+	rxafs_client *client = arg;
+
+	(void)server;
+	/* All of them in the cache before anything that takes time. */
+	for (uint32_t i = 0; i < count; i++) {
+		bool whole = false;
+		struct cl_object *object = cl_cache_break(client->cache, &fids[i], &whole);
+
+		if (object)
+			tell_of(object);
+		else if (whole)
+			tell_of_all(client, &fids[i]);
+	}
+	settle_kernel(client);
+}
+
+static void promises_reset(void *arg, uint32_t server, uint32_t resets)
+{
+	rxafs_client *client = arg;
+
+	(void)resets;
+	cl_cache_reset(client->cache, server);
+	tell_of_all(client, NULL);
+	settle_kernel(client);
+}
+
+static void note_line(void *arg, const char *text)
+{
+	fs_log(arg, LOG_NOTICE, "%s", text);
+}
+
+const struct cl_net_ops fs_net_ops = {
+	.broken = promises_broken, .reset = promises_reset, .note = note_line};

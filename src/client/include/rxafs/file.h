@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Open files and directories. */
+#ifndef RXAFS_FILE_H
+#define RXAFS_FILE_H
+
+#include <sys/uio.h>
+
+#include <rxafs/object.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rxafs_file rxafs_file;
+typedef struct rxafs_listing rxafs_listing;
+
+/*
+ * `flags` are open(2)'s: the access mode, O_TRUNC, O_APPEND, O_SYNC. Data of a descriptor are
+ * written with the tokens of the user who opened it.
+ */
+int rxafs_open(rxafs_object *object, struct rxafs_request *request, int flags, rxafs_file **file);
+/* A new file. O_EXCL: -EEXIST if the name exists; else that file is opened. */
+int rxafs_create(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		 uint32_t mode, int flags, rxafs_object **object,
+		 struct rxafs_attributes *attributes, rxafs_file **file);
+/*
+ * Bytes at `offset`: the count, less than asked for only at the end of the file. Fills `buffer`.
+ */
+int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer, size_t length,
+		   uint64_t offset);
+int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void *data,
+		    size_t length, uint64_t offset);
+/*
+ * Store what was written. Errors of earlier writes through this descriptor are told once.
+ * `durable`: on the server's disk as well.
+ */
+int rxafs_flush(rxafs_file *file, struct rxafs_request *request, bool durable);
+/* The last use. What was not flushed is stored in the background. */
+void rxafs_close(rxafs_file *file);
+rxafs_object *rxafs_file_object(const rxafs_file *file);
+/* Changes whenever others have changed the contents, but not by own writes; never 0. */
+uint64_t rxafs_file_contents(const rxafs_file *file);
+int rxafs_truncate(rxafs_file *file, struct rxafs_request *request, uint64_t size);
+
+/*
+ * Locks of ranges, with an owner of the caller's choice. `type` is F_RDLCK, F_WRLCK or F_UNLCK.
+ * `whole`: a lock of flock(2), which does not conflict with ranges of other owners.
+ */
+struct rxafs_lock {
+	uint64_t owner;
+	uint64_t start, end; /* both included; end UINT64_MAX: of the file */
+	int type;
+	int pid;
+	bool whole;
+};
+/* -EAGAIN: another owner has it. `wait`: until he has not, or until the request is cancelled. */
+int rxafs_set_lock(rxafs_file *file, struct rxafs_request *request, const struct rxafs_lock *lock,
+		   bool wait);
+/* The first lock that conflicts; type F_UNLCK: there is none. */
+int rxafs_test_lock(rxafs_file *file, struct rxafs_request *request, struct rxafs_lock *lock);
+/* All locks of an owner on the file, of one of the two kinds. */
+void rxafs_drop_locks(rxafs_file *file, uint64_t owner, bool whole);
+
+/*
+ * A directory that is read. `offset` 0 is the beginning; each entry has the offset of the one behind
+ * it, which stays right while other entries come and go.
+ */
+struct rxafs_entry {
+	const char *name; /* until the next call */
+	struct rxafs_fid fid;
+	uint64_t inode;
+	unsigned type; /* DT_DIR, DT_REG, DT_LNK or DT_UNKNOWN */
+	uint64_t next;
+};
+int rxafs_open_listing(rxafs_object *directory, struct rxafs_request *request,
+		       rxafs_listing **listing);
+/* 1 and *entry, 0 at the end, or a negative errno. */
+int rxafs_next_entry(rxafs_listing *listing, struct rxafs_request *request, uint64_t offset,
+		     struct rxafs_entry *entry);
+/*
+ * The object of an entry with its attributes, if they are at hand or few calls get them together
+ * with those of the entries that follow. -ENODATA: not now.
+ */
+int rxafs_entry_object(rxafs_listing *listing, struct rxafs_request *request,
+		       const struct rxafs_entry *entry, rxafs_object **object,
+		       struct rxafs_attributes *attributes);
+void rxafs_close_listing(rxafs_listing *listing);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

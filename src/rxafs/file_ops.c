@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests about open files, and locks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "rxafs/kernel.h"
+#include "rxafs/task.h"
+
+/* The answer to open and create: the handle goes to the kernel. False: no memory. */
+static bool fill_open(struct task *t, struct fuse_file_info *fi)
+{
+	struct handle *h = handle_create(t->file, NULL);
+
+	if (!h)
+		return false;
+	h->writable = (t->flags & O_ACCMODE) != O_RDONLY;
+	*fi = (struct fuse_file_info){.flags = t->flags, .fh = (uint64_t)(uintptr_t)h};
+	fi->direct_io = (t->flags & O_DIRECT) != 0;
+	fi->keep_cache = kernel_keeps_pages(t->mount, t->made ? t->made : t->object,
+					    rxafs_file_contents(t->file));
+	fi->noflush = !h->writable;
+	return true;
+}
+
+static int run_open(struct task *t)
+{
+	return rxafs_open(t->object, &t->request, t->flags, &t->file);
+}
+
+static void reply_open(struct task *t)
+{
+	struct fuse_file_info fi;
+
+	if (!fill_open(t, &fi)) {
+		rxafs_close(t->file);
+		fuse_reply_err(t->req, ENOMEM);
+	} else if (fuse_reply_open(t->req, &fi)) {
+		handle_put(handle_of(&fi));
+	}
+}
+
+static void undo_open(struct task *t)
+{
+	rxafs_close(t->file);
+}
+
+void serve_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	static const struct task_kind kind = {
+		.run = run_open, .reply = reply_open, .undo = undo_open, .cancels = true};
+	struct task t = task_of(req, &kind, node);
+
+	if (atomic_load(&t.mount->stopping)) {
+		fuse_reply_err(req, ENOTCONN);
+		return;
+	}
+	t.flags = fi->flags;
+	task_start(&t);
+}
+
+static int run_create(struct task *t)
+{
+	kernel_note_name(t->mount, t->object, t->name);
+	return rxafs_create(t->object, &t->request, t->name, t->mode, t->flags, &t->made,
+			    &t->attributes, &t->file);
+}
+
+static void undo_create(struct task *t)
+{
+	rxafs_close(t->file);
+	rxafs_release(t->made);
+}
+
+static void reply_create(struct task *t)
+{
+	struct fuse_file_info fi;
+	struct fuse_entry_param entry;
+
+	if (!fill_open(t, &fi)) {
+		undo_create(t);
+		fuse_reply_err(t->req, ENOMEM);
+		return;
+	}
+	kernel_fill_entry(t->mount, t->made, &t->attributes, &entry);
+	if (fuse_reply_create(t->req, &entry, &fi)) {
+		handle_put(handle_of(&fi));
+		rxafs_release(t->made);
+	}
+}
+
+void serve_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		  struct fuse_file_info *fi)
+{
+	static const struct task_kind kind = {
+		.run = run_create, .reply = reply_create, .undo = undo_create, .never_quick = true};
+	struct task t = task_of(req, &kind, parent);
+
+	if (atomic_load(&t.mount->stopping)) {
+		fuse_reply_err(req, ENOTCONN);
+		return;
+	}
+	t.name = name;
+	t.mode = mode & 07777;
+	t.flags = fi->flags;
+	task_start(&t);
+}
+
+static int run_read(struct task *t)
+{
+	t->bytes = malloc(t->size ? t->size : 1);
+	if (!t->bytes)
+		return -ENOMEM;
+	t->count = rxafs_read(t->handle->file, &t->request, t->bytes, t->size, t->offset);
+	if (t->count >= 0)
+		return 0;
+	free(t->bytes);
+	t->bytes = NULL;
+	return (int)t->count;
+}
+
+static void reply_bytes(struct task *t)
+{
+	fuse_reply_buf(t->req, t->bytes, (size_t)t->count);
+	free(t->bytes);
+}
+
+static void undo_read(struct task *t)
+{
+	free(t->bytes);
+}
+
+void serve_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		struct fuse_file_info *fi)
+{
+	static const struct task_kind kind = {
+		.run = run_read, .reply = reply_bytes, .undo = undo_read, .cancels = true};
+	struct task t = task_of(req, &kind, node);
+
+	t.handle = handle_of(fi);
+	t.size = size;
+	t.offset = (uint64_t)offset;
+	task_start(&t);
+}
+
+static int run_write(struct task *t)
+{
+	t->count = rxafs_write(t->handle->file, &t->request, t->data, t->size, t->offset);
+	return t->count < 0 ? (int)t->count : 0;
+}
+
+static void reply_count(struct task *t)
+{
+	fuse_reply_write(t->req, (size_t)t->count);
+}
+
+void serve_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
+		 struct fuse_file_info *fi)
+{
+	static const struct task_kind kind = {.run = run_write, .reply = reply_count};
+	struct task t = task_of(req, &kind, node);
+
+	t.handle = handle_of(fi);
+	t.data = data;
+	t.size = size;
+	t.offset = (uint64_t)offset;
+	task_start(&t);
+}
+
+static void reply_stored(struct task *t)
+{
+	fuse_reply_err(t->req, 0);
+}
+
+static int run_flush(struct task *t)
+{
+	/* close(2) gives up the process's locks on ranges. What was written under them is stored first. */
+	int result = rxafs_flush(t->handle->file, &t->request, false);
+
+	if (result == RXAFS_WOULD_WAIT)
+		return result;
+	if (t->handle->has_locks)
+		rxafs_drop_locks(t->handle->file, t->lock.owner, false);
+	return result;
+}
+
+void serve_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	static const struct task_kind kind = {.run = run_flush, .reply = reply_stored};
+	struct task t = task_of(req, &kind, node);
+
+	t.handle = handle_of(fi);
+	t.lock.owner = fi->lock_owner;
+	task_start(&t);
+}
+
+static int run_fsync(struct task *t)
+{
+	return rxafs_flush(t->handle->file, &t->request, true);
+}
+
+void serve_fsync(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_file_info *fi)
+{
+	static const struct task_kind kind = {.run = run_fsync, .reply = reply_stored};
+	struct task t = task_of(req, &kind, node);
+
+	(void)data_only;
+	t.handle = handle_of(fi);
+	task_start(&t);
+}
+
+void serve_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct handle *h = handle_of(fi);
+
+	(void)node;
+	if (h->has_locks) {
+		rxafs_drop_locks(h->file, fi->lock_owner, true);
+		rxafs_drop_locks(h->file, fi->lock_owner, false);
+	}
+	fuse_reply_err(req, 0);
+	handle_put(h);
+}
+
+/* -- locks -------------------------------------------------------------------------------- */
+
+static int run_getlk(struct task *t)
+{
+	return rxafs_test_lock(t->handle->file, &t->request, &t->lock);
+}
+
+static void reply_lock(struct task *t)
+{
+	struct flock lock = {
+		.l_type = (short)t->lock.type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)t->lock.start,
+		.l_len = t->lock.end >= INT64_MAX ? 0 : (off_t)(t->lock.end - t->lock.start + 1),
+		.l_pid = t->lock.pid};
+
+	fuse_reply_lock(t->req, &lock);
+}
+
+static void read_lock(struct rxafs_lock *to, const struct flock *lock, uint64_t owner)
+{
+	*to = (struct rxafs_lock){.owner = owner,
+				  .type = lock->l_type,
+				  .pid = lock->l_pid,
+				  .start = (uint64_t)lock->l_start,
+				  .end = lock->l_len ? (uint64_t)(lock->l_start + lock->l_len - 1)
+						     : UINT64_MAX};
+}
+
+void serve_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, struct flock *lock)
+{
+	static const struct task_kind kind = {.run = run_getlk, .reply = reply_lock};
+	struct task t = task_of(req, &kind, node);
+
+	t.handle = handle_of(fi);
+	read_lock(&t.lock, lock, fi->lock_owner);
+	task_start(&t);
+}
+
+static int run_setlk(struct task *t)
+{
+	t->handle->has_locks = true;
+	return rxafs_set_lock(t->handle->file, &t->request, &t->lock, t->flags);
+}
+
+static void undo_lock(struct task *t)
+{
+	struct rxafs_lock unlock = t->lock;
+
+	unlock.type = F_UNLCK;
+	rxafs_set_lock(t->handle->file, &t->request, &unlock, false);
+}
+
+static const struct task_kind lock_kind = {.run = run_setlk,
+					   .reply = reply_stored,
+					   .undo = undo_lock,
+					   .cancels = true,
+					   .any_signal = true};
+
+void serve_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, struct flock *lock,
+		 int sleep)
+{
+	struct task t = task_of(req, &lock_kind, node);
+
+	t.handle = handle_of(fi);
+	t.flags = sleep;
+	read_lock(&t.lock, lock, fi->lock_owner);
+	task_start(&t);
+}
+
+void serve_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, int op)
+{
+	struct task t = task_of(req, &lock_kind, node);
+
+	t.handle = handle_of(fi);
+	t.flags = !(op & LOCK_NB);
+	t.lock = (struct rxafs_lock){.owner = fi->lock_owner,
+				     .end = UINT64_MAX,
+				     .whole = true,
+				     .type = op & LOCK_UN   ? F_UNLCK
+					     : op & LOCK_EX ? F_WRLCK
+							    : F_RDLCK};
+	task_start(&t);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel's caches. Notifications can wait for requests that this program has not answered yet, so threads
+ * of their own write them, without locks that a request takes.
+ */
+#include "rxafs/kernel.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/htable.h"
+
+/* One may wait for a page that is being read, others go on. */
+#define FLUSHERS 4
+/* How long a server waits for the kernel (K-163). */
+#define SETTLE_NS (100 * NS_PER_MS)
+
+/* A name that the kernel may keep. */
+struct given {
+	void *link;
+	uint64_t hash;
+	size_t length;
+	char name[];
+};
+
+/* What is known of an object that the kernel holds. */
+struct known {
+	struct mount *mount;
+	pthread_mutex_t lock; /* of the names */
+	struct htable names;
+	bool has_names;
+	uint64_t generation;
+	_Atomic uint64_t contents; /* of the kernel's pages; 0 = unknown */
+	atomic_uint waiting;	   /* changes that a flusher has not yet taken */
+};
+
+struct work {
+	rxafs_object *object;
+	struct work *next;
+};
+
+struct flusher {
+	pthread_t threads[FLUSHERS];
+	unsigned count;
+	pthread_mutex_t lock;
+	pthread_cond_t some, done;
+	struct work *first, **last;
+	uint64_t added, finished; /* pieces of work; finished ones may be any of them */
+	bool ending;
+};
+
+static uint64_t hash_given(const void *item, const uint64_t key[2])
+{
+	(void)key;
+	return ((const struct given *)item)->hash;
+}
+
+static uint64_t hash_name(const char *name, size_t length)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (uint8_t)name[i]) * 1099511628211u;
+	return hash ^ hash >> 32;
+}
+
+static void drop_known(void *data)
+{
+	struct known *known = data;
+
+	if (known->has_names)
+		htable_fini(&known->names, free);
+	pthread_mutex_destroy(&known->lock);
+	free(known);
+}
+
+/* NULL: no memory; then the kernel keeps nothing of it. */
+static struct known *get_known(struct mount *mount, rxafs_object *object)
+{
+	struct known *known = rxafs_own_data(object);
+
+	if (known)
+		return known;
+	known = calloc(1, sizeof *known);
+	if (!known)
+		return NULL;
+	known->mount = mount;
+	known->generation = atomic_fetch_add(&mount->generation, 1) + 1;
+	pthread_mutex_init(&known->lock, NULL);
+	return rxafs_set_own_data(object, known, drop_known);
+}
+
+static struct given *find_given(struct known *known, uint64_t hash, const char *name, size_t length)
+{
+	for (struct given *g = htable_first(&known->names, hash); g; g = g->link)
+		if (g->hash == hash && g->length == length && !memcmp(g->name, name, length))
+			return g;
+	return NULL;
+}
+
+void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name)
+{
+	size_t length = strlen(name);
+	uint64_t hash = hash_name(name, length);
+	struct known *known = mount->keep_names ? get_known(mount, directory) : NULL;
+	struct given *g;
+
+	if (!known)
+		return;
+	pthread_mutex_lock(&known->lock);
+	if (!known->has_names)
+		known->has_names = htable_init(&known->names, offsetof(struct given, link),
+					       hash_given, NULL, 0);
+	if (known->has_names && !find_given(known, hash, name, length)) {
+		g = malloc(sizeof *g + length + 1);
+		if (g) {
+			g->hash = hash;
+			g->length = length;
+			memcpy(g->name, name, length + 1);
+			htable_add(&known->names, g);
+		}
+	}
+	pthread_mutex_unlock(&known->lock);
+}
+
+static bool may_keep(struct mount *mount, const struct rxafs_attributes *attributes)
+{
+	return mount->keep_names && (!mount->many_users || attributes->for_all);
+}
+
+static double seconds_of(uint64_t ns)
+{
+	return ns > 3600 * (uint64_t)NS_PER_S ? 3600.0 : (double)ns / NS_PER_S;
+}
+
+double kernel_attribute_time(struct mount *mount, const struct rxafs_attributes *attributes)
+{
+	return may_keep(mount, attributes) ? seconds_of(attributes->valid_ns) : 0;
+}
+
+double kernel_missing_time(struct mount *mount, const struct rxafs_attributes *attributes)
+{
+	return may_keep(mount, attributes) ? seconds_of(attributes->name_valid_ns) : 0;
+}
+
+void kernel_fill_entry(struct mount *mount, rxafs_object *object,
+		       const struct rxafs_attributes *attributes, struct fuse_entry_param *entry)
+{
+	struct known *known = get_known(mount, object);
+
+	*entry = (struct fuse_entry_param){
+		.ino = object_node(mount, object),
+		.generation = known ? known->generation : 0,
+		.attr = attributes->stat,
+		.attr_timeout = known ? kernel_attribute_time(mount, attributes) : 0,
+	};
+	/*
+	 * The name of a directory is asked again each time: to invalidate it would take it out of the kernel's tree, and the
+	 * working directories of processes with it.
+	 */
+	if (known && !S_ISDIR(attributes->stat.st_mode) && !attributes->volatile_name &&
+	    may_keep(mount, attributes))
+		entry->entry_timeout = seconds_of(attributes->name_valid_ns);
+}
+
+bool kernel_keeps_pages(struct mount *mount, rxafs_object *object, uint64_t contents)
+{
+	struct known *known = get_known(mount, object);
+
+	return known && atomic_exchange(&known->contents, contents) == contents && contents;
+}
+
+/* -- invalidation ------------------------------------------------------------------------- */
+
+static void forget_names(struct mount *mount, struct known *known, fuse_ino_t node)
+{
+	struct htable names;
+
+	pthread_mutex_lock(&known->lock);
+	if (!known->has_names) {
+		pthread_mutex_unlock(&known->lock);
+		return;
+	}
+	names = known->names;
+	known->has_names = false;
+	pthread_mutex_unlock(&known->lock);
+	for (size_t i = 0; i < names.size; i++)
+		for (struct given *g = *htable_chain(&names, i); g; g = g->link)
+			fuse_lowlevel_notify_inval_entry(mount->session, node, g->name, g->length);
+	htable_fini(&names, free);
+}
+
+static void flush_object(struct mount *mount, rxafs_object *object)
+{
+	struct known *known = rxafs_own_data(object);
+	fuse_ino_t node = object_node(mount, object);
+	unsigned what = atomic_exchange(&known->waiting, 0);
+
+	if (what & RXAFS_CHANGED_NAMES)
+		forget_names(mount, known, node);
+	/* A negative offset leaves the pages alone. */
+	if (what)
+		fuse_lowlevel_notify_inval_inode(mount->session, node,
+						 what & RXAFS_CHANGED_DATA ? 0 : -1, 0);
+}
+
+static void *flush_loop(void *arg)
+{
+	struct mount *mount = arg;
+	struct flusher *f = mount->flusher;
+
+	pthread_mutex_lock(&f->lock);
+	for (;;) {
+		struct work *work;
+
+		while (!f->first && !f->ending)
+			pthread_cond_wait(&f->some, &f->lock);
+		work = f->first;
+		if (!work)
+			break;
+		f->first = work->next;
+		if (!f->first)
+			f->last = &f->first;
+		pthread_mutex_unlock(&f->lock);
+		if (!f->ending)
+			flush_object(mount, work->object);
+		rxafs_release(work->object);
+		free(work);
+		pthread_mutex_lock(&f->lock);
+		f->finished++;
+		pthread_cond_broadcast(&f->done);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+void flusher_changed(void *arg, rxafs_object *object, unsigned what)
+{
+	struct mount *mount = arg;
+	struct flusher *f = mount->flusher;
+	struct known *known = f ? rxafs_own_data(object) : NULL;
+	struct work *work;
+
+	/* What the kernel does not know it need not forget. */
+	if (!known || atomic_fetch_or(&known->waiting, what))
+		return;
+	work = malloc(sizeof *work);
+	if (!work) {
+		atomic_store(&known->waiting, 0);
+		return;
+	}
+	work->object = rxafs_hold(object);
+	work->next = NULL;
+	pthread_mutex_lock(&f->lock);
+	*f->last = work;
+	f->last = &work->next;
+	f->added++;
+	pthread_cond_signal(&f->some);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void flusher_settle(void *arg)
+{
+	struct flusher *f = ((struct mount *)arg)->flusher;
+	uint64_t until = monotonic_ns() + SETTLE_NS, goal;
+
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	goal = f->added;
+	while (f->finished < goal && !f->ending)
+		if (monotonic_wait(&f->done, &f->lock, until) == ETIMEDOUT)
+			break;
+	pthread_mutex_unlock(&f->lock);
+}
+
+int flusher_start(struct mount *mount)
+{
+	struct flusher *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return -ENOMEM;
+	pthread_mutex_init(&f->lock, NULL);
+	monotonic_cond_init(&f->done);
+	pthread_cond_init(&f->some, NULL);
+	f->last = &f->first;
+	mount->flusher = f;
+	for (; f->count < FLUSHERS; f->count++)
+		if (pthread_create(&f->threads[f->count], NULL, flush_loop, mount))
+			break;
+	return f->count ? 0 : -EAGAIN;
+}
+
+void flusher_stop(struct mount *mount)
+{
+	struct flusher *f = mount->flusher;
+
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->ending = true;
+	pthread_cond_broadcast(&f->some);
+	pthread_cond_broadcast(&f->done);
+	pthread_mutex_unlock(&f->lock);
+	for (unsigned i = 0; i < f->count; i++)
+		pthread_join(f->threads[i], NULL);
+	mount->flusher = NULL;
+	pthread_cond_destroy(&f->some);
+	pthread_cond_destroy(&f->done);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rxafs: mounts AFS. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "program/message.h"
+#include "program/options.h"
+#include "program/signals.h"
+#include "rxafs/kernel.h"
+#include "rxafs/task.h"
+
+struct settings {
+	const char *cell, *config_dir, *cache, *root_volume, *mount_options;
+	struct tools_list cells, sysnames;
+	uint64_t cache_bytes, memory_bytes, limit_ms, readers;
+	bool allow_other, foreground, ignore_owner, read_write, no_names;
+};
+
+#define SETTING(member) offsetof(struct settings, member)
+static const struct tools_option options[] = {
+	TOOLS_OPTION("cell", 'c', TOOLS_STRING, cell, "CELL", "home cell (that of ThisCell)"),
+	TOOLS_OPTION("servers", 's', TOOLS_LIST, cells, "CELL=HOST[:VLPORT[:FSPORT]]",
+		     "location servers of a cell, instead of CellServDB and DNS; may be repeated"),
+	TOOLS_OPTION("config-dir", 0, TOOLS_STRING, config_dir, "DIR",
+		     "folder of ThisCell and CellServDB"),
+	TOOLS_OPTION("root-volume", 0, TOOLS_STRING, root_volume, "VOLUME",
+		     "mount this volume of the home cell instead of a list of cells"),
+	TOOLS_OPTION("cache", 0, TOOLS_STRING, cache, "DIR",
+		     "folder of the disk cache (contents are kept in memory only)"),
+	TOOLS_OPTION("cache-size", 0, TOOLS_SIZE, cache_bytes, "SIZE", "of the disk cache (1G)",
+		     .min = 1 << 20),
+	TOOLS_OPTION("memory", 0, TOOLS_SIZE, memory_bytes, "SIZE",
+		     "for contents of files in memory (128M)", .min = 1 << 20),
+	TOOLS_OPTION("sysname", 0, TOOLS_LIST, sysnames, "NAME",
+		     "what @sys stands for; may be repeated"),
+	TOOLS_OPTION("timeout", 0, TOOLS_DURATION, limit_ms, "S",
+		     "how long an operation waits for a server that is away (60)", .min = 1000,
+		     .max = 86400000),
+	TOOLS_OPTION("allow-other", 0, TOOLS_FLAG, allow_other, NULL,
+		     "all users of this machine may use the mount"),
+	TOOLS_OPTION("ignore-owner", 0, TOOLS_FLAG, ignore_owner, NULL,
+		     "changes of owner and group succeed without effect"),
+	TOOLS_OPTION("read-write", 0, TOOLS_FLAG, read_write, NULL,
+		     "prefer read-write volumes in other cells as well"),
+	TOOLS_OPTION("no-name-cache", 0, TOOLS_FLAG, no_names, NULL,
+		     "the kernel keeps neither names nor attributes"),
+	TOOLS_OPTION("readers", 0, TOOLS_UINT, readers, "N",
+		     "threads that read requests of the kernel (2 to 8, by processors)", .min = 1,
+		     .max = 16),
+	TOOLS_OPTION("mount-options", 'o', TOOLS_STRING, mount_options, "OPTIONS",
+		     "further options of the mount, for example nosuid,nodev"),
+	TOOLS_OPTION("foreground", 'f', TOOLS_FLAG, foreground, NULL,
+		     "do not go to the background"),
+};
+
+static const struct tools_program program = {
+	.name = "rxafs",
+	.usage = "rxafs [OPTION]... MOUNTPOINT\n",
+	.summary = "Mounts AFS at a directory.",
+	.options = options,
+	.option_count = sizeof options / sizeof options[0],
+	.no_tunables = true,
+};
+
+static void log_line(void *arg, int priority, const char *text)
+{
+	(void)arg, (void)priority;
+	tools_error("%s", text);
+}
+
+static int open_client(const struct settings *s, struct mount *mount)
+{
+	struct rxafs_options o = {
+		.cell = s->cell,
+		.cells = s->cells.items,
+		.cell_count = s->cells.count,
+		.config_dir = s->config_dir,
+		.cache_dir = s->cache,
+		.cache_bytes = s->cache_bytes,
+		.memory_bytes = s->memory_bytes,
+		.root_volume = s->root_volume,
+		.sysnames = s->sysnames.items,
+		.sysname_count = s->sysnames.count,
+		.limit_ms = s->limit_ms,
+		.ignore_owner = s->ignore_owner,
+		.read_write = s->read_write,
+		.hooks = {.changed = flusher_changed,
+			  .settle = flusher_settle,
+			  .log = log_line,
+			  .arg = mount},
+	};
+	struct rxafs_failure failure = {0};
+
+	if (rxafs_open_client(&o, &mount->client, &failure))
+		return tools_fail(-1, "%s", failure.text);
+	return 0;
+}
+
+static int open_session(const struct settings *s, struct mount *mount, const char *where)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	char text[512];
+	int result = -1;
+
+	snprintf(text, sizeof text, "-osubtype=rxafs,fsname=AFS%s%s%s",
+		 s->allow_other ? ",allow_other" : "", s->mount_options ? "," : "",
+		 s->mount_options ? s->mount_options : "");
+	if (fuse_opt_add_arg(&args, "rxafs") || fuse_opt_add_arg(&args, text))
+		goto out;
+	mount->session = fuse_session_new(&args, &mount_operations, sizeof mount_operations, mount);
+	if (!mount->session)
+		goto out;
+	result = fuse_session_mount(mount->session, where);
+	if (result) {
+		fuse_session_destroy(mount->session);
+		mount->session = NULL;
+	}
+out:
+	fuse_opt_free_args(&args);
+	return result;
+}
+
+static void end_by_signal(int number, void *arg)
+{
+	(void)number;
+	mount_stop(arg);
+}
+
+/* Whoever started the program waits until the mount serves requests. */
+static int go_to_background(int ready[2])
+{
+	char byte;
+
+	if (pipe(ready))
+		return -1;
+	switch (fork()) {
+	case -1:
+		return -1;
+	case 0:
+		close(ready[0]);
+		setsid();
+		return 0;
+	default:
+		close(ready[1]);
+		_exit(read(ready[0], &byte, 1) == 1 ? 0 : TOOLS_EXIT_FAILURE);
+	}
+}
+
+static void tell_ready(int ready[2])
+{
+	if (ready[1] < 0)
+		return;
+	if (write(ready[1], "", 1) != 1)
+		tools_error("cannot tell the parent process: %s", strerror(errno));
+	close(ready[1]);
+}
+
+static int serve_mount(const struct settings *s, struct mount *mount, const char *where,
+		       int ready[2])
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct tools_signals *signals;
+	int result = TOOLS_EXIT_FAILURE;
+
+	if (tools_signals_start(numbers, 3, end_by_signal, mount, &signals))
+		return tools_fail(result, "cannot start a thread: %s", strerror(errno));
+	if (open_client(s, mount))
+		goto out;
+	mount->root = rxafs_root(mount->client);
+	if (watcher_start(mount) || flusher_start(mount) || open_session(s, mount, where)) {
+		tools_error("cannot mount %s", where);
+		goto out;
+	}
+	tell_ready(ready);
+	result = mount_serve(mount) ? TOOLS_EXIT_FAILURE : 0;
+out:
+	/* From here on a signal finds nothing to stop. */
+	tools_signals_stop(signals);
+	if (mount->session)
+		fuse_session_unmount(mount->session);
+	watcher_stop(mount);
+	flusher_stop(mount);
+	if (mount->client && rxafs_close_client(mount->client, 30000))
+		result = TOOLS_EXIT_FAILURE;
+	if (mount->session)
+		fuse_session_destroy(mount->session);
+	return result;
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings = {.limit_ms = 60000};
+	struct mount mount = {.keep_names = true};
+	struct rxw_config config;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	int first, ready[2] = {-1, -1};
+
+	tools_set_program("rxafs");
+	tools_config_init(&config);
+	switch (tools_options_parse(&program, &settings, &config, argc, argv, &first)) {
+	case TOOLS_DONE:
+		return tools_finish(0);
+	case TOOLS_USAGE:
+		return tools_finish(TOOLS_EXIT_USAGE);
+	default:
+		break;
+	}
+	if (argc - first != 1) {
+		tools_error("usage: rxafs [OPTION]... MOUNTPOINT");
+		return tools_finish(TOOLS_EXIT_USAGE);
+	}
+	if (!settings.foreground && go_to_background(ready))
+		return tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",
+				  strerror(errno));
+	mount.many_users = settings.allow_other;
+	mount.keep_names = !settings.no_names;
+	mount.readers = settings.readers ? (unsigned)settings.readers
+			: processors < 2 ? 2
+			: processors > 8 ? 8
+					 : (unsigned)processors;
+	return tools_finish(serve_mount(&settings, &mount, argv[first], ready));
+}

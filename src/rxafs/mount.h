@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A mount: a client of the library, and a session with the kernel. */
+#ifndef RXAFS_MOUNT_H
+#define RXAFS_MOUNT_H
+
+#define FUSE_USE_VERSION 312
+#include <fuse3/fuse_lowlevel.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rxafs/client.h>
+#include <rxafs/file.h>
+
+struct known;
+struct flusher;
+struct watcher;
+
+struct mount {
+	rxafs_client *client;
+	struct fuse_session *session;
+	rxafs_object *root;
+	struct watcher *watcher;     /* of interrupted requests */
+	struct flusher *flusher;     /* of the kernel's caches */
+	_Atomic uint64_t generation; /* of node ids that are used again */
+	atomic_bool stopping;	     /* no more opens */
+	bool many_users;	     /* processes of several users may come: allow_other */
+	bool keep_names;	     /* whether the kernel may keep names and attributes */
+	unsigned readers;	     /* threads that read requests */
+};
+
+/*
+ * Serve requests until the file system is unmounted or mount_stop() is called. 0 or a negative
+ * errno.
+ */
+int mount_serve(struct mount *mount);
+/* End mount_serve(). Any thread. */
+void mount_stop(struct mount *mount);
+
+/* The operations; libfuse gets a pointer to the struct mount with each request. */
+extern const struct fuse_lowlevel_ops mount_operations;
+
+/* The object of a node id. */
+static inline rxafs_object *node_object(struct mount *mount, fuse_ino_t node)
+{
+	return node == FUSE_ROOT_ID ? mount->root : (rxafs_object *)(uintptr_t)node;
+}
+
+static inline fuse_ino_t object_node(struct mount *mount, rxafs_object *object)
+{
+	return object == mount->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)object;
+}
+
+/* The user of a process, by what FUSE tells of it; a reference, or NULL: anonymous. */
+rxafs_user *find_caller(struct mount *mount, const struct fuse_ctx *context);
+
+#endif

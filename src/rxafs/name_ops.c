@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests about names. */
+#include <errno.h>
+#include <linux/fs.h>
+#include <string.h>
+
+#include "rxafs/kernel.h"
+#include "rxafs/task.h"
+
+static void give_entry(struct task *t)
+{
+	struct fuse_entry_param entry;
+
+	kernel_fill_entry(t->mount, t->made, &t->attributes, &entry);
+	/* The kernel counts a look-up only if it takes the answer. */
+	if (fuse_reply_entry(t->req, &entry))
+		rxafs_release(t->made);
+}
+
+static void undo_entry(struct task *t)
+{
+	rxafs_release(t->made);
+}
+
+static int run_lookup(struct task *t)
+{
+	int result;
+
+	kernel_note_name(t->mount, t->object, t->name);
+	t->made = NULL;
+	result = rxafs_lookup(t->object, &t->request, t->name, &t->made, &t->attributes);
+	/* A missing name is an answer as well if it can be kept. */
+	if (result == -ENOENT && kernel_missing_time(t->mount, &t->attributes) > 0)
+		return 0;
+	return result;
+}
+
+static void reply_lookup(struct task *t)
+{
+	struct fuse_entry_param none = {.ino = 0};
+
+	if (t->made) {
+		give_entry(t);
+		return;
+	}
+	none.entry_timeout = kernel_missing_time(t->mount, &t->attributes);
+	fuse_reply_entry(t->req, &none);
+}
+
+static void undo_lookup(struct task *t)
+{
+	if (t->made)
+		rxafs_release(t->made);
+}
+
+void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	static const struct task_kind kind = {
+		.run = run_lookup, .reply = reply_lookup, .undo = undo_lookup, .cancels = true};
+	struct task t = task_of(req, &kind, parent);
+
+	t.name = name;
+	task_start(&t);
+}
+
+static int run_mkdir(struct task *t)
+{
+	kernel_note_name(t->mount, t->object, t->name);
+	return rxafs_mkdir(t->object, &t->request, t->name, t->mode, &t->made, &t->attributes);
+}
+
+void serve_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	static const struct task_kind kind = {
+		.run = run_mkdir, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	struct task t = task_of(req, &kind, parent);
+
+	t.name = name;
+	t.mode = mode & 07777;
+	task_start(&t);
+}
+
+static int run_mknod(struct task *t)
+{
+	rxafs_file *file;
+	int result;
+
+	kernel_note_name(t->mount, t->object, t->name);
+	result = rxafs_create(t->object, &t->request, t->name, t->mode, O_EXCL | O_RDONLY, &t->made,
+			      &t->attributes, &file);
+	if (!result)
+		rxafs_close(file);
+	return result;
+}
+
+/* Only plain files: AFS has no others. */
+void serve_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+	static const struct task_kind kind = {
+		.run = run_mknod, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	struct task t = task_of(req, &kind, parent);
+
+	(void)device;
+	if (!S_ISREG(mode)) {
+		fuse_reply_err(req, EPERM);
+		return;
+	}
+	t.name = name;
+	t.mode = mode & 07777;
+	task_start(&t);
+}
+
+static int run_symlink(struct task *t)
+{
+	kernel_note_name(t->mount, t->object, t->name);
+	return rxafs_symlink(t->object, &t->request, t->name, t->new_name, &t->made,
+			     &t->attributes);
+}
+
+void serve_symlink(fuse_req_t req, const char *text, fuse_ino_t parent, const char *name)
+{
+	static const struct task_kind kind = {
+		.run = run_symlink, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	struct task t = task_of(req, &kind, parent);
+
+	t.name = name;
+	t.new_name = text;
+	task_start(&t);
+}
+
+static int run_link(struct task *t)
+{
+	int result;
+
+	kernel_note_name(t->mount, t->other, t->name);
+	result = rxafs_link(t->object, &t->request, t->other, t->name, &t->attributes);
+	if (!result)
+		t->made = rxafs_hold(t->object);
+	return result;
+}
+
+void serve_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent, const char *new_name)
+{
+	static const struct task_kind kind = {
+		.run = run_link, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	struct task t = task_of(req, &kind, node);
+
+	t.other = node_object(t.mount, new_parent);
+	t.name = new_name;
+	task_start(&t);
+}
+
+static void reply_done(struct task *t)
+{
+	fuse_reply_err(t->req, 0);
+}
+
+static int run_unlink(struct task *t)
+{
+	return rxafs_unlink(t->object, &t->request, t->name);
+}
+
+void serve_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	static const struct task_kind kind = {
+		.run = run_unlink, .reply = reply_done, .never_quick = true};
+	struct task t = task_of(req, &kind, parent);
+
+	t.name = name;
+	task_start(&t);
+}
+
+static int run_rmdir(struct task *t)
+{
+	return rxafs_rmdir(t->object, &t->request, t->name);
+}
+
+void serve_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	static const struct task_kind kind = {
+		.run = run_rmdir, .reply = reply_done, .never_quick = true};
+	struct task t = task_of(req, &kind, parent);
+
+	t.name = name;
+	task_start(&t);
+}
+
+static int run_rename(struct task *t)
+{
+	kernel_note_name(t->mount, t->other, t->new_name);
+	return rxafs_rename(t->object, &t->request, t->name, t->other, t->new_name,
+			    t->flags & RENAME_NOREPLACE);
+}
+
+void serve_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+		  const char *new_name, unsigned flags)
+{
+	static const struct task_kind kind = {
+		.run = run_rename, .reply = reply_done, .never_quick = true};
+	struct task t = task_of(req, &kind, parent);
+
+	if (flags & ~(unsigned)RENAME_NOREPLACE) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	t.other = node_object(t.mount, new_parent);
+	t.name = name;
+	t.new_name = new_name;
+	t.flags = (int)flags;
+	task_start(&t);
+}

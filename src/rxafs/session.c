@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The session with the kernel: what is negotiated, and the threads that read requests. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxafs/kernel.h"
+#include "rxafs/task.h"
+
+static void want_if_capable(struct fuse_conn_info *conn, unsigned caps)
+{
+	conn->want |= conn->capable & caps;
+}
+
+/*
+ * The kernel drops pages when it is told to, not when it sees another time (K-159), and keeps no changes of its
+ * own (K-158).
+ */
+static void begin_session(void *arg, struct fuse_conn_info *conn)
+{
+	(void)arg;
+	conn->want &=
+		~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
+			    FUSE_CAP_POSIX_ACL | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_SPLICE_READ |
+			    FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_CACHE_SYMLINKS);
+	want_if_capable(conn, FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ASYNC_READ |
+				      FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS |
+				      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+				      FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS |
+				      FUSE_CAP_ASYNC_DIO | FUSE_CAP_HANDLE_KILLPRIV);
+	conn->max_background = 64;
+	conn->congestion_threshold = 48;
+	conn->time_gran = 1000000000;
+}
+
+static void serve_forget(fuse_req_t req, fuse_ino_t node, uint64_t count)
+{
+	struct mount *mount = fuse_req_userdata(req);
+
+	if (node != FUSE_ROOT_ID)
+		rxafs_release_many(node_object(mount, node), count);
+	fuse_reply_none(req);
+}
+
+static void serve_forgets(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct mount *mount = fuse_req_userdata(req);
+
+	for (size_t i = 0; i < count; i++)
+		if (forgets[i].ino != FUSE_ROOT_ID)
+			rxafs_release_many(node_object(mount, forgets[i].ino), forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+static void serve_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
+			    struct fuse_file_info *fi)
+{
+	(void)node, (void)mode, (void)offset, (void)length, (void)fi;
+	fuse_reply_err(req, EOPNOTSUPP);
+}
+
+const struct fuse_lowlevel_ops mount_operations = {
+	.init = begin_session,
+	.lookup = serve_lookup,
+	.forget = serve_forget,
+	.forget_multi = serve_forgets,
+	.getattr = serve_getattr,
+	.setattr = serve_setattr,
+	.readlink = serve_readlink,
+	.access = serve_access,
+	.statfs = serve_statfs,
+	.getxattr = serve_getxattr,
+	.setxattr = serve_setxattr,
+	.listxattr = serve_listxattr,
+	.removexattr = serve_removexattr,
+	.mknod = serve_mknod,
+	.mkdir = serve_mkdir,
+	.unlink = serve_unlink,
+	.rmdir = serve_rmdir,
+	.symlink = serve_symlink,
+	.rename = serve_rename,
+	.link = serve_link,
+	.create = serve_create,
+	.open = serve_open,
+	.read = serve_read,
+	.write = serve_write,
+	.flush = serve_flush,
+	.release = serve_release,
+	.fsync = serve_fsync,
+	.getlk = serve_getlk,
+	.setlk = serve_setlk,
+	.flock = serve_flock,
+	.opendir = serve_opendir,
+	.readdir = serve_readdir,
+	.readdirplus = serve_readdirplus,
+	.releasedir = serve_releasedir,
+	.fsyncdir = serve_fsyncdir,
+	.fallocate = serve_fallocate,
+};
+
+static void *read_requests(void *arg)
+{
+	struct mount *mount = arg;
+	struct fuse_buf buffer = {.mem = NULL};
+
+	while (!fuse_session_exited(mount->session)) {
+		int result = fuse_session_receive_buf(mount->session, &buffer);
+
+		if (result == -EINTR || result == -EAGAIN)
+			continue;
+		if (result <= 0)
+			break;
+		fuse_session_process_buf(mount->session, &buffer);
+	}
+	fuse_session_exit(mount->session);
+	free(buffer.mem);
+	return NULL;
+}
+
+int mount_serve(struct mount *mount)
+{
+	pthread_t threads[16];
+	unsigned count;
+
+	for (count = 0; count < mount->readers && count < 16; count++)
+		if (pthread_create(&threads[count], NULL, read_requests, mount))
+			break;
+	if (!count)
+		return -EAGAIN;
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+
+void mount_stop(struct mount *mount)
+{
+	atomic_store(&mount->stopping, true);
+	fuse_session_exit(mount->session);
+	/* Readers that wait get an end of file. */
+	fuse_session_unmount(mount->session);
+}
