@@ -82,8 +82,8 @@ static size_t put_object(struct task *t, size_t used, const struct rxafs_entry *
 	return bytes;
 }
 
-static int fill_buffer(struct task *t,
-		       size_t (*put)(struct task *t, size_t used, const struct rxafs_entry *entry))
+static int fill_listing(struct task *t,
+			size_t (*put)(struct task *t, size_t used, const struct rxafs_entry *entry))
 {
 	uint64_t offset = t->offset;
 	struct rxafs_entry entry;
@@ -107,8 +107,8 @@ static int fill_buffer(struct task *t,
 	return 0;
 }
 
-static int list_entries(struct task *t,
-			size_t (*put)(struct task *t, size_t used, const struct rxafs_entry *entry))
+static int list_directory(struct task *t, size_t (*put)(struct task *t, size_t used,
+							const struct rxafs_entry *entry))
 {
 	int result;
 
@@ -120,7 +120,7 @@ static int list_entries(struct task *t,
 	}
 	t->count = 0;
 	t->bytes = malloc(t->size);
-	result = t->bytes ? fill_buffer(t, put) : -ENOMEM;
+	result = t->bytes ? fill_listing(t, put) : -ENOMEM;
 	pthread_mutex_unlock(&t->handle->reading);
 	if (result) {
 		free(t->bytes);
@@ -131,7 +131,7 @@ static int list_entries(struct task *t,
 
 static int run_readdir(struct task *t)
 {
-	return list_entries(t, put_name);
+	return list_directory(t, put_name);
 }
 
 /* No entry with attributes is shorter than those. */
@@ -143,7 +143,7 @@ static int run_readdirplus(struct task *t)
 	t->listed = calloc(t->size / sizeof(struct stat) + 1, sizeof(rxafs_object *));
 	if (!t->listed)
 		return -ENOMEM;
-	result = list_entries(t, put_object);
+	result = list_directory(t, put_object);
 	if (result) {
 		free(t->listed);
 		t->listed = NULL;

@@ -20,7 +20,7 @@
 	 SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGSYS) |   \
 	 SIGNAL_BIT(SIGXCPU) | SIGNAL_BIT(SIGXFSZ))
 
-static uint64_t status_set(const char *status, const char *name)
+static uint64_t signal_set(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
 
@@ -44,11 +44,11 @@ bool thread_is_dying(pid_t thread)
 		return true;
 	status[length] = '\0';
 	/* After the choice of a fatal signal each thread of the process gets SIGKILL. */
-	if ((status_set(status, "\nSigPnd:") | status_set(status, "\nShdPnd:")) &
+	if ((signal_set(status, "\nSigPnd:") | signal_set(status, "\nShdPnd:")) &
 	    SIGNAL_BIT(SIGKILL))
 		return true;
 	open_core =
-		(status_set(status, "\nShdPnd:") | status_set(status, "\nSigPnd:")) & CORE_SIGNALS;
-	return open_core & ~status_set(status, "\nSigCgt:") & ~status_set(status, "\nSigBlk:") &
-	       ~status_set(status, "\nSigIgn:");
+		(signal_set(status, "\nShdPnd:") | signal_set(status, "\nSigPnd:")) & CORE_SIGNALS;
+	return open_core & ~signal_set(status, "\nSigCgt:") & ~signal_set(status, "\nSigBlk:") &
+	       ~signal_set(status, "\nSigIgn:");
 }

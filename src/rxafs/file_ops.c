@@ -169,7 +169,7 @@ void serve_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size,
 	task_start(&t);
 }
 
-static void reply_stored(struct task *t)
+static void reply_flushed(struct task *t)
 {
 	fuse_reply_err(t->req, 0);
 }
@@ -188,7 +188,7 @@ static int run_flush(struct task *t)
 
 void serve_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	static const struct task_kind kind = {.run = run_flush, .reply = reply_stored};
+	static const struct task_kind kind = {.run = run_flush, .reply = reply_flushed};
 	struct task t = task_of(req, &kind, node);
 
 	t.handle = handle_of(fi);
@@ -203,7 +203,7 @@ static int run_fsync(struct task *t)
 
 void serve_fsync(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_file_info *fi)
 {
-	static const struct task_kind kind = {.run = run_fsync, .reply = reply_stored};
+	static const struct task_kind kind = {.run = run_fsync, .reply = reply_flushed};
 	struct task t = task_of(req, &kind, node);
 
 	(void)data_only;
@@ -278,7 +278,7 @@ static void undo_lock(struct task *t)
 }
 
 static const struct task_kind lock_kind = {.run = run_setlk,
-					   .reply = reply_stored,
+					   .reply = reply_flushed,
 					   .undo = undo_lock,
 					   .cancels = true,
 					   .any_signal = true};

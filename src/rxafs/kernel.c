@@ -58,7 +58,7 @@ static uint64_t hash_given(const void *item, const uint64_t key[2])
 	return ((const struct given *)item)->hash;
 }
 
-static uint64_t hash_name(const char *name, size_t length)
+static uint64_t hash_given_name(const char *name, size_t length)
 {
 	uint64_t hash = 14695981039346656037u;
 
@@ -104,7 +104,7 @@ static struct given *find_given(struct known *known, uint64_t hash, const char *
 void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name)
 {
 	size_t length = strlen(name);
-	uint64_t hash = hash_name(name, length);
+	uint64_t hash = hash_given_name(name, length);
 	struct known *known = mount->keep_names ? get_known(mount, directory) : NULL;
 	struct given *g;
 
