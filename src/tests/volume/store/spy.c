@@ -147,6 +147,11 @@ static int spy_sync(struct store_file *file)
 	return rc ? rc : ops_below(file)->sync(file_below(file));
 }
 
+static int spy_allocate(struct store_file *file, uint64_t offset, uint64_t length)
+{
+	return ops_below(file)->allocate(file_below(file), offset, length);
+}
+
 static int spy_will_need(struct store_file *file, uint64_t offset, uint64_t length)
 {
 	return ops_below(file)->will_need(file_below(file), offset, length);
@@ -232,6 +237,7 @@ static const struct store_layer_ops spy_ops = {
 	.pwritev = spy_pwritev,
 	.truncate = spy_file_truncate,
 	.punch = spy_punch,
+	.allocate = spy_allocate,
 	.size = spy_size,
 	.sync = spy_sync,
 	.will_need = spy_will_need,

@@ -1192,8 +1192,7 @@ START_TEST(short_object)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "data", versions, from_memory, appending, no_object, gathering,
-		 gathering_of_many, open_files, flushing,
-		 own_flush, shared_flush, failed_before, moved_meanwhile, removed_meanwhile,
-		 failed_flush, failed_name, told_to_flush, told_to_writer, cut_meanwhile,
-		 opened_again, unasked_flush, listing, removal, removed_names, reopened,
-		 short_object)
+		 gathering_of_many, open_files, flushing, own_flush, shared_flush, failed_before,
+		 moved_meanwhile, removed_meanwhile, failed_flush, failed_name, told_to_flush,
+		 told_to_writer, cut_meanwhile, opened_again, unasked_flush, listing, removal,
+		 removed_names, reopened, short_object)

@@ -275,6 +275,35 @@ START_TEST(outside)
 }
 END_TEST
 
+/* Space that is taken ahead does not change the length, and a cut gives it back. */
+START_TEST(space_ahead)
+{
+	struct store_file *file;
+	struct stat st;
+	uint64_t size;
+	char *path;
+	int rc;
+
+	setup();
+	path = path_of("a");
+	file = open_file("a", STORE_OPEN_WRITE | STORE_OPEN_CREATE);
+	put(file, "hello", 5, 0);
+	rc = layer->ops->allocate(file, 5, LARGE);
+	ck_assert(rc == 0 || rc == -EOPNOTSUPP);
+	ck_assert_int_eq(layer->ops->size(file, &size), 0);
+	ck_assert_uint_eq(size, 5);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert(rc || st.st_blocks >= LARGE / 512);
+	ck_assert_int_eq(layer->ops->truncate(file, 5), 0);
+	ck_assert_int_eq(layer->ops->sync(file), 0);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_lt(st.st_blocks, LARGE / 512);
+	layer->ops->close(file);
+	free(path);
+	teardown();
+}
+END_TEST
+
 /* The result of another process that locks the same directory. */
 static int lock_elsewhere(void)
 {
@@ -333,4 +362,5 @@ START_TEST(machine)
 }
 END_TEST
 
-TEST_MAIN("layer_posix", files, many_buffers, write_fails, names, outside, locking, machine)
+TEST_MAIN("layer_posix", files, many_buffers, write_fails, names, outside, space_ahead, locking,
+	  machine)

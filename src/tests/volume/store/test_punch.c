@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of store/data_*.c: blocks that are given back beside runs and views, marks of verified blocks, writes that fail. */
+/*
+ * Tests of store/data_*.c: blocks that are given back beside runs and views, marks of verified blocks, writes that fail, space that
+ * is taken ahead.
+ */
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "tests/volume/store/data_fixture.h"
 
@@ -244,5 +248,49 @@ START_TEST(failed_write)
 }
 END_TEST
 
+/* -- space ahead -- */
+
+static uint64_t count_space(void)
+{
+	char path[DATA_PATH], full[256];
+	struct stat st;
+
+	data_path_new(first_object(), path);
+	snprintf(full, sizeof(full), "%s/%s", spy->folder, path);
+	ck_assert_int_eq(stat(full, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* A writer that gives up, also without bytes, leaves none. */
+START_TEST(space_ahead)
+{
+	const uint64_t most = 32 * DATA_GATHER;
+	struct store_view *view;
+	struct store_run *run;
+	bool taken;
+
+	write_bytes();
+	run = begin(&content, LENGTH);
+	ck_assert(!store_run_allocate(run, LENGTH + DATA_GATHER - 1));
+	taken = store_run_allocate(run, most);
+	ck_assert(!taken || count_space() >= most);
+	/* It is taken once. */
+	ck_assert(!store_run_allocate(run, most));
+	store_run_end(run, false);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	ck_assert_uint_lt(count_space(), LENGTH + DATA_GATHER);
+	run = begin(&content, LENGTH);
+	ck_assert(store_run_allocate(run, most) == taken);
+	put(run, more, MORE);
+	store_run_end(apply(run, LENGTH, &content), true);
+	view = open_view();
+	ck_assert_int_eq(read_from(view, LENGTH + MORE, 0), LENGTH + MORE);
+	store_view_close(view);
+	ck_assert_mem_eq(got, bytes, LENGTH);
+	ck_assert_mem_eq(got + LENGTH, more, MORE);
+	end_bytes();
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "punch", beside_run, damaged_run, mark_of_dead_block, mark_replaced,
-		 marks_of_many, mark_expires, failed_write)
+		 marks_of_many, mark_expires, failed_write, space_ahead)

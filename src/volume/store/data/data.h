@@ -89,6 +89,11 @@ uint64_t store_run_made(const struct store_run *run);
 int store_run_write(struct store_run *run, const struct iovec *iov, int count);
 int store_run_put(struct store_run *run, const void *bytes, uint64_t length);
 /*
+ * Take space on the disk for the bytes up to `end`, if that is worth a call: to write there costs less then. False: it is not
+ * taken.
+ */
+bool store_run_allocate(struct store_run *run, uint64_t end);
+/*
  * All bytes are handed to the operating system, after those of the base that follow in the same block. *patch: the blocks,
  * which belong to the run. The run stays until store_run_end(), so that no other run writes to its object. The same
  * results as of store_run_begin().

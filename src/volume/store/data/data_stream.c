@@ -31,7 +31,8 @@ struct store_run {
 	uint64_t start;	 /* the first byte of the run */
 	uint64_t offset, end; /* the bytes that it was given */
 	uint64_t at;	 /* what lies before it was handed to the layer */
-	bool wrote;	 /* so were bytes behind it, if a write has failed */
+	bool wrote; /* so were bytes behind it, if a write has failed; or space was taken there */
+	uint64_t allocated; /* the end of what has space */
 	size_t gather;	 /* bytes of a write, if the buffers allow it */
 	uint8_t *buffer; /* bytes from `at` on; NULL: none yet */
 	size_t filled;
@@ -562,6 +563,20 @@ int store_run_write(struct store_run *run, const struct iovec *iov, int count)
 int store_run_put(struct store_run *run, const void *bytes, uint64_t length)
 {
 	return append_bytes(run, bytes, (size_t)length);
+}
+
+bool store_run_allocate(struct store_run *run, uint64_t end)
+{
+	const struct store_layer_ops *ops = run->data->layer->ops;
+	uint64_t from = run->allocated > run->at ? run->allocated : run->at;
+
+	if (!ops->allocate || end < from + DATA_GATHER || run->error)
+		return false;
+	run->wrote = true;
+	if (ops->allocate(run->object->file, from, end - from))
+		return false;
+	run->allocated = end;
+	return true;
 }
 
 /* A block of a finished run as it was written: -EBADMSG. */

@@ -45,6 +45,8 @@ struct store_layer_ops {
 	int (*truncate)(struct store_file *file, uint64_t length);
 	/* Give the space of a range back: it reads as zeros. -EOPNOTSUPP is possible. */
 	int (*punch)(struct store_file *file, uint64_t offset, uint64_t length);
+	/* Take the space of a range; the length of the file stays. NULL is allowed. */
+	int (*allocate)(struct store_file *file, uint64_t offset, uint64_t length);
 	int (*size)(struct store_file *file, uint64_t *length);
 	/* Data and length are on stable storage afterwards; not its name: see sync_dir. */
 	int (*sync)(struct store_file *file);

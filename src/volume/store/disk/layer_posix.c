@@ -238,15 +238,25 @@ static int layer_truncate(struct store_file *file, uint64_t length)
 	return rc < 0 ? -errno : 0;
 }
 
-static int layer_punch(struct store_file *file, uint64_t offset, uint64_t length)
+static int change_space(struct store_file *file, int how, uint64_t offset, uint64_t length)
 {
 	int rc;
 
 	do
-		rc = fallocate(get_descriptor(file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			       (off_t)offset, (off_t)length);
+		rc = fallocate(get_descriptor(file), how | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+			       (off_t)length);
 	while (rc < 0 && errno == EINTR);
 	return rc < 0 ? -errno : 0;
+}
+
+static int layer_punch(struct store_file *file, uint64_t offset, uint64_t length)
+{
+	return change_space(file, FALLOC_FL_PUNCH_HOLE, offset, length);
+}
+
+static int layer_allocate(struct store_file *file, uint64_t offset, uint64_t length)
+{
+	return change_space(file, 0, offset, length);
 }
 
 static int layer_size(struct store_file *file, uint64_t *length)
@@ -426,6 +436,7 @@ static const struct store_layer_ops posix_ops = {
 	.pwritev = layer_pwritev,
 	.truncate = layer_truncate,
 	.punch = layer_punch,
+	.allocate = layer_allocate,
 	.size = layer_size,
 	.sync = layer_sync,
 	.will_need = layer_will_need,

@@ -544,6 +544,12 @@ static int promise_space_up_to(struct store_writer *writer, uint64_t reach)
 		return result;
 	writer->reserved += disk;
 	writer->room += disk;
+	if (!writer->main.run || !disk ||
+	    !store_run_allocate(writer->main.run, writer->offset + writer->reserved * 1024))
+		return 0;
+	/* The free space of the disk is without them from now on. */
+	space_give_back(writer->core, writer->room);
+	writer->room = 0;
 	return 0;
 }
 
