@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A new database in the place of another one, which no start can read, or which has the format before: made in a folder of its own,
- * then exchanged.
+ * A new database in the place of another one, which no start can read, which is to be that of the copy, or which has the format
+ * before: made in a folder of its own, then exchanged.
  */
 #include "volume/store/remake.h"
 
@@ -19,10 +19,9 @@
 #define COMPLETE FOLDER "/complete" /* the database, when all of it is there: it is to be used */
 
 struct remaking {
-	struct store_layer *layer, *copy; /* whose files are exchanged; copy: or NULL */
-	struct report *report;
-	const char *name; /* of the store */
-	char kept[160];	  /* names of files that were kept */
+	struct remake_place place;
+	struct store_layer *copy; /* whose files are set aside as well; or NULL */
+	char kept[160];		  /* names of files that were */
 	struct rebuild rebuild;
 	struct store_rescue out;
 };
@@ -31,7 +30,7 @@ static void report_loss(void *arg, const char *line)
 {
 	const struct remaking *remaking = arg;
 
-	report_line(remaking->report, REPORT_ERROR, "%s: %s", remaking->name, line);
+	report_line(remaking->place.report, REPORT_ERROR, "%s: %s", remaking->place.name, line);
 }
 
 static bool is_there(struct store_layer *layer, const char *path)
@@ -63,14 +62,15 @@ static int fill_remade_database(void *arg, struct db *db, uint8_t uuid[16])
 	struct rebuild *rebuild = arg;
 	int result = rebuild_database(rebuild, db, uuid);
 
-	return result || rebuild->before || rebuild->out->volumes ? result : -ENODATA;
+	return result || rebuild->before || rebuild->copy_only || rebuild->out->volumes ? result
+											: -ENODATA;
 }
 
 /* What the new database refers to is on stable storage before it is used. */
 static int fill_folder(struct remaking *remaking)
 {
-	struct store_layer *layer = remaking->layer;
-	const struct store_filling filling = {.report = remaking->report,
+	struct store_layer *layer = remaking->place.layer;
+	const struct store_filling filling = {.report = remaking->place.report,
 					      .fill = fill_remade_database,
 					      .arg = &remaking->rebuild};
 	uint8_t uuid[16];
@@ -97,12 +97,12 @@ static int make_remade_database(struct remaking *remaking)
 
 	remaking->out = (struct store_rescue){.line = report_loss, .arg = remaking};
 	rebuild->out = &remaking->out;
-	rebuild->source = rebuild->contents = remaking->layer;
+	rebuild->source = rebuild->contents = remaking->place.layer;
 	rebuild->in_place = true;
 	result = fill_folder(remaking);
 	if (result) {
-		clear_folder(remaking->layer);
-		remaking->layer->ops->rmdir(remaking->layer, FOLDER);
+		clear_folder(remaking->place.layer);
+		remaking->place.layer->ops->rmdir(remaking->place.layer, FOLDER);
 	}
 	return result;
 }
@@ -131,7 +131,7 @@ static int keep_files(struct remaking *remaking, struct store_layer *layer, cons
 
 static int exchange_database(struct remaking *remaking)
 {
-	struct store_layer *layer = remaking->layer;
+	struct store_layer *layer = remaking->place.layer;
 	int result = 0;
 
 	if (remaking->copy)
@@ -150,10 +150,10 @@ static int exchange_database(struct remaking *remaking)
 		result = clear_folder(layer);
 	if (*remaking->kept)
 		report_line(
-			remaking->report, REPORT_WARNING,
+			remaking->place.report, REPORT_WARNING,
 			"%s: the files of before are kept, with .damaged behind their names: %s; look "
 			"at the disk",
-			remaking->name, remaking->kept);
+			remaking->place.name, remaking->kept);
 	return result ? result : layer->ops->rmdir(layer, FOLDER);
 }
 
@@ -162,10 +162,8 @@ static int exchange_database(struct remaking *remaking)
 static struct remaking begin_remaking(struct core *core)
 {
 	assert(!core->writer && !core->vfs);
-	return (struct remaking){.layer = core->layer,
-				 .copy = core->copy_layer,
-				 .report = &core->report,
-				 .name = core->name};
+	return (struct remaking){.place = {core->layer, &core->report, core->name},
+				 .copy = core->copy_layer};
 }
 
 bool remake_is_complete(struct store_layer *layer)
@@ -205,13 +203,24 @@ int remake_metadata(struct core *core, struct store_layer *copy)
 	return exchange_database(&remaking);
 }
 
+int remake_from_copy(const struct remake_place *place, struct store_layer *copy)
+{
+	struct remaking remaking = {.place = *place, .rebuild = {.copy = copy, .copy_only = true}};
+	struct rebuild *rebuild = &remaking.rebuild;
+	int result;
+
+	rebuild->known = !format_read(place->layer, FORMAT_NAME, rebuild->uuid);
+	result = make_remade_database(&remaking);
+	return result ? result : exchange_database(&remaking);
+}
+
 /* -- of a store of the format before -- */
 
 /* From FORMAT on the new database counts: a start goes on. */
 static int convert_store(struct remaking *remaking)
 {
 	static const char *const old[] = {"meta/db-wal", "meta/mark", "meta/db"};
-	struct store_layer *layer = remaking->layer;
+	struct store_layer *layer = remaking->place.layer;
 	int result = layer->ops->unlink(layer, COMPLETE);
 
 	if (!result || result == -ENOENT)
@@ -228,18 +237,17 @@ static int convert_store(struct remaking *remaking)
 int store_convert(const struct store_options *options, char *message)
 {
 	struct report report;
-	struct remaking remaking = {
-		.layer = options->layer, .report = &report, .name = options->path};
+	struct remaking remaking = {.place = {options->layer, &report, options->path}};
 	struct rebuild *rebuild = &remaking.rebuild;
-	int result = options->layer ? 0 : store_layer_posix(options->path, &remaking.layer);
+	int result = options->layer ? 0 : store_layer_posix(options->path, &remaking.place.layer);
 
 	message[0] = '\0';
 	report_init(&report, options->log, options->arg);
 	rebuild->before = rebuild->known = true;
 	if (!result)
-		result = remaking.layer->ops->lock(remaking.layer, "lock");
+		result = remaking.place.layer->ops->lock(remaking.place.layer, "lock");
 	if (!result)
-		result = format_read(remaking.layer, FORMAT_NAME, rebuild->uuid);
+		result = format_read(remaking.place.layer, FORMAT_NAME, rebuild->uuid);
 	if (!result)
 		snprintf(message, STORE_MESSAGE_MAX, "%s: has the present format already",
 			 options->path);
@@ -259,8 +267,8 @@ int store_convert(const struct store_options *options, char *message)
 			 : result == -EPROTO  ? "it was made by a newer version"
 			 : result == -EBADMSG ? "it is damaged, or has a format before the second"
 					      : strerror(-result));
-	if (remaking.layer && !options->layer)
-		remaking.layer->ops->destroy(remaking.layer);
+	if (remaking.place.layer && !options->layer)
+		remaking.place.layer->ops->destroy(remaking.place.layer);
 	report_fini(&report);
 	return result > 0 ? -ENOSPC : result;
 }

@@ -15,4 +15,13 @@ int remake_metadata(struct core *core, struct store_layer *copy);
 bool remake_is_complete(struct store_layer *layer);
 int remake_finish(struct core *core);
 
+/* A store that nobody has open; name: for lines. */
+struct remake_place {
+	struct store_layer *layer;
+	struct report *report;
+	const char *name;
+};
+/* A new database of what the copy has alone, although it may lack changes. It may be stopped, and repeated. 0 or a result. */
+int remake_from_copy(const struct remake_place *place, struct store_layer *copy);
+
 #endif

@@ -24,8 +24,6 @@
 #define COPY_STATE STORE_COPY "/state"
 #define META_DB	   "meta/db"
 #define META_LOG   "meta/db-wal"
-#define META_NEW     META_DB ".new"
-#define META_LOG_NEW META_LOG ".new"
 #define CHUNK	   (256u << 10)
 #define LONG	   (64u << 20) /* bytes of a database whose copy takes more than a moment */
 #define STRETCH	   256 /* pages that are verified at a time */
@@ -1115,67 +1113,4 @@ int store_replica_repair(struct store_layer *copy, struct store_layer *store, ui
 	*repaired = repair.repaired;
 	*left = repair.left;
 	return rc;
-}
-
-/* A copy of a file under another name, durably. */
-static int copy_whole_file(struct store_layer *from_layer, const char *from_path,
-			   struct store_layer *to_layer, const char *to_path)
-{
-	struct store_file *from, *to;
-	uint64_t length;
-	int rc = from_layer->ops->open(from_layer, from_path, 0, &from);
-
-	if (rc)
-		return rc;
-	rc = to_layer->ops->open(to_layer, to_path, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &to);
-	if (!rc) {
-		rc = to_layer->ops->truncate(to, 0);
-		if (!rc)
-			rc = from_layer->ops->size(from, &length);
-		if (!rc)
-			rc = copy_range(from, to, 0, length);
-		to_layer->ops->close(to);
-	}
-	from_layer->ops->close(from);
-	return rc;
-}
-
-/* The copy, beside the database. */
-static int place_copy_beside(struct store_layer *copy, struct store_layer *store)
-{
-	int rc = copy_whole_file(copy, COPY_DB, store, META_NEW);
-
-	if (rc)
-		return rc;
-	rc = copy_whole_file(copy, COPY_LOG, store, META_LOG_NEW);
-	if (rc == -ENOENT)
-		rc = store->ops->unlink(store, META_LOG_NEW);
-	return rc && rc != -ENOENT ? rc : store->ops->sync_dir(store, "meta");
-}
-
-static int set_database_aside(struct store_layer *store)
-{
-	int rc = store_file_keep(store, META_DB);
-
-	if (!rc)
-		rc = store_file_keep(store, META_LOG);
-	if (!rc)
-		rc = store->ops->unlink(store, "meta/mark");
-	return rc && rc != -ENOENT ? rc : store->ops->sync_dir(store, "meta");
-}
-
-int store_replica_use(struct store_layer *copy, struct store_layer *store)
-{
-	int rc = place_copy_beside(copy, store);
-
-	if (!rc)
-		rc = set_database_aside(store);
-	if (!rc)
-		rc = store->ops->rename(store, META_LOG_NEW, META_LOG);
-	if (!rc || rc == -ENOENT)
-		rc = store->ops->sync_dir(store, "meta");
-	/* Last: until then there is no database. */
-	if (!rc)
-		rc = store->ops->rename(store, META_NEW, META_DB);
-	return rc ? rc : store->ops->sync_dir(store, "meta");
 }

@@ -86,10 +86,5 @@ int store_replica_mend_log(struct store_layer *copy, struct store_layer *store, 
  */
 int store_replica_repair(struct store_layer *copy, struct store_layer *store, uint32_t *repaired,
 			 uint32_t *left);
-/*
- * Put the copy, whatever it lacks, in the place of the database, whose files are kept as "db.damaged" and "db-wal.damaged", or with
- * a number behind that if there are such files. It may be interrupted at any point, and repeated.
- */
-int store_replica_use(struct store_layer *copy, struct store_layer *store);
 
 #endif

@@ -120,7 +120,7 @@ static int carve_rows(struct rebuild *rebuild, struct db *db)
 {
 	struct carve_counts counts = {0};
 	uint64_t lost = 0;
-	int result = carve_database(rebuild, db, &counts);
+	int result = rebuild->copy_only ? 0 : carve_database(rebuild, db, &counts);
 
 	if (!result && (!counts.pages || counts.damaged) && rebuild->copy)
 		result = carve_copy(rebuild, db, !counts.rows);
@@ -148,7 +148,7 @@ struct adoption {
 };
 
 /* A number that is there. */
-static int get_number(struct db *db, const char *name, uint64_t *value)
+static int get_stored_number(struct db *db, const char *name, uint64_t *value)
 {
 	int result = db_number_get(db, name, value);
 
@@ -343,7 +343,7 @@ static int adopt_orphans(struct adoption *adoption, const struct orphan *orphan,
 static int adopt_all_orphans(struct adoption *adoption, uint64_t *count)
 {
 	uint64_t opened = adoption->greatest >> 32;
-	int result = adoption->count ? get_number(adoption->db, "opened", &opened) : 0;
+	int result = adoption->count ? get_stored_number(adoption->db, "opened", &opened) : 0;
 
 	if (!adoption->count || result)
 		return result;
@@ -407,10 +407,10 @@ static int adopt_contents(struct rebuild *rebuild, struct db *db, uint64_t *grea
 static int settle_numbers(struct rebuild *rebuild, struct db *db, uint64_t greatest)
 {
 	uint64_t incarnation = 1, opened = 0;
-	int result = get_number(db, "incarnation", &incarnation);
+	int result = get_stored_number(db, "incarnation", &incarnation);
 
 	if (!result)
-		result = get_number(db, "opened", &opened);
+		result = get_stored_number(db, "opened", &opened);
 	if (rebuild->incarnation < incarnation)
 		rebuild->incarnation = (uint32_t)incarnation;
 	rebuild->incarnation++;

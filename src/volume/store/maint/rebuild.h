@@ -12,6 +12,7 @@ struct rebuild {
 	struct store_layer *copy;     /* with the copy of the metadata; NULL: none is used */
 	struct store_layer *contents; /* with the files of contents */
 	bool before;		      /* the source has the format before */
+	bool copy_only;		      /* nothing is read of the database */
 	bool in_place; /* files that nothing refers to any more stay, without a record */
 	bool known;    /* `uuid` is that of the store */
 	uint8_t uuid[16];

@@ -276,7 +276,7 @@ static void set_parent(struct item *item, const struct item *dir)
 	item->renamed |= is_item_directory(item);
 }
 
-static void keep_name(struct item *dir, struct item *item)
+static void count_kept_name(struct item *dir, struct item *item)
 {
 	item->names++;
 	dir->subdirs += is_item_directory(item);
@@ -300,7 +300,7 @@ static void keep_entries(struct group *group, struct item *dir, bool others)
 		    (is_item_directory(item) && item->names))
 			continue;
 		entry->kept = true;
-		keep_name(dir, item);
+		count_kept_name(dir, item);
 	}
 }
 
@@ -358,7 +358,7 @@ static void settle_entries(struct group *group)
 /* -- objects without a name -- */
 
 /* A new directory, for which there is no record yet. */
-static int make_directory(struct group *group, uint32_t vnode, uint32_t unique)
+static int make_item_directory(struct group *group, uint32_t vnode, uint32_t unique)
 {
 	const struct vnode v = {.kind = STORE_DIR,
 				.mode = 0700,
@@ -402,7 +402,7 @@ static int make_lost_and_found(struct group *group)
 	/* The root may be the only directory, and a new one. */
 	uint32_t last = group->last_vnode[1] ? group->last_vnode[1] : STORE_ROOT_VNODE;
 	uint32_t vnode = last + 2, unique = ++group->rec.next_unique;
-	int result = make_directory(group, vnode, unique);
+	int result = make_item_directory(group, vnode, unique);
 	struct item *root = find_item(group, STORE_ROOT_VNODE), *dir = find_item(group, vnode);
 
 	if (!result)
@@ -410,7 +410,7 @@ static int make_lost_and_found(struct group *group)
 	if (result)
 		return result;
 	root->renamed = true;
-	keep_name(root, dir);
+	count_kept_name(root, dir);
 	group->last_vnode[1] = group->found = vnode;
 	if (group->rec.fresh[1] < vnode + 2)
 		group->rec.fresh[1] = vnode + 2;
@@ -484,14 +484,14 @@ static int name_lost_item(struct group *group, uint32_t vnode)
 	dir->renamed = true;
 	set_parent(item, dir);
 	item->names = 0;
-	keep_name(dir, item);
+	count_kept_name(dir, item);
 	group->rebuild->out->found++;
 	rebuild_tell(group->rebuild, "found without a name: %s:/%s/%s", group->rec.name,
 		     group->found_name, name);
 	return 0;
 }
 
-static int find_place(struct group *group, uint32_t vnode)
+static int find_lost_place(struct group *group, uint32_t vnode)
 {
 	int result = -EFBIG;
 
@@ -520,7 +520,7 @@ static int find_places(struct group *group)
 		if (is_root_item(item) ||
 		    (is_item_directory(item) ? is_connected(group, item) : item->names))
 			continue;
-		result = find_place(group, item->vnode);
+		result = find_lost_place(group, item->vnode);
 	}
 	return result;
 }
@@ -560,7 +560,7 @@ static int get_record(struct group *group, const struct item *item, struct versi
 }
 
 /* Rows that a clone shows stay as they are. */
-static int write_record(struct group *group, struct item *item)
+static int write_item_record(struct group *group, struct item *item)
 {
 	struct vnode_key key = {group->rec.group, item->vnode, item->epoch};
 	struct version *version = NULL;
@@ -602,7 +602,7 @@ static int write_directory(struct group *group, struct item *dir)
 		dir->v.length = (uint64_t)store_pages_count(pages) * STORE_PAGE;
 		dir->v.version += LATER_VERSIONS;
 		dir->v.incarnation = group->rebuild->incarnation;
-		result = write_record(group, dir);
+		result = write_item_record(group, dir);
 	}
 	if (!result)
 		result = write_pages(group, dir, pages);
@@ -610,7 +610,7 @@ static int write_directory(struct group *group, struct item *dir)
 	return result;
 }
 
-static int write_item(struct group *group, struct item *item)
+static int write_mended_item(struct group *group, struct item *item)
 {
 	uint32_t links = is_item_directory(item) ? 2 + item->subdirs : item->names;
 
@@ -619,7 +619,7 @@ static int write_item(struct group *group, struct item *item)
 	item->v.flags &= (uint8_t)~VNODE_LOST;
 	if (item->renamed)
 		return write_directory(group, item);
-	return item->changed ? write_record(group, item) : 0;
+	return item->changed ? write_item_record(group, item) : 0;
 }
 
 static int write_items(struct group *group)
@@ -631,7 +631,7 @@ static int write_items(struct group *group)
 	for (size_t i = 0; i < group->count && !result; i++) {
 		const struct vnode *v = &group->item[i].v;
 
-		result = write_item(group, &group->item[i]);
+		result = write_mended_item(group, &group->item[i]);
 		group->rec.used_kib += space_blocks(v);
 		group->rebuild->out->bytes += v->kind == STORE_FILE ? v->length : 0;
 	}
@@ -655,7 +655,7 @@ static int need_root(struct group *group)
 			(size_t)(group->item + group->count - root - 1) * sizeof(*root));
 		group->count--;
 	}
-	return make_directory(group, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE);
+	return make_item_directory(group, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE);
 }
 
 static int mend_tree(struct group *group)
