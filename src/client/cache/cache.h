@@ -145,7 +145,8 @@ enum cl_verdict {
 	CL_KEEP,
 	CL_DROP_CLEAN, /* other contents: drop what is not dirty (K-060, K-061, K-077) */
 	CL_DROP_ALL,   /* the object is gone, or is another kind of object */
-	CL_OTHER_SITE, /* the reply was ignored: the site has an older release than was seen (K-052). Ask another one */
+	CL_OTHER_SITE, /* ignored: the site has an older release than was seen (K-052). Ask another one */
+	CL_ASK_AGAIN, /* ignored: the volume was restored, or a change of one's own ended meanwhile. *known may be old */
 };
 
 /*

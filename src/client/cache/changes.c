@@ -254,6 +254,8 @@ enum cl_verdict cl_change_end(struct cl_object *object, const struct cl_effect *
 		verdict = take_own_reply(shard, object, effect, epoch, &dropped);
 	else if (effect->outcome != CL_NOT_DONE)
 		doubt_unknown(object, effect);
+	if (!usable)
+		verdict = CL_KEEP; /* the next status says more */
 	last = finish_changes(shard, object, &dropped);
 	if (known)
 		cache_show_status(object, effect->reply ? effect->reply->sent : effect->now, known);

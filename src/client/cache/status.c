@@ -116,7 +116,8 @@ int cl_object_rights(struct cl_object *directory, uint32_t identity, uint64_t no
 enum weight {
 	REPLY_TAKE,
 	REPLY_SAME,
-	REPLY_OLD
+	REPLY_OLD,
+	REPLY_UNCLEAR /* which is newer cannot be told, and the known one is not trusted */
 };
 
 /*
@@ -144,9 +145,11 @@ static enum weight weigh_reply(const struct cl_object *object, const struct cl_r
 		return REPLY_SAME;
 	if (later || status->ServerModTime > object->changed)
 		return REPLY_TAKE;
-	if (status->ServerModTime < object->changed || reply->note < object->changed_at)
+	if (status->ServerModTime < object->changed)
 		return REPLY_OLD;
-	return (counts || !held) && reply->sent >= object->sent ? REPLY_TAKE : REPLY_OLD;
+	if (reply->note >= object->changed_at && (counts || !held) && reply->sent >= object->sent)
+		return REPLY_TAKE;
+	return held ? REPLY_OLD : REPLY_UNCLEAR;
 }
 
 /* Own changes in flight that may explain a version, beside those whose replies have come. */
@@ -219,12 +222,14 @@ static enum cl_verdict apply_reply(struct cache_shard *shard, struct cl_object *
 
 	assert(mutex_is_held(&shard->lock));
 	shard->counts.broken_early += reply->lifetime && !counts;
-	shard->counts.overtaken += weight == REPLY_OLD;
+	shard->counts.overtaken += weight >= REPLY_OLD;
 	if (weight == REPLY_TAKE)
 		verdict = take_status(object, reply, status, epoch, held);
 	if (weight == REPLY_TAKE && held && !counts)
 		object->until = object->note = 0; /* a break must be on its way */
-	if (weight != REPLY_OLD) {
+	if (weight == REPLY_UNCLEAR)
+		verdict = CL_ASK_AGAIN;
+	if (weight < REPLY_OLD) {
 		/* Changes of others may have passed unseen while there was no promise. */
 		if (!held && object->in_flight && object->version != object->settled) {
 			cache_settle_foreign(object);

@@ -9,7 +9,7 @@
 bool cache_volumes_init(struct cl_cache *cache);
 void cache_volumes_fini(struct cl_cache *cache);
 struct cache_volume *cache_volume(struct cl_cache *cache, uint32_t cell, uint32_t id, bool make);
-/* Compare AFSVolSync in a reply. False: the reply is too old; *verdict says whether another site must be asked. */
+/* Compare AFSVolSync in a reply. False: the reply is too old; *verdict says what to do. */
 bool cache_volume_meet(struct cache_volume *volume, const struct cl_reply *reply, uint32_t *epoch,
 		       enum cl_verdict *verdict);
 /* Whether the promise of a reply was not broken since, for the volume and the server. */

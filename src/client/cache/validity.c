@@ -62,6 +62,11 @@ bool cache_same_status(const struct cl_object *object, const AFSFetchStatus *sta
 void cache_store_status(struct cl_object *object, const struct cl_reply *reply,
 			const AFSFetchStatus *status, uint32_t epoch)
 {
+	if (object->epoch != epoch)
+		object->until = object->note = 0; /* it was for other contents */
+	/* The access list has changed: the break that says so may still be under way. */
+	if (object->anonymous != status->AnonymousAccess && object->rights_at < reply->note)
+		object->rights_at = reply->note;
 	object->kind = (uint8_t)status->FileType;
 	object->gone = false;
 	object->size = afs_status_length(status);

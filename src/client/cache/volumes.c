@@ -107,8 +107,9 @@ bool cache_volume_meet(struct cache_volume *volume, const struct cl_reply *reply
 		/* The older release of another site; or a request that was sent before the replacement was seen. */
 		if (readonly && reply->sync < sync && !reply->older)
 			*verdict = CL_OTHER_SITE;
-		current = readonly ? *verdict == CL_KEEP
-				   : reply->note >= atomic_load(&volume->replaced_at);
+		if (!readonly && reply->note < atomic_load(&volume->replaced_at))
+			*verdict = CL_ASK_AGAIN;
+		current = *verdict == CL_KEEP;
 		if (current)
 			note_replacement(volume, reply->sync);
 	}

@@ -28,16 +28,17 @@ struct notice {
 	unsigned client, server, volume, object;
 	bool whole, reset;
 	size_t moments[OBJECTS];
-	bool resolved, delivered;
-	struct call *call; /* that waits for it */
+	bool resolved;
+	unsigned forgotten; /* of the client, before it was sent: later losses need another reset */
+	struct call *call;  /* that waits for it */
 };
 
 struct server {
 	uint64_t promises[CLIENTS][VOLUMES]
 			 [OBJECTS]; /* ends; of the read-only volume: object 0 stands for all */
 	bool knows[CLIENTS];
-	size_t release; /* of the read-only volume */
-	unsigned restarts;
+	size_t release;		     /* of the read-only volume */
+	unsigned forgotten[CLIENTS]; /* how often its promises were dropped without a word */
 };
 
 struct model {
@@ -183,6 +184,21 @@ size_t model_floor(struct model *model, unsigned client, unsigned volume, unsign
 	return floor;
 }
 
+size_t model_rights_floor(struct model *model, unsigned client, unsigned volume, unsigned object)
+{
+	const struct history *history = model_history(model, volume, object);
+	size_t floor = model_floor(model, client, volume, object);
+
+	for (; floor > 0; floor--) {
+		const struct moment *moment = &history->moments[floor];
+
+		if (moment->known_from[client] <= model->now &&
+		    (moment->writer != (int)client || moment->state.acl != moment[-1].state.acl))
+			break;
+	}
+	return floor;
+}
+
 void model_saw(struct model *model, unsigned client, unsigned volume, unsigned object,
 	       size_t moment)
 {
@@ -259,24 +275,25 @@ static void ack_notice(struct model *model, void *arg)
 	if (notice->resolved)
 		return;
 	/* It made no promises while it did not know the client. */
-	if (notice->reset)
+	if (notice->reset && notice->forgotten == server->forgotten[notice->client])
 		server->knows[notice->client] = true;
 	resolve_notice(model, notice);
 }
 
-/* After a reset a client trusts nothing of the server, so it can show no old state of that. */
+/*
+ * After a reset a client trusts nothing of the server, so it can show no old state of that. Of the read-only volume it may still trust the
+ * other server.
+ */
 static void end_exemptions(struct model *model, unsigned client, unsigned server)
 {
-	for (unsigned v = 0; v < VOLUMES; v++)
-		for (unsigned o = 0; o < OBJECTS && (v == server || v == RELEASED); o++)
-			for (size_t m = 0; m < model->histories[v][o].count; m++) {
-				struct moment *moment = &model->histories[v][o].moments[m];
+	for (unsigned o = 0; o < OBJECTS; o++)
+		for (size_t m = 0; m < model->histories[server][o].count; m++) {
+			struct moment *moment = &model->histories[server][o].moments[m];
 
-				moment->exempt &= ~(1u << client);
-				if (!moment->waiting && moment->writer != (int)client &&
-				    v != RELEASED && moment->known_from[client] > model->now)
-					moment->known_from[client] = model->now;
-			}
+			moment->exempt &= ~(1u << client);
+			if (!moment->waiting && moment->writer != (int)client)
+				know_moment(model, client, server, o, m);
+		}
 }
 
 static void deliver_notice(struct model *model, void *arg)
@@ -294,9 +311,15 @@ static void deliver_notice(struct model *model, void *arg)
 	for (unsigned o = 0; !notice->reset && notice->volume != RELEASED && o < OBJECTS; o++)
 		if (notice->whole || o == notice->object)
 			know_moment(model, notice->client, notice->volume, o, notice->moments[o]);
-	notice->delivered = true;
 	if (!packet_lost(model))
 		schedule(model, packet_delay(model), ack_notice, notice);
+}
+
+static void forget_client(struct server *server, unsigned client)
+{
+	server->knows[client] = false;
+	server->forgotten[client]++;
+	memset(server->promises[client], 0, sizeof(server->promises[0]));
 }
 
 /* No acknowledgement in time: the client is down, and told so at its next call. */
@@ -307,8 +330,7 @@ static void give_notice_up(struct model *model, void *arg)
 
 	if (notice->resolved)
 		return;
-	server->knows[notice->client] = false;
-	memset(server->promises[notice->client], 0, sizeof(server->promises[0]));
+	forget_client(server, notice->client);
 	for (unsigned o = 0; !notice->reset && o < OBJECTS; o++)
 		if (notice->whole || o == notice->object)
 			model->histories[notice->volume][o].moments[notice->moments[o]].exempt |=
@@ -323,6 +345,7 @@ static void send_notice(struct model *model, const struct notice *form)
 	if (!notice)
 		abort();
 	*notice = *form;
+	notice->forgotten = model->servers[form->server].forgotten[form->client];
 	notice->next = model->notices;
 	model->notices = notice;
 	if (!packet_lost(model))
@@ -554,9 +577,8 @@ static void restart_server(struct model *model, unsigned number)
 {
 	struct server *server = &model->servers[number];
 
-	memset(server->promises, 0, sizeof(server->promises));
-	memset(server->knows, 0, sizeof(server->knows));
-	server->restarts++;
+	for (unsigned c = 0; c < CLIENTS; c++)
+		forget_client(server, c);
 }
 
 /* A volume becomes what it was some changes ago: versions fall, and data differ from what had them before. */
@@ -642,7 +664,7 @@ struct model *model_create(uint64_t seed, const struct model_ops *ops, void *cli
 	model->now = 5000 * MODEL_SECOND;
 	for (unsigned v = 0; v < VOLUMES; v++)
 		for (unsigned o = 0; o < OBJECTS; o++) {
-			state.blocks[0] = ++model->order;
+			state.blocks[0] = v == RELEASED ? o : v * OBJECTS + o;
 			add_moment(model, v, o, &state, -1);
 		}
 	for (unsigned c = 0; c < CLIENTS; c++)

@@ -106,6 +106,8 @@ void model_call(struct model *model, const struct call *call);
 
 /* The first moment that a client may show. */
 size_t model_floor(struct model *model, unsigned client, unsigned volume, unsigned object);
+/* The same for rights: the reply to an own change of another kind does not show those of all identities. */
+size_t model_rights_floor(struct model *model, unsigned client, unsigned volume, unsigned object);
 /* An answer came: earlier versions may not be shown any more. */
 void model_saw(struct model *model, unsigned client, unsigned volume, unsigned object,
 	       size_t moment);

@@ -509,7 +509,7 @@ START_TEST(restored_volumes_drop_all)
 	ck_assert(!is_valid(file) && is_valid(other));
 	ck_assert_uint_eq(status_of(file).incarnation, 7);
 	/* A reply from before the restore. */
-	ck_assert_int_eq(apply(file, &late, &status), CL_KEEP);
+	ck_assert_int_eq(apply(file, &late, &status), CL_ASK_AGAIN);
 	ck_assert(!is_valid(file));
 	reply = make_reply();
 	reply.sync = 8;

@@ -144,7 +144,9 @@ static bool is_permitted(struct world *world, size_t floor, unsigned volume, uns
 static void check_shown(struct world *world, unsigned client, unsigned volume, unsigned object,
 			match_fn *match, const void *shown, unsigned detail, const char *what)
 {
-	size_t floor = model_floor(world->model, client, volume, object);
+	size_t floor = match == match_rights
+			       ? model_rights_floor(world->model, client, volume, object)
+			       : model_floor(world->model, client, volume, object);
 
 	world->hits++;
 	trace(world, client, volume, object, "shows %s %u", what, detail);
@@ -313,7 +315,7 @@ static void take_read(struct call *call)
 		return;
 	}
 	verdict = cl_cache_apply(errand->object, &reply, &status, &known);
-	if (verdict == CL_OTHER_SITE)
+	if (verdict == CL_OTHER_SITE || verdict == CL_ASK_AGAIN)
 		return;
 	check_answer(call, &known);
 	if (call->kind == CALL_DATA && call->object)
