@@ -15,8 +15,8 @@
 #define DEAD_MS	 12000u
 #define PAUSE_MS 1000u
 
-/* A random (version 4) UUID: promises do not outlive the instance (K-044). */
-static int draw_uuid(struct rxw_uuid *self)
+/* A random (version 4) UUID, and which of equal sites is the first: promises do not outlive the instance (K-044). */
+static int draw_uuid(struct cl_net *net)
 {
 	uint8_t bytes[16];
 
@@ -24,7 +24,8 @@ static int draw_uuid(struct rxw_uuid *self)
 		return -EIO;
 	bytes[6] = (bytes[6] & 0x0f) | 0x40;
 	bytes[8] = (bytes[8] & 0x3f) | 0x80;
-	afs_uuid_from_octets(self, bytes);
+	afs_uuid_from_octets(&net->self, bytes);
+	net->spread = bytes[0] % 13u;
 	return 0;
 }
 
@@ -97,7 +98,7 @@ int cl_net_create(const struct cl_net_options *o, struct cl_net **out, char *mes
 	pthread_mutex_init(&net->table_lock, NULL);
 	pthread_mutex_init(&net->wait_lock, NULL);
 	monotonic_cond_init(&net->changed);
-	if (draw_uuid(&net->self) < 0 || cl_records_create(net) < 0) {
+	if (draw_uuid(net) < 0 || cl_records_create(net) < 0) {
 		snprintf(message, size, "no memory, or no random numbers");
 		goto fail;
 	}

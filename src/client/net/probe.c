@@ -14,7 +14,6 @@
 #define LIVE_NS	    ((uint64_t)300 * NS_PER_S) /* a live server is asked after so much silence */
 #define INTEREST_NS ((uint64_t)3 * 3600 * NS_PER_S) /* and if it was used within this time */
 #define ASLEEP_NS   ((uint64_t)60 * NS_PER_S)
-#define NAT_S	    20u
 #define TICK_MS	    5000
 
 /* A probe of one address. */
@@ -148,6 +147,7 @@ static void probe_due_servers(struct cl_prober *prober)
 
 		for (unsigned i = 0; i < count; i++)
 			begin_probe(prober, server, &list[i]);
+		cl_server_keep(server);
 		cl_server_idle(server);
 	}
 }

@@ -62,7 +62,6 @@ struct cl_volume {
 	uint32_t creation[NMAXNSERVERS];     /* newest VolSync of a site; 0 = not seen */
 	uint32_t newest;		     /* of those that were accepted (K-052) */
 	int last;			     /* the site that answered last; -1 = none */
-	uint64_t last_since;		     /* when that became the best */
 };
 
 struct cl_record {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxwire/afs.h>
+
 #include "afs/client/address.h"
 #include "afs/uuid.h"
 #include "client/net/server.h"
@@ -14,6 +16,8 @@
 
 #define LANE_CONNECTIONS 16u /* of one identity to one server, so 64 calls */
 #define LANE_IDLE_NS	 ((uint64_t)600 * NS_PER_S)
+#define PROMISE_NS	 ((uint64_t)4 * 3600 * NS_PER_S) /* promises end within this time */
+#define NAT_S		 20u				 /* K-139 */
 #define DOUBT_NS	 ((uint64_t)NS_PER_S)
 
 /* ---- the table ---- */
@@ -249,6 +253,7 @@ void cl_server_silent(struct cl_server *server, const struct sockaddr_storage *s
 		server->addresses[at].failed_at = cl_net_now();
 	was = at != server->current || atomic_exchange(&server->down, true);
 	if (!was) {
+		atomic_store(&server->down_since, cl_net_now());
 		server->probes_failed = 0;
 		server->next_probe = 0;
 	}
@@ -279,6 +284,8 @@ void cl_server_alive(struct cl_server *server, const struct sockaddr_storage *sa
 		}
 	}
 	was = atomic_exchange(&server->down, false);
+	if (was)
+		atomic_store(&server->up_since, now);
 	pthread_mutex_unlock(&server->lock);
 	if (!was)
 		return;
@@ -380,6 +387,36 @@ void cl_server_abort(struct cl_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
+void cl_server_keep(struct cl_server *server)
+{
+	rxw_connection *old, *made = NULL;
+	struct cl_address to;
+	bool wanted;
+
+	pthread_mutex_lock(&server->lock);
+	wanted = atomic_load(&server->promised) && !atomic_load(&server->down) &&
+		 atomic_load(&server->used_at) + PROMISE_NS > cl_net_now();
+	old = server->keeper;
+	if (wanted == (old != NULL) && (!old || server->keeper_address == server->current)) {
+		pthread_mutex_unlock(&server->lock);
+		return;
+	}
+	to = server->addresses[server->current];
+	server->keeper = NULL;
+	pthread_mutex_unlock(&server->lock);
+	rxw_connection_release(old);
+	if (!wanted || rxw_connection_create(server->net->endpoint, (struct sockaddr *)&to.sa,
+					     to.len, AFS_SERVICE_FS, NULL, &made) < 0)
+		return;
+	rxw_connection_set_nat_ping(made, NAT_S);
+	pthread_mutex_lock(&server->lock);
+	/* Only the prober's thread comes here. */
+	assert(!server->keeper);
+	server->keeper = made;
+	server->keeper_address = find_address(server, &to.sa);
+	pthread_mutex_unlock(&server->lock);
+}
+
 void cl_server_idle(struct cl_server *server)
 {
 	struct cl_lane **at, *lane, *gone = NULL;
@@ -433,11 +470,29 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 	return rc;
 }
 
+/* Now and then the round trip of a call is taken as that of its address. */
+static void note_round_trip(struct cl_sent *sent)
+{
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
+	struct cl_server *server = sent->server;
+	unsigned at;
+
+	if (atomic_load(&server->answered) % 32 != 0 || rxw_call_stats(sent->call, &stats) < 0 ||
+	    stats.rtt_ns == 0)
+		return;
+	pthread_mutex_lock(&server->lock);
+	at = find_address(server, &sent->sa);
+	if (at < server->address_count)
+		server->addresses[at].rtt_us = (uint32_t)(stats.rtt_ns / 1000) + 1;
+	pthread_mutex_unlock(&server->lock);
+}
+
 rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
 		       enum rxw_origin *origin)
 {
 	struct cl_server *server = sent->server;
 
+	note_round_trip(sent);
 	code = rxw_rpc_end(sent->call, code, &RXAFS_interface, function);
 	*origin = code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
 	sent->call = NULL;
@@ -458,8 +513,7 @@ void cl_server_free(struct cl_server *server)
 {
 	assert(atomic_load(&server->calls) == 0);
 	cl_server_drop_lanes(server, NULL);
-	if (server->keeper)
-		rxw_connection_release(server->keeper);
+	rxw_connection_release(server->keeper);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 }

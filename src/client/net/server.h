@@ -58,6 +58,7 @@ struct cl_server {
 	uint64_t next_probe;
 
 	_Atomic bool down;
+	_Atomic uint64_t down_since, up_since; /* the last change; 0 = none */
 	_Atomic bool probed;	  /* since it is known, or since its addresses changed */
 	_Atomic uint32_t missing; /* enum cl_missing */
 	_Atomic uint32_t resets;
@@ -114,6 +115,8 @@ void cl_server_reset(struct cl_server *server);
 void cl_server_drop_lanes(struct cl_server *server, const struct cl_credential *credential);
 /* Calls in progress end. */
 void cl_server_abort(struct cl_server *server);
+/* While it may hold promises, small packets keep the mapping of a NAT to it. The prober's thread. */
+void cl_server_keep(struct cl_server *server);
 /* Connections that were not used for long are closed. */
 void cl_server_idle(struct cl_server *server);
 void cl_server_free(struct cl_server *server);

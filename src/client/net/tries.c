@@ -13,6 +13,8 @@
 #define BUSY_MOST     15u /* pauses */
 #define OFFLINE_STEP  5u
 #define OFFLINE_MOST  60u
+#define SETTLED_NS \
+	((uint64_t)300 * NS_PER_S) /* a server that was down is good again after this time */
 #define MEASURE_NS \
 	((uint64_t)1500 * NS_PER_MS) /* the addresses of a server are compared so long at most */
 
@@ -112,18 +114,32 @@ struct search {
 	uint64_t next; /* the earliest end of a pause; 0 = none */
 };
 
-/* How good a site is, less is better: the one used before, then the shorter round trip. */
+/* Known to have an older state of the volume than the newest that was seen (K-052). */
+static bool is_site_older(const struct cl_volume *volume, unsigned i)
+{
+	return volume->creation[i] && volume->creation[i] < volume->newest;
+}
+
+/*
+ * How good a site is, less is better: the shorter round trip, but for the one in use only if the difference is a fifth (K-136). One that
+ * was down a short time ago, or has an older state, is for times when there is no other.
+ */
 static uint64_t rank_site(const struct cl_volume *volume, unsigned i)
 {
 	struct cl_server *server = volume->record->sites[i].server;
-	uint64_t rank;
+	uint64_t up_since = atomic_load(&server->up_since), rank;
 
-	if (volume->last == (int)i)
-		return 0;
 	pthread_mutex_lock(&server->lock);
 	rank = server->addresses[server->current].rtt_us;
 	pthread_mutex_unlock(&server->lock);
-	return (rank ? rank : UINT32_MAX) * 16 + i;
+	rank = (rank ? rank : UINT32_MAX) * 10;
+	if (volume->last == (int)i)
+		rank = rank * 8 / 10;
+	else if (up_since && cl_net_now() < up_since + SETTLED_NS)
+		rank |= (uint64_t)1 << 58;
+	if (is_site_older(volume, i))
+		rank |= (uint64_t)1 << 59;
+	return rank * 16 + (i + volume->record->net->spread) % NMAXNSERVERS;
 }
 
 static void search_sites(struct search *s)
@@ -212,11 +228,6 @@ static bool refresh_once(struct cl_tries *t)
 	return changed;
 }
 
-static bool is_time_over(void *arg)
-{
-	return cl_net_now() >= *(uint64_t *)arg;
-}
-
 /*
  * No site can be asked now: wait until one can. A pause that ends, a server that answers again, and other sites in the record end the
  * wait. False: the operation is over.
@@ -238,14 +249,15 @@ static bool wait_for_site(struct cl_tries *t, struct search *s)
 		return false;
 	}
 	/* Another round: what was tried may be tried again after a pause. */
-	t->tried = 0;
-	if (!s->next && !s->down)
-		s->next = cl_net_now() + pauses_ns(net, 1);
+	if (t->tried || (!s->next && !s->down)) {
+		uint64_t next = cl_net_now() + pauses_ns(net, 1);
+
+		if (!s->next || next < s->next)
+			s->next = next;
+	}
 	until = s->next && (!end || s->next < end) ? s->next : end;
-	if (s->down)
-		rc = cl_wait(net, t->caller->cancel, until, find_site, s);
-	else
-		rc = cl_wait(net, t->caller->cancel, until, is_time_over, &until);
+	rc = cl_wait(net, t->caller->cancel, until, find_site, s);
+	t->tried = 0;
 	if (rc == 0 || (rc == -ETIMEDOUT && (!end || cl_net_now() < end)))
 		return true;
 	fail_waiting(t, rc);
@@ -293,6 +305,61 @@ static int measure_addresses(struct cl_tries *t, struct cl_server *server)
 	cl_probes_hurry(server);
 	return cl_wait(record_of(t)->net, t->caller->cancel, cl_net_now() + MEASURE_NS, is_measured,
 		       server);
+}
+
+/* The sites of a volume that were never asked, under the record's lock. Their number. */
+static unsigned list_new_sites(const struct cl_volume *volume,
+			       struct cl_server *servers[NMAXNSERVERS], unsigned *known)
+{
+	const struct cl_record *record = volume->record;
+	unsigned count = 0;
+
+	*known = 0;
+	for (unsigned i = 0; i < record->site_count; i++) {
+		struct cl_server *server = record->sites[i].server;
+
+		if (!cl_site_serves(&record->sites[i], volume->type))
+			continue;
+		if (atomic_load(&server->heard_at) || atomic_load(&server->down))
+			++*known;
+		else
+			servers[count++] = server;
+	}
+	return count;
+}
+
+/* The first of several sites has answered. */
+static bool has_known_site(void *arg)
+{
+	struct cl_volume *volume = arg;
+	struct cl_server *servers[NMAXNSERVERS];
+	unsigned known;
+
+	pthread_mutex_lock(&volume->record->lock);
+	list_new_sites(volume, servers, &known);
+	pthread_mutex_unlock(&volume->record->lock);
+	return known > 0;
+}
+
+/* Before the first call on a volume with several sites: ask all of them, to use the nearest (K-132). */
+static void compare_sites(struct cl_tries *t)
+{
+	struct cl_record *record = record_of(t);
+	struct cl_server *servers[NMAXNSERVERS];
+	unsigned count = 0, known = 0;
+
+	pthread_mutex_lock(&record->lock);
+	if (t->volume->last < 0)
+		count = list_new_sites(t->volume, servers, &known);
+	pthread_mutex_unlock(&record->lock);
+	if (count == 0 || count + known < 2)
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		atomic_store(&servers[i]->probed, false);
+		cl_probes_hurry(servers[i]);
+	}
+	cl_wait(record->net, t->caller->cancel, cl_net_now() + MEASURE_NS, has_known_site,
+		t->volume);
 }
 
 /* Whole milliseconds for the call; 0 = no limit. -1: the time is over. */
@@ -360,6 +427,7 @@ bool cl_tries_next(struct cl_tries *t)
 			t->result = rc;
 			break;
 		}
+		compare_sites(t);
 		if (!find_site(&s)) {
 			wait_for_site(t, &s);
 			continue;
@@ -475,22 +543,77 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 	fail_by_code(t, number);
 }
 
-/* The site has answered. */
-static void note_site(struct cl_tries *t)
+/* Whether a site with a newer state than the given one may answer soon: it is up, or was so a short time ago. */
+static bool is_newer_near(const struct cl_volume *volume, uint32_t creation)
+{
+	const struct cl_record *record = volume->record;
+	uint64_t soft = record->net->soft_ms == UINT32_MAX
+				? UINT64_MAX / 2
+				: (uint64_t)record->net->soft_ms * NS_PER_MS;
+
+	for (unsigned i = 0; i < record->site_count; i++) {
+		struct cl_server *server = record->sites[i].server;
+
+		if (volume->creation[i] > creation &&
+		    (!atomic_load(&server->down) ||
+		     cl_net_now() < atomic_load(&server->down_since) + soft))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The site has answered, with a state of the volume. False: it is older than one that was seen, and the answer does not count, so that
+ * time does not run backwards (K-052). Only if newer sites were away for long is it taken.
+ */
+static bool accept_site(struct cl_tries *t)
 {
 	struct cl_record *record = record_of(t);
+	struct cl_volume *volume = t->volume;
+	uint32_t creation = t->stamp->sync.spare1;
+	bool accepted = true;
 
 	pthread_mutex_lock(&record->lock);
-	if (t->version == record->version) {
-		t->volume->pause[t->site] = (struct cl_pause){0};
-		t->volume->last = t->site;
+	if (t->version != record->version)
+		goto out;
+	if (volume->type != AFS_VL_RW && creation) {
+		volume->creation[t->site] = creation;
+		accepted = creation >= volume->newest || !is_newer_near(volume, creation);
 	}
+	if (!accepted)
+		goto out;
+	if (creation)
+		volume->newest = creation;
+	volume->pause[t->site] = (struct cl_pause){0};
+	volume->last = t->site;
+out:
 	pthread_mutex_unlock(&record->lock);
+	return accepted;
+}
+
+/* A call has succeeded. */
+static void note_success(struct cl_tries *t)
+{
+	struct cl_stamp *stamp = t->stamp;
+
+	if (!accept_site(t)) {
+		t->reason = ETIMEDOUT;
+		t->tried |= 1u << t->site;
+		pause_site(t, 1, BUSY_MOST);
+		return;
+	}
+	stamp->sent = t->sent.at;
+	stamp->received = cl_net_now();
+	stamp->server = t->sent.server->number;
+	stamp->resets = t->sent.resets;
+	stamp->repeated = t->repeated;
+	if (stamp->callback.ExpirationTime)
+		atomic_store(&t->sent.server->promised, true);
+	t->over = true;
 }
 
 void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 {
-	struct cl_stamp *stamp = t->stamp;
 	enum cl_verdict verdict;
 	int number;
 
@@ -500,15 +623,7 @@ void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 	if (t->over)
 		return;
 	if (t->code == 0) {
-		stamp->sent = t->sent.at;
-		stamp->received = cl_net_now();
-		stamp->server = t->sent.server->number;
-		stamp->resets = t->sent.resets;
-		stamp->repeated = t->repeated;
-		if (stamp->callback.ExpirationTime)
-			atomic_store(&t->sent.server->promised, true);
-		note_site(t);
-		t->over = true;
+		note_success(t);
 		return;
 	}
 	if (t->origin != RXW_ORIGIN_PEER &&
