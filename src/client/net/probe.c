@@ -13,7 +13,7 @@
 #define PROBE_MS    4000u		       /* for an answer */
 #define LIVE_NS	    ((uint64_t)300 * NS_PER_S) /* a live server is asked after so much silence */
 #define INTEREST_NS ((uint64_t)3 * 3600 * NS_PER_S) /* and if it was used within this time */
-#define ASLEEP_NS   ((uint64_t)60 * NS_PER_S)
+#define ASLEEP_NS   ((int64_t)60 * NS_PER_S)
 #define TICK_MS	    5000
 
 /* A probe of one address. */
@@ -30,7 +30,7 @@ struct cl_prober {
 	pthread_t thread;
 	_Atomic bool stop;
 	unsigned running; /* probes; only the thread uses it */
-	uint64_t slept;	  /* CLOCK_BOOTTIME - CLOCK_MONOTONIC when last looked */
+	int64_t slept;	  /* asleep_ns() when last looked */
 };
 
 static void end_probe(struct cl_prober *prober, struct probe *probe, bool answered)
@@ -152,12 +152,24 @@ static void probe_due_servers(struct cl_prober *prober)
 	}
 }
 
+/* How long this machine has slept since its start. */
+static int64_t asleep_ns(void)
+{
+	/* Read first: the difference is never negative. */
+	int64_t awake = (int64_t)monotonic_ns();
+
+	return (int64_t)cl_net_now() - awake;
+}
+
 /* The machine slept: nobody could tell us of changes, and addresses may be others (K-141). */
 static void look_for_sleep(struct cl_prober *prober)
 {
-	uint64_t slept = cl_net_now() - monotonic_ns();
+	int64_t slept = asleep_ns();
 	struct cl_server *server;
 
+	/* A thread that was stopped between the two clocks is not a machine that slept. */
+	if (slept > prober->slept + ASLEEP_NS)
+		slept = asleep_ns();
 	if (slept > prober->slept + ASLEEP_NS) {
 		cl_net_note(prober->net, "this machine slept: promises are void");
 		for (uint32_t n = 1; (server = cl_server_at(prober->net, n)); n++)
@@ -218,7 +230,7 @@ int cl_probes_start(struct cl_net *net)
 	if (!prober)
 		return -ENOMEM;
 	prober->net = net;
-	prober->slept = cl_net_now() - monotonic_ns();
+	prober->slept = asleep_ns();
 	rc = rxw_queue_create(net->engine, NULL, &prober->queue);
 	if (rc == 0 && pthread_create(&prober->thread, NULL, run_prober, prober) != 0) {
 		rxw_queue_destroy(prober->queue);
