@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/data/steps.h"
+#include "client/data/filesteps.h"
 #include "common/clock.h"
 #include "common/held.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "client/data/steps.h"
+#include "client/data/filesteps.h"
 #include "common/grow.h"
 #include "common/held.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/data/steps.h"
+#include "client/data/filesteps.h"
 #include "common/held.h"
 
 #define FETCH_MOST  (2u * 1024 * 1024) /* bytes of one call for read-ahead */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "client/data/steps.h"
+#include "client/data/filesteps.h"
 #include "common/clock.h"
 #include "common/failure.h"
 
@@ -56,6 +56,15 @@ int cl_data_create(const struct cl_data_options *options, const struct cl_data_o
 	data->dirties = (struct link){&data->dirties, &data->dirties};
 	pthread_mutex_init(&data->lock, NULL);
 	monotonic_cond_init(&data->room);
+	if (data->options.folder) {
+		struct cl_disk_options disk = {.folder = data->options.folder,
+					       .bytes_most = data->options.disk_most,
+					       .block = data->options.block};
+
+		error = cl_disk_open(&disk, &data->disk, message, size);
+		if (error)
+			goto failed_disk;
+	}
 	error = jobs_start(&data->jobs, data->options.threads_most);
 	if (error)
 		goto failed;
@@ -68,6 +77,9 @@ failed_jobs:
 	jobs_stop(&data->jobs);
 failed:
 	snprintf(message, size, "cannot start a thread");
+	if (data->disk)
+		cl_disk_close(data->disk);
+failed_disk:
 	pthread_mutex_destroy(&data->lock);
 	pthread_cond_destroy(&data->room);
 	free(data);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 client_sources += src/client/data/access.c \
 	src/client/data/blocks.c \
-	src/client/data/contents.h \
+	src/client/data/filestate.h \
 	src/client/data/data.h \
 	src/client/data/extents.c \
 	src/client/data/extents.h \
@@ -9,7 +9,7 @@ client_sources += src/client/data/access.c \
 	src/client/data/instance.c \
 	src/client/data/jobs.c \
 	src/client/data/jobs.h \
-	src/client/data/steps.h \
+	src/client/data/filesteps.h \
 	src/client/data/storing.c \
 	src/client/data/version.c \
 	src/client/data/waiting.c

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/data/steps.h"
+#include "client/data/filesteps.h"
 #include "common/clock.h"
 #include "common/grow.h"
 #include "common/held.h"

@@ -2,7 +2,7 @@
 /* The version and the length of a file's contents. */
 #include <assert.h>
 
-#include "client/data/steps.h"
+#include "client/data/filesteps.h"
 #include "common/held.h"
 
 uint64_t file_length(struct cl_data_file *file)
@@ -29,7 +29,8 @@ uint64_t file_length(struct cl_data_file *file)
 }
 
 /* Whether a status was taken before the one that is known. A server that was restored goes back to lower versions (K-052). */
-static bool is_late(const struct cl_data_version *known, const struct cl_data_version *version)
+static bool is_late_status(const struct cl_data_version *known,
+			   const struct cl_data_version *version)
 {
 	if (version->order != known->order)
 		return version->order < known->order;
@@ -45,7 +46,7 @@ bool file_take_version(struct cl_data_file *file, const struct cl_data_version *
 	bool dropped;
 
 	assert(mutex_is_held(&file->lock));
-	if (file->known && is_late(&old, version))
+	if (file->known && is_late_status(&old, version))
 		return false;
 	file->version.order = version->order;
 	if (same && version->version == old.version && version->length == old.length)

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "client/data/steps.h"
+#include "client/data/filesteps.h"
 #include "common/clock.h"
 #include "common/held.h"
 

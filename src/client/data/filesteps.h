@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of this folder do for each other, from the lowest to the highest. */
-#ifndef CLIENT_DATA_STEPS_H
-#define CLIENT_DATA_STEPS_H
+#ifndef CLIENT_DATA_FILESTEPS_H
+#define CLIENT_DATA_FILESTEPS_H
 
-#include "client/data/contents.h"
+#include "client/data/filestate.h"
 
 static inline void link_first(struct link *list, struct link *link)
 {

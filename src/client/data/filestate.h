@@ -5,8 +5,8 @@
  * Locks, in this order: cl_data_file.lock (of one file; a second one only by trylock), cl_data.lock (budgets and lists), jobs.lock.
  * None is held over a call of cl_data_ops but hold(), nor over reading and writing the disk.
  */
-#ifndef CLIENT_DATA_CONTENTS_H
-#define CLIENT_DATA_CONTENTS_H
+#ifndef CLIENT_DATA_FILESTATE_H
+#define CLIENT_DATA_FILESTATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
