@@ -110,6 +110,14 @@ void fake_await_unheld(struct fake *fake)
 	pthread_mutex_unlock(&fake->lock);
 }
 
+void fake_await_idle(struct fake *fake)
+{
+	pthread_mutex_lock(&fake->lock);
+	while (fake->running)
+		pthread_cond_wait(&fake->changed, &fake->lock);
+	pthread_mutex_unlock(&fake->lock);
+}
+
 void fake_release(struct fake *fake)
 {
 	pthread_mutex_lock(&fake->lock);
@@ -202,6 +210,7 @@ static int fake_fetch(void *owner, void *who, uint64_t offset, uint64_t length,
 	}
 	*known = fake_see(fake);
 	fake->running--;
+	pthread_cond_broadcast(&fake->changed);
 	pthread_mutex_unlock(&fake->lock);
 	return error;
 }
@@ -277,6 +286,7 @@ static int fake_store(void *owner, void *who, const struct cl_data_store *store,
 	}
 	*known = fake_see(fake);
 	fake->running--;
+	pthread_cond_broadcast(&fake->changed);
 	pthread_mutex_unlock(&fake->lock);
 	free(bytes);
 	return error;

@@ -56,6 +56,8 @@ struct cl_data_version fake_status(struct fake *fake);
 void fake_await(struct fake *fake, const unsigned *member, unsigned value);
 /* Waits until the contents need the owner no more. */
 void fake_await_unheld(struct fake *fake);
+/* Waits until no call runs. */
+void fake_await_idle(struct fake *fake);
 void fake_release(struct fake *fake);
 /* Byte of a sparse file. */
 unsigned char fake_byte(uint64_t offset);
