@@ -18,10 +18,10 @@ import sys
 # Shares in percent, number of files.
 LIMITS = {"one word": 5.0, "shared": 8.0, "same file": 0}
 # Modules that must be within the limits.
-DONE = ["src/admin", "src/afs", "src/afscp", "src/classic", "src/common", "src/fileserver", "src/observe",
+DONE = ["src/admin", "src/afs", "src/afscp", "src/classic", "src/client", "src/common", "src/fileserver", "src/observe",
         "src/program", "src/protection", "src/rx/base", "src/rx/engine", "src/rx/io", "src/rx/keys",
         "src/rx/proto", "src/rx/rpc", "src/rx/rpcstats", "src/rx/rxgk", "src/rx/rxkad", "src/rx/token", "src/rxwgen",
-        "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/volume"]
+        "src/rxafs", "src/rxperf", "src/rxpt", "src/rxvol", "src/rxwstat", "src/volume"]
 # Modules that must have this many assertions per 1,000 lines.
 ASSERTED = {"src/fileserver": 5.0, "src/observe": 5.0, "src/rx/base": 5.0, "src/rx/engine": 5.0, "src/rx/io": 5.0,
             "src/rx/proto": 5.0, "src/rxwgen": 6.0, "src/volume": 7.0}
