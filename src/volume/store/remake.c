@@ -33,16 +33,6 @@ static void report_loss(void *arg, const char *line)
 	report_line(remaking->place.report, REPORT_ERROR, "%s: %s", remaking->place.name, line);
 }
 
-static bool is_there(struct store_layer *layer, const char *path)
-{
-	struct store_file *file;
-
-	if (layer->ops->open(layer, path, 0, &file))
-		return false;
-	layer->ops->close(file);
-	return true;
-}
-
 /* -- making -- */
 
 static int clear_folder(struct store_layer *layer)
@@ -121,7 +111,7 @@ static int keep_files(struct remaking *remaking, struct store_layer *layer, cons
 		size_t used = strlen(remaking->kept);
 
 		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		if (is_there(layer, path))
+		if (store_layer_has(layer, path))
 			snprintf(remaking->kept + used, sizeof(remaking->kept) - used, "%s%s",
 				 used ? ", " : "", path);
 		result = store_file_keep(layer, path);
@@ -168,7 +158,7 @@ static struct remaking begin_remaking(struct core *core)
 
 bool remake_is_complete(struct store_layer *layer)
 {
-	return is_there(layer, COMPLETE);
+	return store_layer_has(layer, COMPLETE);
 }
 
 int remake_finish(struct core *core)

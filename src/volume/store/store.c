@@ -148,20 +148,10 @@ int store_make(const struct store_options *options, char *message)
 
 /* -- opening -- */
 
-static bool has_file(struct store_layer *layer, const char *path)
-{
-	struct store_file *file;
-
-	if (layer->ops->open(layer, path, 0, &file))
-		return false;
-	layer->ops->close(file);
-	return true;
-}
-
 static bool has_metadata(struct core *core)
 {
-	return has_file(core->layer, "meta/db") || has_file(core->layer, "meta/mark") ||
-	       remake_is_complete(core->layer);
+	return store_layer_has(core->layer, "meta/db") ||
+	       store_layer_has(core->layer, "meta/mark") || remake_is_complete(core->layer);
 }
 
 /* A directory with a database is a store, also without FORMAT. The copy has another one, and so has the database. */
@@ -626,7 +616,7 @@ static struct core *new_core(const struct store_options *options)
 /* Nothing is written to a directory that has no store. */
 static bool has_store(struct core *core)
 {
-	return has_file(core->layer, FORMAT_NAME) || has_metadata(core);
+	return store_layer_has(core->layer, FORMAT_NAME) || has_metadata(core);
 }
 
 /* Without its directory the store is served, and has no copy meanwhile. */

@@ -39,16 +39,6 @@ void data_path_named(const struct store_owner *owner, uint64_t number, char path
 		 owner->group, owner->vnode >> BLOCK_SHIFT, owner->vnode, owner->unique, number);
 }
 
-static bool is_file_present(struct store_layer *layer, const char *path)
-{
-	struct store_file *file;
-
-	if (layer->ops->open(layer, path, 0, &file) < 0)
-		return false;
-	layer->ops->close(file);
-	return true;
-}
-
 /* A directory, whose own name is on stable storage afterwards if it was missing. 0 or -errno. */
 static int make_data_directory(struct store_layer *layer, const char *path, const char *parent)
 {
@@ -83,10 +73,10 @@ static int move_to_name(struct store_layer *layer, const struct store_owner *own
 
 		if (rc != -ENOENT)
 			return rc;
-		if (is_file_present(layer, to))
+		if (store_layer_has(layer, to))
 			return 0;
-		if (!is_file_present(layer, from))
-			return is_file_present(layer, to) ? 0 : -ENOENT;
+		if (!store_layer_has(layer, from))
+			return store_layer_has(layer, to) ? 0 : -ENOENT;
 		rc = make_block_directory(layer, owner);
 		if (rc && rc != -ENOENT)
 			return rc;

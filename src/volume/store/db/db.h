@@ -104,9 +104,9 @@ int db_changes(struct db *db, uint32_t group, const struct db_change *after, uin
 
 /* -EIO: it is missing or damaged. */
 int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8_t out[STORE_PAGE]);
-/* The first `count` pages. -EIO: one is missing or damaged. */
-int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
-		 uint8_t (*page)[STORE_PAGE]);
+/* All pages of a directory of `length` bytes. -EIO: one is missing or damaged; -EBADMSG: they do not fit together. */
+int db_directory_get(struct db *db, const struct vnode_key *key, uint64_t length,
+		     struct store_pages **pages);
 /* A row with an epoch above `shared` is replaced; else a new one is made. */
 int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, unsigned page,
 		const uint8_t bytes[STORE_PAGE]);

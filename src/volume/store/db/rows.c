@@ -333,14 +333,23 @@ int db_page_get(struct db *db, const struct vnode_key *key, unsigned page, uint8
 	return end_rows(statement, result);
 }
 
-int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
-		 uint8_t (*page)[STORE_PAGE])
+int db_directory_get(struct db *db, const struct vnode_key *key, uint64_t length,
+		     struct store_pages **pages)
 {
+	unsigned count = (unsigned)(length / STORE_PAGE);
+	uint8_t(*page)[STORE_PAGE];
 	int result = 0;
 
-	assert(count > 0);
+	if (length % STORE_PAGE || !count || length / STORE_PAGE > STORE_PAGES_MAX)
+		return -EBADMSG;
+	page = malloc(length);
+	if (!page)
+		return -ENOMEM;
 	for (unsigned i = 0; i < count && !result; i++)
 		result = db_page_get(db, key, i, page[i]);
+	if (!result)
+		result = store_pages_load(page, count, pages);
+	free(page);
 	return result;
 }
 

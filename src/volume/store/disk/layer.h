@@ -94,6 +94,17 @@ static inline void store_cursor_skip(struct store_cursor *at, size_t bytes)
 	at->skip = bytes;
 }
 
+/* Whether a file can be opened for reading. */
+static inline bool store_layer_has(struct store_layer *layer, const char *path)
+{
+	struct store_file *file;
+
+	if (layer->ops->open(layer, path, 0, &file))
+		return false;
+	layer->ops->close(file);
+	return true;
+}
+
 /* The directory `path`, which must exist, is not a link, and is closed to other users. */
 int store_layer_posix(const char *path, struct store_layer **layer);
 

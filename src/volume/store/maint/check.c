@@ -128,19 +128,18 @@ struct tree {
 	uint64_t used_kib;
 };
 
+static int compare_shown_vnodes(const void *key, const void *item)
+{
+	uint32_t vnode = *(const uint32_t *)key, other = ((const struct entry *)item)->vnode;
+
+	return vnode < other ? -1 : vnode > other;
+}
+
 static struct entry *find_shown_vnode(struct tree *tree, uint32_t vnode)
 {
-	size_t low = 0, high = tree->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (tree->entry[middle].vnode < vnode)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < tree->count && tree->entry[low].vnode == vnode ? &tree->entry[low] : NULL;
+	return tree->count ? bsearch(&vnode, tree->entry, tree->count, sizeof(*tree->entry),
+				     compare_shown_vnodes)
+			   : NULL;
 }
 
 static int check_small_content(struct tree *tree, const struct vnode_key *key,
@@ -425,30 +424,23 @@ static void check_directory_names(struct tree *tree, struct entry *dir,
 			check_entry_name(tree, dir, name, vnode, unique);
 }
 
-static int load_shown_pages(struct tree *tree, const struct entry *dir, uint8_t (*page)[STORE_PAGE],
-			    struct store_pages **pages)
+static int load_shown_pages(struct tree *tree, const struct entry *dir, struct store_pages **pages)
 {
 	struct vnode_key key = {
 		.group = tree->volume->group, .vnode = dir->vnode, .epoch = tree->epoch};
-	struct version *version;
-	unsigned count;
+	struct version *version = NULL;
 	int result = db_vnode_get(tree->checking->db, &key, &version);
 
-	if (result)
-		return result;
-	count = (unsigned)(version->v.length / STORE_PAGE);
-	if (version->v.length % STORE_PAGE || !count || count > STORE_PAGES_MAX)
-		result = -EBADMSG;
-	version_unref(version);
 	if (!result)
-		result = db_pages_get(tree->checking->db, &key, count, page);
-	return result ? result : store_pages_load(page, count, pages);
+		result = db_directory_get(tree->checking->db, &key, version->v.length, pages);
+	version_unref(version);
+	return result;
 }
 
-static int check_directory(struct tree *tree, struct entry *dir, uint8_t (*page)[STORE_PAGE])
+static int check_directory(struct tree *tree, struct entry *dir)
 {
 	struct store_pages *pages;
-	int result = load_shown_pages(tree, dir, page, &pages);
+	int result = load_shown_pages(tree, dir, &pages);
 
 	if (result == -EIO || result == -EBADMSG) {
 		report_fault(tree->checking, "volume %u: directory %u is damaged", tree->volume->id,
@@ -464,13 +456,11 @@ static int check_directory(struct tree *tree, struct entry *dir, uint8_t (*page)
 
 static int check_directories(struct tree *tree)
 {
-	uint8_t(*page)[STORE_PAGE] = malloc((size_t)STORE_PAGES_MAX * STORE_PAGE);
-	int result = page ? 0 : -ENOMEM;
+	int result = 0;
 
 	for (size_t i = 0; i < tree->count && !result; i++)
 		if (tree->entry[i].kind == STORE_DIR)
-			result = check_directory(tree, &tree->entry[i], page);
-	free(page);
+			result = check_directory(tree, &tree->entry[i]);
 	return result;
 }
 

@@ -182,8 +182,7 @@ static int add_page_names(struct store_pages *pages, const uint8_t page[STORE_PA
 }
 
 /* Some pages are gone: the names of the others. */
-static int load_sound_pages(struct group *group, struct item *dir, unsigned count,
-			    struct store_pages **pages)
+static int load_sound_pages(struct group *group, struct item *dir, struct store_pages **pages)
 {
 	const struct vnode_key key = {group->rec.group, dir->vnode, dir->epoch};
 	uint8_t page[STORE_PAGE];
@@ -193,7 +192,8 @@ static int load_sound_pages(struct group *group, struct item *dir, unsigned coun
 	if (!*pages)
 		return -ENOMEM;
 	dir->renamed = true;
-	for (unsigned i = 0; i < count && !result; i++) {
+	for (unsigned i = 0; i < STORE_PAGES_MAX && i < dir->v.length / STORE_PAGE && !result;
+	     i++) {
 		result = db_page_get(group->db, &key, i, page);
 		if (!result)
 			result = add_page_names(*pages, page, i);
@@ -203,38 +203,22 @@ static int load_sound_pages(struct group *group, struct item *dir, unsigned coun
 	return result;
 }
 
-static int load_pages(struct group *group, struct item *dir, uint8_t (*page)[STORE_PAGE],
-		      struct store_pages **pages)
+static int load_entries(struct group *group, struct item *dir)
 {
 	const struct vnode_key key = {group->rec.group, dir->vnode, dir->epoch};
-	uint64_t length = dir->v.length;
-	unsigned count = (unsigned)(length / STORE_PAGE);
-	int result = -EBADMSG;
-
-	*pages = NULL;
-	if (length % STORE_PAGE == 0 && count && length / STORE_PAGE <= STORE_PAGES_MAX)
-		result = db_pages_get(group->db, &key, count, page);
-	else
-		count = 0;
-	if (!result)
-		result = store_pages_load(page, count, pages);
-	return result == -EIO || result == -EBADMSG ? load_sound_pages(group, dir, count, pages)
-						    : result;
-}
-
-static int load_entries(struct group *group, struct item *dir, uint8_t (*page)[STORE_PAGE])
-{
 	uint32_t cursor = 0, vnode, unique;
-	struct store_pages *pages;
+	struct store_pages *pages = NULL;
 	const char *name;
-	int result = load_pages(group, dir, page, &pages);
+	int result = db_directory_get(group->db, &key, dir->v.length, &pages);
 
+	if (result == -EIO || result == -EBADMSG)
+		result = load_sound_pages(group, dir, &pages);
 	while (!result && store_pages_next(pages, &cursor, &name, &vnode, &unique)) {
 		const struct item child = {.vnode = vnode, .v.unique = unique};
 
 		if (!strcmp(name, ".."))
 			dir->renamed |= vnode != dir->v.parent || unique != dir->v.parent_unique;
-		else if (strcmp(name, "."))
+		else if (strcmp(name, ".") != 0)
 			result = add_entry(dir, name, &child, false);
 	}
 	store_pages_unref(pages);
@@ -243,13 +227,11 @@ static int load_entries(struct group *group, struct item *dir, uint8_t (*page)[S
 
 static int load_directories(struct group *group)
 {
-	uint8_t(*page)[STORE_PAGE] = malloc((size_t)STORE_PAGES_MAX * STORE_PAGE);
-	int result = page ? 0 : -ENOMEM;
+	int result = 0;
 
 	for (size_t i = 0; i < group->count && !result; i++)
 		if (is_item_directory(&group->item[i]))
-			result = load_entries(group, &group->item[i], page);
-	free(page);
+			result = load_entries(group, &group->item[i]);
 	return result;
 }
 

@@ -126,9 +126,7 @@ static int apply_revert_begin(struct txn_op *txn, struct work *work)
 static int take_old_parts(struct revert_op *op, struct work *work, struct db *db,
 			  const struct vnode_key *key, struct version *version)
 {
-	unsigned count = (unsigned)(version->v.length / STORE_PAGE);
 	struct db_small small = {version->v.small, key->group, key->vnode};
-	uint8_t(*page)[STORE_PAGE];
 	struct store_pages *pages;
 	struct blob *blob;
 	int result;
@@ -143,18 +141,12 @@ static int take_old_parts(struct revert_op *op, struct work *work, struct db *db
 	}
 	if (version->v.kind != STORE_DIR)
 		return 0;
-	if (!count || count > STORE_PAGES_MAX)
-		return -EIO;
-	page = malloc((size_t)count * STORE_PAGE);
-	result = page ? db_pages_get(db, key, count, page) : -ENOMEM;
-	if (!result)
-		result = store_pages_load(page, count, &pages);
-	free(page);
+	result = db_directory_get(db, key, version->v.length, &pages);
 	if (result)
 		return result == -EBADMSG ? -EIO : result;
 	store_pages_mark(pages);
 	atomic_store(&version->pages, pages);
-	op->pages += count;
+	op->pages += store_pages_count(pages);
 	return 0;
 }
 

@@ -256,7 +256,7 @@ int lookup_content(struct core *core, const struct found *found,
 
 /* The pages, in one view of the database with the record. */
 static int read_directory_pages(struct db *db, const struct found *found,
-				uint8_t (*page)[STORE_PAGE], unsigned count)
+				struct store_pages **pages)
 {
 	struct vnode_key key = {
 		.group = found->view.group, .vnode = found->fid.vnode, .epoch = found->view.epoch};
@@ -270,7 +270,7 @@ static int read_directory_pages(struct db *db, const struct found *found,
 					      now->v.version != found->version->v.version)))
 		result = -EAGAIN;
 	if (!result)
-		result = db_pages_get(db, &key, count, page);
+		result = db_directory_get(db, &key, now->v.length, pages);
 	db_end_read(db);
 	version_unref(now);
 	return result;
@@ -279,24 +279,13 @@ static int read_directory_pages(struct db *db, const struct found *found,
 static int load_directory_pages(struct core *core, const struct found *found,
 				struct store_pages **pages)
 {
-	unsigned count = (unsigned)(found->version->v.length / STORE_PAGE);
-	uint8_t(*page)[STORE_PAGE];
 	struct db *db;
-	int result;
+	int result = readers_get(core->readers, &db);
 
-	if (!count || count > STORE_PAGES_MAX)
-		return -EIO;
-	page = malloc((size_t)count * STORE_PAGE);
-	if (!page)
-		return -ENOMEM;
-	result = readers_get(core->readers, &db);
 	if (!result) {
-		result = read_directory_pages(db, found, page, count);
+		result = read_directory_pages(db, found, pages);
 		readers_put(core->readers, db);
 	}
-	if (!result)
-		result = store_pages_load(page, count, pages);
-	free(page);
 	if (result != -EBADMSG)
 		return result;
 	report_damage(&core->report, "%s: directory %u of volume %u is damaged: restore it",
