@@ -21,6 +21,7 @@
 #include "volume/store/dir/pages.h"
 #include "volume/store/transfer.h"
 #include "volume/store/db/db.h"
+#include "volume/store/disk/vfs.h"
 
 #define BLOCKS 20u
 #define LENGTH (BLOCKS * STORE_BLOCK - 1000)
@@ -538,6 +539,80 @@ START_TEST(page_of_vnodes)
 END_TEST
 
 /* A row is removed between its being found and its being read: that is not the end of the rows. */
+/* -- a circle of directories -- */
+
+/* The directory gets another one above it, and that one the name. */
+static void hang_below(struct db *db, const struct store_fid *dir, const struct store_fid *above)
+{
+	struct vnode_key key = {volume, dir->vnode, UINT32_MAX};
+	struct version *version, *changed;
+	struct store_pages *pages, *more;
+
+	ck_assert_int_eq(db_vnode_get(db, &key, &version), 0);
+	changed = version_copy(version);
+	changed->v.parent = above->vnode;
+	changed->v.parent_unique = above->unique;
+	key.epoch = version->epoch;
+	ck_assert_int_eq(db_vnode_update(db, &key, changed), 0);
+	version_unref(version);
+	version_unref(changed);
+	key = (struct vnode_key){volume, above->vnode, UINT32_MAX};
+	ck_assert_int_eq(db_directory_get(db, &key, STORE_PAGE, &pages), 0);
+	more = store_pages_fork(pages);
+	ck_assert_int_eq(store_pages_add(more, "circle", dir->vnode, dir->unique), 0);
+	ck_assert_int_eq(db_page_put(db, &key, 0, 0, store_pages_page(more, 0)), 0);
+	store_pages_unref(pages);
+	store_pages_unref(more);
+}
+
+static void make_circle(const struct store_fid *dir, const struct store_fid *below)
+{
+	struct report report;
+	struct store_layer *layer;
+	struct store_vfs *vfs;
+	struct db_options options = {.path = "meta/db", .cache_kib = 1024, .report = &report};
+	struct db *db;
+
+	report_init(&report, NULL, NULL);
+	ck_assert_int_eq(store_layer_posix(fixture_path(), &layer), 0);
+	ck_assert_int_eq(store_vfs_create(layer, NULL, NULL, &vfs), 0);
+	options.vfs = store_vfs_name(vfs);
+	options.vfs_errno = store_vfs_errno;
+	ck_assert_int_eq(db_open(&options, &db), 0);
+	hang_below(db, dir, below);
+	db_close(db);
+	store_vfs_destroy(vfs);
+	layer->ops->destroy(layer);
+	report_fini(&report);
+}
+
+/* One of them gets a name in lost+found, and loses the other one. */
+START_TEST(circle)
+{
+	char source[300], target[300];
+	struct store_rescue rescue = {.source = source, .target = target};
+	const struct store_options options = {.path = target, .no_reserve = true};
+	struct store_fid dir, below;
+
+	fixture_open(STORE_LAZY);
+	dir = make(&root, "dir", STORE_DIR);
+	below = make(&dir, "below", STORE_DIR);
+	make(&below, "file", STORE_FILE);
+	fixture_close();
+	make_circle(&dir, &below);
+	snprintf(source, sizeof(source), "%s", fixture_path());
+	snprintf(target, sizeof(target), "%s/../target", fixture_path());
+	ck_assert_msg(store_rescue(&rescue, message) == 0, "%s", message);
+	ck_assert_uint_eq(rescue.unread, 0); /* faults of the new store */
+	ck_assert_uint_eq(rescue.found, 1);
+	ck_assert_uint_eq(rescue.lost, 1);
+	ck_assert_msg(store_open(&options, &store, message) == 0, "%s", message);
+	snprintf(source, sizeof(source), "lost+found/dir.%u.%u/below/file", dir.vnode, dir.unique);
+	ck_assert_int_eq(state_walk(store, volume, source, &file), 0);
+	faults_expected = false;
+}
+END_TEST
+
 /* -- dumps without what is damaged -- */
 
 static struct store_snapshot *dumped;
@@ -666,7 +741,8 @@ int main(void)
 				      many_nameless,
 				      page_of_vnodes,
 				      row_removed_meanwhile,
-				      dump_of_the_rest};
+				      dump_of_the_rest,
+				      circle};
 	Suite *suite = suite_create("damage");
 	TCase *tcase = tcase_create("damage");
 	SRunner *runner;

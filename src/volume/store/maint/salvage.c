@@ -445,6 +445,20 @@ static int need_lost_and_found(struct group *group)
 	return result;
 }
 
+/* A directory of a circle has a name, which goes. */
+static void take_name_away(struct group *group, struct item *item)
+{
+	struct item *dir = item->names ? find_item(group, item->v.parent) : NULL;
+
+	for (size_t i = 0; dir && i < dir->count; i++)
+		if (dir->entry[i].kept && dir->entry[i].vnode == item->vnode) {
+			dir->entry[i].kept = false;
+			dir->renamed = true;
+			dir->subdirs--;
+		}
+	item->names = 0;
+}
+
 /* In the present directory. -EFBIG: it is full. */
 static int name_lost_item(struct group *group, uint32_t vnode)
 {
@@ -464,8 +478,8 @@ static int name_lost_item(struct group *group, uint32_t vnode)
 	if (result)
 		return result;
 	dir->renamed = true;
+	take_name_away(group, item);
 	set_parent(item, dir);
-	item->names = 0;
 	count_kept_name(dir, item);
 	group->rebuild->out->found++;
 	rebuild_tell(group->rebuild, "found without a name: %s:/%s/%s", group->rec.name,
@@ -565,12 +579,13 @@ static int write_item_record(struct group *group, struct item *item)
 
 static int write_pages(struct group *group, const struct item *dir, const struct store_pages *pages)
 {
-	const struct vnode_key key = {group->rec.group, dir->vnode, dir->epoch};
-	uint32_t shared = volrec_shared(&group->rec);
-	int result = 0;
+	struct vnode_key key = {group->rec.group, dir->vnode, volrec_shared(&group->rec)};
+	int result = db_pages_delete(group->db, &key);
 
+	key.epoch = dir->epoch;
 	for (unsigned i = 0; i < store_pages_count(pages) && !result; i++)
-		result = db_page_put(group->db, &key, shared, i, store_pages_page(pages, i));
+		result = db_page_put(group->db, &key, volrec_shared(&group->rec), i,
+				     store_pages_page(pages, i));
 	return result;
 }
 
