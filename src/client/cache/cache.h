@@ -91,16 +91,12 @@ struct cl_status {
 	uint64_t version; /* data version */
 	/*
 	 * Contents of the versions clean_from to version are the same, but for what this client stored itself (K-061). Blocks
-	 * of other versions, or of another incarnation, must not be shown. If the version falls (a server that lost changes), numbers
-	 * will be used again: blocks of higher versions must be deleted.
+	 * of other versions or incarnations must not be shown. If the version falls, numbers come again: delete higher ones.
 	 */
 	uint64_t clean_from;
-	uint64_t order;	      /* rises with each status that the object takes */
+	uint64_t order;	      /* rises with each reply that is taken */
 	uint64_t valid_until; /* end of the promise; 0: none. Less if it is broken */
-	/*
-	 * Equal versions are equal contents while this is the same. Of a read-write volume it changes when that is restored
-	 * (K-052); of others it is the server's time, since versions come again in a release that follows a restore.
-	 */
+	/* Equal versions are equal contents while this is the same: it changes when a volume is restored (K-052). */
 	uint32_t incarnation;
 	uint32_t links, owner, group, author;
 	uint32_t modified; /* ClientModTime, seconds */

@@ -12,7 +12,7 @@
 /* A change without an answer may be carried out this long, without a break for its own client. */
 #define LATE_CHANGE_NS 120000000000ull
 
-void cl_change_begin(struct cl_object *object)
+static void begin_change(struct cl_object *object, bool raises)
 {
 	struct cache_shard *shard;
 
@@ -21,7 +21,18 @@ void cl_change_begin(struct cl_object *object)
 	if (!object->in_flight)
 		object->settled = object->version;
 	object->in_flight++;
+	object->raising += raises;
 	pthread_mutex_unlock(&shard->lock);
+}
+
+void cl_change_begin(struct cl_object *object)
+{
+	begin_change(object, true);
+}
+
+void cl_change_begin_quiet(struct cl_object *object)
+{
+	begin_change(object, false);
 }
 
 void cl_object_moved(struct cl_object *object, uint32_t vnode, uint32_t unique)
@@ -142,6 +153,14 @@ static bool order_reply(struct cache_shard *shard, struct cl_object *object,
 
 /* -- replies ------------------------------------------------------------------------------- */
 
+static void end_raise(struct cl_object *object, const struct cl_effect *effect)
+{
+	if (effect->raised && object->raising)
+		object->raising--;
+	if (object->raising >= object->in_flight)
+		object->raising = object->in_flight - 1;
+}
+
 static void mark_changed(struct cl_object *object, const struct cl_effect *effect)
 {
 	object->changed_at = next_event(object->volume->cache);
@@ -198,8 +217,9 @@ static enum cl_verdict take_own_reply(struct cache_shard *shard, struct cl_objec
 	bool known = object->kind != 0 && object->epoch == epoch, ours = true;
 
 	mark_changed(object, effect);
+	end_raise(object, effect);
 	if (known) {
-		ours = order_reply(shard, object, effect, object->in_flight - 1, held, dropped);
+		ours = order_reply(shard, object, effect, object->raising, held, dropped);
 	} else {
 		object->kind = 0;
 		cache_drop_pending(object);
@@ -219,7 +239,7 @@ static enum cl_verdict take_own_reply(struct cache_shard *shard, struct cl_objec
 static enum cl_verdict finish_changes(struct cache_shard *shard, struct cl_object *object,
 				      struct cache_listing **dropped)
 {
-	assert(mutex_is_held(&shard->lock) && object->in_flight > 0);
+	assert(mutex_is_held(&shard->lock) && object->in_flight > object->raising);
 	if (--object->in_flight > 0 || (!object->pending && object->version == object->settled))
 		return CL_KEEP;
 	change_is_foreign(shard, object, dropped);
@@ -254,8 +274,10 @@ enum cl_verdict cl_change_end(struct cl_object *object, const struct cl_effect *
 		verdict = take_own_reply(shard, object, effect, epoch, &dropped);
 	else if (effect->outcome != CL_NOT_DONE)
 		doubt_unknown(object, effect);
-	if (!usable)
+	if (!usable) {
 		verdict = CL_KEEP; /* the next status says more */
+		end_raise(object, effect);
+	}
 	last = finish_changes(shard, object, &dropped);
 	if (known)
 		cache_show_status(object, effect->reply ? effect->reply->sent : effect->now, known);

@@ -10,8 +10,12 @@
 
 #include "client/cache/cache.h"
 
-/* The object stays referenced until the end of the change. */
+/*
+ * The object stays referenced until the end of the change. cl_change_begin_quiet() is for changes that do not raise the data version
+ * (StoreStatus, StoreACL, Link of a file): they cannot explain a higher one.
+ */
 void cl_change_begin(struct cl_object *object);
+void cl_change_begin_quiet(struct cl_object *object);
 
 enum cl_outcome {
 	CL_DONE,

@@ -137,23 +137,42 @@ static void note_parent(struct cl_object *object, const struct cl_object *direct
 	}
 }
 
+/* The object and its status, under one lock if it is there. */
+static struct cl_object *enter_child(struct cache_volume *volume, const struct rxafs_fid *fid,
+				     const struct cl_object *parent, uint64_t now,
+				     struct cl_status *status)
+{
+	uint64_t hash = cache_hash_fid(volume->cache, fid);
+	struct cache_shard *shard = cache_shard(volume->cache, hash);
+	struct cl_object *object;
+
+	pthread_mutex_lock(&shard->lock);
+	object = cache_seek(shard, hash, fid);
+	if (object) {
+		cache_refer(shard, object);
+		if (parent)
+			note_parent(object, parent);
+		cache_show_status(object, now, status);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	if (object)
+		return object;
+	*status = (struct cl_status){0};
+	return cache_enter(volume, fid->vnode, fid->unique, true);
+}
+
 int cl_dir_walk(struct cl_object *directory, const char *name, size_t length, uint64_t now,
 		struct cl_object **object, struct cl_status *status)
 {
-	uint32_t vnode, unique;
-	int result = find_name(directory, name, length, now, &vnode, &unique);
-	struct cache_shard *shard;
+	bool dots = length <= 2 && name[0] == '.' && name[length - 1] == '.';
+	struct rxafs_fid fid;
+	int result = cl_dir_find(directory, name, length, now, &fid);
 
 	if (result)
 		return result;
-	*object = cache_enter(directory->volume, vnode, unique, true);
+	*object = enter_child(directory->volume, &fid, dots ? NULL : directory, now, status);
 	if (!*object)
 		return -ENOMEM;
-	shard = cache_lock_object(*object);
-	if (length > 2 || name[0] != '.')
-		note_parent(*object, directory);
-	cache_show_status(*object, now, status);
-	pthread_mutex_unlock(&shard->lock);
 	return status->valid_until ? 0 : -EAGAIN;
 }
 

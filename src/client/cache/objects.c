@@ -11,6 +11,7 @@
 
 #define OBJECTS_DEFAULT	   100000
 #define NAME_BYTES_DEFAULT (64u << 20)
+#define LOOKS		   32u /* at objects, to find one that may be evicted */
 
 /* -- the cache ----------------------------------------------------------------------------- */
 
@@ -96,25 +97,38 @@ static void leave_trace(struct cl_cache *cache, const struct cl_object *object)
 		trace->broken_at = object->changed_at;
 }
 
-/* Objects that must go are chained by `link`; the caller frees them without the lock. */
-static struct cl_object *evict_idle(struct cl_cache *cache, struct cache_shard *shard)
+/* The oldest object that was not used since the last look, and is not referenced. NULL: none of the next ones. */
+static struct cl_object *choose_victim(struct cache_shard *shard)
 {
-	size_t limit = cache->limits.objects / CACHE_SHARDS + 1;
-	struct cl_object *evicted = NULL;
-
-	while (shard->objects.count > limit && shard->oldest) {
+	for (unsigned i = 0; i < LOOKS && shard->oldest; i++) {
 		struct cl_object *object = shard->oldest;
 
-		cache_idle_remove(shard, object);
+		cache_unlink(shard, object);
+		if (!object->used && !atomic_load(&object->refs))
+			return object;
+		object->used = false;
+		cache_link(shard, object);
+	}
+	return NULL;
+}
+
+/* Objects that must go are chained by `link`; the caller frees them without the lock. */
+static struct cl_object *evict_objects(struct cl_cache *cache, struct cache_shard *shard)
+{
+	size_t limit = cache->limits.objects / CACHE_SHARDS + 1;
+	struct cl_object *evicted = NULL, *object;
+
+	while (shard->objects.count > limit && (object = choose_victim(shard))) {
 		htable_remove(&shard->objects, object);
 		leave_trace(cache, object);
 		if (object->until && !atomic_load(&object->volume->readonly))
 			remember_given_up(cache, object);
-		object->listing = cache_take_listing(object);
 		object->link = evicted;
 		evicted = object;
 		shard->counts.evicted++;
 	}
+	for (object = evicted; object; object = object->link)
+		object->listing = cache_take_listing(object);
 	return evicted;
 }
 
@@ -139,26 +153,14 @@ struct cl_object *cl_object_hold(struct cl_object *object)
 
 void cl_object_put(struct cl_object *object)
 {
-	struct cl_object *evicted = NULL;
-	struct cache_shard *shard;
-	unsigned refs;
+	unsigned before;
 
 	if (!object)
 		return;
-	refs = atomic_load(&object->refs);
-	while (refs > 1)
-		if (atomic_compare_exchange_weak(&object->refs, &refs, refs - 1))
-			return;
-	shard = cache_lock_object(object);
-	assert(atomic_load(&object->refs) > 0);
-	if (atomic_fetch_sub(&object->refs, 1) == 1) {
-		struct cl_cache *cache = object->volume->cache;
-
-		cache_idle_add(shard, object);
-		evicted = evict_idle(cache, shard);
-	}
-	pthread_mutex_unlock(&shard->lock);
-	free_evicted(evicted);
+	/* Another thread may evict it at once. */
+	before = atomic_fetch_sub(&object->refs, 1);
+	assert(before > 0);
+	(void)before;
 }
 
 static struct cl_object *enter_new(struct cache_shard *shard, struct cache_volume *volume,
@@ -173,6 +175,7 @@ static struct cl_object *enter_new(struct cache_shard *shard, struct cache_volum
 	object->unique = unique;
 	atomic_store(&object->refs, 1);
 	htable_add(&shard->objects, object);
+	cache_link(shard, object);
 	return object;
 }
 
@@ -191,7 +194,7 @@ struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint3
 		cache_refer(shard, object);
 	} else if (make) {
 		object = enter_new(shard, volume, vnode, unique);
-		evicted = evict_idle(cache, shard);
+		evicted = evict_objects(cache, shard);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	free_evicted(evicted);

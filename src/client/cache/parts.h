@@ -21,8 +21,8 @@
 #include "client/cache/listing.h"
 #include "common/htable.h"
 
-#define CACHE_SHARDS	 64u
-#define CACHE_TRACES	 64u   /* of a shard */
+#define CACHE_SHARDS	 256u
+#define CACHE_TRACES	 16u   /* of a shard */
 #define CACHE_SERVERS	 1024u /* by number; two that share a place share their resets */
 #define CACHE_SITES	 8u    /* promises for a read-only volume */
 #define CACHE_GIVEN_UP	 1024u
@@ -86,7 +86,7 @@ struct cache_pending {
 
 struct cl_object {
 	struct cl_object *link;		 /* of the table */
-	struct cl_object *newer, *older; /* without references */
+	struct cl_object *newer, *older; /* all of the shard */
 	struct cache_volume *volume;
 	uint32_t vnode, unique;
 	atomic_uint refs;
@@ -94,7 +94,7 @@ struct cl_object {
 	_Atomic(void *) user;
 	uint64_t broken_at;
 	uint64_t changed_at; /* end of the last own change */
-	uint64_t taken_at;   /* when the status became what it is */
+	uint64_t taken_at;   /* when a reply showed the status last */
 	uint64_t rights_at;  /* rights with earlier notes are void */
 	/*
 	 * The promise. Of an object in a read-only volume only `note` counts, that of the last status: the volume has the
@@ -112,6 +112,7 @@ struct cl_object {
 	uint16_t mode;
 	uint8_t kind;
 	bool gone;
+	bool used;			   /* since the last look for one to evict */
 	uint8_t rights_count, rights_room; /* of more_rights; those in rights come first */
 	struct cache_right rights[CACHE_RIGHTS];
 	struct cache_right *more_rights;
@@ -122,15 +123,15 @@ struct cl_object {
 	 */
 	struct cache_pending *pending;
 	uint64_t settled;
-	uint32_t in_flight;
+	uint16_t in_flight, raising; /* those that may raise the version */
 };
 
 struct cache_shard {
 	pthread_mutex_t lock;
 	struct htable objects;
-	struct cl_object *newest, *oldest; /* without references */
+	struct cl_object *newest,
+		*oldest; /* a used one becomes the newest when it is to be evicted */
 	struct cache_listing *newest_names, *oldest_names;
-	size_t idle;
 	struct cl_cache_counts counts;
 	struct cache_trace traces[CACHE_TRACES];
 } __attribute__((aligned(64)));

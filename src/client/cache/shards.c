@@ -53,7 +53,13 @@ struct cache_shard *cache_lock_object(struct cl_object *object)
 
 bool cache_shard_init(struct cl_cache *cache, struct cache_shard *shard)
 {
-	pthread_mutex_init(&shard->lock, NULL);
+	pthread_mutexattr_t attributes;
+
+	/* Held for less time than a wait in the kernel takes. */
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&shard->lock, &attributes);
+	pthread_mutexattr_destroy(&attributes);
 	return htable_init(&shard->objects, offsetof(struct cl_object, link), hash_of_object,
 			   cache->limits.key, 0);
 }
@@ -72,28 +78,26 @@ struct cl_object *cache_seek(struct cache_shard *shard, uint64_t hash, const str
 	return object;
 }
 
-void cache_idle_remove(struct cache_shard *shard, struct cl_object *object)
+void cache_unlink(struct cache_shard *shard, struct cl_object *object)
 {
-	assert(mutex_is_held(&shard->lock) && shard->idle > 0);
+	assert(mutex_is_held(&shard->lock));
 	*(object->newer ? &object->newer->older : &shard->newest) = object->older;
 	*(object->older ? &object->older->newer : &shard->oldest) = object->newer;
 	object->newer = object->older = NULL;
-	shard->idle--;
 }
 
-void cache_idle_add(struct cache_shard *shard, struct cl_object *object)
+void cache_link(struct cache_shard *shard, struct cl_object *object)
 {
 	assert(mutex_is_held(&shard->lock) && !object->newer && !object->older);
 	object->older = shard->newest;
 	*(shard->newest ? &shard->newest->newer : &shard->oldest) = object;
 	shard->newest = object;
-	shard->idle++;
 }
 
 struct cl_object *cache_refer(struct cache_shard *shard, struct cl_object *object)
 {
 	assert(mutex_is_held(&shard->lock));
-	if (atomic_fetch_add(&object->refs, 1) == 0)
-		cache_idle_remove(shard, object);
+	atomic_fetch_add(&object->refs, 1);
+	object->used = true;
 	return object;
 }

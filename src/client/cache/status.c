@@ -155,7 +155,7 @@ static enum weight weigh_reply(const struct cl_object *object, const struct cl_r
 /* Own changes in flight that may explain a version, beside those whose replies have come. */
 static bool own_may_explain(const struct cl_object *object, uint64_t version)
 {
-	uint64_t own = object->in_flight;
+	uint64_t own = object->raising;
 
 	for (const struct cache_pending *p = object->pending; p; p = p->next)
 		own++;
@@ -225,6 +225,8 @@ static enum cl_verdict apply_reply(struct cache_shard *shard, struct cl_object *
 	shard->counts.overtaken += weight >= REPLY_OLD;
 	if (weight == REPLY_TAKE)
 		verdict = take_status(object, reply, status, epoch, held);
+	if (weight == REPLY_SAME) /* it may have been another one in between */
+		object->taken_at = next_event(cache);
 	if (weight == REPLY_TAKE && held && !counts)
 		object->until = object->note = 0; /* a break must be on its way */
 	if (weight == REPLY_UNCLEAR)

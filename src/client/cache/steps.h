@@ -31,9 +31,9 @@ bool cache_shard_init(struct cl_cache *cache, struct cache_shard *shard);
 struct cl_object *cache_seek(struct cache_shard *shard, uint64_t hash, const struct rxafs_fid *fid);
 /* Under the shard's lock: one more reference. */
 struct cl_object *cache_refer(struct cache_shard *shard, struct cl_object *object);
-/* Under the shard's lock: objects without references, the last used one first. */
-void cache_idle_add(struct cache_shard *shard, struct cl_object *object);
-void cache_idle_remove(struct cache_shard *shard, struct cl_object *object);
+/* Under the shard's lock: the list of its objects, the newest one first. */
+void cache_link(struct cache_shard *shard, struct cl_object *object);
+void cache_unlink(struct cache_shard *shard, struct cl_object *object);
 
 /* validity.c: under the shard's lock */
 uint64_t cache_valid_until(const struct cl_object *object, uint64_t now);

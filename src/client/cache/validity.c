@@ -62,8 +62,11 @@ bool cache_same_status(const struct cl_object *object, const AFSFetchStatus *sta
 void cache_store_status(struct cl_object *object, const struct cl_reply *reply,
 			const AFSFetchStatus *status, uint32_t epoch)
 {
-	if (object->epoch != epoch)
-		object->until = object->note = 0; /* it was for other contents */
+	/* Promise and rights were for other contents. */
+	if (object->epoch != epoch) {
+		object->until = object->note = 0;
+		object->rights_count = 0;
+	}
 	/* The access list has changed: the break that says so may still be under way. */
 	if (object->anonymous != status->AnonymousAccess && object->rights_at < reply->note)
 		object->rights_at = reply->note;
@@ -84,6 +87,7 @@ void cache_store_status(struct cl_object *object, const struct cl_reply *reply,
 	object->mode = status->UnixModeBits & 07777;
 	object->epoch = epoch;
 	object->sent = reply->sent;
+	/* Versions come again in a release that follows a restore, but not with the same time. */
 	object->sync = atomic_load(&object->volume->readonly)
 			       ? status->ServerModTime
 			       : (uint32_t)atomic_load(&object->volume->sync);

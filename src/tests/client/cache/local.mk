@@ -13,5 +13,10 @@ check_tests += src/tests/client/cache/test_promises
 src_tests_client_cache_test_promises_SOURCES = src/tests/client/cache/test_promises.c src/tests/client/cache/model.c src/tests/client/cache/model.h
 src_tests_client_cache_test_promises_LDADD = $(client_test_libs)
 
+# Time of look-ups, memory of objects: make src/tests/client/cache/cost
+EXTRA_PROGRAMS += src/tests/client/cache/cost
+src_tests_client_cache_cost_LDADD = $(client_test_libs)
+CLEANFILES += src/tests/client/cache/cost
+
 client_cache_tests = names objects promises
-$(client_cache_tests:%=src/tests/client/cache/test_%.$(OBJEXT)): $(afs_headers)
+$(client_cache_tests:%=src/tests/client/cache/test_%.$(OBJEXT)) src/tests/client/cache/cost.$(OBJEXT): $(afs_headers)

@@ -184,18 +184,30 @@ size_t model_floor(struct model *model, unsigned client, unsigned volume, unsign
 	return floor;
 }
 
-size_t model_rights_floor(struct model *model, unsigned client, unsigned volume, unsigned object)
+/* Whether a moment changed one part of the state. */
+static bool changed_part(const struct moment *moment, enum model_part part, unsigned detail)
 {
-	const struct history *history = model_history(model, volume, object);
-	size_t floor = model_floor(model, client, volume, object);
+	const struct state *now = &moment->state, *before = &moment[-1].state;
 
-	for (; floor > 0; floor--) {
-		const struct moment *moment = &history->moments[floor];
+	if (now->sync != before->sync)
+		return true;
+	if (part == PART_BLOCK)
+		return now->blocks[detail] != before->blocks[detail];
+	if (part == PART_NAME)
+		return now->names[detail] != before->names[detail];
+	return part == PART_STATUS || now->acl != before->acl;
+}
 
-		if (moment->known_from[client] <= model->now &&
-		    (moment->writer != (int)client || moment->state.acl != moment[-1].state.acl))
-			break;
-	}
+size_t model_floor_of(struct model *model, unsigned client, unsigned volume, unsigned object,
+		      enum model_part part, unsigned detail)
+{
+	struct history *history = model_history(model, volume, object);
+	size_t floor = history->count - 1;
+
+	while (floor > history->seen[client] &&
+	       (history->moments[floor].known_from[client] > model->now ||
+		!changed_part(&history->moments[floor], part, detail)))
+		floor--;
 	return floor;
 }
 

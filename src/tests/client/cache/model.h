@@ -106,8 +106,18 @@ void model_call(struct model *model, const struct call *call);
 
 /* The first moment that a client may show. */
 size_t model_floor(struct model *model, unsigned client, unsigned volume, unsigned object);
-/* The same for rights: the reply to an own change of another kind does not show those of all identities. */
-size_t model_rights_floor(struct model *model, unsigned client, unsigned volume, unsigned object);
+/*
+ * The same for one part of it, a block or a name by number. The reply to an own change does not tell what others have done to other
+ * parts, for which a break is under way.
+ */
+enum model_part {
+	PART_STATUS,
+	PART_BLOCK,
+	PART_NAME,
+	PART_RIGHTS
+};
+size_t model_floor_of(struct model *model, unsigned client, unsigned volume, unsigned object,
+		      enum model_part part, unsigned detail);
 /* An answer came: earlier versions may not be shown any more. */
 void model_saw(struct model *model, unsigned client, unsigned volume, unsigned object,
 	       size_t moment);

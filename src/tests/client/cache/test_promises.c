@@ -142,16 +142,21 @@ static bool is_permitted(struct world *world, size_t floor, unsigned volume, uns
 }
 
 static void check_shown(struct world *world, unsigned client, unsigned volume, unsigned object,
-			match_fn *match, const void *shown, unsigned detail, const char *what)
+			enum model_part part, const void *shown, unsigned detail)
 {
-	size_t floor = match == match_rights
-			       ? model_rights_floor(world->model, client, volume, object)
-			       : model_floor(world->model, client, volume, object);
+	static const struct {
+		match_fn *match;
+		const char *name;
+	} parts[] = {[PART_STATUS] = {match_status, "status"},
+		     [PART_BLOCK] = {match_block, "block"},
+		     [PART_NAME] = {match_name, "name"},
+		     [PART_RIGHTS] = {match_rights, "right"}};
+	size_t floor = model_floor_of(world->model, client, volume, object, part, detail);
 
 	world->hits++;
-	trace(world, client, volume, object, "shows %s %u", what, detail);
-	if (!is_permitted(world, floor, volume, object, match, shown, detail))
-		fail_seed(world, client, volume, object, what);
+	trace(world, client, volume, object, "shows %s %u", parts[part].name, detail);
+	if (!is_permitted(world, floor, volume, object, parts[part].match, shown, detail))
+		fail_seed(world, client, volume, object, parts[part].name);
 }
 
 /* -- calls --------------------------------------------------------------------------------- */
@@ -179,7 +184,10 @@ static void send_call(struct world *world, struct call *call)
 	if (call->kind == CALL_DATA || call->kind == CALL_STORE)
 		errand->stores = client->blocks[call->volume][call->object][call->value].stores;
 	if (call->kind > CALL_LAST_READ) {
-		cl_change_begin(errand->object);
+		if (call->kind == CALL_CHMOD || call->kind == CALL_ACL)
+			cl_change_begin_quiet(errand->object);
+		else
+			cl_change_begin(errand->object);
 		client->changes[call->volume][call->object]++;
 	}
 	call->note = cl_cache_note(client->cache);
@@ -438,8 +446,8 @@ static void look_at_status(struct world *world, struct call *call, struct cl_obj
 	struct cl_status status;
 
 	if (cl_object_status(object, model_now(world->model), &status) == 0) {
-		check_shown(world, call->client, call->volume, call->object, match_status, &status,
-			    0, "status");
+		check_shown(world, call->client, call->volume, call->object, PART_STATUS, &status,
+			    0);
 		return;
 	}
 	call->kind = model_random(world->model, 3) ? CALL_STATUS : CALL_BULK;
@@ -458,8 +466,8 @@ static void read_block(struct world *world, struct call *call, struct cl_object 
 	if (cl_object_status(object, model_now(world->model), &status) == 0 && block->present &&
 	    block->version >= status.clean_from && block->version <= status.version &&
 	    block->incarnation == status.incarnation) {
-		check_shown(world, call->client, call->volume, call->object, match_block,
-			    &block->token, call->value, "block");
+		check_shown(world, call->client, call->volume, call->object, PART_BLOCK,
+			    &block->token, call->value);
 		return;
 	}
 	call->kind = CALL_DATA;
@@ -480,8 +488,8 @@ static void look_for_name(struct world *world, struct call *call, struct cl_obje
 	}
 	if (result == -ENOENT)
 		fid.unique = 0;
-	check_shown(world, call->client, call->volume, call->object, match_name, &fid.unique,
-		    number, "name");
+	check_shown(world, call->client, call->volume, call->object, PART_NAME, &fid.unique,
+		    number);
 }
 
 static void look_at_rights(struct world *world, struct call *call, struct cl_object *directory)
@@ -489,8 +497,8 @@ static void look_at_rights(struct world *world, struct call *call, struct cl_obj
 	uint32_t rights;
 
 	if (cl_object_rights(directory, call->identity, model_now(world->model), &rights) == 0) {
-		check_shown(world, call->client, call->volume, call->object, match_rights, &rights,
-			    call->identity, "right");
+		check_shown(world, call->client, call->volume, call->object, PART_RIGHTS, &rights,
+			    call->identity);
 		return;
 	}
 	call->kind = CALL_STATUS;
