@@ -23,7 +23,7 @@ struct cl_stamp {
 	uint64_t received; /* after its end */
 	uint32_t server;   /* number */
 	uint32_t resets;   /* of that server, before the request was sent: see cl_net_ops */
-	uint32_t identity; /* number of the identity that the call was made for; 0 = anonymous */
+	uint32_t identity; /* number of the identity that the server saw; 0 = anonymous */
 	AFSVolSync sync;
 	AFSCallBack callback; /* ExpirationTime 0: no promise. Counts from `sent` */
 	/*

@@ -100,7 +100,7 @@ bool cl_credential_expired(const struct cl_credential *credential)
 uint32_t cl_identity_number(struct cl_identity *identity, uint32_t cell)
 {
 	struct cl_credential *c = cl_identity_credential(identity, cell);
-	uint32_t number = c ? c->number : 0;
+	uint32_t number = c && !cl_credential_expired(c) ? c->number : 0;
 
 	cl_credential_unref(c);
 	return number;

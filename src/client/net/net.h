@@ -75,7 +75,10 @@ void cl_net_cancel_all(struct cl_net *net);
 struct cl_identity *cl_identity_create(struct cl_net *net);
 struct cl_identity *cl_identity_ref(struct cl_identity *identity);
 void cl_identity_unref(struct cl_identity *identity);
-/* Number for keys of caches: from 1 on, never used again; 0 for NULL, and for one that has no token for that cell. */
+/*
+ * Number for keys of caches: from 1 on, never used again; 0 for NULL, and for one without a valid token for that cell, which reads as
+ * anonymous.
+ */
 uint32_t cl_identity_number(struct cl_identity *identity, uint32_t cell);
 /*
  * Use this token from now on in a cell (a reference is taken; NULL: none). `expires`: seconds since 1970, INT64_MAX = never. Calls in

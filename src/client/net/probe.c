@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,9 @@ struct cl_prober {
 	rxw_queue *queue;
 	pthread_t thread;
 	_Atomic bool stop;
-	unsigned running; /* probes; only the thread uses it */
+	/* only the thread uses these: */
+	unsigned running; /* probes */
+	bool urgent;	  /* a server is looked for */
 	int64_t slept;	  /* asleep_ns() when last looked */
 };
 
@@ -141,10 +144,12 @@ static void probe_due_servers(struct cl_prober *prober)
 {
 	struct cl_server *server;
 
+	prober->urgent = false;
 	for (uint32_t n = 1; (server = cl_server_at(prober->net, n)); n++) {
 		struct cl_address list[CL_ADDRESSES];
 		unsigned count = choose_probes(server, list);
 
+		prober->urgent = prober->urgent || atomic_load(&server->down);
 		for (unsigned i = 0; i < count; i++)
 			begin_probe(prober, server, &list[i]);
 		cl_server_keep(server);
@@ -195,12 +200,14 @@ static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_e
 	end_probe(prober, probe, code == 0 || origin == RXW_ORIGIN_PEER);
 }
 
-/* Milliseconds until a server is due. */
-static int next_probe_ms(const struct cl_prober *prober)
+/* Wait until a probe is answered, somebody hurries, or a server is due. */
+static void wait_for_work(struct cl_prober *prober)
 {
 	unsigned ms = prober->net->pause_ms;
+	/* A wait in the queue would make this thread the one that receives for all. */
+	struct pollfd fd = {.fd = rxw_queue_fd(prober->queue), .events = POLLIN};
 
-	return ms < TICK_MS ? (int)ms : TICK_MS;
+	poll(&fd, 1, prober->urgent && ms < TICK_MS ? (int)ms : TICK_MS);
 }
 
 static void *run_prober(void *arg)
@@ -215,7 +222,8 @@ static void *run_prober(void *arg)
 			look_for_sleep(prober);
 			probe_due_servers(prober);
 		}
-		n = rxw_queue_next(prober->queue, events, 16, next_probe_ms(prober));
+		wait_for_work(prober);
+		n = rxw_queue_next(prober->queue, events, 16, 0);
 		for (int i = 0; i < n; i++)
 			take_probe_answer(prober, &events[i]);
 	}

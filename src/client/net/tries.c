@@ -274,11 +274,14 @@ static void replace_credential(struct cl_tries *t, int number)
 
 	cl_credential_unref(t->credential);
 	t->credential = NULL;
+	t->stamp->identity = 0;
 	if (!t->renewed && net->ops.renew && net->ops.renew(net->arg, t->caller->identity, cell)) {
 		t->renewed = true;
 		t->credential = cl_identity_credential(t->caller->identity, cell);
-		if (t->credential && !cl_credential_expired(t->credential))
+		if (t->credential && !cl_credential_expired(t->credential)) {
+			t->stamp->identity = t->credential->number;
 			return;
+		}
 		cl_credential_unref(t->credential);
 		t->credential = NULL;
 	}

@@ -371,7 +371,7 @@ static rxw_endpoint *serve(uint32_t address, uint16_t *port, uint16_t id, rxw_ha
 					  .address = (struct sockaddr *)&sin,
 					  .address_len = sizeof(sin),
 					  .server = 1};
-	rxw_security *classes[3] = {NULL, fake.security[0], fake.security[1]};
+	rxw_security *classes[3] = {rxw_security_null(), fake.security[0], fake.security[1]};
 	struct rxw_service_options so = {.size = sizeof(so),
 					 .id = id,
 					 .name = "fake",
@@ -489,6 +489,7 @@ void fake_open(unsigned servers, unsigned soft_ms)
 	fake.server_count = servers;
 	fake.generation = 1;
 	rxw_config_init(&config, sizeof(config));
+	config.workers_max = 200;
 	ck_assert_int_eq(rxw_engine_create(&config, &fake.engine), 0);
 	fake.vl_service = (struct VL_service){.handlers = &vl_handlers};
 	for (unsigned i = 0; i < 2; i++)

@@ -8,3 +8,6 @@ client_fake_cell = src/tests/client/net/fake.c src/tests/client/net/fake.h
 check_tests += src/tests/client/net/test_net_sites
 src_tests_client_net_test_net_sites_SOURCES = src/tests/client/net/test_net_sites.c $(client_fake_cell)
 src_tests_client_net_test_net_sites_LDADD = $(client_test_libs)
+check_tests += src/tests/client/net/test_net_callers
+src_tests_client_net_test_net_callers_SOURCES = src/tests/client/net/test_net_callers.c $(client_fake_cell)
+src_tests_client_net_test_net_callers_LDADD = $(client_test_libs)
