@@ -58,6 +58,7 @@ static size_t put_object(struct task *t, size_t used, const struct rxafs_entry *
 {
 	struct fuse_entry_param param = {
 		.ino = 0, .attr = {.st_ino = entry->inode, .st_mode = DTTOIF(entry->type)}};
+	struct kernel_look look = {t->object, entry->name, t->look};
 	struct rxafs_attributes attributes;
 	rxafs_object *object = NULL;
 	size_t bytes;
@@ -65,13 +66,12 @@ static size_t put_object(struct task *t, size_t used, const struct rxafs_entry *
 	if (strcmp(entry->name, ".") && strcmp(entry->name, "..")) {
 		int result;
 
-		kernel_note_name(t->mount, t->object, entry->name);
 		result = rxafs_entry_object(t->handle->listing, &t->request, entry, &object,
 					    &attributes);
 		if (result == RXAFS_WOULD_WAIT)
 			return 0;
 		if (!result)
-			kernel_fill_entry(t->mount, object, &attributes, &param);
+			kernel_fill_entry(t->mount, &look, object, &attributes, &param);
 	}
 	bytes = fuse_add_direntry_plus(t->req, t->bytes + used, t->size - used, entry->name, &param,
 				       (off_t)entry->next);
@@ -140,6 +140,7 @@ static int run_readdirplus(struct task *t)
 	int result;
 
 	t->listed_count = 0;
+	t->look = kernel_begin_look(t->mount, t->object);
 	t->listed = calloc(t->size / sizeof(struct stat) + 1, sizeof(rxafs_object *));
 	if (!t->listed)
 		return -ENOMEM;
@@ -163,6 +164,7 @@ static void reply_objects(struct task *t)
 {
 	if (!fuse_reply_buf(t->req, t->bytes, (size_t)t->count))
 		t->listed_count = 0;
+	t->look = kernel_begin_look(t->mount, t->object);
 	undo_objects(t);
 }
 

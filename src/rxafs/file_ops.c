@@ -63,7 +63,7 @@ void serve_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 static int run_create(struct task *t)
 {
-	kernel_note_name(t->mount, t->object, t->name);
+	t->look = kernel_begin_look(t->mount, t->object);
 	return rxafs_create(t->object, &t->request, t->name, t->mode, t->flags, &t->made,
 			    &t->attributes, &t->file);
 }
@@ -76,6 +76,7 @@ static void undo_create(struct task *t)
 
 static void reply_create(struct task *t)
 {
+	struct kernel_look look = {t->object, t->name, t->look};
 	struct fuse_file_info fi;
 	struct fuse_entry_param entry;
 
@@ -84,7 +85,7 @@ static void reply_create(struct task *t)
 		fuse_reply_err(t->req, ENOMEM);
 		return;
 	}
-	kernel_fill_entry(t->mount, t->made, &t->attributes, &entry);
+	kernel_fill_entry(t->mount, &look, t->made, &t->attributes, &entry);
 	if (fuse_reply_create(t->req, &entry, &fi)) {
 		handle_put(handle_of(&fi));
 		rxafs_release(t->made);

@@ -32,6 +32,7 @@ struct known {
 	pthread_mutex_t lock; /* of the names */
 	struct htable names;
 	bool has_names;
+	uint64_t name_changes; /* that were told */
 	uint64_t generation;
 	_Atomic uint64_t contents; /* of the kernel's pages; 0 = unknown */
 	atomic_uint waiting;	   /* changes that a flusher has not yet taken */
@@ -101,29 +102,66 @@ static struct given *find_given(struct known *known, uint64_t hash, const char *
 	return NULL;
 }
 
-void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name)
+/* With the lock. */
+static bool add_given(struct known *known, const char *name)
 {
 	size_t length = strlen(name);
 	uint64_t hash = hash_given_name(name, length);
-	struct known *known = mount->keep_names ? get_known(mount, directory) : NULL;
 	struct given *g;
+
+	if (!known->has_names)
+		known->has_names = htable_init(&known->names, offsetof(struct given, link),
+					       hash_given, NULL, 0);
+	if (!known->has_names)
+		return false;
+	if (find_given(known, hash, name, length))
+		return true;
+	g = malloc(sizeof *g + length + 1);
+	if (!g)
+		return false;
+	g->hash = hash;
+	g->length = length;
+	memcpy(g->name, name, length + 1);
+	htable_add(&known->names, g);
+	return true;
+}
+
+void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name)
+{
+	struct known *known = mount->keep_names ? get_known(mount, directory) : NULL;
 
 	if (!known)
 		return;
 	pthread_mutex_lock(&known->lock);
-	if (!known->has_names)
-		known->has_names = htable_init(&known->names, offsetof(struct given, link),
-					       hash_given, NULL, 0);
-	if (known->has_names && !find_given(known, hash, name, length)) {
-		g = malloc(sizeof *g + length + 1);
-		if (g) {
-			g->hash = hash;
-			g->length = length;
-			memcpy(g->name, name, length + 1);
-			htable_add(&known->names, g);
-		}
-	}
+	add_given(known, name);
 	pthread_mutex_unlock(&known->lock);
+}
+
+uint64_t kernel_begin_look(struct mount *mount, rxafs_object *directory)
+{
+	struct known *known = mount->keep_names ? get_known(mount, directory) : NULL;
+	uint64_t changes = 0;
+
+	if (!known)
+		return 0;
+	pthread_mutex_lock(&known->lock);
+	changes = known->name_changes;
+	pthread_mutex_unlock(&known->lock);
+	return changes;
+}
+
+/* False: the names have changed since, or it cannot be noted; then the kernel must not keep it. */
+static bool note_look(struct mount *mount, const struct kernel_look *look)
+{
+	struct known *known = mount->keep_names ? get_known(mount, look->directory) : NULL;
+	bool noted;
+
+	if (!known)
+		return false;
+	pthread_mutex_lock(&known->lock);
+	noted = known->name_changes == look->begun && add_given(known, look->name);
+	pthread_mutex_unlock(&known->lock);
+	return noted;
 }
 
 static bool may_keep(struct mount *mount, const struct rxafs_attributes *attributes)
@@ -141,12 +179,15 @@ double kernel_attribute_time(struct mount *mount, const struct rxafs_attributes 
 	return may_keep(mount, attributes) ? seconds_of(attributes->valid_ns) : 0;
 }
 
-double kernel_missing_time(struct mount *mount, const struct rxafs_attributes *attributes)
+double kernel_missing_time(struct mount *mount, const struct kernel_look *look,
+			   const struct rxafs_attributes *attributes)
 {
-	return may_keep(mount, attributes) ? seconds_of(attributes->name_valid_ns) : 0;
+	if (!may_keep(mount, attributes) || !attributes->name_valid_ns || !note_look(mount, look))
+		return 0;
+	return seconds_of(attributes->name_valid_ns);
 }
 
-void kernel_fill_entry(struct mount *mount, rxafs_object *object,
+void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxafs_object *object,
 		       const struct rxafs_attributes *attributes, struct fuse_entry_param *entry)
 {
 	struct known *known = get_known(mount, object);
@@ -161,9 +202,8 @@ void kernel_fill_entry(struct mount *mount, rxafs_object *object,
 	 * The name of a directory is asked again each time: to invalidate it would take it out of the kernel's tree, and the
 	 * working directories of processes with it.
 	 */
-	if (known && !S_ISDIR(attributes->stat.st_mode) && !attributes->volatile_name &&
-	    may_keep(mount, attributes))
-		entry->entry_timeout = seconds_of(attributes->name_valid_ns);
+	if (known && !S_ISDIR(attributes->stat.st_mode) && !attributes->volatile_name)
+		entry->entry_timeout = kernel_missing_time(mount, look, attributes);
 }
 
 bool kernel_keeps_pages(struct mount *mount, rxafs_object *object, uint64_t contents)
@@ -245,7 +285,14 @@ void flusher_changed(void *arg, rxafs_object *object, unsigned what)
 	struct work *work;
 
 	/* What the kernel does not know it need not forget. */
-	if (!known || atomic_fetch_or(&known->waiting, what))
+	if (!known)
+		return;
+	if (what & RXAFS_CHANGED_NAMES) {
+		pthread_mutex_lock(&known->lock);
+		known->name_changes++;
+		pthread_mutex_unlock(&known->lock);
+	}
+	if (atomic_fetch_or(&known->waiting, what))
 		return;
 	work = malloc(sizeof *work);
 	if (!work) {

@@ -6,19 +6,26 @@
 #include "rxafs/mount.h"
 
 /*
- * A name is about to be given to the kernel, which may keep it: call this before the name is looked
- * up, so that no change is missed between the look and the answer.
+ * Before a look at names of a directory: the result goes to the functions below, so that no change is missed between the look
+ * and the answer.
  */
-void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name);
-/*
- * The entry of an object for the kernel, whose reference goes with it.
- */
-void kernel_fill_entry(struct mount *mount, rxafs_object *object,
+uint64_t kernel_begin_look(struct mount *mount, rxafs_object *directory);
+/* A look that began then, at one name. */
+struct kernel_look {
+	rxafs_object *directory;
+	const char *name;
+	uint64_t begun;
+};
+/* The entry of an object for the kernel, whose reference goes with it. */
+void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxafs_object *object,
 		       const struct rxafs_attributes *attributes, struct fuse_entry_param *entry);
+/* Seconds that the kernel may keep that there is no such name. */
+double kernel_missing_time(struct mount *mount, const struct kernel_look *look,
+			   const struct rxafs_attributes *attributes);
+/* A name that the kernel itself has moved here, with what it keeps of it. */
+void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name);
 /* Seconds that the kernel may keep attributes. */
 double kernel_attribute_time(struct mount *mount, const struct rxafs_attributes *attributes);
-/* How long it may keep that there is no such name. */
-double kernel_missing_time(struct mount *mount, const struct rxafs_attributes *attributes);
 /* Whether the kernel's pages of an object are of these contents; from now on they are. */
 bool kernel_keeps_pages(struct mount *mount, rxafs_object *object, uint64_t contents);
 

@@ -7,11 +7,18 @@
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
 
+/* The name is in `object`, or that of a new link in `other`. */
+static struct kernel_look look_of(struct task *t)
+{
+	return (struct kernel_look){t->other ? t->other : t->object, t->name, t->look};
+}
+
 static void give_entry(struct task *t)
 {
+	struct kernel_look look = look_of(t);
 	struct fuse_entry_param entry;
 
-	kernel_fill_entry(t->mount, t->made, &t->attributes, &entry);
+	kernel_fill_entry(t->mount, &look, t->made, &t->attributes, &entry);
 	/* The kernel counts a look-up only if it takes the answer. */
 	if (fuse_reply_entry(t->req, &entry))
 		rxafs_release(t->made);
@@ -26,25 +33,27 @@ static int run_lookup(struct task *t)
 {
 	int result;
 
-	kernel_note_name(t->mount, t->object, t->name);
+	t->look = kernel_begin_look(t->mount, t->object);
 	t->made = NULL;
 	result = rxafs_lookup(t->object, &t->request, t->name, &t->made, &t->attributes);
-	/* A missing name is an answer as well if it can be kept. */
-	if (result == -ENOENT && kernel_missing_time(t->mount, &t->attributes) > 0)
-		return 0;
-	return result;
+	/* A missing name is an answer as well, which may be kept. */
+	return result == -ENOENT ? 0 : result;
 }
 
 static void reply_lookup(struct task *t)
 {
+	struct kernel_look look = look_of(t);
 	struct fuse_entry_param none = {.ino = 0};
 
 	if (t->made) {
 		give_entry(t);
 		return;
 	}
-	none.entry_timeout = kernel_missing_time(t->mount, &t->attributes);
-	fuse_reply_entry(t->req, &none);
+	none.entry_timeout = kernel_missing_time(t->mount, &look, &t->attributes);
+	if (none.entry_timeout > 0)
+		fuse_reply_entry(t->req, &none);
+	else
+		fuse_reply_err(t->req, ENOENT);
 }
 
 static void undo_lookup(struct task *t)
@@ -65,7 +74,7 @@ void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 static int run_mkdir(struct task *t)
 {
-	kernel_note_name(t->mount, t->object, t->name);
+	t->look = kernel_begin_look(t->mount, t->object);
 	return rxafs_mkdir(t->object, &t->request, t->name, t->mode, &t->made, &t->attributes);
 }
 
@@ -85,7 +94,7 @@ static int run_mknod(struct task *t)
 	rxafs_file *file;
 	int result;
 
-	kernel_note_name(t->mount, t->object, t->name);
+	t->look = kernel_begin_look(t->mount, t->object);
 	result = rxafs_create(t->object, &t->request, t->name, t->mode, O_EXCL | O_RDONLY, &t->made,
 			      &t->attributes, &file);
 	if (!result)
@@ -112,7 +121,7 @@ void serve_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mod
 
 static int run_symlink(struct task *t)
 {
-	kernel_note_name(t->mount, t->object, t->name);
+	t->look = kernel_begin_look(t->mount, t->object);
 	return rxafs_symlink(t->object, &t->request, t->name, t->new_name, &t->made,
 			     &t->attributes);
 }
@@ -132,7 +141,7 @@ static int run_link(struct task *t)
 {
 	int result;
 
-	kernel_note_name(t->mount, t->other, t->name);
+	t->look = kernel_begin_look(t->mount, t->other);
 	result = rxafs_link(t->object, &t->request, t->other, t->name, &t->attributes);
 	if (!result)
 		t->made = rxafs_hold(t->object);
@@ -185,11 +194,31 @@ void serve_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	task_start(&t);
 }
 
+/* The kernel moves what it keeps of the name along. Of directories it keeps nothing. */
+static void note_renamed(struct task *t)
+{
+	struct rxafs_request request = {.user = t->request.user, .quick = true};
+	struct rxafs_attributes attributes;
+	rxafs_object *object;
+
+	if (!rxafs_lookup(t->other, &request, t->new_name, &object, &attributes)) {
+		bool directory = S_ISDIR(attributes.stat.st_mode);
+
+		rxafs_release(object);
+		if (directory)
+			return;
+	}
+	kernel_note_name(t->mount, t->other, t->new_name);
+}
+
 static int run_rename(struct task *t)
 {
-	kernel_note_name(t->mount, t->other, t->new_name);
-	return rxafs_rename(t->object, &t->request, t->name, t->other, t->new_name,
-			    t->flags & RENAME_NOREPLACE);
+	int result = rxafs_rename(t->object, &t->request, t->name, t->other, t->new_name,
+				  t->flags & RENAME_NOREPLACE);
+
+	if (!result)
+		note_renamed(t);
+	return result;
 }
 
 void serve_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,

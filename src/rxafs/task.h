@@ -52,6 +52,7 @@ struct task {
 	struct rxafs_lock lock;
 
 	/* Results. */
+	uint64_t look; /* of kernel_begin_look() */
 	rxafs_object *made;
 	struct rxafs_attributes attributes;
 	rxafs_file *file;

@@ -38,6 +38,7 @@ include src/tests/lines/local.mk
 include src/tests/classic/local.mk
 include src/tests/afs/local.mk
 include src/tests/client/local.mk
+include src/tests/rxafs/local.mk
 include src/tests/volume/store/local.mk
 include src/tests/protection/local.mk
 include src/tests/admin/local.mk

@@ -461,7 +461,7 @@ static void run_store(struct job *job)
 	pthread_mutex_lock(&file->lock);
 	durable = file->durable_wanted;
 	file->queued = file->durable_wanted = false;
-	if (!file->storing && (file_is_dirty(file) || durable) && !must_give_up(file))
+	if (!file->storing && (file->clean_to < file->changes || durable) && !must_give_up(file))
 		store_pass(file, durable);
 	settle_file(file, &ending);
 	file_store_if_large(file);

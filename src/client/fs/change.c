@@ -38,6 +38,7 @@ int fs_begin_change(struct fs_change *c, rxafs_object *directory, rxafs_object *
 	    cl_volume_id(c->other->volume) != cl_volume_id(c->directory->volume))
 		return -EXDEV;
 	c->through = directory;
+	c->other_through = other;
 	cl_change_begin(c->directory->object);
 	if (c->other && c->other != c->directory)
 		cl_change_begin(c->other->object);
@@ -62,7 +63,7 @@ static void end_one(struct fs_change *c, struct fs_vnode *directory, const struc
 	cl_change_end(directory->object, &effect, &known);
 	/* The caller of the library knows of the change where it was made, not at other mount points. */
 	fs_tell(directory, RXAFS_CHANGED_NAMES | RXAFS_CHANGED_STATUS,
-		directory == c->directory ? c->through : NULL);
+		directory == c->directory ? c->through : c->other_through);
 }
 
 int fs_end_change(struct fs_change *c, int result)

@@ -386,5 +386,7 @@ int rxafs_rename(rxafs_object *directory, struct rxafs_request *request, const c
 	if (!result && from != to && object->vnode)
 		cl_object_moved(object->vnode->object, to->fid.vnode, to->fid.unique);
 	rxafs_release(object);
+	if (result == -EEXIST && !no_replace)
+		result = -ENOTEMPTY;
 	return result == 1 ? 0 : result == -EREMOTEIO ? -EXDEV : result;
 }

@@ -115,7 +115,7 @@ bool fs_hides(rxafs_client *client, const struct rxafs_fid *directory, const cha
 /* A change of names in one directory, or of two. */
 struct fs_change {
 	struct fs_call call;
-	rxafs_object *through; /* the directory as the caller named it */
+	rxafs_object *through, *other_through; /* the directories as the caller named them */
 	struct fs_vnode *directory,
 		*other; /* other: where a name goes to; may be NULL or the same */
 	struct cl_edit edit, other_edit;

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Mounts of cells on loopback, as users see them. Skipped where mounting is not permitted.
+
+if HAVE_FUSE
+check_scripts += src/tests/rxafs/walk.sh
+endif
+EXTRA_DIST += src/tests/rxafs/lib.sh src/tests/rxafs/walk.py src/tests/rxafs/walk.sh
