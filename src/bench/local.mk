@@ -149,6 +149,13 @@ bench-crowd: bench-programs
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/crowd \
 		--page $(srcdir)/doc/notes/crowd.md $(CROWD_ARGS)
 
+# Calls and times of the mount daemon; options: make bench-mount MOUNT_ARGS='--only calls'
+EXTRA_DIST += src/bench/mount
+
+.PHONY: bench-mount
+bench-mount: all
+	python3 $(srcdir)/src/bench/mount --build '$(abs_top_builddir)' $(MOUNT_ARGS)
+
 # Copies by afscp get, beside rsync and rxperf; options: make bench-copies COPIES_ARGS='--only tree'
 EXTRA_DIST += src/bench/copies
 COPIES_ARGS =
