@@ -103,7 +103,7 @@ check_tests += src/tests/robustness/fuzz/fuzz_meta
 src_tests_robustness_fuzz_fuzz_meta_SOURCES = src/tests/robustness/fuzz/fuzz_meta.c $(fuzz_replay) \
 	src/volume/acl.c src/volume/store/data/data_map.c src/volume/store/db/record.c \
 	src/volume/store/dir/pages.c src/volume/store/disk/crc.c src/volume/store/disk/pageset.c \
-	src/volume/store/disk/replica.c src/volume/store/disk/report.c src/volume/store/disk/vfs.c \
+	src/volume/store/disk/copystate.c src/volume/store/disk/mend.c src/volume/store/disk/replica.c src/volume/store/disk/report.c src/volume/store/disk/twin.c src/volume/store/disk/vfs.c \
 	src/volume/store/disk/wal.c src/volume/store/format.c \
 	src/tests/volume/store/crashdisk.c src/tests/volume/store/crashdisk.h
 src_tests_robustness_fuzz_fuzz_meta_CPPFLAGS = $(AM_CPPFLAGS)

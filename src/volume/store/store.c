@@ -356,6 +356,24 @@ static int open_write_connection(struct core *core, const struct db_options *opt
 	return result ? result : db_probe(core->writer);
 }
 
+static void count_fault(void *arg, const char *line)
+{
+	(void)line;
+	(*(unsigned *)arg)++;
+}
+
+/* Without the end of the log, the database may have a part of the pages of later transactions. */
+static int verify_torn_database(struct core *core)
+{
+	unsigned faults = 0;
+	int result = db_integrity(core->writer, false, count_fault, &faults);
+
+	core->unreadable = result == -EIO || faults;
+	if (core->unreadable && core->copy_layer)
+		core->repaired = copying_repair(core);
+	return core->unreadable ? -EIO : result;
+}
+
 /* The rest of a damaged table of volumes is served. */
 static int load_volumes(struct core *core)
 {
@@ -374,19 +392,21 @@ static int load_volumes(struct core *core)
 /* *crashed: what was not flushed is lost. */
 static int open_found_database(struct core *core, struct db_options *options, bool *crashed)
 {
+	struct store_log_state log = {0};
 	enum store_past past;
-	bool lost;
 	int result = store_vfs_create(core->layer, flush_store_objects, core, &core->vfs);
 
 	if (result)
 		return result;
 	options->vfs = store_vfs_name(core->vfs);
-	result = copying_check(core, &lost);
+	result = copying_check(core, &log);
 	if (!result)
 		result = recover_database_log(core, &past);
 	if (!result)
 		result = open_write_connection(core, options);
-	*crashed = !result && (past == STORE_PAST_CRASHED || lost);
+	if (!result && log.torn)
+		result = verify_torn_database(core);
+	*crashed = !result && (past == STORE_PAST_CRASHED || log.lost);
 	return result;
 }
 
@@ -527,15 +547,6 @@ static void free_core(struct core *core)
 	free(core);
 }
 
-/* A short program makes no long copy, which is the server's work. */
-static void end_store_replica(struct core *core)
-{
-	if (store_replica_is_missing(core->replica) && !store_replica_is_long(core->replica) &&
-	    copying_has_room(core))
-		store_replica_renew(core->replica, NULL, NULL);
-	store_replica_end(core->replica);
-}
-
 static void close_store(struct store *store)
 {
 	struct core *core = core_of(store);
@@ -551,7 +562,7 @@ static void close_store(struct store *store)
 	if (!result)
 		result = store_vfs_end(core->vfs);
 	if (!result && core->replica)
-		end_store_replica(core);
+		copying_end(core);
 	if (!result)
 		reserve_make(core);
 	if (result)

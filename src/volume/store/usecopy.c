@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "volume/store/disk/replica.h"
+#include "volume/store/disk/mend.h"
+#include "volume/store/disk/pageset.h"
 #include "volume/store/format.h"
 #include "volume/store/remake.h"
 #include "volume/store/upkeep.h"

@@ -13,7 +13,9 @@
 #include "tests/volume/store/crashdisk.h"
 #include "volume/store/db/record.h"
 #include "volume/store/disk/crc.h"
-#include "volume/store/disk/replica.h"
+#include "volume/store/disk/mend.h"
+#include "volume/store/disk/pageset.h"
+#include "volume/store/disk/vfs.h"
 #include "volume/store/format.h"
 
 const char fuzz_name[] = "meta";
@@ -149,7 +151,7 @@ static void try_files(struct store_layer *layer, uint8_t *bytes, size_t size, bo
 					   "copy/state", "copy/db",	"copy/db-wal"};
 	enum store_relation relation;
 	uint32_t repaired, left;
-	bool mended, lost;
+	struct store_log_state log;
 
 	layer->ops->mkdir(layer, "meta");
 	layer->ops->mkdir(layer, "copy");
@@ -168,7 +170,7 @@ static void try_files(struct store_layer *layer, uint8_t *bytes, size_t size, bo
 	read_pages(layer, "meta");
 	read_pages(layer, "copy");
 	store_replica_compare(layer, layer, &relation);
-	store_replica_mend_log(layer, layer, &mended, &lost);
+	store_replica_mend_log(layer, layer, &log);
 	store_replica_repair(layer, layer, &repaired, &left);
 }
 

@@ -151,20 +151,33 @@ END_TEST
 
 #define FILES 20
 
+static enum store_durability durability;
+static bool without_copy;
+static char told[2000];
+
+static void take_log_line(void *arg, int level, const char *line)
+{
+	(void)arg, (void)level;
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s\n", line);
+}
+
 static struct store *open_with_copy(struct crashdisk *disk, struct store_layer **layer)
 {
 	struct store_options options = {.path = "disk",
-					.durability = STORE_STRICT,
+					.durability = durability,
 					.no_reserve = true,
-					.scrub_kib = STORE_SCRUB_NEVER};
+					.scrub_kib = STORE_SCRUB_NEVER,
+					.log = take_log_line};
 	struct store *opened = NULL;
 
-	options.layer = options.copy_layer = *layer = crashdisk_layer(disk);
+	told[0] = '\0';
+	options.layer = *layer = crashdisk_layer(disk);
+	options.copy_layer = without_copy ? NULL : *layer;
 	ck_assert_msg(store_open(&options, &opened, message) == 0, "%s", message);
 	do {
 		usleep(1000);
 		store_stats(opened, &stats);
-	} while (stats.copy_age_ms == UINT64_MAX);
+	} while (!without_copy && stats.copy_age_ms == UINT64_MAX);
 	return opened;
 }
 
@@ -316,6 +329,168 @@ START_TEST(shortened_log)
 }
 END_TEST
 
+/* -- a log that was damaged after the process was killed -- */
+
+enum loss {
+	LOSS_REMOVED,
+	LOSS_EMPTIED,
+	LOSS_NO_HEADER,
+	LOSS_ONLY_HEADER,
+	LOSS_LAST_FRAME,
+	LOSSES
+};
+
+/* `copied`: the copy has the last file as well. */
+static struct crashdisk *make_killed_store(bool copied)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_options options = {.path = "disk", .layer = crashdisk_layer(disk)};
+	const struct store_new_volume new = {.name = "v"};
+	struct store_layer *layer;
+	struct store *opened;
+
+	ck_assert_int_eq(store_make(&options, message), 0);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
+	ck_assert_int_eq(state_create(opened, volume, "f0", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(store_flush(opened), 0);
+	if (!without_copy)
+		await_same_logs(layer);
+	ck_assert_int_eq(state_create(opened, volume, "f1", STORE_FILE, NULL), 0);
+	if (copied) {
+		ck_assert_int_eq(store_flush(opened), 0);
+		await_same_logs(layer);
+	}
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(opened, layer);
+	crashdisk_killed(disk);
+	crashdisk_stop_at(disk, UINT64_MAX, 0);
+	return disk;
+}
+
+static void lose_end_of_log(struct crashdisk *disk, enum loss loss)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	const uint64_t length[LOSSES] = {0, 0, 20, 100,
+					 find_place(layer, "meta/db-wal").end - STORE_DB_PAGE};
+	struct store_file *log;
+
+	if (loss == LOSS_REMOVED) {
+		ck_assert_int_eq(layer->ops->unlink(layer, "meta/db-wal"), 0);
+	} else {
+		ck_assert_int_eq(layer->ops->open(layer, "meta/db-wal", STORE_OPEN_WRITE, &log), 0);
+		ck_assert_int_eq(layer->ops->truncate(log, length[loss]), 0);
+		layer->ops->close(log);
+	}
+	layer->ops->destroy(layer);
+}
+
+static bool has_name(struct store *opened, const char *name)
+{
+	struct store_fid fid;
+
+	return !state_walk(opened, volume, name, &fid);
+}
+
+static void choose_durability(int i)
+{
+	durability = i < LOSSES ? STORE_STRICT : STORE_LAZY;
+}
+
+/* The copy has the rest: nothing is lost, and the line does not say so. */
+START_TEST(rest_of_log_in_copy)
+{
+	struct store_layer *layer;
+	struct crashdisk *disk;
+	struct store *opened;
+
+	choose_durability(_i);
+	disk = make_killed_store(true);
+	lose_end_of_log(disk, _i % LOSSES);
+	opened = open_with_copy(disk, &layer);
+	ck_assert(has_name(opened, "f0") && has_name(opened, "f1"));
+	ck_assert_msg(strstr(told, "was repaired from the copy") != NULL, "%s", told);
+	ck_assert_int_eq(diskstore_faults(opened, "rest in copy"), 0);
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
+/* The copy lacks the last change, or there is none: never without a line. */
+START_TEST(rest_of_log_lost)
+{
+	for (int copy = 0; copy < 2; copy++) {
+		struct store_layer *layer;
+		struct crashdisk *disk;
+		struct store *opened;
+
+		choose_durability(_i);
+		without_copy = !copy;
+		disk = make_killed_store(false);
+		lose_end_of_log(disk, _i % LOSSES);
+		opened = open_with_copy(disk, &layer);
+		ck_assert(!has_name(opened, "f1"));
+		ck_assert(!copy || has_name(opened, "f0"));
+		ck_assert_msg(strstr(told, "may be lost") || strstr(told, "are lost"), "%s", told);
+		diskstore_close(opened, layer);
+		/* Once. */
+		opened = open_with_copy(disk, &layer);
+		ck_assert_msg(!strstr(told, "lost"), "%s", told);
+		diskstore_close(opened, layer);
+		crashdisk_free(disk);
+	}
+}
+END_TEST
+
+/* A copy that may have the rest is to be brought back first. */
+START_TEST(rest_of_log_away)
+{
+	struct store_options options = {
+		.path = "disk", .durability = STORE_STRICT, .copy = "/nonexistent/copy"};
+	struct crashdisk *disk = make_killed_store(false);
+	struct store *opened;
+
+	lose_end_of_log(disk, _i);
+	options.layer = crashdisk_layer(disk);
+	ck_assert_int_eq(store_open(&options, &opened, message), -EBADMSG);
+	ck_assert_msg(strstr(message, "bring back /nonexistent/copy") != NULL, "%s", message);
+	options.layer->ops->destroy(options.layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
+/* Before pages of the log go to the database, the mark is behind them. */
+START_TEST(mark_before_checkpoint)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_options options = {.path = "disk", .layer = crashdisk_layer(disk)};
+	const struct store_new_volume new = {.name = "v"};
+	struct store_place place;
+	struct store_layer *layer;
+	struct store *opened;
+	struct store_wal *wal;
+	unsigned left;
+	uint64_t end;
+
+	ck_assert_int_eq(store_make(&options, message), 0);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
+	end = find_place(layer, "meta/db-wal").end;
+	/* The copy may still read. */
+	do {
+		ck_assert_int_eq(db_checkpoint(core_of(opened)->writer, &left), 0);
+	} while (left);
+	ck_assert_int_eq(store_wal_create(layer, "meta/mark", "meta/db-wal", NULL, NULL, &wal), 0);
+	ck_assert_int_eq(store_wal_inspect(wal, &place), 0);
+	ck_assert_uint_ge(place.marked_end, end);
+	store_wal_destroy(wal);
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("strict");
@@ -323,11 +498,16 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	durability = STORE_STRICT;
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
 	tcase_add_test(tcase, name_lost_before_commit);
 	tcase_add_loop_test(tcase, copy_without_failed_commit, 0, 3);
 	tcase_add_loop_test(tcase, shortened_log, 0, 2);
+	tcase_add_loop_test(tcase, rest_of_log_in_copy, 0, 2 * LOSSES);
+	tcase_add_loop_test(tcase, rest_of_log_lost, 0, 2 * LOSSES);
+	tcase_add_loop_test(tcase, rest_of_log_away, 0, LOSSES);
+	tcase_add_test(tcase, mark_before_checkpoint);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

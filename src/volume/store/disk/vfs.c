@@ -25,7 +25,7 @@
 #define HEADER_SIZE  16 /* big-endian, 2 bytes: the size of a page */
 #define HEADER_SPARE 20 /* one byte: how many bytes at the end of each page are not SQLite's */
 
-#define REMEDY	     "stop the server and start it again, which repairs the page from the copy"
+#define REMEDY	     "stop the server and start it again: a copy that has all changes repairs the page"
 
 /* Covered by the lock of the VFS. */
 struct locks {
@@ -98,6 +98,13 @@ uint32_t store_page_sum(uint32_t number, const void *page)
 
 	put32(bytes, number);
 	return store_crc(store_crc(0, bytes, sizeof(bytes)), page, STORE_DB_PAGE - STORE_DB_SPARE);
+}
+
+bool store_page_is_zero(const void *page)
+{
+	const uint8_t *bytes = page;
+
+	return !bytes[0] && memcmp(bytes, bytes + 1, STORE_DB_PAGE - 1) == 0;
 }
 
 bool store_page_is_sound(uint32_t number, const void *page)
@@ -259,6 +266,9 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 	}
 	if (f->sums && !is_whole_page(size, offset))
 		return translate_layer_error(-EINVAL, SQLITE_IOERR_WRITE);
+	n = f->sums ? store_wal_moves(f->vfs->wal) : 0;
+	if (n < 0)
+		return translate_layer_error((int)n, SQLITE_IOERR_WRITE);
 	n = f->sums ? write_page(f, data, offset)
 		    : f->vfs->layer->ops->pwritev(f->file, &iov, 1, (uint64_t)offset);
 	return n == size ? SQLITE_OK

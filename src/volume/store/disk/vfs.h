@@ -19,10 +19,13 @@ struct store_vfs;
 #define STORE_DB_SPARE 4
 /* A file beside the database: a damaged page was found, so all are to be looked at before it is opened again. */
 #define STORE_DAMAGED "damaged"
+/* The folder of the copy of the metadata (replica.h). */
+#define STORE_COPY "copy"
 
 /* `number`: from 1 on. */
 uint32_t store_page_sum(uint32_t number, const void *page);
 bool store_page_is_sound(uint32_t number, const void *page);
+bool store_page_is_zero(const void *page); /* it was never used */
 
 /*
  * Register a VFS under a name of its own, for the database "meta/db". Locks and the index of the log

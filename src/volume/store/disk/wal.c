@@ -13,9 +13,10 @@
 #include "common/bytes.h"
 #include "common/held.h"
 #include "volume/store/disk/crc.h"
+#include "volume/store/disk/twin.h"
 
 /* The log as SQLite defines it: a header, then frames of a header and a page. Big-endian. */
-#define LOG_HEADER   32
+#define LOG_HEADER STORE_LOG_HEADER
 #define FRAME_HEADER \
 	STORE_FRAME_HEADER	 /* bytes 4 to 7 are not 0 in the last frame of a transaction */
 #define LOG_MAGIC    0x377f0682u /* the last bit: its checksums are of big-endian words */
@@ -30,9 +31,9 @@
 #define AHEAD \
 	(16 * ZEROS) /* bytes by which the file is made longer at most; a short one is doubled */
 
-/* The file of the mark has two of these, SLOT bytes apart, written in turn. */
-#define SLOT  4096
-#define MAGIC 0x314b52414d575852ull
+/* The file of the mark has two records, then the tail. */
+#define MAGIC	   0x314b52414d575852ull
+#define TAIL_MAGIC 0x314c494154575852ull
 
 enum state {
 	STATE_LAZY = 1,
@@ -41,10 +42,19 @@ enum state {
 };
 
 struct record {
-	uint64_t magic, sequence;
-	uint64_t state;
+	struct store_twin twin;
+	uint32_t state;
+	uint32_t
+		time; /* CLOCK_REALTIME in seconds: what was committed before is in front of `end`; or 0 */
 	uint64_t salt, end; /* of the log: its generation, and the bytes that are safe */
 	char boot[64];
+	uint64_t check;
+};
+
+/* The log as a process that is killed leaves it: written with each transaction, and not flushed. */
+struct tail {
+	uint64_t magic;
+	uint64_t salt, end; /* 0: the log may be missing */
 	uint64_t check;
 };
 
@@ -64,9 +74,12 @@ struct store_wal {
 	/* Bytes behind these may be in memory only, although the kernel takes them for written. */
 	bool doubt;
 	bool damaged, empty; /* what inspect_log() has found */
+	bool unmarked;	     /* there is a file of the mark, without a record */
+	struct tail tail;    /* of the process before; magic 0: there is none */
 	uint64_t named; /* generation of the log whose name is on stable storage; 0: none */
 	struct store_file *file, *log_file; /* kept open: a flush needs no descriptor; or NULL */
 	pthread_mutex_t writing; /* held while the log is written to or cut; taken before `lock` */
+	struct store_file *tail_file; /* or NULL; covered by `writing` */
 	atomic_bool lost; /* bytes of the log are gone: it must not be read or written any more */
 	pthread_mutex_t lock;  /* covers the rest */
 	uint64_t salt;	       /* generation of the log; 0: it is empty */
@@ -92,10 +105,8 @@ struct store_wal {
 	} gather;
 };
 
-static uint64_t compute_record_check(const struct record *record)
-{
-	return store_crc(0, record, offsetof(struct record, check));
-}
+/* This thread has flushed a log since it last moved a page from it, as a checkpoint begins with. */
+static _Thread_local bool has_flushed;
 
 int store_wal_create(struct store_layer *layer, const char *path, const char *log,
 		     int (*before_sync)(void *arg), void *arg, struct store_wal **out)
@@ -129,6 +140,7 @@ void store_wal_destroy(struct store_wal *wal)
 {
 	close_mark_file(&wal->file);
 	close_mark_file(&wal->log_file);
+	close_mark_file(&wal->tail_file);
 	pthread_mutex_destroy(&wal->moving);
 	pthread_mutex_destroy(&wal->writing);
 	pthread_mutex_destroy(&wal->lock);
@@ -221,11 +233,12 @@ static void begin_log_write(struct store_wal *wal, uint64_t offset)
 	pthread_mutex_unlock(&wal->lock);
 }
 
-/* SQLite writes a frame's header and its page separately, and nothing else of those sizes. */
-static void follow_log_write(struct store_wal *wal, const void *data, size_t size, uint64_t offset)
+/* SQLite writes a frame's header and its page separately, and nothing else of those sizes. True: a transaction is complete. */
+static bool follow_log_write(struct store_wal *wal, const void *data, size_t size, uint64_t offset)
 {
 	const uint8_t *bytes = data;
 	uint32_t sum = size > LOG_HEADER ? store_crc(0, data, size) : 0;
+	bool complete = false;
 	size_t which;
 
 	assert(mutex_is_held(&wal->writing));
@@ -240,8 +253,10 @@ static void follow_log_write(struct store_wal *wal, const void *data, size_t siz
 	} else if (wal->commit_frame && offset == wal->commit_frame + FRAME_HEADER) {
 		wal->end = offset + size;
 		wal->commit_frame = 0;
+		complete = true;
 	}
 	pthread_mutex_unlock(&wal->lock);
+	return complete;
 }
 
 static void follow_log_cut(struct store_wal *wal, uint64_t size)
@@ -259,6 +274,27 @@ static void get_log_end(struct store_wal *wal, uint64_t *salt, uint64_t *end)
 	*salt = wal->salt;
 	*end = wal->end;
 	pthread_mutex_unlock(&wal->lock);
+}
+
+/* If it fails, the next start may say that something is lost that is not. */
+static void write_tail(struct store_wal *wal, uint64_t salt, uint64_t end)
+{
+	struct tail tail = {.magic = TAIL_MAGIC, .salt = salt, .end = end};
+	const struct iovec iov = {&tail, sizeof(tail)};
+
+	assert(mutex_is_held(&wal->writing));
+	if (!wal->tail_file)
+		return;
+	store_twin_seal(&tail, sizeof(tail));
+	wal->layer->ops->pwritev(wal->tail_file, &iov, 1, STORE_TWIN_END);
+}
+
+static void write_tail_of_log(struct store_wal *wal)
+{
+	uint64_t salt, end;
+
+	get_log_end(wal, &salt, &end);
+	write_tail(wal, salt, end);
 }
 
 uint64_t store_wal_size(struct store_wal *wal)
@@ -386,8 +422,8 @@ int store_wal_write(struct store_wal *wal, struct store_file *file, const void *
 		else if (!rc)
 			rc = write_log_bytes(wal, file, data, size, offset);
 	}
-	if (!rc)
-		follow_log_write(wal, data, size, offset);
+	if (!rc && follow_log_write(wal, data, size, offset))
+		write_tail_of_log(wal);
 	pthread_mutex_unlock(&wal->writing);
 	return rc;
 }
@@ -423,10 +459,21 @@ void store_wal_follow(struct store_wal *wal, void (*before_restart)(void *arg), 
 	wal->follower = arg;
 }
 
+static uint32_t read_mark_time(void)
+{
+	return (uint32_t)time(NULL);
+}
+
+static bool is_known_log(const struct store_wal *wal, uint64_t salt, uint64_t end)
+{
+	return salt == wal->known_salt && end == wal->known_end;
+}
+
 static void fill_marked_place(const struct store_wal *wal, struct store_place *place)
 {
-	place->sequence = wal->record.sequence;
-	place->gone = place->damaged = false;
+	place->sequence = wal->record.twin.sequence;
+	place->marked_time = wal->record.time;
+	place->gone = place->damaged = place->exact = false;
 	place->closed = wal->record.state == STATE_CLOSED;
 	if (wal->record.state == STATE_STRICT) {
 		/* The end of the log may be that of a commit whose flush has failed, or is to come. */
@@ -457,12 +504,15 @@ void store_wal_marked(struct store_wal *wal, struct store_place *place)
 	pthread_mutex_lock(&wal->moving);
 	store_wal_place(wal, place);
 	fill_marked_place(wal, place);
+	if (wal->record.state == STATE_STRICT || is_known_log(wal, place->salt, place->end))
+		place->marked_time = read_mark_time();
 	pthread_mutex_unlock(&wal->moving);
 }
 
 void store_wal_removed(struct store_wal *wal)
 {
 	pthread_mutex_lock(&wal->writing);
+	write_tail(wal, 0, 0);
 	forget_log_state(wal);
 	follow_log_cut(wal, 0);
 	pthread_mutex_unlock(&wal->writing);
@@ -598,6 +648,14 @@ static bool has_later_frames(struct scan *scan)
 	return false;
 }
 
+/* Zeros may be written ahead of the header. */
+static bool is_blank_log(const struct scan *scan, uint64_t length)
+{
+	static const uint8_t zeros[LOG_HEADER];
+
+	return length < LOG_HEADER || memcmp(scan->header, zeros, LOG_HEADER) == 0;
+}
+
 /* Find the generation and the end of the log as it is. `thorough`: and whether it is damaged. */
 static int inspect_log(struct store_wal *wal, bool thorough)
 {
@@ -614,9 +672,8 @@ static int inspect_log(struct store_wal *wal, bool thorough)
 	rc = scan_log(&scan);
 	if (!rc && thorough)
 		rc = wal->layer->ops->size(scan.file, &length);
-	wal->damaged =
-		!rc && thorough && (scan.salt ? has_later_frames(&scan) : length >= LOG_HEADER);
-	wal->empty = !rc && thorough && !length;
+	wal->empty = !rc && thorough && is_blank_log(&scan, length);
+	wal->damaged = !rc && thorough && !wal->empty && (!scan.salt || has_later_frames(&scan));
 	wal->layer->ops->close(scan.file);
 	pthread_mutex_lock(&wal->lock);
 	wal->salt = scan.salt;
@@ -651,42 +708,38 @@ static int cut_log(struct store_wal *wal, uint64_t size)
 
 /* -- the file of the mark -- */
 
-/* Read the newest valid slot into wal->record; *found: there is one. */
-static int read_mark_record(struct store_wal *wal, bool *found)
+static void read_tail(struct store_wal *wal, struct store_file *file)
 {
-	const struct store_layer_ops *ops = wal->layer->ops;
-	struct store_file *file;
-	struct record record;
-	int rc = ops->open(wal->layer, wal->path, 0, &file);
+	const struct iovec iov = {&wal->tail, sizeof(wal->tail)};
+	ssize_t n = wal->layer->ops->preadv(file, &iov, 1, STORE_TWIN_END, false);
 
-	*found = false;
-	if (rc)
-		return rc == -ENOENT ? 0 : rc;
-	for (unsigned i = 0; i < 2; i++) {
-		const struct iovec iov = {&record, sizeof(record)};
-		ssize_t n = ops->preadv(file, &iov, 1, (uint64_t)i * SLOT, false);
-
-		if (n < 0)
-			rc = (int)n;
-		if (n != (ssize_t)sizeof(record) || record.magic != MAGIC ||
-		    record.check != compute_record_check(&record))
-			continue;
-		if (*found && record.sequence < wal->record.sequence)
-			continue;
-		wal->record = record;
-		*found = true;
-	}
-	ops->close(file);
-	return *found ? 0 : rc;
+	if (n != (ssize_t)sizeof(wal->tail) ||
+	    !store_twin_is_sound(&wal->tail, sizeof(wal->tail), TAIL_MAGIC))
+		wal->tail.magic = 0;
 }
 
-/* Write wal->record to the slot that the newest one is not in. */
+/* Read the newest record; *found: there is one. */
+static int read_mark_record(struct store_wal *wal, bool *found)
+{
+	struct store_file *file;
+	int rc = wal->layer->ops->open(wal->layer, wal->path, 0, &file);
+
+	*found = wal->unmarked = false;
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	rc = store_twin_read(file, &wal->record, sizeof(wal->record), MAGIC);
+	read_tail(wal, file);
+	wal->layer->ops->close(file);
+	*found = wal->record.twin.magic;
+	wal->unmarked = !*found;
+	return rc;
+}
+
+/* Write wal->record to the place that the newest one is not in. */
 static int write_mark_record(struct store_wal *wal, bool make)
 {
 	const struct store_layer_ops *ops = wal->layer->ops;
-	struct record *record = &wal->record;
-	const struct iovec iov = {record, sizeof(*record)};
-	ssize_t n;
+	struct store_twin *twin = &wal->record.twin;
 	int rc = wal->file ? 0
 			   : ops->open(wal->layer, wal->path, STORE_OPEN_WRITE | STORE_OPEN_CREATE,
 				       &wal->file);
@@ -694,14 +747,12 @@ static int write_mark_record(struct store_wal *wal, bool make)
 	assert(mutex_is_held(&wal->moving));
 	if (rc)
 		return rc;
-	record->magic = MAGIC;
 	/* A mark in the place of one that was lost is not taken for it. */
-	if (!record->sequence)
-		record->sequence = (uint64_t)time(NULL) << 24;
-	record->sequence++;
-	record->check = compute_record_check(record);
-	n = ops->pwritev(wal->file, &iov, 1, record->sequence % 2 * SLOT);
-	rc = n < 0 ? (int)n : ops->sync(wal->file);
+	if (!twin->magic)
+		*twin = (struct store_twin){MAGIC, (uint64_t)time(NULL) << 24};
+	rc = store_twin_write(wal->file, &wal->record, sizeof(wal->record));
+	if (!rc)
+		rc = ops->sync(wal->file);
 	if (!rc && make)
 		rc = ops->sync_dir(wal->layer, wal->folder);
 	return rc;
@@ -716,16 +767,19 @@ static int write_mark_twice(struct store_wal *wal, bool make)
 }
 
 /*
- * The log is at `at`, of which the bytes up to `end` count after a restart of the machine. If that fails, the old record
+ * The log was at `at` at `time`, and the bytes up to `end` count after a restart of the machine. If that fails, the old record
  * stays, and the next one is written to the same slot.
  */
-static int move_mark_record(struct store_wal *wal, uint64_t salt, uint64_t end, uint64_t at)
+static int move_mark_record(struct store_wal *wal, uint64_t salt, uint64_t end, uint64_t at,
+			    uint32_t time)
 {
 	const struct record before = wal->record;
 	int rc;
 
+	assert(salt && (wal->record.state == STATE_LAZY || wal->record.state == STATE_STRICT));
 	wal->record.salt = salt;
 	wal->record.end = end;
+	wal->record.time = time;
 	rc = write_mark_record(wal, false);
 	if (rc) {
 		wal->record = before;
@@ -734,11 +788,6 @@ static int move_mark_record(struct store_wal *wal, uint64_t salt, uint64_t end, 
 	wal->known_salt = salt;
 	wal->known_end = at;
 	return 0;
-}
-
-static bool is_known_log(const struct store_wal *wal, uint64_t salt, uint64_t end)
-{
-	return salt == wal->known_salt && end == wal->known_end;
 }
 
 /* The record is that of the whole log as it is. */
@@ -776,10 +825,8 @@ static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *kee
 	wal->known_end = wal->record.end;
 	/* A flush of the killed process may have failed. The kernel reports such an error only once. */
 	wal->doubt = true;
-	if (wal->record.state == STATE_LAZY) {
-		wal->safe_salt = wal->record.salt;
-		wal->safe_end = wal->record.end;
-	}
+	wal->safe_salt = wal->record.salt;
+	wal->safe_end = wal->record.end;
 	restarted = strncmp(boot, wal->record.boot, sizeof(boot)) != 0;
 	*past = restarted ? STORE_PAST_CRASHED : STORE_PAST_KILLED;
 	if (!restarted || wal->record.state == STATE_STRICT)
@@ -821,6 +868,31 @@ int store_wal_find(struct store_file *log, uint64_t end, uint32_t page, uint64_t
 	return rc;
 }
 
+/* What is missing of the log. The machine may have stopped without the last tail, and without what it tells of. */
+static void judge_log_end(const struct store_wal *wal, enum store_past past,
+			  struct store_place *place)
+{
+	const struct record *record = &wal->record;
+	const struct tail *tail = &wal->tail;
+
+	place->exact = past == STORE_PAST_KILLED && tail->magic;
+	place->tail_salt = tail->salt;
+	place->tail_end = tail->end;
+	/* A machine that stops leaves a log in any state. Without a mark, nobody knows that it did. */
+	place->damaged = (wal->damaged && past != STORE_PAST_CRASHED) ||
+			 (place->salt == place->marked_salt && place->marked_end > LOG_CUT &&
+			  place->end < place->marked_end) ||
+			 (place->exact && place->salt == tail->salt && place->end < tail->end);
+	/* In strict mode the mark has the generation before the first commit in it is acknowledged. */
+	place->unsure =
+		wal->unmarked || (past == STORE_PAST_KILLED && record->time && !tail->magic);
+	place->gone = wal->empty &&
+		      (wal->unmarked ||
+		       (place->exact ? tail->end != 0
+				     : record->salt && record->end != LOG_CUT &&
+					       (record->end || record->state == STATE_LAZY)));
+}
+
 int store_wal_inspect(struct store_wal *wal, struct store_place *place)
 {
 	enum store_past past;
@@ -830,14 +902,8 @@ int store_wal_inspect(struct store_wal *wal, struct store_place *place)
 
 	*place = (struct store_place){.salt = keep ? wal->salt : 0, .end = keep};
 	fill_marked_place(wal, place);
-	if (!rc && !place->closed) {
-		/* A machine that stops leaves a log in any state. Without a mark, nobody knows that it did. */
-		place->damaged = (wal->damaged && past != STORE_PAST_CRASHED) ||
-				 (place->salt == place->marked_salt &&
-				  place->marked_end > LOG_CUT && place->end < place->marked_end);
-		place->gone = wal->empty && wal->record.state == STATE_LAZY && wal->record.salt &&
-			      wal->record.end != LOG_CUT;
-	}
+	if (!rc && !place->closed)
+		judge_log_end(wal, past, place);
 	return rc;
 }
 
@@ -881,9 +947,17 @@ int store_wal_begin(struct store_wal *wal, bool strict)
 	/* Strict mode does not move the mark: what it left in the log counts. */
 	if (wal->record.state == STATE_STRICT)
 		note_known_log(wal);
+	if (wal->record.state != STATE_LAZY)
+		wal->record.time = read_mark_time();
 	wal->record.state = strict ? STATE_STRICT : STATE_LAZY;
 	if (!rc)
 		rc = write_mark_twice(wal, true);
+	pthread_mutex_lock(&wal->writing);
+	if (!rc && !wal->tail_file)
+		rc = wal->layer->ops->open(wal->layer, wal->path, STORE_OPEN_WRITE,
+					   &wal->tail_file);
+	write_tail_of_log(wal);
+	pthread_mutex_unlock(&wal->writing);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
 }
@@ -956,9 +1030,27 @@ static void note_failed_flush(struct store_wal *wal, uint64_t salt, uint64_t end
 	pthread_mutex_unlock(&wal->lock);
 }
 
+/*
+ * In strict mode only a generation needs a flush of the mark, without which it is not known that there was such a log. No commit
+ * fails because of that.
+ */
+static int mark_flushed_log(struct store_wal *wal, uint64_t salt, uint64_t end, uint32_t time)
+{
+	bool strict = wal->record.state == STATE_STRICT;
+	int rc;
+
+	if (!salt || (!strict && wal->record.state != STATE_LAZY) || is_known_log(wal, salt, end))
+		return 0;
+	if (strict && salt == wal->record.salt)
+		return 0;
+	rc = move_mark_record(wal, salt, end, end, time);
+	return strict ? 0 : rc;
+}
+
 int store_wal_flush(struct store_wal *wal, struct store_file *log)
 {
 	uint64_t salt, end;
+	uint32_t time = read_mark_time();
 	int rc;
 
 	pthread_mutex_lock(&wal->moving);
@@ -978,11 +1070,28 @@ int store_wal_flush(struct store_wal *wal, struct store_file *log)
 		rc = wal->layer->ops->sync_dir(wal->layer, wal->folder);
 		wal->named = rc ? 0 : salt;
 	}
-	if (!rc && wal->record.state == STATE_LAZY && !is_known_log(wal, salt, end))
-		rc = move_mark_record(wal, salt, end, end);
+	if (!rc)
+		rc = mark_flushed_log(wal, salt, end, time);
 	if (rc)
 		note_failed_flush(wal, salt, end);
 	pthread_mutex_unlock(&wal->moving);
+	has_flushed = true;
+	return rc;
+}
+
+int store_wal_moves(struct store_wal *wal)
+{
+	int rc = 0;
+
+	if (!has_flushed)
+		return 0;
+	pthread_mutex_lock(&wal->moving);
+	if (wal->record.state == STATE_STRICT && wal->safe_salt &&
+	    (wal->record.salt != wal->safe_salt || wal->record.end != wal->safe_end))
+		rc = move_mark_record(wal, wal->safe_salt, wal->safe_end, wal->safe_end,
+				      read_mark_time());
+	pthread_mutex_unlock(&wal->moving);
+	has_flushed = rc != 0;
 	return rc;
 }
 
@@ -993,9 +1102,9 @@ static int note_empty_log(struct store_wal *wal, uint64_t mark)
 
 	pthread_mutex_lock(&wal->moving);
 	get_log_end(wal, &salt, &end);
-	if (wal->record.state == STATE_LAZY && salt &&
+	if ((wal->record.state == STATE_LAZY || wal->record.state == STATE_STRICT) && salt &&
 	    (wal->record.salt != salt || wal->record.end != mark))
-		rc = move_mark_record(wal, salt, mark, end);
+		rc = move_mark_record(wal, salt, mark, end, read_mark_time());
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
 }
@@ -1013,6 +1122,8 @@ int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t 
 			return rc;
 	}
 	pthread_mutex_lock(&wal->writing);
+	if (size == 0)
+		write_tail(wal, 0, 0);
 	rc = ops->truncate(file, size);
 	if (!rc) {
 		forget_log_state(wal);
@@ -1025,6 +1136,9 @@ int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t 
 
 int store_wal_emptied(struct store_wal *wal)
 {
+	pthread_mutex_lock(&wal->writing);
+	write_tail(wal, 0, 0);
+	pthread_mutex_unlock(&wal->writing);
 	return note_empty_log(wal, 0);
 }
 
@@ -1059,6 +1173,7 @@ int store_wal_end(struct store_wal *wal)
 
 	pthread_mutex_lock(&wal->moving);
 	wal->record.state = STATE_CLOSED;
+	wal->record.time = read_mark_time();
 	rc = write_mark_twice(wal, false);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;

@@ -8,6 +8,7 @@
 
 #include "volume/store/disk/vfs.h"
 
+#define STORE_LOG_HEADER   32 /* bytes in front of the first frame */
 #define STORE_FRAME_HEADER 24 /* bytes in front of the page of a frame */
 
 /* Any thread; one at a time writes. */
@@ -48,6 +49,12 @@ bool store_wal_is_sound(struct store_wal *wal, const void *page, size_t size, ui
 int store_wal_flush(struct store_wal *wal, struct store_file *log);
 
 /*
+ * Before pages of the log are written to the database: in strict mode, move the mark over what was flushed. A log that ends before
+ * the mark does not have all that the database has. 0 or -errno.
+ */
+int store_wal_moves(struct store_wal *wal);
+
+/*
  * For a copy of the log. `before_restart` is called without locks of the log, and without commits, before it begins anew or
  * is cut to nothing: all of it is in the database, and flushed. Before the first connection.
  */
@@ -60,11 +67,15 @@ struct store_place {
 	bool doubtful; /* strict mode: the last transaction may have failed, with a flush */
 	/* The members that follow are not filled by store_wal_place(). */
 	uint64_t marked_salt, marked_end; /* as far as what the log refers to is flushed */
-	uint64_t sequence;		  /* of the mark */
+	uint32_t marked_time; /* all commits before were; CLOCK_REALTIME in seconds, or 0 */
+	uint64_t sequence;    /* of the mark; 0: there is none */
 	bool closed;			  /* the mark says so */
 	/* Only of store_wal_inspect(): in the middle of the log, or at its beginning, bytes are damaged. */
 	bool damaged;
-	bool gone; /* there is no log although there was one */
+	bool gone;   /* there is no log although there was one */
+	bool unsure; /* so is the mark, or the tail */
+	bool exact;  /* the machine went on, so it is known how long the log was: */
+	uint64_t tail_salt, tail_end;
 };
 void store_wal_place(struct store_wal *wal, struct store_place *place);
 void store_wal_marked(struct store_wal *wal, struct store_place *place); /* may wait for a flush */

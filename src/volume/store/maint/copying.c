@@ -15,6 +15,7 @@
 #define SETTLE_NS (3 * (uint64_t)NS_PER_S)  /* between two flushes of the copy */
 #define IDLE_NS	  (30 * (uint64_t)NS_PER_S) /* more than that, when nothing changes */
 #define OPEN_BYTES (1u << 20)		     /* that an opening may need */
+#define LONG_BYTES (64u << 20)		     /* of a database whose copy takes more than a moment */
 #define RENEW_NS  (30 * (uint64_t)NS_PER_S) /* after an attempt to make it that failed */
 
 struct copier {
@@ -41,20 +42,37 @@ static bool is_copier_stopped(void *arg)
 	return stop;
 }
 
-bool copying_has_room(struct core *core)
+/* Bytes of the database; UINT64_MAX: they are not known. */
+static uint64_t get_database_length(struct core *core)
 {
-	struct store_space space;
 	struct store_file *file;
-	uint64_t length = 0;
+	uint64_t length;
 
-	if (core->copy_layer != core->layer)
-		return true;
 	if (core->layer->ops->open(core->layer, "meta/db", 0, &file))
-		return false;
-	if (core->layer->ops->size(file, &length) || space_disk(core, &space))
+		return UINT64_MAX;
+	if (core->layer->ops->size(file, &length))
 		length = UINT64_MAX;
 	core->layer->ops->close(file);
-	return length < UINT64_MAX && space.available_kib > length / 1024;
+	return length;
+}
+
+/* On the disk of the store a new copy leaves room for changes. */
+static bool may_renew(struct core *core)
+{
+	struct store_replica_view view;
+	struct store_space space;
+
+	store_replica_look(core->replica, &view);
+	return view.missing && (core->copy_layer != core->layer ||
+				(!space_disk(core, &space) &&
+				 space.available_kib > get_database_length(core) / 1024));
+}
+
+void copying_end(struct core *core)
+{
+	if (may_renew(core) && get_database_length(core) <= LONG_BYTES)
+		store_replica_renew(core->replica, NULL, NULL);
+	store_replica_end(core->replica);
 }
 
 /* A view that does not change keeps the log from beginning anew, or the database from being written. */
@@ -95,8 +113,7 @@ static void *run_copier(void *arg)
 	uint64_t renew_ns = 0, due = 0;
 
 	do {
-		if (store_replica_is_missing(replica) && monotonic_ns() >= renew_ns &&
-		    copying_has_room(copier->core)) {
+		if (monotonic_ns() >= renew_ns && may_renew(copier->core)) {
 			renew_in_view(copier);
 			renew_ns = monotonic_ns() + RENEW_NS;
 		}
@@ -110,25 +127,27 @@ static void *run_copier(void *arg)
 void copying_ship(struct core *core)
 {
 	struct copier *copier = core->copier;
+	struct store_replica_view view;
 
 	if (!copier)
 		return;
 	store_replica_ship(core->replica);
+	store_replica_look(core->replica, &view);
 	pthread_mutex_lock(&copier->lock);
 	copier->shipped = true;
-	copier->full |= store_replica_is_busy(core->replica);
+	copier->full |= view.busy;
 	pthread_cond_signal(&copier->work);
 	pthread_mutex_unlock(&copier->lock);
 }
 
-bool copying_is_behind(struct core *core)
+bool copying_is_behind(struct core *core, uint64_t *rest)
 {
-	return core->copier && store_replica_is_busy(core->replica);
-}
+	struct store_replica_view view = {0};
 
-uint64_t copying_rest(struct core *core)
-{
-	return core->copier ? store_replica_rest(core->replica) : 0;
+	if (core->copier)
+		store_replica_look(core->replica, &view);
+	*rest = view.rest;
+	return view.busy;
 }
 
 int copying_start(struct core *core)
@@ -180,9 +199,11 @@ void copying_stop(struct core *core)
 
 uint64_t copying_age_ms(struct core *core)
 {
-	uint64_t time = core->replica ? store_replica_time(core->replica) : 0;
+	struct store_replica_view view = {0};
 
-	return time ? (monotonic_ns() - time) / NS_PER_MS : UINT64_MAX;
+	if (core->replica)
+		store_replica_look(core->replica, &view);
+	return view.ns ? (monotonic_ns() - view.ns) / NS_PER_MS : UINT64_MAX;
 }
 
 /* -- repairs before the store is opened -- */
@@ -340,26 +361,54 @@ static bool is_better_remade(struct core *core, int repaired)
 	return hides;
 }
 
-int copying_check(struct core *core, bool *lost)
+static void report_log_state(struct core *core, const struct store_log_state *log)
 {
-	bool mended = false, headless;
-	int result = 0;
+	const char *taken = log->better ? ", and what the copy has of it was taken from there" : "";
+	char time[32];
 
-	*lost = false;
-	if (core->copy_layer)
-		result = store_replica_mend_log(core->copy_layer, core->layer, &mended, lost);
-	if (result == -ENOMEM)
-		return result;
-	if (mended)
-		report_line(&core->report, REPORT_WARNING,
-			    "%s: the log of the metadata was damaged, and was repaired from the copy",
-			    core->name);
-	if (*lost)
-		report_line(&core->report, REPORT_ERROR,
-			    "%s: the log of the metadata is damaged: the last changes before the last start "
-			    "are lost",
-			    core->name);
-	result = put_first_page(core, &headless);
+	report_time(time, log->until);
+	if (!log->lost)
+		report_line(
+			&core->report, REPORT_WARNING,
+			"%s: the log of the metadata was damaged, and was repaired from the copy: look at "
+			"the disk",
+			core->name);
+	else if (log->until)
+		report_line(
+			&core->report, REPORT_ERROR,
+			"%s: the log of the metadata or its mark is damaged or missing%s: changes before the last stop, "
+			"after %s, may be lost",
+			core->name, taken, time);
+	else
+		report_line(
+			&core->report, REPORT_ERROR,
+			"%s: the log of the metadata or its mark is damaged or missing%s: the last changes before the "
+			"last stop are lost; run rxvol check",
+			core->name, taken);
+}
+
+/* What the copy has is taken, so a copy that is away must come back first. */
+static int mend_log(struct core *core, struct store_log_state *log)
+{
+	int result = store_replica_mend_log(core->copy_layer, core->layer, log);
+
+	if (result == -ENOMEM || !log->damaged)
+		return result == -ENOMEM ? result : 0;
+	if (core->copy_absent && log->lost) {
+		core->unreadable = true;
+		return -EIO;
+	}
+	report_log_state(core, log);
+	return 0;
+}
+
+int copying_check(struct core *core, struct store_log_state *log)
+{
+	bool headless;
+	int result = mend_log(core, log);
+
+	if (!result)
+		result = put_first_page(core, &headless);
 	if (result)
 		return result;
 	if (!core->copy_layer)
@@ -367,6 +416,12 @@ int copying_check(struct core *core, bool *lost)
 	if (!is_noted(core) && !is_database_short(core) && !is_proof_lost(core))
 		return 0;
 	result = copying_repair(core);
+	if (result == -ESTALE && !headless && is_noted(core))
+		report_line(
+			&core->report, REPORT_ERROR,
+			"%s: damaged pages of the metadata stay as they are, because the copy may lack "
+			"changes: restore the files that cannot be read, or make a new store with rxvol rescue",
+			core->name);
 	if (result && headless)
 		core->repaired = result;
 	return (result && headless) || is_better_remade(core, result) ? -EUCLEAN : 0;

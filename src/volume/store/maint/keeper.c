@@ -493,7 +493,9 @@ static bool must_switch_log(struct core *core)
 /* The commit with which the log starts again copies what the copy lacks, while all wait. */
 static bool is_copy_near(struct core *core)
 {
-	return core->tight || copying_rest(core) <= COPY_MOST || copying_is_behind(core);
+	uint64_t rest;
+
+	return core->tight || copying_is_behind(core, &rest) || rest <= COPY_MOST;
 }
 
 /*
@@ -547,13 +549,13 @@ static bool move_log_beside_commits(struct keeper *keeper, unsigned *left)
 static void checkpoint_long_log(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
-	uint64_t referring, begun;
+	uint64_t referring, begun, rest;
 	unsigned left;
 	bool done;
 
 	if (store_vfs_log_size(core->vfs) < (core->tight ? LOG_TIGHT : LOG_BYTES))
 		return;
-	if (copying_is_behind(core) &&
+	if (copying_is_behind(core, &rest) &&
 	    store_vfs_log_size(core->vfs) < (core->tight ? LOG_BEHIND : LOG_LATER))
 		return;
 	/*

@@ -3,6 +3,7 @@
 #ifndef STORE_MAINT_H
 #define STORE_MAINT_H
 
+#include "volume/store/disk/mend.h"
 #include "volume/store/txn/core.h"
 
 /* -- flushes, names of objects, checkpoints, pruning -- */
@@ -61,14 +62,14 @@ int lost_check(struct core *core, const struct store_fid *fid);
  */
 
 /*
- * Before the database is opened: repair what damage is known of. *lost: the last changes are. 0; -EUCLEAN: what is damaged
- * hides records that are sound, so that the database is to be made anew; or -errno.
+ * Before the database is opened: repair what damage is known of, that of its log first. 0; -EUCLEAN: what is damaged hides records
+ * that are sound, so that the database is to be made anew; or -errno.
  */
-int copying_check(struct core *core, bool *lost);
+int copying_check(struct core *core, struct store_log_state *log);
 /* After the database was read, before the copy is opened: a full disk gets the room of the copy, which is made again later. */
 void copying_make_room(struct core *core);
-/* Whether a new copy may be made: on the disk of the store it leaves room for changes. */
-bool copying_has_room(struct core *core);
+/* After the database was closed: the copy is the same. A short program makes no long copy, which is the server's work. */
+void copying_end(struct core *core);
 /*
  * Whether nothing that an administrator could still bring back is lost if the database is made anew. *copy: what is to be
  * read beside it, or NULL.
@@ -81,10 +82,8 @@ int copying_start(struct core *core);
 void copying_stop(struct core *core);
 /* After a flush: copy what the log has more. */
 void copying_ship(struct core *core);
-/* The log must not begin anew now. */
-bool copying_is_behind(struct core *core);
-/* Bytes that the commit would copy with which the log begins anew now. */
-uint64_t copying_rest(struct core *core);
+/* The log must not begin anew now. *rest: bytes that the commit would copy with which it does. */
+bool copying_is_behind(struct core *core, uint64_t *rest);
 /* Milliseconds since the copy was the same as the database; UINT64_MAX: there is none. */
 uint64_t copying_age_ms(struct core *core);
 

@@ -18,7 +18,7 @@
 #include "volume/store/db/slots.h"
 #include "volume/store/db/upgrade.h"
 #include "volume/store/disk/crc.h"
-#include "volume/store/disk/replica.h"
+#include "volume/store/disk/mend.h"
 #include "volume/store/disk/report.h"
 
 #define FIRST_VERSION 131072 /* beyond what clients may have seen */
@@ -58,20 +58,23 @@ static int carve_database(struct rebuild *rebuild, struct db *db, struct carve_c
 {
 	struct store_layer *copy = rebuild->copy ? rebuild->copy : rebuild->source;
 	struct store_pageset *set = NULL;
-	bool better = false, lost = false;
-	int result = rebuild->before
-			     ? 0
-			     : store_replica_judge_log(copy, rebuild->source, &better, &lost);
+	struct store_log_state log = {0};
+	char time[32];
+	int result = rebuild->before ? 0 : store_replica_judge_log(copy, rebuild->source, &log);
 
 	if (result == -ENOMEM)
 		return result;
-	if (better || lost)
-		rebuild_tell(rebuild, "the log of the metadata is damaged or missing: %s%s%s",
-			     better ? "that of the copy is used" : "", better && lost ? "; " : "",
-			     lost ? "the last changes are lost" : "");
-	rebuild->out->lost += lost;
-	result = better ? store_pageset_open_with(rebuild->source, "meta", copy, STORE_COPY, &set)
-			: store_pageset_open(rebuild->source, "meta", &set);
+	report_time(time, log.until);
+	if (log.better || log.lost)
+		rebuild_tell(rebuild, "the log of the metadata is damaged or missing: %s%s%s%s%s",
+			     log.better ? "that of the copy is used" : "",
+			     log.better && log.lost ? "; " : "",
+			     log.lost ? "changes after " : "", log.lost ? time : "",
+			     log.lost ? " may be lost" : "");
+	rebuild->out->lost += log.lost;
+	result = log.better ? store_pageset_open_with(rebuild->source, "meta", copy, STORE_COPY,
+						      &set)
+			    : store_pageset_open(rebuild->source, "meta", &set);
 	if (!result && rebuild->before)
 		store_pageset_plain(set);
 	/* The copy may have them. */
