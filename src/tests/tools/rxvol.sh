@@ -466,6 +466,32 @@ refused 1 "damaged had all changes until 20.* UTC, and may lack later ones; .*--
 "$rxvol" -S "$work/damaged" --copy "$work/damaged" use-copy > "$work/out" && grep -q 'all changes until 20' "$work/out" && "$rxvol" -S "$work/damaged" check > "$work/out" || fail "use-copy: $(cat "$work/out")"
 "$rxvol" rescue "$work/damaged" "$work/rescued" > "$work/out" && grep -q 'nothing is lost' "$work/out" || fail "a rescue: $(cat "$work/out")"
 "$rxvol" -S "$work/rescued" check > "$work/out" || fail "a rescued store: $(cat "$work/out")"
+# The store remembers the directory of the copy: a command that does not name one makes no second copy, and an older one is not offered.
+cp -r "$work/elsewhere" "$work/moved" && mkdir -m 700 "$work/far" || exit 99
+"$rxvol" -S "$work/moved" list > "$work/out" 2>&1 && [ -e "$work/moved/copy/db" ] || fail "no copy in the store: $(cat "$work/out")"
+"$rxvol" -S "$work/moved" --copy "$work/far" list > "$work/out" 2>&1 && [ -e "$work/far/copy/db" ] || fail "no copy elsewhere: $(cat "$work/out")"
+cmp -s "$work/moved/copy/state" "$work/far/copy/state" && fail "two copies"
+cp "$work/moved/copy/state" "$work/state" || exit 99
+"$rxvol" -S "$work/moved" create after > "$work/out" 2>&1 || fail "create: $(cat "$work/out")"
+cmp -s "$work/moved/copy/state" "$work/state" || fail "the copy in the store was written, too"
+rm -r "$work/moved/copy"
+"$rxvol" -S "$work/moved" list > "$work/out" 2>&1 || fail "list: $(cat "$work/out")"
+[ ! -e "$work/moved/copy" ] || fail "a second copy was made"
+cp -r "$work/elsewhere/copy" "$work/moved/copy" || exit 99
+rm "$work/moved/meta/db" "$work/moved/meta/mark"
+refused 1 "copy $work/far use-copy" "$rxvol" -S "$work/moved" list
+refused 1 "$work/far had all changes until 20.*copy $work/far use-copy" "$rxvol" -S "$work/moved" use-copy
+mv "$work/far" "$work/away"
+"$rxvol" -S "$work/moved" list > "$work/out" 2> "$work/err"
+[ $? -eq 1 ] && grep -q "bring back $work/far" "$work/err" || fail "a copy that is away: $(cat "$work/err")"
+refused 1 "is in $work/far, which cannot be opened" "$rxvol" -S "$work/moved" use-copy
+mv "$work/away" "$work/far"
+"$rxvol" -S "$work/moved" --copy "$work/far" use-copy > "$work/out" && "$rxvol" -S "$work/moved" examine after > "$work/out" || fail "the copy elsewhere: $(cat "$work/out")"
+# A copy of the whole store does not write there, and naming the store itself leads back.
+cp -r "$work/moved" "$work/twice" && cp "$work/far/copy/state" "$work/state" || exit 99
+"$rxvol" -S "$work/twice" create other > "$work/out" 2>&1 || fail "a store that was copied: $(cat "$work/out")"
+cmp -s "$work/far/copy/state" "$work/state" || fail "a store that was copied writes to the first one's copy"
+"$rxvol" -S "$work/moved" --copy "$work/moved" list > "$work/out" 2>&1 && [ ! -e "$work/moved/COPY" ] || fail "not back in the store: $(cat "$work/out")"
 mkdir -m 755 "$work/plain"
 refused 1 'chmod 700' "$rxvol" -S "$work/plain" init
 refused 1 'plain: has no store; make one with' "$rxvol" -S "$work/plain" list

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "volume/store/copyplace.h"
 #include "volume/store/data/data.h"
 #include "volume/store/format.h"
 #include "volume/store/maint/rebuild.h"
@@ -23,6 +24,7 @@ struct rescue {
 	struct store_layer *target;
 	struct report report; /* of the source: silent */
 	struct rebuild rebuild;
+	struct copyplace place; /* that the source remembers */
 	uint8_t *chunk;
 };
 
@@ -272,6 +274,26 @@ static int refuse_any_name(void *arg, const char *name, bool directory)
 	return directory && !strcmp(name, "lost+found") ? 0 : -ENOTEMPTY;
 }
 
+/* The copy that is named, else the one that the source remembers. If that cannot be opened, the folder of the source may have one. */
+static int open_rescue_copy(struct rescue *rescue, char *message)
+{
+	struct store_rescue *user = rescue->user;
+	const struct store_options options = {.path = user->source, .layer = user->layers[0]};
+	struct copyplace *place = &rescue->place;
+
+	if (user->copy || user->layers[2])
+		return open_rescue_layer(rescue, 2, user->copy, false, &rescue->rebuild.copy,
+					 message);
+	copyplace_open(place, &options, rescue->rebuild.source, false);
+	if (place->own)
+		user->copy = place->path; /* until close_rescue(), which closes it */
+	else if (place->absent)
+		rebuild_tell(&rescue->rebuild, "the copy of the metadata in %s cannot be opened: %s",
+			     place->path, copyplace_reason(place));
+	rescue->rebuild.copy = place->layer ? place->layer : rescue->rebuild.source;
+	return 0;
+}
+
 static int open_rescue(struct rescue *rescue, char *message)
 {
 	struct store_rescue *user = rescue->user;
@@ -280,11 +302,8 @@ static int open_rescue(struct rescue *rescue, char *message)
 
 	if (!result)
 		result = open_rescue_layer(rescue, 1, user->target, true, &rescue->target, message);
-	if (!result && (user->copy || user->layers[2]))
-		result = open_rescue_layer(rescue, 2, user->copy, false, &rescue->rebuild.copy,
-					   message);
-	else
-		rescue->rebuild.copy = rescue->rebuild.source;
+	if (!result)
+		result = open_rescue_copy(rescue, message);
 	if (result)
 		return result;
 	rescue->rebuild.contents = rescue->target;
@@ -297,8 +316,10 @@ static int open_rescue(struct rescue *rescue, char *message)
 
 static void close_rescue(struct rescue *rescue)
 {
-	const struct store_rescue *user = rescue->user;
+	struct store_rescue *user = rescue->user;
 
+	if (user->copy == rescue->place.path)
+		user->copy = NULL;
 	if (rescue->rebuild.source && !user->layers[0])
 		rescue->rebuild.source->ops->destroy(rescue->rebuild.source);
 	if (rescue->target && !user->layers[1])

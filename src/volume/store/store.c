@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making, opening and closing a store. */
+#include "volume/store/copyplace.h"
 #include "volume/store/store.h"
 
 #include <assert.h>
@@ -540,8 +541,8 @@ static void free_core(struct core *core)
 	lookup_fini(&core->loads);
 	pthread_mutex_destroy(&core->checking);
 	report_fini(&core->report);
-	if (core->own_copy_layer)
-		core->copy_layer->ops->destroy(core->copy_layer);
+	copyplace_close(core->copyplace);
+	free(core->copyplace);
 	if (core->own_layer)
 		core->layer->ops->destroy(core->layer);
 	free(core);
@@ -613,9 +614,11 @@ static struct core *new_core(const struct store_options *options)
 	if (core->small_max > SMALL_TOP)
 		core->small_max = SMALL_TOP;
 	snprintf(core->name, sizeof(core->name), "%s", get_store_name(options));
+	core->copyplace = calloc(1, sizeof(*core->copyplace));
 	report_init(&core->report, options->log, options->arg);
-	if (volumes_init(&core->volumes)) {
+	if (!core->copyplace || volumes_init(&core->volumes)) {
 		report_fini(&core->report);
+		free(core->copyplace);
 		free(core);
 		return NULL;
 	}
@@ -631,30 +634,50 @@ static bool has_store(struct core *core)
 }
 
 /* Without its directory the store is served, and has no copy meanwhile. */
-static void open_copy_layer(struct core *core, const struct store_options *options)
+static void open_copy_place(struct core *core, const struct store_options *options)
 {
-	int result = 0;
+	struct copyplace *place = core->copyplace;
 
-	if (options->copy_layer) {
-		core->copy_layer = options->copy_layer;
-	} else if (options->copy) {
-		result = store_layer_posix(options->copy, &core->copy_layer);
-		core->own_copy_layer = !result;
-		core->copy_absent = result != 0;
-	} else if (!options->layer && !options->no_copy) {
-		core->copy_layer = core->layer;
-	}
-	if (result)
-		report_line(&core->report, REPORT_ERROR,
-			    "%s: the copy of the metadata is not made: %s cannot be opened: %s%s",
-			    core->name, options->copy, strerror(-result),
-			    result == -EPERM ? "; it must belong to this user, and to no other"
-					     : "");
+	copyplace_open(place, options, core->layer, true);
+	core->copy_layer = place->layer;
+	core->copy_absent = place->absent;
+	if (place->absent)
+		report_line(
+			&core->report, REPORT_ERROR,
+			"%s: the copy of the metadata is not made: %s cannot be opened: %s; bring it back, "
+			"or name another directory with --metadata-copy (rxfsd) or --copy (rxvol)",
+			core->name, place->path, copyplace_reason(place));
 }
 
-/* Each command names the directory of the copy, as this start was told. */
-static int report_damaged_store(const struct core *core, const char *copy, char *message)
+/* Only one directory has the copy. What is left in another one is not used. */
+static void settle_copy_place(struct core *core, const struct store_options *options)
 {
+	const struct copyplace *place = core->copyplace;
+	int result;
+
+	if (!core->replica)
+		return;
+	result = copyplace_remember(place, options, core->layer);
+	if (result)
+		report_line(&core->report, REPORT_WARNING,
+			    "%s: the file COPY, with the directory of the copy of the metadata, "
+			    "cannot be written: %s",
+			    core->name, strerror(-result));
+	if (!place->own)
+		return;
+	report_line(&core->report, REPORT_INFO, "%s: the copy of the metadata is in %s", core->name,
+		    place->path);
+	if (store_layer_has(core->layer, STORE_COPY "/db"))
+		report_line(
+			&core->report, REPORT_INFO,
+			"%s: the folder copy has an older copy of the metadata, which nothing uses: remove it",
+			core->name);
+}
+
+/* Each command names the directory of the copy, unless it is in the store. */
+static int report_damaged_store(const struct core *core, char *message)
+{
+	const char *copy = core->copyplace->path[0] ? core->copyplace->path : NULL;
 	const char *option = copy ? " --copy " : "";
 
 	if (core->repaired == -ESTALE)
@@ -666,9 +689,9 @@ static int report_damaged_store(const struct core *core, const char *copy, char 
 	if (core->copy_absent)
 		return format_failure(
 			message, -EBADMSG,
-			"%s: the metadata are damaged; bring back %s, which has their copy, or make a new "
+			"%s: the metadata are damaged; bring back %s, which has their copy (%s), or make a new "
 			"store of what is left: rxvol rescue %s NEW-DIRECTORY",
-			core->name, copy, core->name);
+			core->name, copy, copyplace_reason(core->copyplace), core->name);
 	return format_failure(
 		message, -EBADMSG,
 		"%s: the metadata are damaged%s make a new store of what is left: rxvol "
@@ -699,7 +722,7 @@ int store_open(const struct store_options *options, struct store **store, char *
 	}
 	core->layer = layer;
 	core->own_layer = own;
-	open_copy_layer(core, options);
+	open_copy_place(core, options);
 	result = has_store(core) ? lock_store(options, layer, message) : 0;
 	if (!result)
 		result = check_store_format(options, core, message);
@@ -709,10 +732,12 @@ int store_open(const struct store_options *options, struct store **store, char *
 		reserve_begin(core);
 		result = open_store_parts(core, options);
 	}
+	if (!result)
+		settle_copy_place(core, options);
 	if (result > 0)
 		result = -ENOSPC;
 	if (result == -EIO && !message[0] && core->unreadable)
-		result = report_damaged_store(core, options->copy, message);
+		result = report_damaged_store(core, message);
 	if (result && !message[0])
 		format_failure(message, result, "%s: the store cannot be opened: %s", core->name,
 			       strerror(-result));

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The copy of the metadata in the place of the database. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "volume/store/copyplace.h"
 #include "volume/store/disk/mend.h"
 #include "volume/store/disk/pageset.h"
 #include "volume/store/format.h"
@@ -45,51 +47,67 @@ static int check_copy(struct store_layer *layer, struct store_layer *copy, bool 
 	return !result && relation == STORE_COPY_OLDER && !named ? -ESTALE : result;
 }
 
-int store_use_copy(const struct store_options *options, char *message)
+/* A long path is cut. */
+__attribute__((format(printf, 2, 3))) static void compose_line(char *message, const char *format,
+							       ...)
 {
-	struct store_layer *layer = options->layer, *copy = options->copy_layer;
-	struct report report;
-	const char *name = options->copy ? options->copy : options->path;
-	int result = options->layer ? 0 : store_layer_posix(options->path, &layer);
-	char time[32] = "";
+	va_list args;
 
-	message[0] = '\0';
-	report_init(&report, options->log, options->arg);
-	if (!result && options->copy)
-		result = store_layer_posix(options->copy, &copy);
-	if (!result) {
-		report_time(time, store_replica_written(copy ? copy : layer));
-		result = check_copy(layer, copy ? copy : layer, copy != NULL);
-	}
-	if (!result) {
-		const struct remake_place place = {layer, &report, options->path};
+	va_start(args, format);
+	vsnprintf(message, STORE_MESSAGE_MAX, format, args);
+	va_end(args);
+}
 
-		result = remake_from_copy(&place, copy ? copy : layer);
-	}
-	if (result == -ESTALE)
-		snprintf(
-			message, STORE_MESSAGE_MAX,
-			"%s: the copy of the metadata in %s had all changes until %s, and may lack later ones; "
+static void compose_copy_message(const char *store, const struct copyplace *place, int result,
+				 char *message)
+{
+	const char *name = place->path[0] ? place->path : store;
+	char time[32];
+
+	report_time(time, place->layer ? store_replica_written(place->layer) : 0);
+	if (place->absent)
+		compose_line(message, "%s: the copy of the metadata is in %s, which cannot be opened: %s; bring it back, or "
+			"name another directory with --copy",
+			store, name, copyplace_reason(place));
+	else if (result == -ESTALE)
+		compose_line(message, "%s: the copy of the metadata in %s had all changes until %s, and may lack later ones; "
 			"to go on with it all the same, name it: rxvol -S %s --copy %s use-copy",
-			options->path, name, time, options->path, name);
+			store, name, time, store, name);
 	else if (!result)
-		snprintf(
-			message, STORE_MESSAGE_MAX,
-			"%s: goes on with the copy of the metadata in %s, which had all changes until %s; run "
+		compose_line(message, "%s: goes on with the copy of the metadata in %s, which had all changes until %s; run "
 			"rxvol check",
-			options->path, name, time);
+			store, name, time);
 	else
-		snprintf(message, STORE_MESSAGE_MAX,
-			 "%s: the copy of the metadata cannot be used: %s", options->path,
+		compose_line(message, "%s: the copy of the metadata cannot be used: %s", store,
 			 result > 0	     ? "the disk is full"
 			 : result == -EBUSY  ? "another process uses the store; stop it first"
 			 : result == -ENOENT ? "there is none that is complete"
 			 : result == -EXDEV  ? "it is that of another store; look at --copy"
 					     : strerror(-result));
-	if (copy && options->copy)
-		copy->ops->destroy(copy);
-	if (layer && !options->layer)
-		layer->ops->destroy(layer);
+}
+
+int store_use_copy(const struct store_options *options, char *message)
+{
+	struct report report;
+	struct remake_place store = {options->layer, &report, options->path};
+	int result = options->layer ? 0 : store_layer_posix(options->path, &store.layer);
+	struct copyplace place = {0};
+
+	message[0] = '\0';
+	report_init(&report, options->log, options->arg);
+	if (!result)
+		copyplace_open(&place, options, store.layer, true);
+	if (!result && !place.layer && !place.absent)
+		place.layer = store.layer;
+	if (!result)
+		result = place.absent ? place.result
+				      : check_copy(store.layer, place.layer, place.named);
+	if (!result)
+		result = remake_from_copy(&store, place.layer);
+	compose_copy_message(options->path, &place, result, message);
+	copyplace_close(&place);
+	if (store.layer && !options->layer)
+		store.layer->ops->destroy(store.layer);
 	report_fini(&report);
 	return result > 0 ? -ENOSPC : result;
 }

@@ -18,6 +18,7 @@
 /* Bytes of a file. Who reads it loads a map for all of them. */
 #define STORE_FILE_MAX (1ull << 40)
 
+struct copyplace;
 struct keeper;
 struct scrubber;
 struct copier;
@@ -51,7 +52,8 @@ struct core {
 	struct scrubber *scrubber;
 	/* The copy of the metadata; NULL: there is none. */
 	struct store_layer *copy_layer;
-	bool own_copy_layer, copy_absent; /* copy_absent: its directory cannot be opened */
+	bool copy_absent; /* its directory cannot be opened */
+	struct copyplace *copyplace;
 	struct store_replica *replica;
 	struct copier *copier;
 	int repaired;	  /* result of a repair from it */
