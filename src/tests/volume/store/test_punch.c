@@ -248,6 +248,41 @@ START_TEST(failed_write)
 }
 END_TEST
 
+static unsigned reads;
+
+static ssize_t count_read(struct store_file *file, const struct iovec *iov, int count,
+			  uint64_t offset, bool cached)
+{
+	reads++;
+	return below->preadv(file, iov, count, offset, cached);
+}
+
+/* A run of packets that ends within a block is one read, and takes nothing else once the blocks have marks. */
+START_TEST(runs_of_packets)
+{
+	const size_t run = STORE_BLOCK / 4 * 3;
+	struct store_view *view;
+	uint64_t before;
+
+	write_bytes();
+	ops.preadv = count_read;
+	view = open_view();
+	for (unsigned turn = 0; turn < 2; turn++) {
+		before = spy->data_read;
+		reads = 0;
+		for (size_t at = 0, want; at < LENGTH; at += want) {
+			want = LENGTH - at < run ? LENGTH - at : run;
+			ck_assert_int_eq(read_from(view, want, at), (ssize_t)want);
+			ck_assert_mem_eq(got, bytes + at, want);
+		}
+		ck_assert_uint_eq(reads, (LENGTH + run - 1) / run);
+	}
+	ck_assert_uint_eq(spy->data_read - before, LENGTH);
+	store_view_close(view);
+	end_bytes();
+}
+END_TEST
+
 /* -- space ahead -- */
 
 static uint64_t count_space(void)
@@ -293,4 +328,4 @@ START_TEST(space_ahead)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "punch", beside_run, damaged_run, mark_of_dead_block, mark_replaced,
-		 marks_of_many, mark_expires, failed_write, space_ahead)
+		 marks_of_many, mark_expires, failed_write, runs_of_packets, space_ahead)
