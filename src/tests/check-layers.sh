@@ -200,7 +200,7 @@ for module in keys token rxkad rxgk; do
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
 may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/keys|rxkad/(rxkad_conn|ticket)|rxgk/negotiate)[.]h|\
-(rxwgen|program)/.*|engine/objects[.]h|fileserver/guard/guard[.]h|volume/.*"
+(rxwgen|program)/.*|client/cache/names[.]h|engine/objects[.]h|fileserver/guard/guard[.]h|volume/.*"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do
 	may_include src/tests/$folder "$tests|(fileserver|rxwgen|program)/.*|(engine/stream/observer|short/all-types)[.]h"

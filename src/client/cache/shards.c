@@ -18,8 +18,12 @@ struct rxafs_fid cl_object_fid(const struct cl_object *object)
 
 uint64_t cache_hash_fid(const struct cl_cache *cache, const struct rxafs_fid *fid)
 {
-	return rxw_hash_words((uint64_t)fid->cell << 32 | fid->volume,
-			      (uint64_t)fid->vnode << 32 | fid->unique, cache->limits.key);
+	uint64_t hash = rxw_hash_words((uint64_t)fid->cell << 32 | fid->volume,
+				       (uint64_t)fid->vnode << 32 | fid->unique, cache->limits.key);
+
+	/* Vnodes and uniques rise together: without this, low bits of the result would not differ enough. */
+	hash *= 0xff51afd7ed558ccdull;
+	return hash ^ hash >> 29;
 }
 
 static uint64_t hash_of_object(const void *item, const uint64_t key[2])

@@ -109,6 +109,10 @@ src_tests_robustness_fuzz_fuzz_meta_SOURCES = src/tests/robustness/fuzz/fuzz_met
 src_tests_robustness_fuzz_fuzz_meta_CPPFLAGS = $(AM_CPPFLAGS)
 src_tests_robustness_fuzz_fuzz_meta_LDADD = src/afs/libafs.la $(LDADD) $(SQLITE_LIBS)
 $(src_tests_robustness_fuzz_fuzz_meta_OBJECTS): $(afs_headers)
+check_tests += src/tests/robustness/fuzz/fuzz_names
+src_tests_robustness_fuzz_fuzz_names_SOURCES = src/tests/robustness/fuzz/fuzz_names.c $(fuzz_replay) src/client/cache/names.c
+src_tests_robustness_fuzz_fuzz_names_CPPFLAGS = $(AM_CPPFLAGS)
+src_tests_robustness_fuzz_fuzz_names_LDADD = src/afs/libafs.la $(LDADD)
 check_tests += src/tests/robustness/fuzz/fuzz_run
 src_tests_robustness_fuzz_fuzz_run_SOURCES = src/tests/robustness/fuzz/fuzz_run.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_rxgk

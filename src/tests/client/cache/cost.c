@@ -93,25 +93,38 @@ static void make_directory(unsigned number)
 	directories[number] = directory;
 }
 
-static void *walk_names(void *arg)
+static char names[NAMES_EACH][32];
+static size_t lengths[NAMES_EACH];
+
+static void walk_name(unsigned directory, unsigned number)
 {
-	unsigned random = (unsigned)(uintptr_t)arg;
 	struct cl_status status;
 	struct cl_object *object;
-	char names[NAMES_EACH][32];
-	size_t lengths[NAMES_EACH];
 
-	for (unsigned i = 0; i < NAMES_EACH; i++)
-		lengths[i] = make_name(i, names[i]);
+	check(cl_dir_walk(directories[directory], names[number], lengths[number], NOW, &object,
+			  &status) == 0,
+	      "a name is not there");
+	cl_object_put(object);
+}
+
+/* As a program does that goes through a tree. */
+static void *walk_in_order(void *arg)
+{
+	unsigned first = (unsigned)(uintptr_t)arg * 1000;
+
+	for (unsigned i = 0; i < ROUNDS; i++)
+		walk_name((first + i / NAMES_EACH) % directory_count, i % NAMES_EACH);
+	return NULL;
+}
+
+/* The worst case: nothing is in the processor's caches. */
+static void *walk_at_random(void *arg)
+{
+	unsigned random = (unsigned)(uintptr_t)arg;
+
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		unsigned at;
-
 		random = random * 1664525 + 1013904223;
-		at = random >> 8;
-		check(cl_dir_walk(directories[at % directory_count], names[i % NAMES_EACH],
-				  lengths[i % NAMES_EACH], NOW, &object, &status) == 0,
-		      "a name is not there");
-		cl_object_put(object);
+		walk_name((random >> 8) % directory_count, i % NAMES_EACH);
 	}
 	return NULL;
 }
@@ -171,6 +184,8 @@ int main(int argc, char **argv)
 	cache = cl_cache_create(&(struct cl_cache_limits){.objects = 2 * objects});
 	check(cache != NULL, "no memory");
 	empty = used_memory();
+	for (unsigned i = 0; i < NAMES_EACH; i++)
+		lengths[i] = make_name(i, names[i]);
 	for (unsigned i = 0; i < directory_count; i++)
 		make_directory(i);
 	cl_cache_count(cache, &counts);
@@ -180,7 +195,8 @@ int main(int argc, char **argv)
 	       (double)(used_memory() - empty) / (double)counts.objects,
 	       (double)counts.name_bytes / (double)counts.objects);
 	for (unsigned threads = 1; threads <= 2; threads++) {
-		run_threads("name and status", walk_names, threads);
+		run_threads("name and status, in order", walk_in_order, threads);
+		run_threads("name and status, at random", walk_at_random, threads);
 		run_threads("status and rights", look_at_statuses, threads);
 	}
 	for (unsigned i = 0; i < directory_count; i++)

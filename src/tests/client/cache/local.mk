@@ -13,10 +13,13 @@ check_tests += src/tests/client/cache/test_promises
 src_tests_client_cache_test_promises_SOURCES = src/tests/client/cache/test_promises.c src/tests/client/cache/model.c src/tests/client/cache/model.h
 src_tests_client_cache_test_promises_LDADD = $(client_test_libs)
 
+check_tests += src/tests/client/cache/test_cache_threads
+src_tests_client_cache_test_cache_threads_LDADD = $(client_test_libs)
+
 # Time of look-ups, memory of objects: make src/tests/client/cache/cost
 EXTRA_PROGRAMS += src/tests/client/cache/cost
 src_tests_client_cache_cost_LDADD = $(client_test_libs)
 CLEANFILES += src/tests/client/cache/cost
 
-client_cache_tests = names objects promises
+client_cache_tests = names objects promises cache_threads
 $(client_cache_tests:%=src/tests/client/cache/test_%.$(OBJEXT)) src/tests/client/cache/cost.$(OBJEXT): $(afs_headers)

@@ -17,7 +17,7 @@
 #define SEEDS		  1000u
 #define RUN		  (1500 * MODEL_SECOND)
 #define IDENTITIES	  3u
-#define ROOM		  24u /* objects of a small cache */
+#define FILLERS		  600u /* objects that displace others in a small cache */
 #define CELL		  1u
 #define VOLUME_ID(volume) (100 + (volume))
 
@@ -32,6 +32,7 @@ struct block {
 
 struct client {
 	struct cl_cache *cache;
+	bool small;
 	struct block blocks[VOLUMES][OBJECTS][BLOCKS];
 	unsigned changes[VOLUMES][OBJECTS]; /* in flight */
 };
@@ -42,6 +43,7 @@ struct world {
 	uint64_t seed, tokens;
 	uint64_t hits, misses, changes, checks;
 	bool traced;
+	uint32_t fillers;
 };
 
 /* What a call needs when its answer comes. */
@@ -560,6 +562,16 @@ static void give_promises_back(struct world *world, unsigned client)
 			 model_now(world->model));
 }
 
+/* Other objects, of which a small cache forgets those that matter. */
+static void fill_cache(struct world *world, unsigned client)
+{
+	for (unsigned i = 0; i < FILLERS; i++) {
+		struct rxafs_fid fid = {CELL, VOLUME_ID(VOLUMES), ++world->fillers, 1};
+
+		cl_object_put(cl_cache_get(world->clients[client].cache, &fid));
+	}
+}
+
 static void take_step(void *arg, unsigned client)
 {
 	struct world *world = arg;
@@ -570,6 +582,8 @@ static void take_step(void *arg, unsigned client)
 	struct cl_object *object = get_object(&world->clients[client], call.volume, call.object);
 	uint64_t choice = model_random(world->model, 100);
 
+	if (world->clients[client].small && model_random(world->model, 100) == 0)
+		fill_cache(world, client);
 	if (choice < 25)
 		change_something(world, &call);
 	else if (choice < 50)
@@ -605,6 +619,7 @@ static void open_clients(struct world *world)
 		/* Some caches are so small that objects are forgotten all the time. */
 		if ((world->seed + c) % 3 == 0)
 			limits.objects = 1;
+		world->clients[c].small = limits.objects == 1;
 		world->clients[c].cache = cl_cache_create(&limits);
 		ck_assert_ptr_nonnull(world->clients[c].cache);
 		cl_cache_set_readonly(world->clients[c].cache, CELL, VOLUME_ID(RELEASED), true);

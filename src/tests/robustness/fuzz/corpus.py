@@ -188,7 +188,7 @@ def plays():
 
 
 def directories():
-    """For fuzz_dir.c: length of a name, the name, an image."""
+    """For fuzz_dir.c: length of a name, the name, an image. For fuzz_names.c: length of edits, edits, an image."""
     def hash_of(name):
         h = 0
         for c in name:
@@ -219,6 +219,14 @@ def directories():
     cycle[13 * 32 + 2:13 * 32 + 4] = (13).to_bytes(2, "big")
     put("dir", "cycle", bytes([2]) + b"-." + bytes(cycle))
     put("dir", "names", bytes([0]) + bytes([3]) + b"abc" + bytes([15]) + b"d" * 15 + bytes([250]) + b"e" * 250)
+    put("names", "small", bytes([4]) + b"\x02\x84ab" + image(names))
+    put("names", "empty", bytes([0]) + image(names[:2]))
+    put("names", "built", bytes([9]) + b"\x03abc\x85\x03xyz" + bytes([3]) + b"abc" + bytes([15]) + b"d" * 15 + bytes([240]) + b"e" * 240)
+    twice = bytearray(image(names[:2] + [b"a", b"b"]))
+    twice[16 * 32 + 12] = ord("a")
+    put("names", "twice", bytes([0]) + bytes(twice))
+    put("names", "cycle", bytes([0]) + bytes(cycle))
+    put("names", "more-pages", bytes([0]) + b"\0\2" + image(names)[2:] + b"\0\0\4\xd2" + bytes([10, 1]) + bytes(2042))
     put("dir", "two-pages", bytes([1]) + b"x" + image(names) + b"\0\0\4\xd2" + bytes([10, 3]) + bytes(100))
 
 

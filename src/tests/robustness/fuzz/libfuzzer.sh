@@ -32,7 +32,7 @@ if [ $# -eq 0 ]; then
 fi
 
 flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-strict-aliasing -fno-sanitize-recover=all
-	-I$top/src/rx/include -I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\"
+	-I$top/src/rx/include -I$top/src/client/include -I$top/src/rx -I$top/src -I$build/src -DRXW_TEST_SRCDIR=\"$top/src/tests\"
 	-DTOOLS_SERVER_CONFIG=\"/dev/null\""
 wrap=-Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
 crypto=$(pkg-config --libs libcrypto krb5 krb5-gssapi 2> /dev/null || echo -lcrypto -lkrb5 -lgssapi_krb5)
@@ -45,7 +45,7 @@ compile() {
 	# shellcheck disable=SC2086 # flags are words
 	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io \
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
-		"$top/src/afs/dir.c" "$top/src/fileserver/guard/acl.c" "$top/src/volume/acl.c" \
+		"$top/src/afs/dir.c" "$top/src/client/cache/names.c" "$top/src/fileserver/guard/acl.c" "$top/src/volume/acl.c" \
 		"$top/src/volume/dump/dump_read.c" "$top/src/volume/store/data/data_map.c" \
 		"$top/src/volume/store/db/record.c" "$top/src/volume/store/dir/pages.c" \
 		"$top"/src/volume/store/disk/[!l]*.c "$top/src/volume/store/format.c" \
@@ -77,6 +77,7 @@ objects() {
 			"$dir/obj/tests-robustness-fuzz-world.o" $wrap -pthread
 		;;
 	keytab | rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
+	names) echo "$dir/obj/afs-dir.o" "$dir/obj/client-cache-names.o" "$dir/obj/rx-base-hash.o" ;;
 	xg) echo "$dir"/obj/rxwgen-*.o "$dir/obj/rx-base-hash.o" "$jansson" ;;
 	*) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o ;;
 	esac
