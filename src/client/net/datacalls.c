@@ -13,7 +13,7 @@
 /* ---- FetchData64 ---- */
 
 /* All steps of one fetch. The code for cl_tries_judge(). */
-static rxw_code run_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
+static rxw_code fetch_stream(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
 {
 	struct cl_server *server = t->sent.server;
 
@@ -43,6 +43,59 @@ static rxw_code run_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *t
 	}
 }
 
+/* The next bytes of the reply of FetchData are handed over. 0 or the code for cl_tries_judge(). */
+static rxw_code hand_over_bytes(struct cl_tries *t, uint64_t at, size_t left, cl_take_fn *take,
+				void *arg)
+{
+	while (left > 0) {
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		ssize_t n = rxw_call_readv(t->sent.call, left, iov, &count);
+		int rc;
+
+		if (n <= 0)
+			return n == 0 ? RXW_PROTOCOL_ERROR : RXW_USER_ABORT;
+		atomic_store(&t->sent.server->silent_since, cl_net_now());
+		rc = take(arg, at, iov, count);
+		if (rc != 0) {
+			cl_tries_stop(t, rc);
+			return RXW_USER_ABORT;
+		}
+		at += (uint64_t)n;
+		left -= (size_t)n;
+	}
+	return 0;
+}
+
+/* The same at servers without the 64-bit call. Results are stored in f. */
+static rxw_code run_old_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
+{
+	uint8_t head[4];
+	struct rxw_xdr x;
+	uint32_t length = 0;
+	rxw_code code;
+
+	if (f->offset + f->wanted > INT32_MAX) {
+		cl_tries_stop(t, cl_fail(t->failure, EFBIG,
+					 "FetchData: the server has no files of more than 2 GiB"));
+		return RXW_USER_ABORT;
+	}
+	code = StartRXAFS_FetchData(t->sent.call, &f->fid, (int32_t)f->offset, (int32_t)f->wanted);
+	if (code == 0 && rxw_call_read(t->sent.call, head, sizeof(head)) != sizeof(head))
+		code = RXW_PROTOCOL_ERROR;
+	if (code)
+		return code;
+	rxw_xdr_reader(&x, head, sizeof(head));
+	rxw_xdr_get_u32(&x, &length);
+	if (length > f->wanted)
+		return RXW_PROTOCOL_ERROR;
+	f->received = length;
+	code = hand_over_bytes(t, f->offset, length, take, arg);
+	if (code == 0)
+		code = EndRXAFS_FetchData(t->sent.call, &f->status, &f->callback, &f->sync);
+	return code == 0 && !afs_status_usable(&f->status) ? RXW_PROTOCOL_ERROR : code;
+}
+
 int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
 		      uint64_t offset, uint64_t length, cl_take_fn *take, void *arg,
 		      uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
@@ -58,7 +111,13 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		rxw_code code;
 
 		afs_fetch_init(&f, fid, offset, length);
-		code = run_fetch(&t, &f, take, arg);
+		t.alternative = CL_MISSING_FETCH64;
+		if (cl_tries_lacks(&t, CL_MISSING_FETCH64)) {
+			t.alternative = 0;
+			code = run_old_fetch(&t, &f, take, arg);
+		} else {
+			code = fetch_stream(&t, &f, take, arg);
+		}
 		if (code == 0) {
 			t.stamp->callback = f.callback;
 			t.stamp->sync = f.sync;
@@ -129,8 +188,8 @@ static rxw_code run_old_store(struct cl_tries *t, const struct storing *s, uint6
 	if (file_length == CL_NO_CUT)
 		file_length = end > s->known_length ? end : s->known_length;
 	if (file_length > INT32_MAX || end > INT32_MAX) {
-		cl_tries_stop(t, -EFBIG);
-		cl_fail(t->failure, EFBIG, "StoreData: the server has no files of more than 2 GiB");
+		cl_tries_stop(t, cl_fail(t->failure, EFBIG,
+					 "StoreData: the server has no files of more than 2 GiB"));
 		return RXW_USER_ABORT;
 	}
 	code = StartRXAFS_StoreData(t->sent.call, s->fid, s->how, (uint32_t)s->offset,
@@ -140,7 +199,7 @@ static rxw_code run_old_store(struct cl_tries *t, const struct storing *s, uint6
 	return code ?: EndRXAFS_StoreData(t->sent.call, status, &t->stamp->sync);
 }
 
-static rxw_code run_store(struct cl_tries *t, const struct storing *s, AFSFetchStatus *status)
+static rxw_code store_stream(struct cl_tries *t, const struct storing *s, AFSFetchStatus *status)
 {
 	uint64_t file_length = length_to_send(t, s);
 	rxw_code code;
@@ -181,7 +240,7 @@ int cl_net_store_data(struct cl_volume *volume, const struct cl_caller *caller, 
 
 	cl_tries_start(&t, volume, caller, "StoreData64", fid, 0, stamp, failure);
 	while (cl_tries_next(&t)) {
-		rxw_code code = run_store(&t, &s, status);
+		rxw_code code = store_stream(&t, &s, status);
 
 		if (code == 0 && !afs_status_usable(status))
 			cl_tries_reject(&t, "the status is malformed");

@@ -307,11 +307,12 @@ static int judge_answer(struct question *q, rxw_code code, unsigned function,
 	q->code = rxw_rpc_end(q->call, code, &VL_interface, function);
 	q->origin = q->code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
 	q->call = NULL;
+	/* A server that had no time to answer has not failed. */
+	if (q->code && (cl_cancel_raised(q->caller->cancel) || atomic_load(&q->net->cancelled)))
+		return cl_fail(failure, EINTR, "%s: interrupted", q->what);
 	note_answer(q, false);
 	if (q->code == 0)
 		return 1;
-	if (cl_cancel_raised(q->caller->cancel) || atomic_load(&q->net->cancelled))
-		return cl_fail(failure, EINTR, "%s: interrupted", q->what);
 	if (q->origin == RXW_ORIGIN_PEER && q->code == RXW_RPC_OPCODE && !q->no_uuids) {
 		note_answer(q, true);
 		q->asked &= ~(1u << q->index);

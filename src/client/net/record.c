@@ -12,10 +12,12 @@
 #include "client/net/record.h"
 #include "common/htable.h"
 
-#define LIFE_NS	    ((uint64_t)3600 * NS_PER_S)
-#define RETRY_NS    ((uint64_t)30 * NS_PER_S) /* an old record is used so long if nobody answers */
-#define REFUSED_NS  ((uint64_t)5 * NS_PER_S)  /* that there is no such volume holds so long */
-#define UNUSED_MOST 1024u		      /* records without users that are kept */
+#define LIFE_NS	 ((uint64_t)3600 * NS_PER_S)
+#define RETRY_NS ((uint64_t)30 * NS_PER_S) /* an old record is used so long if nobody answers */
+#define YOUNG_NS \
+	((uint64_t)5 * NS_PER_S) /* a record that is younger is right about what does not exist */
+#define REFUSED_NS  ((uint64_t)5 * NS_PER_S) /* that there is no such volume holds so long */
+#define UNUSED_MOST 1024u		     /* records without users that are kept */
 
 /* A question that is asked now, or was refused lately; further threads with the same one wait for it. */
 struct asking {
@@ -53,15 +55,20 @@ static uint64_t hash_cell_name(uint32_t cell, const char *name)
 	return h;
 }
 
+const char *cl_record_name(const struct cl_record *record)
+{
+	return atomic_load(&record->name)->text;
+}
+
 static uint64_t hash_record(const void *item, const uint64_t key[2])
 {
 	const struct cl_record *record = item;
 
 	(void)key;
-	return hash_cell_name(cl_cell_number(record->cell), record->name);
+	return hash_cell_name(cl_cell_number(record->cell), cl_record_name(record));
 }
 
-static uint64_t hash_volume(const void *item, const uint64_t key[2])
+static uint64_t hash_volume_id(const void *item, const uint64_t key[2])
 {
 	const struct cl_volume *volume = item;
 
@@ -78,14 +85,20 @@ int cl_records_create(struct cl_net *net)
 	net->records = records;
 	if (htable_init(&records->by_name, offsetof(struct cl_record, link), hash_record, NULL,
 			0) &&
-	    htable_init(&records->by_id, offsetof(struct cl_volume, link), hash_volume, NULL, 0))
+	    htable_init(&records->by_id, offsetof(struct cl_volume, link), hash_volume_id, NULL, 0))
 		return 0;
 	return -ENOMEM;
 }
 
 static void free_record(struct cl_record *record)
 {
+	struct cl_record_name *name;
+
 	assert(atomic_load(&record->refs) == 0);
+	while ((name = atomic_load(&record->name))) {
+		atomic_store(&record->name, name->former);
+		free(name);
+	}
 	pthread_mutex_destroy(&record->lock);
 	free(record);
 }
@@ -114,13 +127,23 @@ void cl_records_free(struct cl_net *net)
 
 /* ---- the tables ---- */
 
+static bool is_record_young(struct cl_record *record)
+{
+	bool young;
+
+	pthread_mutex_lock(&record->lock);
+	young = record->fetched_at + YOUNG_NS > cl_net_now();
+	pthread_mutex_unlock(&record->lock);
+	return young && !atomic_load(&record->stale);
+}
+
 static struct cl_record *find_record(struct cl_net *net, struct cl_cell *cell, const char *name)
 {
 	struct cl_record *record;
 
 	assert(mutex_is_held(&net->table_lock));
 	record = htable_first(&net->records->by_name, hash_cell_name(cl_cell_number(cell), name));
-	while (record && (record->cell != cell || strcmp(record->name, name) != 0))
+	while (record && (record->cell != cell || strcmp(cl_record_name(record), name) != 0))
 		record = record->link;
 	return record;
 }
@@ -151,17 +174,42 @@ static void unlink_record(struct cl_net *net, struct cl_record *record)
 	}
 }
 
+/* Gives a record that is in no table by name another name. False: no memory. */
+static bool set_record_name(struct cl_record *record, const char *text)
+{
+	struct cl_record_name *name = calloc(1, sizeof(*name));
+
+	if (!name)
+		return false;
+	snprintf(name->text, sizeof(name->text), "%s", text);
+	name->former = atomic_load(&record->name);
+	atomic_store(&record->name, name);
+	return true;
+}
+
+/* The volume was renamed. Without memory the old name stays. */
+static void rename_record(struct cl_net *net, struct cl_record *record, const char *text)
+{
+	assert(mutex_is_held(&net->table_lock));
+	if (strcmp(cl_record_name(record), text) == 0)
+		return;
+	htable_remove(&net->records->by_name, record);
+	set_record_name(record, text);
+	htable_add(&net->records->by_name, record);
+}
+
 /* NULL: no memory. */
-static struct cl_record *add_record(struct cl_net *net, struct cl_cell *cell, const char *name)
+static struct cl_record *insert_record(struct cl_net *net, struct cl_cell *cell, const char *name)
 {
 	struct cl_record *record = calloc(1, sizeof(*record));
 
 	assert(mutex_is_held(&net->table_lock));
-	if (!record)
+	if (!record || !set_record_name(record, name)) {
+		free(record);
 		return NULL;
+	}
 	record->net = net;
 	record->cell = cell;
-	snprintf(record->name, sizeof(record->name), "%s", name);
 	pthread_mutex_init(&record->lock, NULL);
 	for (unsigned i = 0; i < MAXTYPES; i++) {
 		record->volumes[i].record = record;
@@ -299,32 +347,48 @@ static int find_sites(struct cl_net *net, struct cl_cell *cell, const struct cl_
 /* Whether a record can become that of an entry: no volume of it would get another id. */
 static bool is_same_record(const struct cl_record *record, const struct cl_entry *entry)
 {
-	if (strcmp(record->name, entry->name) != 0)
-		return false;
 	for (unsigned i = 0; i < MAXTYPES; i++)
 		if (record->volumes[i].id && entry->id[i] && record->volumes[i].id != entry->id[i])
 			return false;
 	return true;
 }
 
-/* Records that an entry contradicts are replaced. Returns the one that fits, or NULL. */
+/* The record that has a volume of an entry, under whatever name. NULL: none. */
+static struct cl_record *find_record_by_ids(struct cl_net *net, const struct cl_cell *cell,
+					    const struct cl_entry *entry)
+{
+	for (unsigned i = 0; i < MAXTYPES; i++) {
+		struct cl_volume *volume =
+			entry->id[i] ? find_volume_id(net, cell, entry->id[i]) : NULL;
+
+		if (volume)
+			return volume->record;
+	}
+	return NULL;
+}
+
+/*
+ * The record for an entry: the one that has its volumes, which may have been renamed. Records that contradict the entry are replaced. NULL:
+ * none fits.
+ */
 static struct cl_record *settle_conflicts(struct cl_net *net, struct cl_cell *cell,
 					  const struct cl_entry *entry)
 {
-	struct cl_record *record = find_record(net, cell, entry->name);
+	struct cl_record *record, *kept = NULL;
 
-	if (record && !is_same_record(record, entry)) {
+	while ((record = find_record_by_ids(net, cell, entry)) && !is_same_record(record, entry))
 		unlink_record(net, record);
-		record = NULL;
+	kept = record;
+	record = find_record(net, cell, entry->name);
+	if (record && record != kept) {
+		if (!kept && is_same_record(record, entry))
+			kept = record;
+		else
+			unlink_record(net, record);
 	}
-	for (unsigned i = 0; i < MAXTYPES; i++) {
-		struct cl_volume *other =
-			entry->id[i] ? find_volume_id(net, cell, entry->id[i]) : NULL;
-
-		if (other && other->record != record)
-			unlink_record(net, other->record);
-	}
-	return record;
+	if (kept)
+		rename_record(net, kept, entry->name);
+	return kept;
 }
 
 /* Volumes of the entry that the record did not have so far. */
@@ -378,7 +442,7 @@ static int install_entry(struct cl_net *net, struct cl_cell *cell, const struct 
 	pthread_mutex_lock(&net->table_lock);
 	record = settle_conflicts(net, cell, entry);
 	if (!record)
-		record = add_record(net, cell, entry->name);
+		record = insert_record(net, cell, entry->name);
 	if (!record) {
 		pthread_mutex_unlock(&net->table_lock);
 		return -ENOMEM;
@@ -499,6 +563,34 @@ static int ask_once(struct cl_net *net, struct cl_cell *cell, const char *name,
 	return rc;
 }
 
+/* Another record has the volume now: its sites serve this one as well. -ENODEV: none has. */
+static int take_over_sites(struct cl_volume *volume)
+{
+	struct cl_record *record = volume->record, *now = NULL;
+	struct cl_site sites[NMAXNSERVERS];
+	struct cl_volume *found;
+	unsigned count;
+
+	pthread_mutex_lock(&record->net->table_lock);
+	found = find_volume_id(record->net, record->cell, volume->id);
+	if (found && found->record != record) {
+		now = found->record;
+		ref_record(now);
+	}
+	pthread_mutex_unlock(&record->net->table_lock);
+	if (!now)
+		return record->replaced ? -ENODEV : 0;
+	pthread_mutex_lock(&now->lock);
+	count = now->site_count;
+	memcpy(sites, now->sites, sizeof(sites));
+	pthread_mutex_unlock(&now->lock);
+	pthread_mutex_lock(&record->lock);
+	set_sites(record, sites, count);
+	pthread_mutex_unlock(&record->lock);
+	cl_volume_unref(found);
+	return 0;
+}
+
 int cl_record_refresh(struct cl_volume *volume, uint64_t since, const struct cl_caller *caller,
 		      bool *changed, struct rxafs_failure *failure)
 {
@@ -518,6 +610,8 @@ int cl_record_refresh(struct cl_volume *volume, uint64_t since, const struct cl_
 	/* By number: the name may have been given to another volume. */
 	snprintf(name, sizeof(name), "%u", volume->id);
 	rc = ask_once(record->net, record->cell, name, caller, failure);
+	if (rc == 0 && take_over_sites(volume) < 0)
+		rc = cl_fail(failure, ENODEV, "volume %s: it does not exist any more", name);
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&record->lock);
@@ -622,13 +716,13 @@ static struct cl_volume *select_volume(struct cl_record *record, const struct wa
 	return volume->id ? volume : NULL;
 }
 
-/* The volume from the tables, with a reference. 1; 0: it is not known; -ENODEV: its record lacks this type. */
-static int find_known_volume(struct cl_net *net, struct cl_cell *cell,
-			     const struct wanted_volume *wanted, struct cl_volume **volume)
+/* The record from the tables, with a reference, and the volume of it that is wanted, NULL if it has none of this type. NULL: not known. */
+static struct cl_record *find_known_volume(struct cl_net *net, struct cl_cell *cell,
+					   const struct wanted_volume *wanted,
+					   struct cl_volume **volume)
 {
 	struct cl_volume *by_id = NULL;
 	struct cl_record *record;
-	int rc = 0;
 
 	pthread_mutex_lock(&net->table_lock);
 	if (wanted->id)
@@ -636,12 +730,29 @@ static int find_known_volume(struct cl_net *net, struct cl_cell *cell,
 	record = wanted->id ? by_id ? by_id->record : NULL : find_record(net, cell, wanted->base);
 	if (record) {
 		*volume = select_volume(record, wanted, by_id);
-		rc = *volume ? 1 : -ENODEV;
-		if (rc == 1)
-			ref_record(record);
+		ref_record(record);
 	}
 	pthread_mutex_unlock(&net->table_lock);
-	return rc;
+	return record;
+}
+
+static void put_record(struct cl_record *record)
+{
+	cl_volume_unref(&record->volumes[0]);
+}
+
+/* Ask for a volume that is not known. 0 or a negative errno value. */
+static int ask_for_volume(struct cl_net *net, struct cl_cell *cell,
+			  const struct wanted_volume *wanted, const struct cl_caller *caller,
+			  struct rxafs_failure *failure)
+{
+	char asked[VL_MAXNAMELEN];
+
+	if (wanted->id)
+		snprintf(asked, sizeof(asked), "%u", wanted->id);
+	else
+		snprintf(asked, sizeof(asked), "%s", wanted->base);
+	return ask_once(net, cell, asked, caller, failure);
 }
 
 /* The volume of this cell, with a reference. 0 or a negative errno value. */
@@ -649,27 +760,32 @@ static int look_up_in_cell(struct cl_net *net, struct cl_cell *cell, const char 
 			   const struct wanted_volume *wanted, const struct cl_caller *caller,
 			   struct cl_volume **volume, struct rxafs_failure *failure)
 {
-	char asked[VL_MAXNAMELEN];
-	int rc = find_known_volume(net, cell, wanted, volume);
+	struct cl_record *record = find_known_volume(net, cell, wanted, volume);
+	int rc;
 
-	if (rc == 1) {
+	if (record && *volume) {
 		rc = cl_record_renew(*volume, caller, failure);
-		if (rc == 0 && !(*volume)->record->replaced)
+		if (rc == 0 && !record->replaced)
 			return 0;
-		cl_volume_unref(*volume);
+		put_record(record);
 		if (rc < 0)
 			return rc;
+	} else if (record) {
+		bool young = is_record_young(record);
+
+		put_record(record);
+		if (young)
+			goto none;
 	}
-	if (wanted->id)
-		snprintf(asked, sizeof(asked), "%u", wanted->id);
-	else
-		snprintf(asked, sizeof(asked), "%s", wanted->base);
-	rc = ask_once(net, cell, asked, caller, failure);
+	rc = ask_for_volume(net, cell, wanted, caller, failure);
 	if (rc < 0)
 		return rc;
-	rc = find_known_volume(net, cell, wanted, volume);
-	if (rc == 1)
+	record = find_known_volume(net, cell, wanted, volume);
+	if (record && *volume)
 		return 0;
+	if (record)
+		put_record(record);
+none:
 	return cl_fail(failure, ENODEV, "volume %s: no volume of this type exists in cell %s", name,
 		       cl_cell_name(cell));
 }

@@ -64,12 +64,18 @@ struct cl_volume {
 	int last;			     /* the site that answered last; -1 = none */
 };
 
+/* A name of a record. Former ones stay as long as the record: somebody may be reading them. */
+struct cl_record_name {
+	struct cl_record_name *former;
+	char text[VL_MAXNAMELEN];
+};
+
 struct cl_record {
 	struct cl_net *net;
 	struct cl_cell *cell;
-	char name[VL_MAXNAMELEN];
-	void *link;	       /* in the table by cell and name */
-	_Atomic unsigned refs; /* of volumes that are in use; the tables have none */
+	struct cl_record_name *_Atomic name; /* without suffix; changed with the table lock held */
+	void *link;			     /* in the table by cell and name */
+	_Atomic unsigned refs;		     /* of volumes that are in use; the tables have none */
 	struct cl_volume volumes[MAXTYPES];
 	_Atomic bool stale;	  /* to be refreshed at the next use */
 	_Atomic uint64_t used_at; /* last released */
@@ -78,8 +84,8 @@ struct cl_record {
 	struct cl_site sites[NMAXNSERVERS];
 	unsigned site_count;
 	uint64_t fetched_at;
-	uint32_t version; /* raised when sites or ids have changed */
-	bool replaced;	  /* in no table any more: another record has its name or ids */
+	uint32_t version;      /* raised when sites or ids have changed */
+	_Atomic bool replaced; /* in no table any more: another record has its name or ids */
 };
 
 int cl_records_create(struct cl_net *net);
@@ -97,6 +103,8 @@ int cl_record_refresh(struct cl_volume *volume, uint64_t since, const struct cl_
 /* Refresh it if it is older than an hour or in doubt. An old one is used if nobody answers. */
 int cl_record_renew(struct cl_volume *volume, const struct cl_caller *caller,
 		    struct rxafs_failure *failure);
+/* Its name; valid as long as the record. */
+const char *cl_record_name(const struct cl_record *record);
 /* Whether a site has volumes of a type. */
 bool cl_site_serves(const struct cl_site *site, enum afs_vl_type type);
 

@@ -297,6 +297,8 @@ void cl_server_reset(struct cl_server *server)
 {
 	uint32_t resets = atomic_fetch_add(&server->resets, 1) + 1;
 
+	/* It may be another program now. */
+	atomic_store(&server->missing, 0);
 	if (server->net->ops.reset)
 		server->net->ops.reset(server->net->arg, server->number, resets);
 }
@@ -471,7 +473,7 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 }
 
 /* Now and then the round trip of a call is taken as that of its address. */
-static void note_round_trip(struct cl_sent *sent)
+static void sample_round_trip(struct cl_sent *sent)
 {
 	struct rxw_call_statistics stats = {.size = sizeof(stats)};
 	struct cl_server *server = sent->server;
@@ -492,7 +494,7 @@ rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
 {
 	struct cl_server *server = sent->server;
 
-	note_round_trip(sent);
+	sample_round_trip(sent);
 	code = rxw_rpc_end(sent->call, code, &RXAFS_interface, function);
 	*origin = code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
 	sent->call = NULL;

@@ -19,7 +19,7 @@ struct cl_cell *cl_volume_cell(const struct cl_volume *volume)
 
 const char *cl_volume_name(const struct cl_volume *volume)
 {
-	return volume->record->name;
+	return cl_record_name(volume->record);
 }
 
 struct cl_net *cl_volume_net(const struct cl_volume *volume)

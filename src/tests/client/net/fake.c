@@ -195,6 +195,19 @@ static int32_t store_data(void *context, rxw_call *call, const AFSFid *fid,
 	return note_store(context, call, fid, length, file_length, st, sync);
 }
 
+static int32_t fetch_data(void *context, rxw_call *call, const AFSFid *fid, int32_t pos,
+			  int32_t length, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
+{
+	static const uint8_t head[4] = {0, 0, 0, 5};
+
+	(void)pos, (void)length;
+	if (rxw_call_write(call, head, 4) < 0 || rxw_call_write(call, "bytes", 5) < 0)
+		return RXW_USER_ABORT;
+	fill_status(fid, st);
+	fill_rest(context, cb, sync);
+	return take_answer(context, call);
+}
+
 static int32_t fetch_data64(void *context, rxw_call *call, const AFSFid *fid, int64_t pos,
 			    int64_t length, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
@@ -203,6 +216,8 @@ static int32_t fetch_data64(void *context, rxw_call *call, const AFSFid *fid, in
 	struct rxw_xdr x;
 
 	(void)pos;
+	if (is_missing(context, CL_MISSING_FETCH64))
+		return RXW_RPC_OPCODE;
 	rxw_xdr_writer(&x, head, sizeof(head));
 	rxw_xdr_put_u64(&x, length < 1000 ? (uint64_t)length : 1000);
 	memset(data, 'x', sizeof(data));
@@ -257,6 +272,7 @@ static const struct RXAFS_handlers fs_handlers = {
 	.StoreData64 = store_data64,
 	.StoreData = store_data,
 	.FetchData64 = fetch_data64,
+	.FetchData = fetch_data,
 	.GetCapabilities = get_capabilities,
 	.GiveUpAllCallBacks = give_up_all,
 	.GiveUpCallBacks = give_up,
@@ -297,10 +313,10 @@ static int32_t fill_entry(const char *name, uvldbentry *e)
 	while (fake.vl_hold)
 		pthread_cond_wait(&fake_changed, &fake_lock);
 	code = fake.vl_answer;
-	strcpy(e->name, "vol");
-	e->volumeId[AFS_VL_RW] = FAKE_RW;
-	e->volumeId[AFS_VL_RO] = FAKE_RO;
-	e->volumeId[AFS_VL_BACKUP] = FAKE_BACKUP;
+	strcpy(e->name, fake.name);
+	e->volumeId[AFS_VL_RW] = FAKE_RW + fake.shift;
+	e->volumeId[AFS_VL_RO] = FAKE_RO + fake.shift;
+	e->volumeId[AFS_VL_BACKUP] = FAKE_BACKUP + fake.shift;
 	e->flags = VLF_RWEXISTS | (fake.has_ro ? VLF_ROEXISTS : 0) |
 		   (fake.has_backup ? VLF_BACKEXISTS : 0);
 	add_site(e, fake.rw_server, VLSF_RWVOL);
@@ -310,7 +326,9 @@ static int32_t fill_entry(const char *name, uvldbentry *e)
 	pthread_mutex_unlock(&fake_lock);
 	if (code)
 		return code;
-	return strcmp(name, "vol") == 0 || (id >= FAKE_RW && id <= FAKE_BACKUP) ? 0 : AFS_VL_NOENT;
+	id -= fake.shift;
+	return strcmp(name, e->name) == 0 || (id >= FAKE_RW && id <= FAKE_BACKUP) ? 0
+										  : AFS_VL_NOENT;
 }
 
 static int32_t entry_u(void *context, rxw_call *call, const char *name, uvldbentry *e)
@@ -488,6 +506,7 @@ void fake_open(unsigned servers, unsigned soft_ms)
 
 	fake.server_count = servers;
 	fake.generation = 1;
+	fake.name = "vol";
 	rxw_config_init(&config, sizeof(config));
 	config.workers_max = 200;
 	ck_assert_int_eq(rxw_engine_create(&config, &fake.engine), 0);

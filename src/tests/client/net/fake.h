@@ -58,6 +58,8 @@ struct fake {
 	unsigned asked_addresses;
 	int32_t vl_answer; /* code for questions for volumes */
 	bool vl_hold;
+	const char *name;		/* of the volume */
+	uint32_t shift;			/* is added to the ids */
 	bool no_uuids;			/* an older location server */
 	unsigned rw_server, ro_servers; /* the latter: bits */
 	unsigned also; /* bits: servers whose addresses are those of server 0, too */

@@ -232,6 +232,7 @@ START_TEST(volumes_of_a_record)
 	pthread_mutex_lock(&fake_lock);
 	fake.has_backup = true;
 	pthread_mutex_unlock(&fake_lock);
+	cl_volume_forget_record(fake_volume);
 	v = fake_find("vol.backup", CL_WANT_EXACT);
 	ck_assert_uint_eq(cl_volume_id(v), FAKE_BACKUP);
 	looks(v);
@@ -242,6 +243,67 @@ START_TEST(volumes_of_a_record)
 						CL_WANT_EXACT, &fake_caller, &v, &fake_failure),
 				 -ENODEV);
 	ck_assert_uint_le(fake_asked(), 4);
+	fake_close();
+}
+END_TEST
+
+START_TEST(a_volume_is_renamed)
+{
+	struct cl_volume *v;
+
+	fake_open(1, 1000);
+	pthread_mutex_lock(&fake_lock);
+	fake.name = "renamed";
+	pthread_mutex_unlock(&fake_lock);
+	cl_volume_forget_record(fake_volume);
+	/* Whoever has it goes on. */
+	looks(fake_volume);
+	ck_assert_str_eq(cl_volume_name(fake_volume), "renamed");
+	v = fake_find("renamed", CL_WANT_EXACT);
+	ck_assert_ptr_eq(v, fake_volume);
+	cl_volume_unref(v);
+	ck_assert_int_eq(cl_volume_find(fake_net, cl_cells_home(fake_cells), "vol", CL_WANT_EXACT,
+					&fake_caller, &v, &fake_failure),
+			 -ENODEV);
+	fake_close();
+}
+END_TEST
+
+START_TEST(a_volume_is_replaced)
+{
+	struct cl_volume *v;
+
+	fake.has_ro = true;
+	fake.ro_servers = 1;
+	fake_open(1, 1000);
+	pthread_mutex_lock(&fake_lock);
+	fake.shift = 10;
+	pthread_mutex_unlock(&fake_lock);
+	/* What is cached holds for an hour, unless a server says something. */
+	fake_answers(0, FAKE_REPEATS, 1, AFS_VNOVOL);
+	ck_assert_int_eq(fake_look(fake_volume), -ENODEV);
+	fake_answers(0, 0, 0);
+	cl_volume_forget_record(fake_volume);
+	ck_assert_int_eq(fake_look(fake_volume), -ENODEV);
+	v = fake_find("110", CL_WANT_EXACT);
+	ck_assert_uint_eq(cl_volume_id(v), FAKE_RW + 10);
+	looks(v);
+	cl_volume_unref(v);
+	v = fake_find("vol", CL_WANT_RO);
+	ck_assert_uint_eq(cl_volume_id(v), FAKE_RO + 10);
+	looks(v);
+	cl_volume_unref(v);
+	/* The old one comes back, as by a restored database. */
+	pthread_mutex_lock(&fake_lock);
+	fake.shift = 0;
+	pthread_mutex_unlock(&fake_lock);
+	v = fake_find("101", CL_WANT_EXACT);
+	looks(v);
+	cl_volume_unref(v);
+	/* That its number is unknown is remembered for a few seconds. */
+	while (fake_look(fake_volume) == -ENODEV)
+		usleep(100000);
+	looks(fake_volume);
 	fake_close();
 }
 END_TEST
@@ -456,6 +518,65 @@ static int store_bytes(uint64_t length, uint64_t known, cl_give_fn *give)
 				 known, give, &given, &fake_status, &fake_stamp, &fake_failure);
 }
 
+/* -- fetches -- */
+
+struct taken {
+	uint64_t bytes, end;
+	unsigned begun; /* times that the first byte came */
+	int result;
+};
+
+static int take_bytes(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	struct taken *taken = arg;
+
+	if (offset == 0)
+		taken->begun++;
+	for (unsigned i = 0; i < count; i++) {
+		taken->bytes += iov[i].iov_len;
+		offset += iov[i].iov_len;
+	}
+	taken->end = offset;
+	return taken->result;
+}
+
+static int fetch_bytes(uint64_t offset, uint64_t *fetched)
+{
+	struct taken taken = {0};
+	int rc = cl_net_fetch_data(fake_volume, &fake_caller, &file, offset, 65536, take_bytes,
+				   &taken, fetched, &fake_status, &fake_stamp, &fake_failure);
+
+	ck_assert(rc < 0 || taken.bytes == *fetched);
+	return rc;
+}
+
+START_TEST(a_fetch_begins_again)
+{
+	struct taken taken = {0};
+	uint64_t fetched;
+
+	fake_open(1, 30000);
+	/* The bytes come, and then a code instead of the status. */
+	fake_answers(0, 0, 1, AFS_VBUSY);
+	ck_assert_int_eq(cl_net_fetch_data(fake_volume, &fake_caller, &file, 0, 65536, take_bytes,
+					   &taken, &fetched, &fake_status, &fake_stamp,
+					   &fake_failure),
+			 0);
+	ck_assert_uint_eq(fetched, 1000);
+	ck_assert_uint_eq(taken.end, 1000);
+	ck_assert_uint_le(taken.begun, 2);
+	ck_assert_uint_eq(fake_calls(0), 2);
+	/* Whoever takes the bytes wants no more. */
+	taken.result = -ECANCELED;
+	ck_assert_int_eq(cl_net_fetch_data(fake_volume, &fake_caller, &file, 0, 65536, take_bytes,
+					   &taken, &fetched, &fake_status, &fake_stamp,
+					   &fake_failure),
+			 -ECANCELED);
+	looks(fake_volume);
+	fake_close();
+}
+END_TEST
+
 START_TEST(a_store_is_repeated)
 {
 	fake_open(1, 30000);
@@ -479,9 +600,10 @@ START_TEST(older_file_server)
 	const AFSFid fids[] = {directory, file};
 	AFSFetchStatus statuses[2];
 	AFSCallBack callbacks[2];
+	uint64_t fetched;
 
-	fake.servers[0].missing =
-		CL_MISSING_INLINE_BULK | CL_MISSING_STORE64 | CL_MISSING_STORE_ACL;
+	fake.servers[0].missing = CL_MISSING_FETCH64 | CL_MISSING_INLINE_BULK | CL_MISSING_STORE64 |
+				  CL_MISSING_STORE_ACL;
 	fake.servers[0].promised = 100;
 	fake_open(1, 5000);
 	for (int i = 0; i < 2; i++) {
@@ -499,7 +621,11 @@ START_TEST(older_file_server)
 		ck_assert_int_eq(store_bytes(10, 50, give_zeros), 0);
 		ck_assert_uint_eq(fake.servers[0].last_length, 50);
 	}
+	ck_assert_int_eq(fetch_bytes(0, &fetched), 0);
+	ck_assert_uint_eq(fetched, 5);
+	ck_assert_uint_eq(fake_stamp.callback.ExpirationTime, 100);
 	/* Files of 2 GiB and more do not fit. */
+	ck_assert_int_eq(fetch_bytes((uint64_t)3 << 30, &fetched), -EFBIG);
 	ck_assert_int_eq(store_bytes(10, (uint64_t)3 << 30, give_zeros), -EFBIG);
 	fake_close();
 }
@@ -521,8 +647,9 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, another_site_answers,
 		 a_moved_volume_is_followed, one_refresh_for_all, volumes_of_a_record,
-		 older_location_server, second_location_server, no_location_server,
-		 a_dead_server_is_waited_for, the_wait_for_a_dead_server_has_a_limit,
-		 another_site_instead_of_a_dead_one, another_address_of_the_server,
-		 a_change_without_answer_is_not_repeated, a_store_is_repeated, older_file_server,
+		 a_volume_is_renamed, a_volume_is_replaced, older_location_server,
+		 second_location_server, no_location_server, a_dead_server_is_waited_for,
+		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
+		 another_address_of_the_server, a_change_without_answer_is_not_repeated,
+		 a_fetch_begins_again, a_store_is_repeated, older_file_server,
 		 a_server_that_wants_a_length)
