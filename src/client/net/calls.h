@@ -13,6 +13,9 @@
  * K-135 says, within the limits of the caller. Returns 0, or a negative errno value and *failure. The status in a reply was checked
  * (afs_status_usable()). Hold no lock.
  *
+ * `maybe_done` with EEXIST, ENOENT or EAGAIN: the request was sent twice, and a server that was killed in between may answer so to what it
+ * has done itself.
+ *
  * Calls that only read, StoreData, StoreStatus and StoreACL are repeated after a lost answer. Calls of names and SetLock are not: see
  * `maybe_done` of struct rxafs_failure.
  */

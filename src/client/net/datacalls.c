@@ -13,7 +13,7 @@
 /* ---- FetchData64 ---- */
 
 /* All steps of one fetch. The code for cl_tries_judge(). */
-static rxw_code fetch_stream(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
+static rxw_code stream_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
 {
 	struct cl_server *server = t->sent.server;
 
@@ -116,7 +116,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 			t.alternative = 0;
 			code = run_old_fetch(&t, &f, take, arg);
 		} else {
-			code = fetch_stream(&t, &f, take, arg);
+			code = stream_fetch(&t, &f, take, arg);
 		}
 		if (code == 0) {
 			t.stamp->callback = f.callback;
@@ -199,7 +199,7 @@ static rxw_code run_old_store(struct cl_tries *t, const struct storing *s, uint6
 	return code ?: EndRXAFS_StoreData(t->sent.call, status, &t->stamp->sync);
 }
 
-static rxw_code store_stream(struct cl_tries *t, const struct storing *s, AFSFetchStatus *status)
+static rxw_code stream_store(struct cl_tries *t, const struct storing *s, AFSFetchStatus *status)
 {
 	uint64_t file_length = length_to_send(t, s);
 	rxw_code code;
@@ -240,7 +240,7 @@ int cl_net_store_data(struct cl_volume *volume, const struct cl_caller *caller, 
 
 	cl_tries_start(&t, volume, caller, "StoreData64", fid, 0, stamp, failure);
 	while (cl_tries_next(&t)) {
-		rxw_code code = store_stream(&t, &s, status);
+		rxw_code code = stream_store(&t, &s, status);
 
 		if (code == 0 && !afs_status_usable(status))
 			cl_tries_reject(&t, "the status is malformed");

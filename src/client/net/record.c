@@ -68,7 +68,7 @@ static uint64_t hash_record(const void *item, const uint64_t key[2])
 	return hash_cell_name(cl_cell_number(record->cell), cl_record_name(record));
 }
 
-static uint64_t hash_volume_id(const void *item, const uint64_t key[2])
+static uint64_t hash_record_volume(const void *item, const uint64_t key[2])
 {
 	const struct cl_volume *volume = item;
 
@@ -85,7 +85,8 @@ int cl_records_create(struct cl_net *net)
 	net->records = records;
 	if (htable_init(&records->by_name, offsetof(struct cl_record, link), hash_record, NULL,
 			0) &&
-	    htable_init(&records->by_id, offsetof(struct cl_volume, link), hash_volume_id, NULL, 0))
+	    htable_init(&records->by_id, offsetof(struct cl_volume, link), hash_record_volume, NULL,
+			0))
 		return 0;
 	return -ENOMEM;
 }
@@ -765,11 +766,15 @@ static int look_up_in_cell(struct cl_net *net, struct cl_cell *cell, const char 
 
 	if (record && *volume) {
 		rc = cl_record_renew(*volume, caller, failure);
-		if (rc == 0 && !record->replaced)
-			return 0;
 		put_record(record);
 		if (rc < 0)
 			return rc;
+		/* Other volumes of the record may exist now, or this one no longer. */
+		record = find_known_volume(net, cell, wanted, volume);
+		if (record && *volume)
+			return 0;
+		if (record)
+			put_record(record);
 	} else if (record) {
 		bool young = is_record_young(record);
 

@@ -473,20 +473,29 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 }
 
 /* Now and then the round trip of a call is taken as that of its address. */
-static void sample_round_trip(struct cl_sent *sent)
+static void sample_round_trip(struct cl_sent *sent, uint64_t rtt_ns)
 {
-	struct rxw_call_statistics stats = {.size = sizeof(stats)};
 	struct cl_server *server = sent->server;
 	unsigned at;
 
-	if (atomic_load(&server->answered) % 32 != 0 || rxw_call_stats(sent->call, &stats) < 0 ||
-	    stats.rtt_ns == 0)
-		return;
 	pthread_mutex_lock(&server->lock);
 	at = find_address(server, &sent->sa);
 	if (at < server->address_count)
-		server->addresses[at].rtt_us = (uint32_t)(stats.rtt_ns / 1000) + 1;
+		server->addresses[at].rtt_us = (uint32_t)(rtt_ns / 1000) + 1;
 	pthread_mutex_unlock(&server->lock);
+}
+
+/* What the statistics of a call tell, before it ends with `code`. */
+static void note_statistics(struct cl_sent *sent, rxw_code code)
+{
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
+
+	if ((code == 0 && atomic_load(&sent->server->answered) % 32 != 0) ||
+	    rxw_call_stats(sent->call, &stats) < 0)
+		return;
+	sent->resent = stats.retransmitted > 0;
+	if (stats.rtt_ns)
+		sample_round_trip(sent, stats.rtt_ns);
 }
 
 rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
@@ -494,7 +503,7 @@ rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
 {
 	struct cl_server *server = sent->server;
 
-	sample_round_trip(sent);
+	note_statistics(sent, code);
 	code = rxw_rpc_end(sent->call, code, &RXAFS_interface, function);
 	*origin = code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
 	sent->call = NULL;

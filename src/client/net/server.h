@@ -98,6 +98,7 @@ struct cl_sent {
 	struct sockaddr_storage sa; /* the address */
 	uint64_t at;		    /* cl_net_now() before it began */
 	uint32_t resets;
+	bool resent; /* after a failure: packets of the request were sent twice */
 };
 /* Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 = none. */
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,

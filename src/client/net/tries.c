@@ -615,6 +615,16 @@ static void note_success(struct cl_tries *t)
 	t->over = true;
 }
 
+/*
+ * A server that was killed after it had done a change, and started again, gets the request a second time, since its client sends it again
+ * until there is an answer. The answer is then about the result of the first.
+ */
+static bool is_second_answer(const struct cl_tries *t)
+{
+	return (t->flags & CL_ONCE) && t->sent.resent &&
+	       (t->result == -EEXIST || t->result == -ENOENT || t->result == -EAGAIN);
+}
+
 void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 {
 	enum cl_verdict verdict;
@@ -647,6 +657,8 @@ void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 			}
 		}
 		follow_verdict(t, verdict, number);
+		if (t->over && t->failure && is_second_answer(t))
+			t->failure->maybe_done = true;
 		return;
 	}
 	if (t->failure)

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,7 +63,8 @@ static void note_reset(void *arg, uint32_t number, uint32_t resets)
 static void open_side(struct side *side)
 {
 	static const struct cl_net_ops ops = {.broken = note_broken, .reset = note_reset};
-	struct cl_net_options o = {.cells = cells, .ops = &ops, .arg = side, .pause_ms = 50};
+	struct cl_net_options o = {
+		.cells = cells, .ops = &ops, .arg = side, .dead_ms = 2000, .pause_ms = 50};
 	char message[200] = "";
 	int rc;
 
@@ -272,6 +275,15 @@ static void *look_at_root(void *arg)
 	return NULL;
 }
 
+static void *look_in_vain(void *arg)
+{
+	AFSFid root = root_fid();
+	int rc = cl_net_fetch_status(b.volume, &b.caller, &root, &status, &stamp, &failure);
+
+	ck_assert_int_eq(rc, -EINTR);
+	return arg;
+}
+
 START_TEST(a_server_that_was_killed_is_waited_for)
 {
 	AFSFid root;
@@ -297,5 +309,200 @@ START_TEST(a_server_that_was_killed_is_waited_for)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "net with rxfsd", every_call, failures_are_told,
-		 a_change_breaks_the_promise_of_the_other, a_server_that_was_killed_is_waited_for)
+/* -- a server that is stopped, and one that is killed again and again -- */
+
+START_TEST(a_stopped_server_does_not_hold_the_caller)
+{
+	AFSFid root;
+	pthread_t thread;
+	uint64_t began;
+
+	setup();
+	root = root_fid();
+	hold_promise(&b, &root);
+	ck_assert_int_eq(kill(server.pid, SIGSTOP), 0);
+	b.caller.cancel = cl_cancel_create();
+	pthread_create(&thread, NULL, look_in_vain, NULL);
+	while (cl_volume_state(b.volume, NULL) == CL_SERVER_UP)
+		usleep(1000);
+	cl_cancel_raise(b.caller.cancel);
+	began = monotonic_ns();
+	pthread_join(thread, NULL);
+	ck_assert_uint_lt(monotonic_ns() - began, (uint64_t)2 * NS_PER_S);
+	cl_cancel_free(b.caller.cancel);
+	b.caller.cancel = NULL;
+	/* It goes on, and so do calls that waited for it. */
+	pthread_create(&thread, NULL, look_at_root, NULL);
+	while (cl_net_server_state(b.net, 1) != CL_SERVER_DOWN)
+		usleep(1000);
+	ck_assert_int_eq(kill(server.pid, SIGCONT), 0);
+	pthread_join(thread, NULL);
+	teardown();
+}
+END_TEST
+
+#define NAMES 4000
+
+/* Result of each creation by the thread: 0, an errno value, or -1: it may have been made. */
+static int results[NAMES];
+static _Atomic unsigned created;
+static _Atomic bool enough;
+
+static void *create_names(void *arg)
+{
+	AFSFid root = root_fid();
+
+	for (unsigned n = 0; n < NAMES && !atomic_load(&enough); n++) {
+		struct rxafs_failure why;
+		struct cl_stamp own;
+		struct cl_made made;
+		char name[16];
+		int rc;
+
+		snprintf(name, sizeof(name), "n%u", n);
+		rc = cl_net_create_file(a.volume, &a.caller, &root, name, &mode, &made, &own, &why);
+		results[n] = rc == 0 ? 0 : why.maybe_done ? -1 : -rc;
+		atomic_store(&created, n + 1);
+	}
+	return arg;
+}
+
+static int name_exists(const char *name)
+{
+	AFSFid root = root_fid();
+	struct cl_made made;
+	int rc = cl_net_create_file(b.volume, &b.caller, &root, name, &mode, &made, &stamp,
+				    &failure);
+
+	if (rc == -EEXIST)
+		return 1;
+	ck_assert_msg(rc == 0, "%s", failure.text);
+	return 0;
+}
+
+START_TEST(what_was_created_is_known)
+{
+	unsigned unknown = 0;
+	pthread_t thread;
+
+	setup();
+	pthread_create(&thread, NULL, create_names, NULL);
+	for (int round = 0; round < 6; round++) {
+		unsigned now = atomic_load(&created);
+
+		while (atomic_load(&created) < now + 20)
+			usleep(500);
+		realserver_end(&server, SIGKILL);
+		realserver_start(&server);
+	}
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	for (unsigned n = 0; n < atomic_load(&created); n++) {
+		char name[16];
+		int exists;
+
+		snprintf(name, sizeof(name), "n%u", n);
+		exists = name_exists(name);
+		unknown += results[n] < 0;
+		if (results[n] >= 0)
+			ck_assert_msg(exists == (results[n] == 0), "%s: %d, exists %d", name,
+				      results[n], exists);
+	}
+	/* Not each kill meets a call, and none meets two. */
+	ck_assert_uint_le(unknown, 6);
+	teardown();
+}
+END_TEST
+
+static uint64_t big = 40 << 20;
+
+static int give_pattern(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	(void)arg;
+	for (unsigned i = 0; i < count; offset += iov[i++].iov_len)
+		for (size_t k = 0; k < iov[i].iov_len; k++)
+			((uint8_t *)iov[i].iov_base)[k] = (uint8_t)((offset + k) * 167 >> 7);
+	return 0;
+}
+
+static int check_pattern(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	(void)arg;
+	for (unsigned i = 0; i < count; offset += iov[i++].iov_len)
+		for (size_t k = 0; k < iov[i].iov_len; k++)
+			if (((uint8_t *)iov[i].iov_base)[k] != (uint8_t)((offset + k) * 167 >> 7))
+				return -EBADMSG;
+	return 0;
+}
+
+static void *store_big(void *arg)
+{
+	static struct rxafs_failure why;
+	static struct cl_stamp own;
+	static AFSFetchStatus its;
+	AFSFid *file = arg;
+	int rc = cl_net_store_data(a.volume, &a.caller, file, &mode, 0, big, CL_NO_CUT, 0,
+				   give_pattern, NULL, &its, &own, &why);
+
+	ck_assert_msg(rc == 0, "%s", why.text);
+	return NULL;
+}
+
+START_TEST(a_store_survives_kills)
+{
+	struct cl_server_info info;
+	struct cl_made made;
+	uint64_t fetched;
+	pthread_t thread;
+	AFSFid root;
+
+	setup();
+	root = root_fid();
+	ok(cl_net_create_file(a.volume, &a.caller, &root, "big", &mode, &made, &stamp, &failure));
+	pthread_create(&thread, NULL, store_big, &made.fid);
+	/* In the middle of it, if the machine is not too quick. */
+	do
+		usleep(1000);
+	while (cl_net_server_info(a.net, 1, &info) && info.calls == 0 && info.answered < 2);
+	usleep(10000);
+	realserver_end(&server, SIGKILL);
+	realserver_start(&server);
+	pthread_join(thread, NULL);
+	for (uint64_t at = 0; at < big; at += fetched) {
+		ok(cl_net_fetch_data(b.volume, &b.caller, &made.fid, at, 1 << 20, check_pattern,
+				     NULL, &fetched, &status, &stamp, &failure));
+		ck_assert_uint_eq(fetched, 1 << 20);
+	}
+	ck_assert_uint_eq(afs_status_length(&status), big);
+	teardown();
+}
+END_TEST
+
+START_TEST(a_read_only_clone_is_preferred)
+{
+	struct cl_volume *ro;
+	struct cl_made made;
+	AFSFid root;
+
+	setup();
+	ck_assert_int_eq(cl_volume_type(a.volume), AFS_VL_RW);
+	ck_assert_int_eq(realserver_rxvol(&server, "clone", "root.cell", NULL), 0);
+	cl_volume_forget_record(a.volume);
+	ok(cl_volume_find(a.net, cl_cells_home(cells), "root.cell", CL_WANT_RO, &a.caller, &ro,
+			  &failure));
+	ck_assert_int_eq(cl_volume_type(ro), AFS_VL_RO);
+	root = (AFSFid){cl_volume_id(ro), 1, 1};
+	ok(cl_net_fetch_status(ro, &a.caller, &root, &status, &stamp, &failure));
+	ck_assert_uint_ne(stamp.sync.spare1, 0);
+	ck_assert_int_eq(
+		cl_net_create_file(ro, &a.caller, &root, "x", &mode, &made, &stamp, &failure),
+		-EROFS);
+	cl_volume_unref(ro);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "net with rxfsd", every_call, failures_are_told,
+		 a_change_breaks_the_promise_of_the_other, a_server_that_was_killed_is_waited_for,
+		 a_stopped_server_does_not_hold_the_caller, what_was_created_is_known,
+		 a_store_survives_kills, a_read_only_clone_is_preferred)
