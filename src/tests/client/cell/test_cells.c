@@ -333,7 +333,7 @@ END_TEST
 
 static struct sockaddr_in name_server;
 static int name_socket;
-static bool mute;
+static _Atomic bool mute;
 
 static size_t put_name(uint8_t *to, const char *name)
 {
