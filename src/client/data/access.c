@@ -96,6 +96,43 @@ static ssize_t ready_bytes(struct cl_data_handle *handle, const struct cl_data_w
 	return (ssize_t)(length > end - offset ? end - offset : length);
 }
 
+/* A part of a read that is on disk and not in memory, within one block. */
+struct disk_part {
+	struct cl_disk_version version;
+	uint64_t number;
+	uint32_t start, length;
+};
+
+/* False: the bytes at `offset` are elsewhere. With the lock held. */
+static bool find_disk_part(struct cl_data_file *file, uint64_t offset, size_t length,
+			   struct disk_part *part)
+{
+	uint32_t size = block_size(file->data);
+	uint64_t known = file_known_end(file);
+
+	if (!file->disk || offset >= known)
+		return false;
+	part->number = offset >> file->data->block_shift;
+	if (block_find(file, part->number) || !file_has_on_disk(file, part->number))
+		return false;
+	part->version = file_disk_version(file);
+	part->start = (uint32_t)(offset & (size - 1));
+	if (length > known - offset)
+		length = (size_t)(known - offset);
+	part->length = length < size - part->start ? (uint32_t)length : size - part->start;
+	return true;
+}
+
+/* Bytes read; 0: the bytes are not on the disk after all; -EAGAIN. Without the lock. */
+static ssize_t read_disk_part(struct cl_data_file *file, const struct cl_data_wait *wait,
+			      const struct disk_part *part, void *bytes)
+{
+	int64_t got = cl_disk_read_block(file->disk, &part->version, part->number, part->start,
+					 bytes, part->length, wait && wait->only_try);
+
+	return got > 0 || got == -EAGAIN ? (ssize_t)got : 0;
+}
+
 /* One step of a read, of at most LOAN_PARTS blocks. */
 static ssize_t read_step(struct cl_data_handle *handle, const struct cl_data_wait *wait,
 			 uint64_t offset, unsigned char *bytes, size_t length)
@@ -103,10 +140,19 @@ static ssize_t read_step(struct cl_data_handle *handle, const struct cl_data_wai
 	struct cl_data_file *file = handle->file;
 	struct cl_data_loan loan = {.count = 0};
 	struct iovec iov[LOAN_PARTS];
+	struct disk_part part;
 	unsigned count = 0;
-	ssize_t present;
+	ssize_t present = 0;
 
 	pthread_mutex_lock(&file->lock);
+	if (find_disk_part(file, offset, length, &part)) {
+		file_read_ahead(handle, offset, offset + part.length);
+		pthread_mutex_unlock(&file->lock);
+		present = read_disk_part(file, wait, &part, bytes);
+		if (present)
+			return present;
+		pthread_mutex_lock(&file->lock);
+	}
 	present = ready_bytes(handle, wait, offset, length);
 	if (present > 0)
 		present = (ssize_t)lend_parts(file, offset, (size_t)present, iov, LOAN_PARTS,
@@ -135,6 +181,30 @@ ssize_t cl_data_read(struct cl_data_handle *handle, const struct cl_data_wait *w
 	return done || got > 0 ? (ssize_t)done : got;
 }
 
+/* Lends a part that is on the disk, in a buffer of its own. The lock is held, and released meanwhile. 0: it is not there. */
+static ssize_t lend_from_disk(struct cl_data_handle *handle, const struct cl_data_wait *wait,
+			      const struct disk_part *part, struct iovec *iov,
+			      struct cl_data_loan *loan)
+{
+	struct cl_data_file *file = handle->file;
+	uint64_t at = (part->number << file->data->block_shift) + part->start;
+	struct buffer *buffer;
+	ssize_t got;
+
+	file_read_ahead(handle, at, at + part->length);
+	pthread_mutex_unlock(&file->lock);
+	buffer = buffer_make(file->data, part->length);
+	got = buffer ? read_disk_part(file, wait, part, buffer->bytes) : 0;
+	if (got > 0) {
+		loan->buffers[loan->count++] = buffer;
+		*iov = (struct iovec){buffer->bytes, (size_t)got};
+	} else if (buffer) {
+		buffer_put(buffer);
+	}
+	pthread_mutex_lock(&file->lock);
+	return got;
+}
+
 ssize_t cl_data_lend(struct cl_data_handle *handle, const struct cl_data_wait *wait,
 		     uint64_t offset, size_t length, struct iovec *iov, unsigned *count,
 		     struct cl_data_loan **made)
@@ -143,17 +213,25 @@ ssize_t cl_data_lend(struct cl_data_handle *handle, const struct cl_data_wait *w
 	struct cl_data_loan *loan = calloc(1, sizeof(*loan));
 	size_t step = (LOAN_PARTS / 2) * (size_t)block_size(file->data);
 	unsigned room = *count;
-	ssize_t present;
+	struct disk_part part;
+	ssize_t present = 0;
 
 	*count = 0;
 	*made = NULL;
 	if (!loan)
 		return -ENOMEM;
+	assert(room);
 	pthread_mutex_lock(&file->lock);
-	present = ready_bytes(handle, wait, offset, length < step ? length : step);
-	if (present > 0)
-		present =
-			(ssize_t)lend_parts(file, offset, (size_t)present, iov, room, count, loan);
+	if (find_disk_part(file, offset, length, &part)) {
+		present = lend_from_disk(handle, wait, &part, iov, loan);
+		*count = present > 0;
+	}
+	if (!present) {
+		present = ready_bytes(handle, wait, offset, length < step ? length : step);
+		if (present > 0)
+			present = (ssize_t)lend_parts(file, offset, (size_t)present, iov, room,
+						      count, loan);
+	}
 	pthread_mutex_unlock(&file->lock);
 	if (present <= 0)
 		free(loan);
@@ -343,8 +421,10 @@ int cl_data_truncate(struct cl_data_handle *handle, const struct cl_data_wait *w
 	if (length < old)
 		cut_blocks(file, length);
 	if (length < file_known_end(file) || length < file->sent_end) {
-		file->cut = length;
-		file->cuts++;
+		uint64_t *cut = file->calling ? &file->next_cut : &file->cut;
+
+		if (*cut > length)
+			*cut = length;
 	}
 	file->grow = length > file_known_end(file) ? length : 0;
 	file->mtime = time(NULL);

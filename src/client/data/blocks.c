@@ -28,8 +28,7 @@ static struct buffer *take_spare(struct cl_data *data)
 	return buffer;
 }
 
-/* At least `need` bytes. NULL: no memory. */
-static struct buffer *make_buffer(struct cl_data *data, uint32_t need)
+struct buffer *buffer_make(struct cl_data *data, uint32_t need)
 {
 	uint32_t size = BLOCK_MIN;
 	struct buffer *buffer;
@@ -108,7 +107,7 @@ static int own_buffer(struct block *block, uint32_t start, uint32_t end)
 	block->busy++; /* not to be evicted itself */
 	budget_make_room(block->file->data, block->file, end);
 	block->busy--;
-	buffer = make_buffer(block->file->data, end > valid_end ? end : valid_end);
+	buffer = buffer_make(block->file->data, end > valid_end ? end : valid_end);
 	if (!buffer)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < block->valid.count; i++)

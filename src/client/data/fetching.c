@@ -142,9 +142,10 @@ static int confirm_fetch(struct fetch *fetch, uint64_t read, const struct cl_dat
 		undo_fetch(fetch);
 		return 0;
 	}
-	if (expected > file_known_end(file))
-		expected = file_known_end(file);
-	if (fetch->position >= expected)
+	/* The length of an earlier version, which own stores have changed, is not known: what is missing is fetched again. */
+	if (expected > file->version.length)
+		expected = file->version.length;
+	if (fetch->position >= expected || read != file->version.version)
 		return 0;
 	undo_fetch(fetch);
 	return -EIO;
@@ -256,7 +257,7 @@ static struct fetch *queue_fetch(struct cl_data_handle *handle, uint64_t start, 
 
 /* -- what to fetch -------------------------------------------------------------------------- */
 
-static bool is_on_disk(struct cl_data_file *file, uint64_t number)
+bool file_has_on_disk(struct cl_data_file *file, uint64_t number)
 {
 	struct cl_disk_version version = file_disk_version(file);
 
@@ -277,7 +278,7 @@ static uint64_t clip_fetch(struct cl_data_file *file, uint64_t start, uint64_t e
 	for (uint64_t number = (start >> shift) + 1; number << shift < end; number++) {
 		uint64_t base = number << shift;
 
-		if (is_on_disk(file, number) ||
+		if (file_has_on_disk(file, number) ||
 		    !file_find_missing(file, base, base + block_size(file->data), &from, &to))
 			return base;
 	}
@@ -453,7 +454,7 @@ static int fetch_missing(struct cl_data_handle *handle, const struct cl_data_wai
 
 	block = block_find(file, from >> file->data->block_shift);
 	/* A block that was loaded and lacks bytes is shorter than the file is now. */
-	if (!(block && block->on_disk) && is_on_disk(file, from >> file->data->block_shift)) {
+	if (!(block && block->on_disk) && file_has_on_disk(file, from >> file->data->block_shift)) {
 		error = load_from_disk(handle, from >> file->data->block_shift,
 				       wait && wait->only_try);
 		if (!error || error == -EAGAIN || error == -ENOMEM)
@@ -573,7 +574,7 @@ void file_read_ahead(struct cl_data_handle *handle, uint64_t start, uint64_t end
 		if (from < at)
 			from = at;
 		to = clip_fetch(file, from, from + unit);
-		if (find_fetch(file, from) || is_on_disk(file, from >> data->block_shift))
+		if (find_fetch(file, from) || file_has_on_disk(file, from >> data->block_shift))
 			to = from + mask + 1;
 		else if (atomic_load(&data->ahead) + unit > data->options.memory_most / 4 ||
 			 !queue_fetch(handle, from, to, true)) {

@@ -87,6 +87,7 @@ struct cl_data_file {
 	struct cl_data_version version; /* length: of the server's file */
 	/* What it shall have: nothing beyond cut (NO_CUT: as it is), and at least `grow` bytes. */
 	uint64_t cut, grow;
+	uint64_t next_cut; /* the same, after the call that is under way */
 
 	struct block **blocks; /* by number */
 	size_t count, room;
@@ -99,7 +100,6 @@ struct cl_data_file {
 	uint64_t changes;	/* counts them */
 	uint64_t clean_to;	/* changes up to this one are at the server */
 	uint64_t synced_to;	/* and on its disk */
-	uint64_t cuts;		/* counts truncations */
 	int64_t mtime;
 	bool time_pending; /* it was set while a store with another one was under way */
 	bool unsynced;	   /* stored without being durable */
@@ -110,8 +110,10 @@ struct cl_data_file {
 
 	/* Storing: one at a time. */
 	bool storing;
-	bool queued; /* job is in use */
+	bool calling; /* a call is under way */
+	bool queued;  /* job is in use */
 	bool durable_wanted;
+	unsigned flushing; /* threads that flush: the identities that wrote are still needed */
 	struct job job;
 	uint64_t storing_from, storing_to; /* of the call */
 	uint64_t

@@ -39,7 +39,9 @@ static inline uint64_t file_lane(const struct cl_data_file *file)
 /* With the lock held. Bytes from here on are zero, if no change says otherwise. */
 static inline uint64_t file_known_end(const struct cl_data_file *file)
 {
-	return file->version.length < file->cut ? file->version.length : file->cut;
+	uint64_t cut = file->cut < file->next_cut ? file->cut : file->next_cut;
+
+	return file->version.length < cut ? file->version.length : cut;
 }
 
 /* -- blocks.c: all with the file's lock held ------------------------------------------------ */
@@ -54,6 +56,8 @@ struct block *block_get(struct cl_data_file *file, uint64_t number);
 void block_remove(struct cl_data_file *file, struct block *block);
 /* The buffer with a reference for the caller, who may read [0, end) of it without the lock. */
 struct buffer *block_lend(struct block *block, uint32_t end);
+/* Of no block, with at least `need` bytes. NULL: no memory. */
+struct buffer *buffer_make(struct cl_data *data, uint32_t need);
 void buffer_put(struct buffer *buffer);
 /* Copies bytes in. -ENOMEM. Dirty: they are a change. Not dirty: only where nothing is valid. */
 int block_write(struct block *block, uint32_t start, const unsigned char *bytes, uint32_t length,
@@ -100,6 +104,7 @@ bool wait_is_bounded(const struct cl_data_wait *wait);
 /* With the lock held, which is released meanwhile. All bytes of [start, end) are there afterwards. */
 int file_fetch(struct cl_data_handle *handle, const struct cl_data_wait *wait, uint64_t start,
 	       uint64_t end);
+bool file_has_on_disk(struct cl_data_file *file, uint64_t number);
 void file_read_ahead(struct cl_data_handle *handle, uint64_t start, uint64_t end);
 /* Puts whole blocks in [start, end) to disk, in the background. */
 void file_save_blocks(struct cl_data_file *file, uint64_t start, uint64_t end);

@@ -116,7 +116,7 @@ int cl_data_file_create(struct cl_data *data, const struct rxafs_fid *fid, const
 	file->data = data;
 	file->fid = *fid;
 	file->owner = owner;
-	file->cut = NO_CUT;
+	file->cut = file->next_cut = NO_CUT;
 	pthread_mutex_init(&file->lock, NULL);
 	if (data->disk)
 		file->disk = cl_disk_get_file(data->disk, cell_name, fid->volume, fid->vnode,

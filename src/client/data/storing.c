@@ -49,8 +49,8 @@ bool error_is_permanent(int error)
 
 bool file_is_dirty(struct cl_data_file *file)
 {
-	return atomic_load(&file->dirty) || file->cut != NO_CUT || file->time_pending ||
-	       file->grow > file->version.length;
+	return atomic_load(&file->dirty) || file->cut != NO_CUT || file->next_cut != NO_CUT ||
+	       file->time_pending || file->grow > file->version.length;
 }
 
 /* Makes an identity the first one of those that wrote. */
@@ -144,7 +144,7 @@ static void settle_file(struct cl_data_file *file, struct ending *ending)
 		ending->lost_bytes = file_drop_dirty(file);
 		file_wake(file, true);
 	}
-	if (file_is_dirty(file) || file->durable_wanted)
+	if (file_is_dirty(file) || file->flushing)
 		return;
 	ending->writers = file->writers;
 	ending->drop = true;
@@ -304,8 +304,6 @@ static bool end_store(struct cl_data_file *file, const struct cl_data_store *sto
 	dropped = file_take_version(file, known, store->offset, end);
 	file->unsynced = !store->durable;
 	file->sent_end = 0;
-	if (file->grow <= file->version.length)
-		file->grow = 0;
 	return dropped;
 }
 
@@ -325,7 +323,6 @@ static int store_range(struct cl_data_file *file, const struct cl_data_store *st
 {
 	struct cl_data_version known = {0};
 	struct source source;
-	uint64_t cuts = file->cuts;
 	void **whos = NULL;
 	size_t count = copy_writers(file, &whos);
 	bool dropped = false, timed = file->time_pending;
@@ -340,15 +337,20 @@ static int store_range(struct cl_data_file *file, const struct cl_data_store *st
 	file->storing_to = store->offset + store->length;
 	if (file->sent_end < file->storing_to)
 		file->sent_end = file->storing_to;
+	file->calling = true;
 	pthread_mutex_unlock(&file->lock);
 	error = call_store(file, whos, count, store, &source, &known);
 	free_source(&source);
 	free(whos);
 	pthread_mutex_lock(&file->lock);
+	file->calling = false;
+	if (!error && store->file_length != NO_CUT)
+		file->cut = NO_CUT;
+	if (file->next_cut < file->cut)
+		file->cut = file->next_cut;
+	file->next_cut = NO_CUT;
 	if (!error) {
 		dropped = end_store(file, store, &known);
-		if (store->file_length != NO_CUT && cuts == file->cuts)
-			file->cut = NO_CUT;
 	} else if (timed) {
 		file->time_pending = true;
 	}
@@ -461,7 +463,8 @@ static void run_store(struct job *job)
 	pthread_mutex_lock(&file->lock);
 	durable = file->durable_wanted;
 	file->queued = file->durable_wanted = false;
-	if (!file->storing && (file->clean_to < file->changes || durable) && !must_give_up(file))
+	if (!file->storing && !must_give_up(file) &&
+	    (file->clean_to < file->changes || file_is_dirty(file) || (durable && file->held)))
 		store_pass(file, durable);
 	settle_file(file, &ending);
 	file_store_if_large(file);
@@ -519,11 +522,14 @@ static int flush_file(struct cl_data_file *file, const struct cl_data_wait *wait
 	uint64_t target = file->changes, errors = file->errors;
 	int error = 0;
 
+	file->flushing++;
 	while (!error && (durable ? file->synced_to : file->clean_to) < target) {
 		struct waiter waiter = {.start = 0};
 
-		if (file->errors != errors && atomic_load(&file->error))
-			return atomic_load(&file->error);
+		if (file->errors != errors && atomic_load(&file->error)) {
+			error = atomic_load(&file->error);
+			break;
+		}
 		if (!file->storing && !wait_is_bounded(wait)) {
 			error = store_pass(file, durable);
 			continue;
@@ -534,6 +540,7 @@ static int flush_file(struct cl_data_file *file, const struct cl_data_wait *wait
 		}
 		error = file_wait(file, wait, &waiter);
 	}
+	file->flushing--;
 	return error;
 }
 

@@ -59,6 +59,8 @@ bool file_take_version(struct cl_data_file *file, const struct cl_data_version *
 	if (!dropped && file->known && old.clean_from < version->clean_from)
 		file->version.clean_from = old.clean_from;
 	file->known = true;
+	if (file->grow <= file_known_end(file))
+		file->grow = 0;
 	if (!file->disk)
 		return dropped;
 	now = file_disk_version(file);
