@@ -10,6 +10,9 @@
 #include "client/fs/operate.h"
 #include "common/clock.h"
 
+/* How long servers may take to answer when promises are given back. */
+#define FAREWELL_MS 200u
+
 static void warn_of_cells(void *arg, const char *text)
 {
 	fs_log(arg, LOG_WARNING, "%s", text);
@@ -187,7 +190,7 @@ int rxafs_close_client(rxafs_client *client, uint64_t limit_ms)
 	result = cl_data_flush_all(client->data, 0, 0, true, &wait);
 	/* What still waits for servers ends now. */
 	cl_net_cancel_all(client->net);
-	free_client(client, limit_ms < 1000 ? (unsigned)limit_ms : 1000);
+	free_client(client, limit_ms < FAREWELL_MS ? (unsigned)limit_ms : FAREWELL_MS);
 	return result;
 }
 

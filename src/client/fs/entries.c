@@ -237,7 +237,7 @@ int rxafs_link(rxafs_object *object, struct rxafs_request *request, rxafs_object
 		request->failure = (struct rxafs_failure){0};
 		return fs_end_change(&c, -EXDEV);
 	}
-	cl_change_begin(object->vnode->object);
+	cl_change_begin_quiet(object->vnode->object);
 	result = cl_net_make_link(c.directory->volume, &c.call.caller, &to, name, &fid, &made,
 				  &c.call.stamp, &request->failure);
 	c.status = made.dir_status;

@@ -16,7 +16,7 @@ static int store_status(struct fs_vnode *v, struct rxafs_request *request,
 	struct fs_call call;
 	int result;
 
-	cl_change_begin(v->object);
+	cl_change_begin_quiet(v->object);
 	fs_begin_call(&call, v->client, request);
 	result = cl_net_store_status(v->volume, &call.caller, &fid, how, &answer, &call.stamp,
 				     &request->failure);

@@ -70,7 +70,7 @@ static int tell_acl(struct fs_vnode *v, struct rxafs_request *request, const cha
 	struct fs_call call;
 	int result;
 
-	cl_change_begin(v->object);
+	cl_change_begin_quiet(v->object);
 	fs_begin_call(&call, v->client, request);
 	result = cl_net_store_acl(v->volume, &call.caller, &fid, text, &answer, &call.stamp,
 				  &request->failure);

@@ -25,7 +25,7 @@ if [ -z "${RXAFS_TEST_INSIDE:-}" ]; then
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/rxwire-rxafs-XXXXXX") || exit 99
-servers= mounts= daemons=
+servers="" mounts="" daemons=""
 failures=0
 
 # Nothing of a dead daemon answers, so it is killed before its mount is taken away.
