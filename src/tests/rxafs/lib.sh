@@ -75,11 +75,12 @@ wait_until() {
 	done
 }
 
-# start_server [OPTION...]: rxfsd with the store; a second start has the same ports. Sets server (its process) and where.
-fs_port=0 vl_port=0
+# start_server: rxfsd with the store and $server_options; a second start has the same ports. Sets server (its process) and where.
+fs_port=0 vl_port=0 server_options=
 start_server() {
 	: > "$work/rxfsd.out"
-	"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" "$@" > "$work/rxfsd.out" 2>> "$work/rxfsd.err" &
+	# shellcheck disable=SC2086
+	"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" $server_options > "$work/rxfsd.out" 2>> "$work/rxfsd.err" &
 	server=$!
 	servers="$servers $server"
 	wait_until 30 grep -q listening "$work/rxfsd.out" || {
