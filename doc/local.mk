@@ -4,6 +4,7 @@
 dist_doc_DATA += \
 	doc/admin.md \
 	doc/architecture.md \
+	doc/architecture-client.md \
 	doc/architecture-objects.md \
 	doc/architecture-server.md \
 	doc/architecture-transport.md \
@@ -11,6 +12,7 @@ dist_doc_DATA += \
 	doc/backup.md \
 	doc/choosing.md \
 	doc/classic.md \
+	doc/client.md \
 	doc/conformance.md \
 	doc/cookbook.md \
 	doc/developer.md \

@@ -2,7 +2,7 @@
 # rxafs: the mount daemon, and rxafsctl, which administers it.
 
 if HAVE_FUSE
-sbin_PROGRAMS += src/rxafs/rxafs
+bin_PROGRAMS += src/rxafs/rxafs
 src_rxafs_rxafs_SOURCES = \
 	src/rxafs/attribute_ops.c src/rxafs/caller.c src/rxafs/directory_ops.c src/rxafs/dying.c \
 	src/rxafs/file_ops.c src/rxafs/kernel.c src/rxafs/kernel.h src/rxafs/main.c \
@@ -10,4 +10,7 @@ src_rxafs_rxafs_SOURCES = \
 src_rxafs_rxafs_CFLAGS = $(AM_CFLAGS) $(FUSE_CFLAGS)
 src_rxafs_rxafs_LDADD = src/client/librxafs_core.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(FUSE_LIBS) $(PTHREAD_LIBS)
+dist_man_MANS += doc/man/rxafs.1
+else
+EXTRA_DIST += doc/man/rxafs.1
 endif

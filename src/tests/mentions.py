@@ -18,10 +18,10 @@ import re
 import sys
 
 PROGRAMS = {"rxperf": "rxperf.1", "afscp": "afscp.1", "rxwstat": "rxwstat.1", "rxwplot": "rxwplot.1", "rxwgen": "rxwgen.1", "rxfsd": "rxfsd.8",
-            "rxpt": "rxpt.8", "rxvol": "rxvol.8"}
+            "rxafs": "rxafs.1", "rxpt": "rxpt.8", "rxvol": "rxvol.8"}
 # Files in which `a_name` is a name of this project; elsewhere it may be the kernel's or a test's.
 FOR_PROGRAMMERS = {"doc/choosing.md", "doc/cookbook.md", "doc/embedding.md", "doc/porting.md", "doc/tutorial.md"}
-NO_TUNABLES = {"rxwstat", "rxwplot", "rxwgen", "rxpt", "rxvol"}
+NO_TUNABLES = {"rxafs", "rxwstat", "rxwplot", "rxwgen", "rxpt", "rxvol"}
 CODE = (".c", ".h", ".py", ".sh", ".bash", ".mk", ".ac", ".am", ".m4", ".xg", ".in", ".json", ".bt")
 SCALE = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 MICROSECONDS = {"us": 1, "ms": 1000, "s": 1000000, "min": 60000000}

@@ -44,6 +44,7 @@ EXTRA_DIST += \
 	debian/rxwire-fileserver.README.Debian \
 	debian/rxwire-fileserver.install \
 	debian/rxwire-fileserver.postrm \
+	debian/rxafs.install \
 	debian/rxwire-tools.install \
 	debian/rxwire-tools.lintian-overrides \
 	debian/source/format \
