@@ -242,7 +242,9 @@ step() {
 	fi
 }
 
-# The project, copied from its installed location.
+# The project, copied from its installed location. Its three configure scripts share what they find out.
+echo "cache_file=$dir/config.cache" > "$dir/config.site"
+export CONFIG_SITE="$dir/config.site"
 export CFLAGS="-O2 -g $san" LD_LIBRARY_PATH="$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 PATH=$(folder bindir):$PATH
 rxwgen=$(folder rxwgen)
@@ -295,7 +297,7 @@ step 'interfaces in a subfolder' sh -c "cd subfolder && autoreconf -fi && cd bui
 cd "$top" || exit 1
 
 # With another installation prefix the tutorial's settings are required.
-unset PKG_CONFIG_PATH LD_LIBRARY_PATH
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH CONFIG_SITE
 PATH=$plain_path RXWIRE_PREFIX=$DESTDIR$prefix top_srcdir=$top timeout -k 10 200 sh "$top/src/tests/check-tutorial.sh"
 case $? in
 0) ;;

@@ -24,7 +24,7 @@ echo "RXW_TEST_SEED=$first replays this run"
 round() {
 	# shellcheck disable=SC2086 # $2 may be empty
 	"$build/src/rxwgen/rxwgen" -w -x $2 x.xg > log 2>&1 &&
-		${CC:-cc} -w -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I"$here/../../rx/include" -I"$here/../../rx" \
+		${CC:-cc} -w -std=gnu17 -D_GNU_SOURCE -O0 -fPIC -shared -I"$here/../../rx/include" -I"$here/../../rx" \
 			-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o x.so \
 			"$here/heap.c" "$here/../../rx/base/xdr.c" x.xdr.c >> log 2>&1 &&
 		python3 -B "$here/roundtrip.py" x.xg "$dir/x.so" --values 100 --seed "$1" >> log 2>&1 &&
