@@ -12,7 +12,7 @@
 /* A change without an answer may be carried out this long, without a break for its own client. */
 #define LATE_CHANGE_NS 120000000000ull
 
-static void begin_change(struct cl_object *object, bool raises)
+static void start_change(struct cl_object *object, bool raises)
 {
 	struct cache_shard *shard;
 
@@ -27,12 +27,12 @@ static void begin_change(struct cl_object *object, bool raises)
 
 void cl_change_begin(struct cl_object *object)
 {
-	begin_change(object, true);
+	start_change(object, true);
 }
 
 void cl_change_begin_quiet(struct cl_object *object)
 {
-	begin_change(object, false);
+	start_change(object, false);
 }
 
 void cl_object_moved(struct cl_object *object, uint32_t vnode, uint32_t unique)

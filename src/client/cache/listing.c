@@ -10,7 +10,8 @@
 #include "client/cache/steps.h"
 #include "common/held.h"
 
-#define BATCH 64u
+#define BATCH	64u
+#define BATCHES 4u /* that are looked at for names to ask for */
 
 /* -- loading ------------------------------------------------------------------------------- */
 
@@ -120,8 +121,8 @@ static int find_name(struct cl_object *directory, const char *name, size_t lengt
 	return result;
 }
 
-int cl_dir_find(struct cl_object *directory, const char *name, size_t length, uint64_t now,
-		struct rxafs_fid *fid)
+static int find_fid(struct cl_object *directory, const char *name, size_t length, uint64_t now,
+		    struct rxafs_fid *fid)
 {
 	fid->cell = directory->volume->cell;
 	fid->volume = directory->volume->id;
@@ -137,11 +138,30 @@ static void note_parent(struct cl_object *object, const struct cl_object *direct
 	}
 }
 
-/* The object and its status, under one lock if it is there. */
-static struct cl_object *enter_child(struct cache_volume *volume, const struct rxafs_fid *fid,
-				     const struct cl_object *parent, uint64_t now,
-				     struct cl_status *status)
+int cl_dir_find(struct cl_object *directory, const char *name, size_t length, uint64_t now,
+		struct rxafs_fid *fid)
 {
+	int result = find_fid(directory, name, length, now, fid);
+	struct cl_object *object;
+
+	if (!result && fid->vnode % 2 == 0) {
+		uint64_t hash = cache_hash_fid(directory->volume->cache, fid);
+		struct cache_shard *shard = cache_shard(directory->volume->cache, hash);
+
+		pthread_mutex_lock(&shard->lock);
+		object = cache_seek(shard, hash, fid);
+		if (object)
+			note_parent(object, directory);
+		pthread_mutex_unlock(&shard->lock);
+	}
+	return result;
+}
+
+/* The object and its status, under one lock if it is there. */
+static struct cl_object *enter_child(const struct cl_object *directory, const struct rxafs_fid *fid,
+				     uint64_t now, struct cl_status *status)
+{
+	struct cache_volume *volume = directory->volume;
 	uint64_t hash = cache_hash_fid(volume->cache, fid);
 	struct cache_shard *shard = cache_shard(volume->cache, hash);
 	struct cl_object *object;
@@ -150,27 +170,25 @@ static struct cl_object *enter_child(struct cache_volume *volume, const struct r
 	object = cache_seek(shard, hash, fid);
 	if (object) {
 		cache_refer(shard, object);
-		if (parent)
-			note_parent(object, parent);
+		note_parent(object, directory);
 		cache_show_status(object, now, status);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	if (object)
 		return object;
 	*status = (struct cl_status){0};
-	return cache_enter(volume, fid->vnode, fid->unique, true);
+	return cache_enter(volume, fid->vnode, fid->unique);
 }
 
 int cl_dir_walk(struct cl_object *directory, const char *name, size_t length, uint64_t now,
 		struct cl_object **object, struct cl_status *status)
 {
-	bool dots = length <= 2 && name[0] == '.' && name[length - 1] == '.';
 	struct rxafs_fid fid;
-	int result = cl_dir_find(directory, name, length, now, &fid);
+	int result = find_fid(directory, name, length, now, &fid);
 
 	if (result)
 		return result;
-	*object = enter_child(directory->volume, &fid, dots ? NULL : directory, now, status);
+	*object = enter_child(directory, &fid, now, status);
 	if (!*object)
 		return -ENOMEM;
 	return status->valid_until ? 0 : -EAGAIN;
@@ -195,7 +213,7 @@ int cl_dir_next(struct cl_object *directory, uint64_t offset, struct cl_entry *e
 
 /* FIDs of entries from an offset on, up to BATCH. */
 static unsigned next_fids(struct cl_object *directory, uint64_t *offset,
-			  struct rxafs_fid fids[BATCH], uint64_t after[BATCH])
+			  struct rxafs_fid fids[BATCH])
 {
 	struct cache_shard *shard = cache_lock_object(directory);
 	struct cl_entry entry;
@@ -206,7 +224,6 @@ static unsigned next_fids(struct cl_object *directory, uint64_t *offset,
 		*offset = entry.next;
 		if (strcmp(entry.name, ".") == 0 || strcmp(entry.name, "..") == 0)
 			continue;
-		after[count] = entry.next;
 		fids[count++] = (struct rxafs_fid){directory->volume->cell, directory->volume->id,
 						   entry.vnode, entry.unique};
 	}
@@ -228,19 +245,20 @@ static bool is_usable(struct cl_cache *cache, const struct rxafs_fid *fid, uint6
 	return usable;
 }
 
-unsigned cl_dir_unasked(struct cl_object *directory, uint64_t *offset, uint64_t now,
-			struct rxafs_fid *fids, unsigned room)
+/* Those that have no usable status, of the next ones: a large directory of which all is known must not be walked for each name. */
+static unsigned gather_unasked(struct cl_object *directory, uint64_t offset, uint64_t now,
+			       struct rxafs_fid *fids, unsigned room)
 {
 	struct rxafs_fid batch[BATCH];
-	uint64_t after[BATCH], at = *offset;
 	unsigned found = 0, count;
 
-	while (found < room && (count = next_fids(directory, &at, batch, after)) > 0) {
-		for (unsigned i = 0; i < count && found < room; i++) {
-			*offset = after[i];
-			if (!is_usable(directory->volume->cache, &batch[i], now))
-				fids[found++] = batch[i];
-		}
+	for (unsigned i = 0; i < BATCHES && found < room; i++) {
+		count = next_fids(directory, &offset, batch);
+		for (unsigned j = 0; j < count && found < room; j++)
+			if (!is_usable(directory->volume->cache, &batch[j], now))
+				fids[found++] = batch[j];
+		if (count < BATCH)
+			break;
 	}
 	return found;
 }
@@ -261,5 +279,5 @@ unsigned cl_dir_neighbours(struct cl_object *directory, const char *name, size_t
 		return 0;
 	fids[0] = (struct rxafs_fid){directory->volume->cell, directory->volume->id, entry.vnode,
 				     entry.unique};
-	return 1 + cl_dir_unasked(directory, &entry.next, now, fids + 1, room - 1);
+	return 1 + gather_unasked(directory, entry.next, now, fids + 1, room - 1);
 }

@@ -40,13 +40,10 @@ int cl_dir_next(struct cl_object *directory, uint64_t offset, struct cl_entry *e
 		unsigned room, unsigned *count);
 
 /*
- * FIDs to ask for at once (K-055): that of a name first, then up to room - 1 others that follow it in the directory and have no usable
- * status. Returns how many; 0: the name is not there.
+ * FIDs to ask for at once (K-055): that of a name first, then up to room - 1 others of the next few hundred in the directory that have no
+ * usable status. Returns how many; 0: the name is not there.
  */
 unsigned cl_dir_neighbours(struct cl_object *directory, const char *name, size_t length,
 			   uint64_t now, struct rxafs_fid *fids, unsigned room);
-/* The same from an offset on, for a reader that wants statuses with the names. *offset becomes the offset behind the last one. */
-unsigned cl_dir_unasked(struct cl_object *directory, uint64_t *offset, uint64_t now,
-			struct rxafs_fid *fids, unsigned room);
 
 #endif

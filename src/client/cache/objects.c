@@ -179,8 +179,7 @@ static struct cl_object *enter_new(struct cache_shard *shard, struct cache_volum
 	return object;
 }
 
-struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint32_t unique,
-			      bool make)
+struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint32_t unique)
 {
 	struct rxafs_fid fid = {volume->cell, volume->id, vnode, unique};
 	struct cl_cache *cache = volume->cache;
@@ -192,7 +191,7 @@ struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint3
 	object = cache_seek(shard, hash, &fid);
 	if (object) {
 		cache_refer(shard, object);
-	} else if (make) {
+	} else {
 		object = enter_new(shard, volume, vnode, unique);
 		evicted = evict_objects(cache, shard);
 	}
@@ -201,18 +200,29 @@ struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint3
 	return object;
 }
 
-struct cl_object *cl_cache_get(struct cl_cache *cache, const struct rxafs_fid *fid)
-{
-	struct cache_volume *volume = cache_volume(cache, fid->cell, fid->volume, true);
-
-	return volume ? cache_enter(volume, fid->vnode, fid->unique, true) : NULL;
-}
-
 struct cl_object *cl_cache_find(struct cl_cache *cache, const struct rxafs_fid *fid)
 {
-	struct cache_volume *volume = cache_volume(cache, fid->cell, fid->volume, false);
+	uint64_t hash = cache_hash_fid(cache, fid);
+	struct cache_shard *shard = cache_shard(cache, hash);
+	struct cl_object *object;
 
-	return volume ? cache_enter(volume, fid->vnode, fid->unique, false) : NULL;
+	pthread_mutex_lock(&shard->lock);
+	object = cache_seek(shard, hash, fid);
+	if (object)
+		cache_refer(shard, object);
+	pthread_mutex_unlock(&shard->lock);
+	return object;
+}
+
+struct cl_object *cl_cache_get(struct cl_cache *cache, const struct rxafs_fid *fid)
+{
+	struct cl_object *object = cl_cache_find(cache, fid);
+	struct cache_volume *volume;
+
+	if (object)
+		return object;
+	volume = cache_volume(cache, fid->cell, fid->volume, true);
+	return volume ? cache_enter(volume, fid->vnode, fid->unique) : NULL;
 }
 
 /* -- what an object is --------------------------------------------------------------------- */

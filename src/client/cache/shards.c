@@ -26,7 +26,7 @@ uint64_t cache_hash_fid(const struct cl_cache *cache, const struct rxafs_fid *fi
 	return hash ^ hash >> 29;
 }
 
-static uint64_t hash_of_object(const void *item, const uint64_t key[2])
+static uint64_t chain_hash(const void *item, const uint64_t key[2])
 {
 	const struct cl_object *object = item;
 	struct rxafs_fid fid = cl_object_fid(object);
@@ -64,7 +64,7 @@ bool cache_shard_init(struct cl_cache *cache, struct cache_shard *shard)
 	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
 	pthread_mutex_init(&shard->lock, &attributes);
 	pthread_mutexattr_destroy(&attributes);
-	return htable_init(&shard->objects, offsetof(struct cl_object, link), hash_of_object,
+	return htable_init(&shard->objects, offsetof(struct cl_object, link), chain_hash,
 			   cache->limits.key, 0);
 }
 

@@ -265,7 +265,7 @@ enum cl_verdict cl_cache_apply(struct cl_object *object, const struct cl_reply *
 		if (object->listing && object->listing->version != object->version &&
 		    (!object->in_flight || object->settled == object->version))
 			dropped = cache_take_listing(object);
-	} else {
+	} else if (afs_status_usable(status)) {
 		shard->counts.overtaken++;
 	}
 	if (known)

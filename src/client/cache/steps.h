@@ -56,8 +56,7 @@ void cache_settle_foreign(struct cl_object *object);
 /* Free names until they are within the limit, but those of one directory. No lock is held. */
 void cache_bound_names(struct cl_cache *cache, const struct cl_object *keep);
 
-/* objects.c: a reference to an object of a known volume. NULL: no memory, or it is not there and may not be made. No lock is held. */
-struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint32_t unique,
-			      bool make);
+/* objects.c: a reference to an object of a known volume, made if it is not there. NULL: no memory. No lock is held. */
+struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint32_t unique);
 
 #endif

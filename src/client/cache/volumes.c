@@ -10,7 +10,7 @@
 
 #define NS_OF_SECOND 1000000000ull
 
-static uint64_t hash_volume(const void *item, const uint64_t key[2])
+static uint64_t volume_chain_hash(const void *item, const uint64_t key[2])
 {
 	const struct cache_volume *volume = item;
 
@@ -20,7 +20,7 @@ static uint64_t hash_volume(const void *item, const uint64_t key[2])
 bool cache_volumes_init(struct cl_cache *cache)
 {
 	pthread_mutex_init(&cache->volumes_lock, NULL);
-	return htable_init(&cache->volumes, offsetof(struct cache_volume, link), hash_volume,
+	return htable_init(&cache->volumes, offsetof(struct cache_volume, link), volume_chain_hash,
 			   cache->limits.key, 0);
 }
 

@@ -114,7 +114,6 @@ static void look(struct cl_object *object, unsigned vnode)
 	struct cl_entry entries[8];
 	struct rxafs_fid fids[8];
 	struct cl_status status;
-	uint64_t offset = 0;
 	uint32_t rights;
 	unsigned count;
 	int result = cl_object_status(object, NOW, &status);
@@ -127,7 +126,6 @@ static void look(struct cl_object *object, unsigned vnode)
 	if (!result || result == -EAGAIN)
 		cl_object_put(child);
 	cl_dir_next(object, 0, entries, 8, &count);
-	cl_dir_unasked(object, &offset, NOW, fids, 8);
 	cl_dir_neighbours(object, "child", 5, NOW, fids, 8);
 }
 

@@ -46,6 +46,12 @@ START_TEST(names_are_found)
 	ck_assert_int_eq(status.kind, 0);
 	cl_object_put(child);
 	cl_object_put(known_file());
+	/* Others moved it, which breaks the promise of the directories alone: its rights come from here now. */
+	child = get(file_fid);
+	cl_object_moved(child, 77, 77);
+	ck_assert_int_eq(find(dir, "file", &fid), 0);
+	ck_assert_uint_eq(status_of(child).parent_vnode, dir_fid.vnode);
+	cl_object_put(child);
 	ck_assert_int_eq(cl_dir_walk(dir, "file", 4, NOW, &child, &status), 0);
 	ck_assert_uint_eq(status.version, 5);
 	ck_assert_int_eq(find(child, "x", &fid), -ENOTDIR);
@@ -196,11 +202,6 @@ START_TEST(neighbours_are_those_to_ask)
 	ck_assert_uint_eq(fids[1].vnode, 104); /* n1 is known */
 	ck_assert_uint_eq(cl_dir_neighbours(dir, "n99", 3, NOW, fids, 50), 1);
 	ck_assert_uint_eq(cl_dir_neighbours(dir, "none", 4, NOW, fids, 50), 0);
-	while ((count = cl_dir_unasked(dir, &offset, NOW, fids, 50)) > 0)
-		all += count;
-	ck_assert_uint_eq(all, 100); /* with "file", without n1 */
-	offset = 0;
-	all = 0;
 	do {
 		ck_assert_int_eq(cl_dir_next(dir, offset, entries, 7, &count), 0);
 		all += count;
