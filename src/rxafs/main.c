@@ -20,7 +20,7 @@ struct settings {
 	const char *cell, *config_dir, *cache, *root_volume, *mount_options;
 	struct tools_list cells, sysnames;
 	uint64_t cache_bytes, memory_bytes, limit_ms, readers;
-	bool allow_other, foreground, ignore_owner, read_write, no_names;
+	bool allow_other, foreground, ignore_owner, read_write, strict_locks, no_names;
 };
 
 #define SETTING(member) offsetof(struct settings, member)
@@ -49,6 +49,8 @@ static const struct tools_option options[] = {
 		     "changes of owner and group succeed without effect"),
 	TOOLS_OPTION("read-write", 0, TOOLS_FLAG, read_write, NULL,
 		     "prefer read-write volumes in other cells as well"),
+	TOOLS_OPTION("strict-locks", 0, TOOLS_FLAG, strict_locks, NULL,
+		     "locks of ranges exclude other clients, too, by locks of whole files"),
 	TOOLS_OPTION("no-name-cache", 0, TOOLS_FLAG, no_names, NULL,
 		     "the kernel keeps neither names nor attributes"),
 	TOOLS_OPTION("readers", 0, TOOLS_UINT, readers, "N",
@@ -91,6 +93,7 @@ static int open_client(const struct settings *s, struct mount *mount)
 		.limit_ms = s->limit_ms,
 		.ignore_owner = s->ignore_owner,
 		.read_write = s->read_write,
+		.strict_locks = s->strict_locks,
 		.hooks = {.changed = flusher_changed,
 			  .settle = flusher_settle,
 			  .log = log_line,

@@ -55,7 +55,8 @@ static int open_caches(rxafs_client *client, const struct rxafs_options *options
 
 	client->cache = cl_cache_create(&limits);
 	client->executor = fs_executor_create();
-	if (!client->cache || !client->executor)
+	client->keeper = fs_lock_keeper_create();
+	if (!client->cache || !client->executor || !client->keeper)
 		return -ENOMEM;
 	return cl_data_create(&o, &fs_data_ops, &client->data, text, size);
 }
@@ -125,6 +126,7 @@ static int open_modules(rxafs_client *client, const struct rxafs_options *option
 
 static void free_client(rxafs_client *client, unsigned limit_ms)
 {
+	fs_lock_keeper_free(client->keeper);
 	fs_executor_free(client->executor);
 	fs_close_tables(client);
 	if (client->data) {
@@ -158,6 +160,7 @@ int rxafs_open_client(const struct rxafs_options *options, rxafs_client **out,
 	client->hooks = options->hooks;
 	client->ignore_owner = options->ignore_owner;
 	client->read_write = options->read_write;
+	client->strict_locks = options->strict_locks;
 	client->limit_ns = (options->limit_ms ? options->limit_ms : 60000) * NS_PER_MS;
 	client->started = time(NULL);
 	if (getentropy(client->key, sizeof client->key))
@@ -188,6 +191,8 @@ int rxafs_close_client(rxafs_client *client, uint64_t limit_ms)
 	if (!client)
 		return 0;
 	result = cl_data_flush_all(client->data, 0, 0, true, &wait);
+	fs_lock_keeper_free(client->keeper);
+	client->keeper = NULL;
 	/* What still waits for servers ends now. */
 	cl_net_cancel_all(client->net);
 	free_client(client, limit_ms < FAREWELL_MS ? (unsigned)limit_ms : FAREWELL_MS);

@@ -82,11 +82,12 @@ struct rxafs_client {
 	struct cl_cache *cache;
 	struct cl_data *data;
 	struct fs_executor *executor;
+	struct fs_lock_keeper *keeper;
 	struct rxafs_hooks hooks;
 	rxafs_object *root;
 	char **sysnames;
 	size_t sysname_count;
-	bool ignore_owner, read_write;
+	bool ignore_owner, read_write, strict_locks;
 	uint64_t limit_ns;
 	time_t started;
 	uint64_t key[2]; /* of hashes of names, secret */
@@ -113,7 +114,7 @@ struct rxafs_file {
 	struct cl_data_handle *handle;
 	rxafs_user *user;
 	int flags;
-	bool lost_lock; /* its lock at the server is gone: writes fail (K-107) */
+	bool locked; /* a lock was taken through it */
 };
 
 static inline bool fs_is_directory(const rxafs_object *object)

@@ -3,6 +3,7 @@
  * Locks. Among the processes here this is all of POSIX and flock; the server has one lock of the whole file for all
  * of them while one has a lock of flock, or of all bytes (K-103).
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "common/clock.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
+/* Between two tries to get a lock that another client has; its release is told, mostly. */
+#define POLL_NS (5 * (uint64_t)NS_PER_S)
 
 struct held {
 	struct held *next;
@@ -20,6 +23,9 @@ struct held {
 struct fs_locks {
 	struct held *list;
 	pthread_cond_t changed; /* with the lock of the vnode */
+	struct fs_server_lock server;
+	uint64_t told; /* breaks of promises for the file */
+	bool busy;     /* a call about the server's lock is in progress */
 };
 
 void fs_free_locks(struct fs_locks *locks)
@@ -38,8 +44,10 @@ static struct fs_locks *get_locks(struct fs_vnode *v)
 {
 	if (!v->locks) {
 		v->locks = calloc(1, sizeof *v->locks);
-		if (v->locks)
-			monotonic_cond_init(&v->locks->changed);
+		if (!v->locks)
+			return NULL;
+		v->locks->server.type = F_UNLCK;
+		monotonic_cond_init(&v->locks->changed);
 	}
 	return v->locks;
 }
@@ -134,12 +142,126 @@ static void free_spare(struct held *spare)
 	}
 }
 
-static int wait_for_lock(struct fs_vnode *v, struct rxafs_request *request)
+/* Until something has changed, or for `most_ns`. */
+static int wait_for_lock(struct fs_vnode *v, struct rxafs_request *request, uint64_t most_ns)
 {
-	monotonic_wait(&v->locks->changed, &v->lock, monotonic_ns() + LOOK_NS);
-	if (request->cancel && cl_cancel_raised(request->cancel))
-		return -EINTR;
-	return request->deadline && cl_net_now() > request->deadline ? -ETIMEDOUT : 0;
+	uint64_t end = monotonic_ns() + most_ns;
+	uint64_t until = monotonic_ns() + (most_ns < LOOK_NS ? most_ns : LOOK_NS);
+
+	do {
+		if (monotonic_wait(&v->locks->changed, &v->lock, until) != ETIMEDOUT)
+			break;
+		if (request->cancel && cl_cancel_raised(request->cancel))
+			return -EINTR;
+		if (request->deadline && cl_net_now() > request->deadline)
+			return -ETIMEDOUT;
+		until += LOOK_NS;
+	} while (until < end);
+	return request->cancel && cl_cancel_raised(request->cancel) ? -EINTR : 0;
+}
+
+/* Whether the server has to know of it: flock, and ranges of all bytes (K-104). */
+static bool is_for_server(const rxafs_client *client, const struct rxafs_lock *l)
+{
+	return l->whole || client->strict_locks || (!l->start && l->end >= INT64_MAX - 1);
+}
+
+/* What the server has to hold for those that are held here. */
+static int needed_at_server(const rxafs_client *client, const struct fs_locks *locks)
+{
+	int needed = F_UNLCK;
+
+	for (const struct held *h = locks->list; h; h = h->next)
+		if (is_for_server(client, &h->lock) && needed != F_WRLCK)
+			needed = h->lock.type;
+	return needed;
+}
+
+static bool is_less(int a, int b)
+{
+	return a != b && (a == F_UNLCK || b == F_WRLCK);
+}
+
+/* The server's lock is changed, by one at a time. With the lock of the vnode, which is released meanwhile. */
+static int change_at_server(struct fs_vnode *v, struct rxafs_request *request, int type)
+{
+	struct fs_locks *locks = v->locks;
+	int result;
+
+	assert(!locks->busy);
+	locks->busy = true;
+	pthread_mutex_unlock(&v->lock);
+	result = fs_change_server_lock(v, request, &locks->server, type);
+	pthread_mutex_lock(&v->lock);
+	locks->busy = false;
+	pthread_cond_broadcast(&locks->changed);
+	return result;
+}
+
+/*
+ * Another client has it. With a promise for the file the release is told; without one the server is asked
+ * again after a while. With the lock of the vnode, which is released meanwhile.
+ */
+static int wait_for_others(struct fs_vnode *v, struct rxafs_request *request)
+{
+	struct cl_status status;
+	uint64_t seen;
+	int result;
+
+	seen = v->locks->told;
+	pthread_mutex_unlock(&v->lock);
+	result = fs_status(v, request, &status);
+	pthread_mutex_lock(&v->lock);
+	if (result || !status.locks || v->locks->told != seen)
+		return result;
+	return wait_for_lock(v, request, POLL_NS);
+}
+
+/* Until the server holds enough for a lock, and nobody here is in its way. With the lock of the vnode. */
+static int acquire(struct fs_vnode *v, struct rxafs_request *request, const struct rxafs_lock *lock,
+		   bool wait)
+{
+	bool read_only = cl_volume_type(v->volume) != AFS_VL_RW;
+	int result = 0;
+
+	while (!result) {
+		bool conflict = find_conflict(v->locks, lock) != NULL;
+
+		if (!conflict && (read_only || !is_for_server(v->client, lock) ||
+				  !is_less(v->locks->server.type, lock->type)))
+			return 0;
+		if (conflict && !wait)
+			return -EAGAIN;
+		if (request->quick)
+			return RXAFS_WOULD_WAIT;
+		if (conflict || v->locks->busy) {
+			result = wait_for_lock(v, request, POLL_NS);
+			continue;
+		}
+		result = change_at_server(v, request, lock->type);
+		if (result == -EAGAIN && wait)
+			result = wait_for_others(v, request);
+	}
+	return result;
+}
+
+/* After an unlock: what was written is stored, then others may have it (K-076). With the lock of the vnode. */
+static int release_at_server(rxafs_file *file, struct rxafs_request *request)
+{
+	struct fs_vnode *v = file->vnode;
+	int stored = 0, result = 0;
+
+	while (!result && is_less(needed_at_server(v->client, v->locks), v->locks->server.type)) {
+		if (v->locks->busy) {
+			result = wait_for_lock(v, request, POLL_NS);
+			continue;
+		}
+		pthread_mutex_unlock(&v->lock);
+		stored = rxafs_flush(file, request, false);
+		pthread_mutex_lock(&v->lock);
+		result = change_at_server(v, request, needed_at_server(v->client, v->locks));
+	}
+	return result ? result : stored;
 }
 
 int rxafs_set_lock(rxafs_file *file, struct rxafs_request *request, const struct rxafs_lock *lock,
@@ -151,24 +273,45 @@ int rxafs_set_lock(rxafs_file *file, struct rxafs_request *request, const struct
 
 	if (!spare)
 		return -ENOMEM;
+	file->locked |= lock->type != F_UNLCK;
 	pthread_mutex_lock(&v->lock);
-	if (!get_locks(v)) {
+	if (!get_locks(v))
 		result = -ENOMEM;
-		goto out;
+	else if (request->quick && lock->type != F_WRLCK && v->locks->server.type == F_WRLCK)
+		result = RXAFS_WOULD_WAIT;
+	else if (request->quick && lock->type == F_UNLCK && v->locks->server.type != F_UNLCK)
+		result = RXAFS_WOULD_WAIT;
+	else if (lock->type != F_UNLCK)
+		result = acquire(v, request, lock, wait);
+	if (!result) {
+		replace_range(v->locks, lock, &spare);
+		pthread_cond_broadcast(&v->locks->changed);
+		if (lock->type != F_WRLCK && !request->quick)
+			result = release_at_server(file, request);
 	}
-	while (lock->type != F_UNLCK && find_conflict(v->locks, lock)) {
-		result = !wait		  ? -EAGAIN
-			 : request->quick ? RXAFS_WOULD_WAIT
-					  : wait_for_lock(v, request);
-		if (result)
-			goto out;
-	}
-	replace_range(v->locks, lock, &spare);
-	pthread_cond_broadcast(&v->locks->changed);
-out:
 	pthread_mutex_unlock(&v->lock);
 	free_spare(spare);
 	return result;
+}
+
+void fs_wake_locks(struct fs_vnode *v)
+{
+	pthread_mutex_lock(&v->lock);
+	if (v->locks) {
+		v->locks->told++;
+		pthread_cond_broadcast(&v->locks->changed);
+	}
+	pthread_mutex_unlock(&v->lock);
+}
+
+bool fs_lost_lock(struct fs_vnode *v)
+{
+	bool lost;
+
+	pthread_mutex_lock(&v->lock);
+	lost = v->locks && v->locks->list && v->locks->server.lost;
+	pthread_mutex_unlock(&v->lock);
+	return lost;
 }
 
 int rxafs_test_lock(rxafs_file *file, struct rxafs_request *request, struct rxafs_lock *lock)
@@ -187,17 +330,39 @@ int rxafs_test_lock(rxafs_file *file, struct rxafs_request *request, struct rxaf
 	return 0;
 }
 
+/* On a thread of the executor: nobody waits for it. */
+static void drop_at_server(void *arg)
+{
+	struct fs_vnode *v = arg;
+	struct rxafs_request request = {0};
+
+	pthread_mutex_lock(&v->lock);
+	while (v->locks->busy)
+		wait_for_lock(v, &request, POLL_NS);
+	if (is_less(needed_at_server(v->client, v->locks), v->locks->server.type))
+		change_at_server(v, &request, needed_at_server(v->client, v->locks));
+	pthread_mutex_unlock(&v->lock);
+	fs_put_vnode(v);
+}
+
 void rxafs_drop_locks(rxafs_file *file, uint64_t owner, bool whole)
 {
 	struct rxafs_lock all = {
 		.owner = owner, .end = UINT64_MAX, .type = F_UNLCK, .whole = whole};
 	struct fs_vnode *v = file->vnode;
 	struct held *none = NULL;
+	bool tell = false;
 
 	pthread_mutex_lock(&v->lock);
 	if (v->locks) {
 		replace_range(v->locks, &all, &none);
 		pthread_cond_broadcast(&v->locks->changed);
+		tell = is_less(needed_at_server(v->client, v->locks), v->locks->server.type);
 	}
 	pthread_mutex_unlock(&v->lock);
+	if (!tell)
+		return;
+	cl_object_hold(v->object);
+	if (fs_execute(v->client->executor, 0, drop_at_server, v))
+		drop_at_server(v);
 }

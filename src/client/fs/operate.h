@@ -136,9 +136,28 @@ int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char
 int fs_open_new(rxafs_object *object, struct rxafs_request *request, int flags,
 		const struct cl_status *status, rxafs_file **file);
 
-/* -- lock.c -------------------------------------------------------------------------------- */
+/* -- lock.c, serverlock.c --------------------------------------------------------------------- */
 
+/* The lock of a file that a server has given. */
+struct fs_server_lock {
+	struct fs_server_lock *next;
+	struct fs_vnode *vnode;
+	int type; /* F_UNLCK, F_RDLCK or F_WRLCK */
+	uint64_t extended, due;
+	bool renewing, lost;
+};
 void fs_free_locks(struct fs_locks *locks);
+/* The promise of the file was broken, perhaps since another client has released a lock. */
+void fs_wake_locks(struct fs_vnode *vnode);
+/* Whether the file is locked here, but no longer at the server. */
+bool fs_lost_lock(struct fs_vnode *vnode);
+/* One change at a time for each file. -EAGAIN: another client has it. */
+int fs_change_server_lock(struct fs_vnode *vnode, struct rxafs_request *request,
+			  struct fs_server_lock *lock, int type);
+struct fs_lock_keeper *fs_lock_keeper_create(void);
+void fs_lock_keeper_free(struct fs_lock_keeper *keeper);
+/* A server has forgotten its locks, perhaps. */
+void fs_renew_locks(rxafs_client *client);
 
 /* -- executor.c ---------------------------------------------------------------------------- */
 

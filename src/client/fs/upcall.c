@@ -8,8 +8,10 @@ static void tell_of(struct cl_object *object)
 {
 	struct fs_vnode *v = cl_object_user(object);
 
-	if (v)
+	if (v) {
+		fs_wake_locks(v);
 		fs_tell(v, RXAFS_CHANGED_STATUS | RXAFS_CHANGED_DATA | RXAFS_CHANGED_NAMES, NULL);
+	}
 	cl_object_put(object);
 }
 
@@ -56,6 +58,7 @@ static void promises_reset(void *arg, uint32_t server, uint32_t resets)
 
 	(void)resets;
 	cl_cache_reset(client->cache, server);
+	fs_renew_locks(client);
 	tell_of_all(client, NULL);
 	settle_kernel(client);
 }

@@ -55,9 +55,10 @@ struct rxafs_options {
 	const char *root_volume;     /* NULL: a dynamic root, which lists cells */
 	const char *const *sysnames; /* for @sys; NULL: of this machine */
 	size_t sysname_count;
-	uint64_t limit_ms;	/* of operations that wait for a dead server; 0 = 60,000 */
-	bool ignore_owner;	/* changes of owner and group succeed without effect */
-	bool read_write;	/* prefer read-write volumes at mount points of other cells */
+	uint64_t limit_ms; /* of operations that wait for a dead server; 0 = 60,000 */
+	bool ignore_owner; /* changes of owner and group succeed without effect */
+	bool strict_locks; /* locks of ranges exclude other clients: each takes the whole file */
+	bool read_write;   /* prefer read-write volumes at mount points of other cells */
 	rxw_security *security; /* of users without tokens; NULL = anonymous */
 	struct rxafs_hooks hooks;
 };
