@@ -64,6 +64,13 @@ static bool is_same_directory(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
+static bool is_same_disk(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev;
+}
+
 static int lock_place(struct store_layer *layer)
 {
 	int result;
@@ -94,6 +101,7 @@ void copyplace_open(struct copyplace *place, const struct store_options *options
 	place->named = options->copy || options->copy_layer;
 	if (options->copy_layer) {
 		place->layer = options->copy_layer;
+		place->shares = place->layer == store;
 		return;
 	}
 	if (!options->copy && (options->layer || options->no_copy))
@@ -107,6 +115,8 @@ void copyplace_open(struct copyplace *place, const struct store_options *options
 		place->layer = store;
 	else
 		open_other_place(place, lock);
+	place->shares = place->layer == store ||
+			(place->own && !options->layer && is_same_disk(place->path, options->path));
 }
 
 int copyplace_remember(const struct copyplace *place, const struct store_options *options,

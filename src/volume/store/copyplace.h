@@ -16,6 +16,7 @@ struct copyplace {
 	bool own;		   /* not the store's, nor the caller's */
 	bool absent;		   /* it cannot be opened, for `result` */
 	bool named;		   /* by the options */
+	bool shares;		   /* it is on the disk of the store */
 	int result;
 	char path[PATH_MAX]; /* of another directory, or of one that was named; or "" */
 };

@@ -641,6 +641,7 @@ static void open_copy_place(struct core *core, const struct store_options *optio
 	copyplace_open(place, options, core->layer, true);
 	core->copy_layer = place->layer;
 	core->copy_absent = place->absent;
+	core->copy_shares = place->shares;
 	if (place->absent)
 		report_line(
 			&core->report, REPORT_ERROR,

@@ -469,6 +469,114 @@ START_TEST(full_from_outside)
 }
 END_TEST
 
+/* -- a full disk that has the copy of the metadata as well -- */
+
+static bool has_copy(struct store *store)
+{
+	struct store_stats stats;
+
+	store_stats(store, &stats);
+	return stats.copy_age_ms != UINT64_MAX;
+}
+
+static void await_copy(struct store *store, bool wanted)
+{
+	while (has_copy(store) != wanted)
+		usleep(1000);
+}
+
+static unsigned make_files(struct store *store, unsigned count)
+{
+	char path[32];
+
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "d/c-%u", i);
+		ck_assert_int_eq(state_create(store, volume, path, STORE_FILE, NULL), 0);
+		ck_assert_int_eq(state_write(store, volume, path, 0, 3000, 3000, i), 0);
+	}
+	return count;
+}
+
+/* Not a byte is left, and no reserve: the copy gives its room, and comes back when there is some. */
+static void fill_beside_copy(enum store_durability durability)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store;
+	unsigned count;
+	char path[32];
+	int rc;
+
+	diskstore_copy = true;
+	store = diskstore_open(disk, durability, &layer);
+	ck_assert_ptr_nonnull(store);
+	count = make_files(store, 40);
+	await_copy(store, true);
+	ck_assert_int_eq(store_flush(store), 0);
+	crashdisk_limit(disk, crashdisk_used(disk));
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "d/c-%u", i);
+		rc = state_remove(store, volume, path, STORE_FILE);
+		ck_assert_msg(rc == 0, "file %u: result %d", i, rc);
+	}
+	ck_assert_uint_eq(crashdisk_length(disk, "copy/db"), UINT64_MAX);
+	ck_assert_uint_eq(crashdisk_length(disk, "copy/state"), UINT64_MAX);
+	crashdisk_limit(disk, UINT64_MAX);
+	ck_assert_int_eq(diskstore_faults(store, "a copy that yields"), 0);
+	diskstore_close(store, layer);
+	/* A short store gets it at the latest when it is closed. */
+	ck_assert_uint_ne(crashdisk_length(disk, "copy/db"), UINT64_MAX);
+	crashdisk_free(disk);
+	diskstore_copy = false;
+}
+
+START_TEST(copy_yields)
+{
+	fill_beside_copy(STORE_LAZY);
+	fill_beside_copy(STORE_STRICT);
+}
+END_TEST
+
+/* Stores fill the disk, with the copy on it. */
+START_TEST(full_disk_with_copy)
+{
+	struct crashdisk *base = make_disk();
+
+	diskstore_copy = diskstore_reserve = true;
+	fill_and_remove(base, STORE_LAZY, 50000);
+	fill_and_remove(base, STORE_STRICT, 50000);
+	fill_and_remove(base, STORE_LAZY, 3000);
+	diskstore_copy = diskstore_reserve = false;
+	crashdisk_free(base);
+}
+END_TEST
+
+/* A store that refuses everything has no commits, in front of which the log would be made shorter. */
+START_TEST(log_of_refusing_store)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store;
+
+	diskstore_reserve = true;
+	store = diskstore_open(disk, STORE_LAZY, &layer);
+	ck_assert_ptr_nonnull(store);
+	make_files(store, 100);
+	ck_assert_uint_gt(crashdisk_length(disk, "meta/db-wal"), 512u << 10);
+	/* What follows these commits is over, and there is the reserve. */
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(store_flush(store), 0);
+	ck_assert_uint_eq(crashdisk_length(disk, "reserve"), 1u << 20);
+	crashdisk_limit(disk, crashdisk_used(disk) + (64u << 10));
+	ck_assert_int_eq(op_large(store), STORE_VDISKFULL);
+	while (crashdisk_length(disk, "meta/db-wal") >= 256u << 10)
+		usleep(1000);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	diskstore_reserve = false;
+}
+END_TEST
+
 static struct core reserving;
 static int (*sync_file)(struct store_file *file);
 
@@ -634,5 +742,6 @@ START_TEST(inverted_bits)
 END_TEST
 
 TEST_MAIN_WITHIN(600, "faults", once_lazy, once_scattered, once_strict, for_a_while, reads,
-		 full_disk, full_beside_checkpoint, room_of_writers, full_from_outside,
-		 reserve_given_up_meanwhile, pruning_goes_on, inverted_bits)
+		 full_disk, full_beside_checkpoint, room_of_writers, full_from_outside, copy_yields,
+		 full_disk_with_copy, log_of_refusing_store, reserve_given_up_meanwhile,
+		 pruning_goes_on, inverted_bits)

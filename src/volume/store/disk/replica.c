@@ -34,6 +34,8 @@ struct store_replica {
 	uint64_t rewinds;	      /* of the log, as far as the copy has followed them */
 	bool complete;		      /* all of a generation: the next one is to come */
 	bool missing;		      /* there is no copy */
+	bool full;		      /* for want of space */
+	bool kept;		      /* there is one, which damaged metadata may need */
 	bool making;
 	bool told;		      /* that it failed */
 	bool unflushed, named;
@@ -72,6 +74,8 @@ static void give_copy_up(struct store_replica *replica, int rc)
 	assert(mutex_is_held(&replica->lock));
 	close_logs(replica);
 	replica->missing = true;
+	replica->full = rc == -ENOSPC;
+	replica->kept |= rc == -EBADMSG;
 	replica->complete = false;
 	replica->salt = replica->end = replica->same_ns = 0;
 	if (rc == -EBADMSG && !replica->told)
@@ -320,8 +324,11 @@ void store_replica_look(struct store_replica *replica, struct store_replica_view
 
 	store_wal_place(replica->wal, &place);
 	pthread_mutex_lock(&replica->lock);
-	*view = (struct store_replica_view){
-		.missing = replica->missing, .busy = replica->complete, .ns = replica->same_ns};
+	*view = (struct store_replica_view){.missing = replica->missing,
+					    .full = replica->missing && replica->full &&
+						    !replica->kept,
+					    .busy = replica->complete,
+					    .ns = replica->same_ns};
 	if (replica->complete)
 		view->rest = place.end;
 	else if (!replica->missing && !replica->making && place.end > replica->end)
@@ -455,6 +462,36 @@ void store_replica_renew(struct store_replica *replica, bool (*stopped)(void *ar
 		replica->told = false;
 	pthread_mutex_unlock(&replica->lock);
 	pthread_mutex_unlock(&replica->settling);
+}
+
+/* Without its state a copy is not used. */
+static bool remove_copy_files(struct store_layer *layer)
+{
+	static const char *const rest[] = {COPY_LOG, COPY_NEW, COPY_DB};
+	bool removed = !layer->ops->unlink(layer, COPY_STATE);
+
+	if (removed && layer->ops->sync_dir(layer, STORE_COPY))
+		return false;
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+		removed |= !layer->ops->unlink(layer, rest[i]);
+	return removed;
+}
+
+bool store_replica_drop(struct store_replica *replica)
+{
+	bool removed = false;
+
+	pthread_mutex_lock(&replica->settling);
+	pthread_mutex_lock(&replica->lock);
+	assert(!replica->making);
+	if (!replica->kept) {
+		give_copy_up(replica, 0);
+		removed = remove_copy_files(replica->layer);
+		replica->told |= removed;
+	}
+	pthread_mutex_unlock(&replica->lock);
+	pthread_mutex_unlock(&replica->settling);
+	return removed;
 }
 
 /* -- single pages of one for the other. In each, a page that no log has is as the last generation of the log left it. -- */

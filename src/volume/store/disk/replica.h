@@ -31,6 +31,7 @@ void store_replica_ship(struct store_replica *replica);
 void store_replica_settle(struct store_replica *replica);
 struct store_replica_view {
 	bool missing; /* there is no copy: it has to be made */
+	bool full;    /* for want of space: its files are of no use */
 	bool busy; /* a complete log waits to be moved: the log of the database should not begin anew */
 	uint64_t rest; /* bytes that it would have to copy now if that log began anew */
 	uint64_t ns; /* CLOCK_MONOTONIC, when the copy had all that was flushed; 0: there is none */
@@ -41,6 +42,11 @@ void store_replica_look(struct store_replica *replica, struct store_replica_view
  * now and then. As store_replica_settle().
  */
 void store_replica_renew(struct store_replica *replica, bool (*stopped)(void *arg), void *arg);
+/*
+ * The disk is full: give the copy up, and remove its files. Waits for another thread that flushes or makes it. True if that gave
+ * room. A copy is kept if the metadata are damaged.
+ */
+bool store_replica_drop(struct store_replica *replica);
 /*
  * Look at some pages of the copy, the next ones with each call, or at all of them. If one is damaged, the copy is given up.
  * As store_replica_settle().

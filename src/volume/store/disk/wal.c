@@ -30,6 +30,7 @@
 #define ZEROS	     65536
 #define AHEAD \
 	(16 * ZEROS) /* bytes by which the file is made longer at most; a short one is doubled */
+#define AHEAD_ROOM (8 * AHEAD) /* bytes that are free on the disk, else it is not */
 
 /* The file of the mark has two records, then the tail. */
 #define MAGIC	   0x314b52414d575852ull
@@ -312,15 +313,18 @@ uint64_t store_wal_size(struct store_wal *wal)
 /*
  * A flush after a write that makes a file longer has to commit to the journal of the file system as well, with whatever
  * other programs have in it. So zeros are written ahead of the log, which SQLite takes for its end. If that fails, the
- * write itself will tell.
+ * write itself will tell. On a disk that is nearly full, the database needs the room.
  */
 static void lengthen_log(struct store_wal *wal, struct store_file *file, uint64_t end)
 {
 	static const uint8_t zeros[ZEROS];
 	const struct store_layer_ops *ops = file->layer->ops;
 	struct iovec iov[AHEAD / ZEROS];
+	uint64_t available, total;
 
 	if (!wal->gather.ahead || end <= wal->gather.length || ops->size(file, &wal->gather.length))
+		return;
+	if (ops->space(wal->layer, &available, &total) || available < AHEAD_ROOM)
 		return;
 	for (size_t i = 0; i < AHEAD / ZEROS; i++)
 		iov[i] = (struct iovec){(void *)zeros, sizeof(zeros)};

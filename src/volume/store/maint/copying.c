@@ -29,12 +29,32 @@ struct copier {
 	bool shipped;	 /* something was, since the last flush */
 };
 
+static bool has_meta_file(struct store_layer *layer, const char *path)
+{
+	struct store_file *file;
+
+	if (layer->ops->open(layer, path, 0, &file))
+		return false;
+	layer->ops->close(file);
+	return true;
+}
+
+/* Whether pages were found damaged, which the copy may repair. */
+static bool is_noted(struct core *core)
+{
+	return has_meta_file(core->layer, "meta/" STORE_DAMAGED);
+}
+
 /* -- the thread -- */
 
+/* A change without room does not wait for a new copy, which takes room as well. */
 static bool is_copier_stopped(void *arg)
 {
 	struct copier *copier = arg;
-	bool stop;
+	bool stop = copier->core->copy_yields;
+
+	if (stop)
+		return true;
 
 	pthread_mutex_lock(&copier->lock);
 	stop = copier->stop;
@@ -63,9 +83,33 @@ static bool may_renew(struct core *core)
 	struct store_space space;
 
 	store_replica_look(core->replica, &view);
-	return view.missing && (core->copy_layer != core->layer ||
-				(!space_disk(core, &space) &&
-				 space.available_kib > get_database_length(core) / 1024));
+	return view.missing &&
+	       (!core->copy_shares || (!space_disk(core, &space) &&
+				       space.available_kib > get_database_length(core) / 1024));
+}
+
+void copying_give_room(struct core *core)
+{
+	if (!core->replica || !core->copy_shares || is_noted(core))
+		return;
+	core->copy_yields = true;
+	if (store_replica_drop(core->replica))
+		report_line(
+			&core->report, REPORT_WARNING,
+			"%s: the disk is full: the copy of the metadata was removed, and is made again when "
+			"there is room",
+			core->name);
+	core->copy_yields = false;
+}
+
+/* What is left of a copy for which there was no room. */
+static void drop_full_copy(struct core *core)
+{
+	struct store_replica_view view;
+
+	store_replica_look(core->replica, &view);
+	if (view.full)
+		copying_give_room(core);
 }
 
 void copying_end(struct core *core)
@@ -118,6 +162,7 @@ static void *run_copier(void *arg)
 			renew_ns = monotonic_ns() + RENEW_NS;
 		}
 		store_replica_settle(replica);
+		drop_full_copy(copier->core);
 		store_replica_verify(replica, false);
 		due = monotonic_ns() + SETTLE_NS;
 	} while (wait_for_copying(copier, due));
@@ -207,21 +252,6 @@ uint64_t copying_age_ms(struct core *core)
 }
 
 /* -- repairs before the store is opened -- */
-
-static bool has_meta_file(struct store_layer *layer, const char *path)
-{
-	struct store_file *file;
-
-	if (layer->ops->open(layer, path, 0, &file))
-		return false;
-	layer->ops->close(file);
-	return true;
-}
-
-static bool is_noted(struct core *core)
-{
-	return has_meta_file(core->layer, "meta/" STORE_DAMAGED);
-}
 
 /* The first page says how long the database is. */
 static bool is_database_short(struct core *core)
@@ -435,12 +465,12 @@ void copying_make_room(struct core *core)
 	uint64_t available, total;
 	char path[32];
 
-	if (core->copy_layer != core->layer || ops->space(core->layer, &available, &total) ||
+	if (!core->copy_shares || is_noted(core) || ops->space(core->layer, &available, &total) ||
 	    available >= OPEN_BYTES)
 		return;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), STORE_COPY "%s", names[i]);
-		ops->unlink(core->layer, path);
+		core->copy_layer->ops->unlink(core->copy_layer, path);
 	}
 	report_line(
 		&core->report, REPORT_WARNING,

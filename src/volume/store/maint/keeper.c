@@ -15,6 +15,8 @@
 #include "volume/store/txn/space.h"
 
 #define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
+#define TIGHT_NS \
+	(2000 * (uint64_t)NS_PER_MS) /* between two looks at the log of a store that may be idle */
 #define RETRY_NS    (1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
 #define LOG_LONG    (64u << 20)	  /* commits become slower: they wait for the log, but not long */
 #define LOG_LATER   (256u << 20)  /* so they do also while nothing makes it shorter yet */
@@ -41,6 +43,7 @@ struct keeper {
 	pthread_cond_t work, flushed, shorter;
 	bool stop, dirty, pruning;
 	uint64_t prune_ns;     /* not before this, after a step that failed */
+	uint64_t shorten_ns;   /* the next look at the log, in case that the disk is full */
 	unsigned woken;	       /* how often there was something new to prune */
 	bool checkpointing;    /* the log will be shorter soon */
 	uint64_t dirty_ns;     /* when the oldest commit that is not flushed was */
@@ -587,19 +590,51 @@ void keeper_full(void *arg)
 
 	core->tight = true;
 	reserve_release(core);
+	/* First, since the log may need room in the database. */
+	copying_give_room(core);
 	move_log_to_database(keeper, core->writer);
 }
 
-/* On a full disk the log stays short: the database takes less room. */
+/* Whether the disk is full, and the file of the log longer than it needs to be. The database takes less room. */
+static bool is_log_in_way(struct core *core)
+{
+	struct store_space space;
+	struct store_file *file;
+	uint64_t length = 0;
+
+	if (!space_disk(core, &space) && space.available_kib > ROOM_KIB) {
+		core->tight = false;
+		return false;
+	}
+	if (core->layer->ops->open(core->layer, "meta/db-wal", 0, &file))
+		return false;
+	core->layer->ops->size(file, &length);
+	core->layer->ops->close(file);
+	return length >= LOG_TIGHT;
+}
+
+/* By the thread that commits. */
 static void shorten_log(struct keeper *keeper)
 {
-	struct core *core = keeper->core;
-	struct store_space space;
+	if (!is_log_in_way(keeper->core))
+		return;
+	reserve_release(keeper->core);
+	move_log_to_database(keeper, keeper->core->writer);
+}
 
-	if (!space_disk(core, &space) && space.available_kib > ROOM_KIB)
-		core->tight = false;
-	else if (store_vfs_log_size(core->vfs) >= LOG_TIGHT)
-		keeper_full(keeper);
+/* By the keeper: also in a store that refuses all changes. */
+static void shorten_idle_log(struct keeper *keeper)
+{
+	struct core *core = keeper->core;
+
+	if (!core->tight || !is_log_in_way(core))
+		return;
+	/* The database becomes longer before the log becomes shorter. */
+	txn_pause(core->txn);
+	reserve_release(core);
+	move_log_to_database(keeper, keeper->db);
+	txn_resume(core->txn);
+	reserve_make(core);
 }
 
 static bool must_pace_commit(struct keeper *keeper)
@@ -749,6 +784,7 @@ static void run_prune_burst(struct keeper *keeper)
 enum task {
 	TASK_FLUSH,
 	TASK_PRUNE,
+	TASK_SHORTEN,
 	TASK_STOP
 };
 
@@ -760,10 +796,9 @@ static void wait_for_task(struct keeper *keeper, uint64_t flush_ns)
 	assert(mutex_is_held(&keeper->lock));
 	if (keeper->pruning && keeper->prune_ns < until)
 		until = keeper->prune_ns;
-	if (until < UINT64_MAX)
-		monotonic_wait(&keeper->work, &keeper->lock, until);
-	else
-		pthread_cond_wait(&keeper->work, &keeper->lock);
+	if (keeper->shorten_ns < until)
+		until = keeper->shorten_ns;
+	monotonic_wait(&keeper->work, &keeper->lock, until);
 }
 
 static enum task choose_next_task(struct keeper *keeper)
@@ -784,6 +819,11 @@ static enum task choose_next_task(struct keeper *keeper)
 		task = TASK_PRUNE;
 		if (keeper->pruning && now >= keeper->prune_ns)
 			break;
+		task = TASK_SHORTEN;
+		if (now >= keeper->shorten_ns) {
+			keeper->shorten_ns = now + TIGHT_NS;
+			break;
+		}
 		wait_for_task(keeper, due);
 	}
 	pthread_mutex_unlock(&keeper->lock);
@@ -803,6 +843,9 @@ static void *run_keeper(void *arg)
 			break;
 		case TASK_PRUNE:
 			run_prune_burst(keeper);
+			break;
+		case TASK_SHORTEN:
+			shorten_idle_log(keeper);
 			break;
 		case TASK_STOP:
 			return NULL;

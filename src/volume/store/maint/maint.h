@@ -68,6 +68,8 @@ int lost_check(struct core *core, const struct store_fid *fid);
 int copying_check(struct core *core, struct store_log_state *log);
 /* After the database was read, before the copy is opened: a full disk gets the room of the copy, which is made again later. */
 void copying_make_room(struct core *core);
+/* While the store is open: a change found no room. The copy on the same disk gives its own, and is made again later. */
+void copying_give_room(struct core *core);
 /* After the database was closed: the copy is the same. A short program makes no long copy, which is the server's work. */
 void copying_end(struct core *core);
 /*

@@ -53,6 +53,8 @@ struct core {
 	/* The copy of the metadata; NULL: there is none. */
 	struct store_layer *copy_layer;
 	bool copy_absent; /* its directory cannot be opened */
+	bool copy_shares; /* it is on the disk of the store */
+	_Atomic bool copy_yields; /* it is to be removed: nobody makes it */
 	struct copyplace *copyplace;
 	struct store_replica *replica;
 	struct copier *copier;

@@ -87,11 +87,11 @@ int space_check(struct core *core, const struct volrec *volume, const struct spa
 
 static uint64_t get_copy_log_size(struct core *core)
 {
-	const struct store_layer_ops *ops = core->layer->ops;
+	const struct store_layer_ops *ops = core->copy_layer->ops;
 	struct store_file *file;
 	uint64_t length = 0;
 
-	if (ops->open(core->layer, STORE_COPY "/db-wal", 0, &file))
+	if (ops->open(core->copy_layer, STORE_COPY "/db-wal", 0, &file))
 		return 0;
 	if (ops->size(file, &length))
 		length = 0;
@@ -102,7 +102,7 @@ static uint64_t get_copy_log_size(struct core *core)
 int space_check_rows(struct core *core, uint64_t kib)
 {
 	uint64_t log = store_vfs_log_size(core->vfs) / 1024;
-	bool copied = core->replica && core->copy_layer == core->layer;
+	bool copied = core->replica && core->copy_shares;
 
 	assert(kib);
 	/* The copy follows: its log gets the same bytes, then its database. */
