@@ -15,6 +15,7 @@
 #include <rxwire/error.h>
 
 #include "common/held.h"
+#include "common/utf8.h"
 #include "program/message.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -102,31 +103,12 @@ static char *format_line(char *small, size_t size, const char *format, va_list a
 	return line;
 }
 
-/* Bytes of the character of UTF-8 at `text`; 0: it is none. */
-static size_t measure_utf8(const unsigned char *text)
-{
-	size_t length = *text < 0x80   ? 1
-			: *text < 0xc2 ? 0
-			: *text < 0xe0 ? 2
-			: *text < 0xf0 ? 3
-			: *text < 0xf5 ? 4
-				       : 0;
-
-	for (size_t i = 1; i < length; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	/* Longer than needed. */
-	if ((*text == 0xe0 && text[1] < 0xa0) || (*text == 0xf0 && text[1] < 0x90))
-		return 0;
-	return length;
-}
-
 char *tools_harmless(char *text)
 {
 	unsigned char *at = (unsigned char *)text;
 
 	while (*at) {
-		size_t length = measure_utf8(at);
+		size_t length = utf8_character_bytes(at);
 		bool control = *at < ' ' || *at == 0x7f || (length == 0 && *at < 0xa0) ||
 			       (*at == 0xc2 && length == 2 && at[1] < 0xa0);
 
