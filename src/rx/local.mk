@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # librxwire: the layers add their files to rx_sources (and to rx_public_headers what is installed).
 
-rx_sources =
+# Without RPC and security classes.
+rx_transport_sources =
+rx_sources = $(rx_transport_sources)
 rx_public_headers =
 
 include src/rx/base/local.mk

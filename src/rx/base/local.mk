@@ -17,4 +17,4 @@ rx_base_sources = \
 	src/rx/base/wire.c src/rx/base/wire.h src/rx/base/wire_ack.h \
 	src/rx/base/xdr.c
 
-rx_sources += $(rx_base_sources)
+rx_transport_sources += $(rx_base_sources)

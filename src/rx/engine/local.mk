@@ -2,9 +2,9 @@
 # The engine of librxwire: threads, locks, timers, public functions. Modules from the lowest to the highest; each calls
 # only modules listed before it (src/tests/check-calls.py).
 
-rx_sources += src/rx/engine/lock.h src/rx/engine/objects.h
+rx_transport_sources += src/rx/engine/lock.h src/rx/engine/objects.h
 
-rx_sources += \
+rx_transport_sources += \
 	src/rx/engine/core/alive.h \
 	src/rx/engine/core/config.c \
 	src/rx/engine/core/config.h \
@@ -20,7 +20,7 @@ rx_sources += \
 	src/rx/engine/core/timer.h \
 	src/rx/engine/core/wheel.c
 
-rx_sources += \
+rx_transport_sources += \
 	src/rx/engine/observe/counters.c \
 	src/rx/engine/observe/counters.h \
 	src/rx/engine/observe/flows.c \
@@ -30,7 +30,7 @@ rx_sources += \
 	src/rx/engine/observe/trace.c \
 	src/rx/engine/observe/trace.h
 
-rx_sources += \
+rx_transport_sources += \
 	src/rx/engine/sched/channels.c \
 	src/rx/engine/sched/event_queue.c \
 	src/rx/engine/sched/files.c \
@@ -44,14 +44,14 @@ rx_sources += \
 	src/rx/engine/sched/stalled.c \
 	src/rx/engine/sched/workers.c
 
-rx_sources += \
+rx_transport_sources += \
 	src/rx/engine/send/dispatch.c \
 	src/rx/engine/send/effects.c \
 	src/rx/engine/send/effects.h \
 	src/rx/engine/send/send.c \
 	src/rx/engine/send/tx.h
 
-rx_sources += \
+rx_transport_sources += \
 	src/rx/engine/receive/admit.h \
 	src/rx/engine/receive/batch.h \
 	src/rx/engine/receive/connection.c \
@@ -69,7 +69,7 @@ rx_sources += \
 	src/rx/engine/receive/shared.c \
 	src/rx/engine/receive/unvalidated.c
 
-rx_sources += \
+rx_transport_sources += \
 	src/rx/engine/stream/calls.c \
 	src/rx/engine/stream/connpool.c \
 	src/rx/engine/stream/observer.h \
@@ -79,7 +79,7 @@ rx_sources += \
 	src/rx/engine/stream/wait.c \
 	src/rx/engine/stream/write.c
 
-rx_sources += \
+rx_transport_sources += \
 	src/rx/engine/public/endpoint.c \
 	src/rx/engine/public/engine.c \
 	src/rx/engine/public/stats.c

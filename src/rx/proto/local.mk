@@ -21,4 +21,4 @@ rx_proto_sources = \
 	src/rx/proto/conn/conn.h src/rx/proto/conn/conn.c src/rx/proto/conn/conn_auth.c \
 	src/rx/proto/conn/conn_input.c src/rx/proto/conn/move.c src/rx/proto/conn/table.c
 
-rx_sources += $(rx_proto_sources)
+rx_transport_sources += $(rx_proto_sources)
