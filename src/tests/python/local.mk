@@ -23,8 +23,6 @@ EXTRA_DIST += \
 
 check_PROGRAMS += src/tests/python/peer
 src_tests_python_peer_SOURCES = src/tests/python/peer.c
-nodist_src_tests_python_peer_SOURCES = src/tests/xg/short/all-types.xdr.c src/tests/xg/short/all-types.cs.c \
-	src/tests/xg/short/all-types.ss.c
 src_tests_python_peer_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
-src_tests_python_peer_LDADD = src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_tests_python_peer_LDADD = src/tests/xg/libshort.a src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_tests_python_peer_OBJECTS): src/tests/xg/types.h $(xg_short)

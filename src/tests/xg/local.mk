@@ -9,9 +9,9 @@ xg_coders = \
 xg_headers = $(xg_coders:.xdr.c=.h)
 xg_stubs = \
 	src/afs/afsvol.cs.c src/afs/pt.cs.c src/afs/rxafs.cs.c src/afs/rxafscb.cs.c src/afs/rxperf.cs.c \
-	src/afs/rxstats.cs.c src/afs/vl.cs.c src/tests/xg/short/all-types.cs.c \
+	src/afs/rxstats.cs.c src/afs/vl.cs.c \
 	src/afs/afsvol.ss.c src/afs/pt.ss.c src/afs/rxafs.ss.c src/afs/rxafscb.ss.c src/afs/rxperf.ss.c \
-	src/afs/rxstats.ss.c src/afs/vl.ss.c src/tests/xg/short/all-types.ss.c
+	src/afs/rxstats.ss.c src/afs/vl.ss.c
 xg_runtime = src/rx/base/xdr.c src/rx/rpc/multi.c src/rx/rpc/procedure.c src/rx/rpc/window.c
 xg_wrap = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
@@ -54,6 +54,15 @@ src/tests/xg/stubs.h: $(xg_headers) src/tests/xg/short/all-types.h src/tests/xg/
 	$(AM_V_GEN)LC_ALL=C $(AWK) -f $(srcdir)/src/tests/xg/stubs.awk $(xg_headers) src/tests/xg/short/all-types.h \
 		> $@.new && mv $@.new $@
 
+# -- Coders and stubs of all-types.xg, for several tests.
+
+check_LIBRARIES += src/tests/xg/libshort.a
+src_tests_xg_libshort_a_SOURCES =
+nodist_src_tests_xg_libshort_a_SOURCES = src/tests/xg/short/all-types.xdr.c src/tests/xg/short/all-types.cs.c \
+	src/tests/xg/short/all-types.ss.c
+src_tests_xg_libshort_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
+$(src_tests_xg_libshort_a_OBJECTS): $(xg_short)
+
 # -- All decoders and stubs with a counting heap on simulated calls, without the library.
 
 check_LIBRARIES += src/tests/xg/libdecoders.a
@@ -62,7 +71,7 @@ src_tests_xg_libdecoders_a_SOURCES = \
 	src/tests/xg/heap.c src/tests/xg/heap.h \
 	src/tests/xg/stream.c src/tests/xg/stream.h \
 	$(xg_runtime)
-nodist_src_tests_xg_libdecoders_a_SOURCES = $(xg_coders) src/tests/xg/short/all-types.xdr.c $(xg_stubs)
+nodist_src_tests_xg_libdecoders_a_SOURCES = $(xg_coders) $(xg_stubs)
 src_tests_xg_libdecoders_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
 $(src_tests_xg_libdecoders_a_OBJECTS): src/tests/xg/types.h $(xg_short)
 
@@ -71,36 +80,35 @@ check_tests += src/tests/xg/fuzz_types
 src_tests_xg_fuzz_types_SOURCES = src/tests/xg/fuzz_types.c src/rx/base/hash.c $(fuzz_replay)
 src_tests_xg_fuzz_types_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_fuzz_types_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_fuzz_types_LDADD = src/tests/xg/libdecoders.a $(PTHREAD_LIBS)
+src_tests_xg_fuzz_types_LDADD = src/tests/xg/libdecoders.a src/tests/xg/libshort.a $(PTHREAD_LIBS)
 
 check_tests += src/tests/xg/fuzz_stubs
 src_tests_xg_fuzz_stubs_SOURCES = src/tests/xg/fuzz_stubs.c src/rx/base/hash.c $(fuzz_replay)
 src_tests_xg_fuzz_stubs_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_fuzz_stubs_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_fuzz_stubs_LDADD = src/tests/xg/libdecoders.a $(PTHREAD_LIBS)
+src_tests_xg_fuzz_stubs_LDADD = src/tests/xg/libdecoders.a src/tests/xg/libshort.a $(PTHREAD_LIBS)
 $(src_tests_xg_fuzz_stubs_OBJECTS): src/tests/xg/stubs.h
 
 check_tests += src/tests/xg/test_hostile
 src_tests_xg_test_hostile_SOURCES = src/tests/xg/test_hostile.c
 src_tests_xg_test_hostile_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_test_hostile_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.a $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_xg_test_hostile_LDADD = src/tests/xg/libdecoders.a src/tests/xg/libshort.a $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_hostile_OBJECTS): $(xg_short)
 
 check_tests += src/tests/xg/test_copy
 src_tests_xg_test_copy_SOURCES = src/tests/xg/test_copy.c
 src_tests_xg_test_copy_CPPFLAGS = $(xg_test_cppflags)
 src_tests_xg_test_copy_LDFLAGS = $(AM_LDFLAGS) $(xg_wrap)
-src_tests_xg_test_copy_LDADD = src/tests/xg/libdecoders.a $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_xg_test_copy_LDADD = src/tests/xg/libdecoders.a src/tests/xg/libshort.a $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_copy_OBJECTS): src/tests/xg/types.h $(xg_short)
 
 # -- With the library: recorded calls, and stubs of all-types.xg.
 
 check_tests += src/tests/xg/test_calls
 src_tests_xg_test_calls_SOURCES = src/tests/xg/test_calls.c
-nodist_src_tests_xg_test_calls_SOURCES = $(xg_short)
 src_tests_xg_test_calls_CPPFLAGS = $(xg_test_cppflags)
-src_tests_xg_test_calls_LDADD = src/afs/libafs.la src/rx/librxwire.la $(JANSSON_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_xg_test_calls_LDADD = src/tests/xg/libshort.a src/afs/libafs.la src/rx/librxwire.la $(JANSSON_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
 $(src_tests_xg_test_calls_OBJECTS): $(xg_short)
 
 # -- Random values against python's XDR. python cannot load sanitizers; the fuzz target runs with them.

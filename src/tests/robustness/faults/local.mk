@@ -44,11 +44,8 @@ src_tests_robustness_faults_test_faults_writes_LDFLAGS = $(faults_ldflags)
 check_tests += src/tests/robustness/faults/test_faults_stubs
 src_tests_robustness_faults_test_faults_stubs_SOURCES = \
 	src/tests/robustness/faults/test_faults_stubs.c src/tests/robustness/faults/scenario_stubs.c
-nodist_src_tests_robustness_faults_test_faults_stubs_SOURCES = \
-	src/tests/xg/short/all-types.xdr.c src/tests/xg/short/all-types.cs.c \
-	src/tests/xg/short/all-types.ss.c
 src_tests_robustness_faults_test_faults_stubs_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
-src_tests_robustness_faults_test_faults_stubs_LDADD = $(faults_libs)
+src_tests_robustness_faults_test_faults_stubs_LDADD = src/tests/xg/libshort.a $(faults_libs)
 src_tests_robustness_faults_test_faults_stubs_LDFLAGS = $(faults_ldflags)
 $(src_tests_robustness_faults_test_faults_stubs_OBJECTS): $(xg_short)
 
