@@ -36,6 +36,7 @@ notesdir = $(docdir)/notes
 dist_notes_DATA = \
 	doc/notes/attacks.md \
 	doc/notes/classic.md \
+	doc/notes/client-cache.md \
 	doc/notes/crowd.md \
 	doc/notes/decisions.md \
 	doc/notes/io-uring.md \
