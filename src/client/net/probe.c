@@ -11,7 +11,8 @@
 
 #include "client/net/server.h"
 
-#define PROBE_MS    4000u		       /* for an answer */
+#define PROBE_MS    4000u  /* an address of a server that is down may be silent so long */
+#define BUSY_MS	    60000u /* a server that lives, but has no time to answer, is asked again then */
 #define LIVE_NS	    ((uint64_t)300 * NS_PER_S) /* a live server is asked after so much silence */
 #define INTEREST_NS ((uint64_t)3 * 3600 * NS_PER_S) /* and if it was used within this time */
 #define ASLEEP_NS   ((int64_t)60 * NS_PER_S)
@@ -19,6 +20,7 @@
 
 /* A probe of one address. */
 struct probe {
+	struct probe *next; /* of those in progress */
 	struct cl_server *server;
 	struct cl_address to;
 	uint64_t at;
@@ -31,15 +33,17 @@ struct cl_prober {
 	pthread_t thread;
 	_Atomic bool stop;
 	/* only the thread uses these: */
-	unsigned running; /* probes */
-	bool urgent;	  /* a server is looked for */
-	int64_t slept;	  /* asleep_ns() when last looked */
+	struct probe *running;
+	bool urgent;   /* a server is looked for */
+	int64_t slept; /* asleep_ns() when last looked */
 };
 
-static void end_probe(struct cl_prober *prober, struct probe *probe, bool answered)
+/* `silent`: nothing came from the address, not even answers to PINGs, which a busy server gives (K-134). */
+static void end_probe(struct cl_prober *prober, struct probe *probe, bool answered, bool silent)
 {
 	struct cl_server *server = probe->server;
 	uint64_t now = cl_net_now();
+	struct probe **at;
 	bool first, last;
 
 	pthread_mutex_lock(&server->lock);
@@ -61,11 +65,15 @@ static void end_probe(struct cl_prober *prober, struct probe *probe, bool answer
 	pthread_mutex_unlock(&server->lock);
 	if (answered)
 		cl_server_alive(server, &probe->to.sa);
-	else if (last && !atomic_load(&server->down) && atomic_load(&server->heard_at) <= probe->at)
+	else if (silent && last && !atomic_load(&server->down) &&
+		 atomic_load(&server->heard_at) <= probe->at)
 		cl_server_silent(server, &probe->to.sa);
 	if ((first || last) && !atomic_exchange(&server->probed, true))
 		cl_wake_waiters(server->net);
-	prober->running--;
+	at = &prober->running;
+	while (*at != probe)
+		at = &(*at)->next;
+	*at = probe->next;
 	free(probe);
 }
 
@@ -75,7 +83,7 @@ static bool begin_probe(struct cl_prober *prober, struct cl_server *server,
 {
 	struct rxw_call_options co = {.size = sizeof(co),
 				      .flags = RXW_CALL_NONBLOCK,
-				      .deadline_ms = PROBE_MS,
+				      .deadline_ms = BUSY_MS,
 				      .queue = prober->queue,
 				      .events = RXW_EVENT_DONE};
 	struct probe *probe = calloc(1, sizeof(*probe));
@@ -88,8 +96,14 @@ static bool begin_probe(struct cl_prober *prober, struct cl_server *server,
 	co.arg = probe;
 	rc = rxw_connection_create(server->net->endpoint, (const struct sockaddr *)&to->sa, to->len,
 				   AFS_SERVICE_FS, NULL, &connection);
-	if (rc == 0)
+	if (rc == 0) {
+		unsigned dead_ms = server->net->dead_ms;
+
+		if (atomic_load(&server->down) && dead_ms > PROBE_MS)
+			dead_ms = PROBE_MS;
+		rxw_connection_set_timeouts(connection, dead_ms, 0, 0);
 		rc = rxw_call_begin(connection, &co, &probe->call);
+	}
 	/* The call keeps its connection. */
 	rxw_connection_release(connection);
 	if (rc < 0) {
@@ -99,7 +113,8 @@ static bool begin_probe(struct cl_prober *prober, struct cl_server *server,
 	pthread_mutex_lock(&server->lock);
 	server->probes++;
 	pthread_mutex_unlock(&server->lock);
-	prober->running++;
+	probe->next = prober->running;
+	prober->running = probe;
 	if (StartRXAFS_GetCapabilities(probe->call) == 0)
 		rxw_call_send_end(probe->call);
 	return true;
@@ -197,7 +212,7 @@ static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_e
 		code = EndRXAFS_GetCapabilities(event->call, &caps);
 	xdrfree_Capabilities(&caps);
 	code = rxw_call_end(event->call, code, &origin);
-	end_probe(prober, probe, code == 0 || origin == RXW_ORIGIN_PEER);
+	end_probe(prober, probe, code == 0 || origin == RXW_ORIGIN_PEER, code == RXW_CALL_DEAD);
 }
 
 /* Wait until a probe is answered, somebody hurries, or a server is due. */
@@ -210,17 +225,26 @@ static void wait_for_work(struct cl_prober *prober)
 	poll(&fd, 1, prober->urgent && ms < TICK_MS ? (int)ms : TICK_MS);
 }
 
+/* At the end nobody waits for answers. */
+static void abort_probes(struct cl_prober *prober)
+{
+	for (struct probe *probe = prober->running; probe; probe = probe->next)
+		rxw_call_abort(probe->call, RXW_USER_ABORT);
+}
+
 static void *run_prober(void *arg)
 {
 	struct cl_prober *prober = arg;
 
-	while (!atomic_load(&prober->stop) || prober->running > 0) {
+	while (!atomic_load(&prober->stop) || prober->running) {
 		struct rxw_queue_event events[16];
 		int n;
 
 		if (!atomic_load(&prober->stop)) {
 			look_for_sleep(prober);
 			probe_due_servers(prober);
+		} else {
+			abort_probes(prober);
 		}
 		wait_for_work(prober);
 		n = rxw_queue_next(prober->queue, events, 16, 0);
@@ -317,6 +341,6 @@ void cl_net_probe_servers(struct cl_net *net, uint32_t cell, const struct cl_cal
 		pthread_mutex_unlock(&server->lock);
 		cl_probes_hurry(server);
 	}
-	cl_wait(net, caller->cancel, p.since + (uint64_t)(PROBE_MS + 1000) * NS_PER_MS, are_probed,
-		&p);
+	cl_wait(net, caller->cancel, p.since + (uint64_t)(net->dead_ms + 2000) * NS_PER_MS,
+		are_probed, &p);
 }

@@ -358,6 +358,20 @@ static struct cl_lane *get_lane(struct cl_server *server, struct cl_credential *
 	return lane;
 }
 
+struct cl_credential *cl_server_credential(struct cl_server *server)
+{
+	struct cl_credential *credential = NULL;
+
+	pthread_mutex_lock(&server->lock);
+	for (struct cl_lane *lane = server->lanes; lane && !credential; lane = lane->next)
+		if (lane->credential && !cl_credential_expired(lane->credential))
+			credential = lane->credential;
+	if (credential)
+		atomic_fetch_add(&credential->refs, 1);
+	pthread_mutex_unlock(&server->lock);
+	return credential;
+}
+
 void cl_server_drop_lanes(struct cl_server *server, const struct cl_credential *credential)
 {
 	struct cl_lane **at, *lane, *gone = NULL;
@@ -461,8 +475,10 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 	sent->at = cl_net_now();
 	if (rc == 0) {
 		atomic_store(&server->used_at, sent->at);
-		if (atomic_fetch_add(&server->calls, 1) == 0)
+		/* In this order: a call in progress without that time would look like doubt. */
+		if (atomic_load(&server->calls) == 0)
 			atomic_store(&server->silent_since, sent->at);
+		atomic_fetch_add(&server->calls, 1);
 	}
 	pthread_mutex_lock(&server->lock);
 	lane = put_lane(server, lane);

@@ -100,6 +100,8 @@ struct cl_sent {
 	uint32_t resets;
 	bool resent; /* after a failure: packets of the request were sent twice */
 };
+/* That of a connection to it, with a reference: for calls that are nobody's. NULL: anonymous. */
+struct cl_credential *cl_server_credential(struct cl_server *server);
 /* Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 = none. */
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 		    unsigned deadline_ms, struct cl_sent *sent);

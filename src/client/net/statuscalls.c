@@ -184,7 +184,7 @@ int cl_net_store_acl(struct cl_volume *volume, const struct cl_caller *caller, c
 
 /* ---- locks ---- */
 
-static rxw_code call_lock(rxw_call *call, const AFSFid *fid, enum cl_lock_call kind,
+static rxw_code call_lock_stub(rxw_call *call, const AFSFid *fid, enum cl_lock_call kind,
 			  AFSVolSync *sync)
 {
 	switch (kind) {
@@ -211,7 +211,7 @@ int cl_net_lock(struct cl_volume *volume, const struct cl_caller *caller, const 
 	/* A lock that was released or extended twice is as after once, or refused; one that was set twice is not. */
 	cl_tries_start(&t, volume, caller, names[kind], fid, CL_ONCE, stamp, failure);
 	while (cl_tries_next(&t))
-		cl_tries_judge(&t, call_lock(t.sent.call, fid, kind, &t.stamp->sync),
+		cl_tries_judge(&t, call_lock_stub(t.sent.call, fid, kind, &t.stamp->sync),
 			       functions[kind]);
 	return cl_tries_result(&t);
 }

@@ -301,7 +301,7 @@ static void add_site(uvldbentry *e, unsigned server, int32_t flag)
 }
 
 /* The one entry, if it has that name or number. */
-static int32_t fill_entry(const char *name, uvldbentry *e)
+static int32_t fill_entry(const void *context, const char *name, uvldbentry *e)
 {
 	unsigned long id = strtoul(name, NULL, 10);
 	int32_t code;
@@ -312,7 +312,7 @@ static int32_t fill_entry(const char *name, uvldbentry *e)
 	pthread_cond_broadcast(&fake_changed);
 	while (fake.vl_hold)
 		pthread_cond_wait(&fake_changed, &fake_lock);
-	code = fake.vl_answer;
+	code = *(const int32_t *)context;
 	strcpy(e->name, fake.name);
 	e->volumeId[AFS_VL_RW] = FAKE_RW + fake.shift;
 	e->volumeId[AFS_VL_RO] = FAKE_RO + fake.shift;
@@ -333,16 +333,16 @@ static int32_t fill_entry(const char *name, uvldbentry *e)
 
 static int32_t entry_u(void *context, rxw_call *call, const char *name, uvldbentry *e)
 {
-	(void)context, (void)call;
-	return fake.no_uuids ? RXW_RPC_OPCODE : fill_entry(name, e);
+	(void)call;
+	return fake.no_uuids ? RXW_RPC_OPCODE : fill_entry(context, name, e);
 }
 
 static int32_t entry_n(void *context, rxw_call *call, const char *name, nvldbentry *e)
 {
 	uvldbentry u;
-	int32_t code = fill_entry(name, &u);
+	int32_t code = fill_entry(context, name, &u);
 
-	(void)context, (void)call;
+	(void)call;
 	memset(e, 0, sizeof(*e));
 	strcpy(e->name, u.name);
 	e->nServers = u.nServers;
@@ -475,13 +475,13 @@ static void open_client(unsigned soft_ms)
 					      .reset = note_resets,
 					      .renew = note_renewal,
 					      .note = print_note};
-	static const char *const none[] = {"/nonexistent"};
-	char message[200] = "", given[160];
-	const char *list[] = {given};
+	const char *const folders[] = {fake.folder ? fake.folder : "/nonexistent"};
+	char message[200] = "", given[160], linked[160];
+	const char *list[] = {given, linked};
 	struct cl_cells_options co = {.home = "example.org",
 				      .given = list,
-				      .given_count = 1,
-				      .folders = none,
+				      .given_count = 2,
+				      .folders = folders,
 				      .folder_count = 1,
 				      .no_dns = true};
 	struct cl_net_options no = {
@@ -489,7 +489,9 @@ static void open_client(unsigned soft_ms)
 	int n = snprintf(given, sizeof(given), "example.org=127.0.0.1:%u:%u", fake.vl_port[0],
 			 fake.fs_port);
 
-	if (fake.vl[1])
+	snprintf(linked, sizeof(linked), "linked.org=127.0.0.2:%u:%u", fake.vl_port[1],
+		 fake.fs_port);
+	if (fake.vl[1] && !fake.folder)
 		snprintf(given + n, sizeof(given) - (size_t)n, ",127.0.0.2:%u:%u", fake.vl_port[1],
 			 fake.fs_port);
 	ck_assert_msg(cl_cells_create(&co, &fake_cells, message, sizeof(message)) == 0, "%s",
@@ -510,10 +512,12 @@ void fake_open(unsigned servers, unsigned soft_ms)
 	rxw_config_init(&config, sizeof(config));
 	config.workers_max = 200;
 	ck_assert_int_eq(rxw_engine_create(&config, &fake.engine), 0);
-	fake.vl_service = (struct VL_service){.handlers = &vl_handlers};
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
+		fake.vl_service[i] = (struct VL_service){.base.context = &fake.vl_answer[i],
+							 .handlers = &vl_handlers};
 		fake.vl[i] = serve(0x7f000001 + i, &fake.vl_port[i], AFS_SERVICE_VL,
-				   VL_ExecuteRequest, &fake.vl_service);
+				   VL_ExecuteRequest, &fake.vl_service[i]);
+	}
 	ck_assert(fake.vl[0] && fake.vl[1]);
 	for (unsigned i = 0; i < servers; i++)
 		fake_server_start(i);
@@ -541,6 +545,8 @@ void fake_close(void)
 		if (fake.vl[i])
 			rxw_endpoint_destroy(fake.vl[i]);
 	rxw_engine_destroy(fake.engine);
+	/* For the next test in the same process. */
+	memset(&fake, 0, sizeof(fake));
 }
 
 /* -- what tests tell and ask -- */

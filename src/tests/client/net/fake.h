@@ -49,15 +49,17 @@ struct fake_server {
 struct fake {
 	rxw_engine *engine;
 	rxw_endpoint *vl[2]; /* the second one answers like the first, if it runs */
-	struct VL_service vl_service;
+	struct VL_service vl_service[2];
 	uint16_t vl_port[2], fs_port;
 	struct fake_server servers[FAKE_SERVERS];
 	unsigned server_count;
 	/* `lock` covers the rest */
 	unsigned asked; /* questions for volumes */
 	unsigned asked_addresses;
-	int32_t vl_answer; /* code for questions for volumes */
+	int32_t vl_answer[2]; /* codes for questions for volumes */
 	bool vl_hold;
+	const char *
+		folder; /* with a CellServDB; the second location server is that of linked.org then */
 	const char *name;		/* of the volume */
 	uint32_t shift;			/* is added to the ids */
 	bool no_uuids;			/* an older location server */

@@ -503,8 +503,34 @@ START_TEST(servers_are_listed_and_probed)
 }
 END_TEST
 
+START_TEST(a_busy_server_is_not_down)
+{
+	struct cl_server_info info;
+	struct cl_caller caller = {0};
+	uint64_t began;
+
+	fake_open(1, 30000);
+	looks(fake_volume);
+	pthread_mutex_lock(&fake_lock);
+	fake.servers[0].mute_probes = true;
+	pthread_mutex_unlock(&fake_lock);
+	/* It does not answer within the dead time, but its library answers PINGs. */
+	cl_net_probe_servers(fake_net, 0, &caller);
+	ck_assert_uint_ge(fake.servers[0].probes, 1);
+	ck_assert(cl_net_server_info(fake_net, 1, &info));
+	ck_assert_int_eq(info.state, CL_SERVER_UP);
+	looks(fake_volume);
+	/* The end does not wait for it. */
+	began = monotonic_ns();
+	fake_close_client();
+	ck_assert_uint_lt(monotonic_ns() - began, (uint64_t)10 * NS_PER_S);
+	fake_close();
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "net callers", a_read_is_cancelled, a_change_is_not_aborted_by_cancel,
 		 waits_are_cancelled, deadlines, all_are_cancelled_at_the_end,
 		 breaks_are_answered_while_all_threads_wait, strangers_and_servers_that_forget,
 		 a_silent_server_is_in_doubt, promises_are_given_back, time_does_not_run_backwards,
-		 an_old_site_is_better_than_none, tokens, servers_are_listed_and_probed)
+		 an_old_site_is_better_than_none, tokens, servers_are_listed_and_probed,
+		 a_busy_server_is_not_down)

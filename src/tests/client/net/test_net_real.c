@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "afs/dir.h"
@@ -316,11 +317,13 @@ START_TEST(a_stopped_server_does_not_hold_the_caller)
 	AFSFid root;
 	pthread_t thread;
 	uint64_t began;
+	int ended;
 
 	setup();
 	root = root_fid();
 	hold_promise(&b, &root);
 	ck_assert_int_eq(kill(server.pid, SIGSTOP), 0);
+	ck_assert_int_eq(waitpid(server.pid, &ended, WUNTRACED), server.pid);
 	b.caller.cancel = cl_cancel_create();
 	pthread_create(&thread, NULL, look_in_vain, NULL);
 	while (cl_volume_state(b.volume, NULL) == CL_SERVER_UP)

@@ -2,6 +2,8 @@
 /* What the client does by each code of a server (K-135), with several sites and addresses, and how often it asks. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -317,6 +319,34 @@ START_TEST(older_location_server)
 	looks(fake_volume);
 	ck_assert_uint_eq(fake.asked_addresses, 0);
 	fake_close();
+}
+END_TEST
+
+START_TEST(a_linked_cell_has_the_volume)
+{
+	char folder[] = "/tmp/rxafs-test-XXXXXX", path[64];
+	struct cl_volume *v;
+	FILE *f;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/CellServDB", folder);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	fputs(">example.org linked.org #\n10.0.0.1\n", f);
+	fclose(f);
+	fake.folder = folder;
+	fake_open(1, 1000);
+	ck_assert_str_eq(cl_cell_name(cl_volume_cell(fake_volume)), "example.org");
+	/* Both servers know the names; the first one does not any more. */
+	fake.vl_answer[0] = AFS_VL_NOENT;
+	fake.name = "there";
+	v = fake_find("there", CL_WANT_EXACT);
+	ck_assert_str_eq(cl_cell_name(cl_volume_cell(v)), "linked.org");
+	looks(v);
+	cl_volume_unref(v);
+	fake_close();
+	unlink(path);
+	rmdir(folder);
 }
 END_TEST
 
@@ -648,8 +678,8 @@ END_TEST
 TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, another_site_answers,
 		 a_moved_volume_is_followed, one_refresh_for_all, volumes_of_a_record,
 		 a_volume_is_renamed, a_volume_is_replaced, older_location_server,
-		 second_location_server, no_location_server, a_dead_server_is_waited_for,
-		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
-		 another_address_of_the_server, a_change_without_answer_is_not_repeated,
-		 a_fetch_begins_again, a_store_is_repeated, older_file_server,
-		 a_server_that_wants_a_length)
+		 a_linked_cell_has_the_volume, second_location_server, no_location_server,
+		 a_dead_server_is_waited_for, the_wait_for_a_dead_server_has_a_limit,
+		 another_site_instead_of_a_dead_one, another_address_of_the_server,
+		 a_change_without_answer_is_not_repeated, a_fetch_begins_again, a_store_is_repeated,
+		 older_file_server, a_server_that_wants_a_length)
