@@ -111,10 +111,19 @@ void serve_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 
 static int run_read(struct task *t)
 {
-	t->bytes = malloc(t->size ? t->size : 1);
+	t->places = READ_PLACES;
+	t->count = rxafs_lend(t->handle->file, &t->request, t->size, t->offset, t->iov, &t->places,
+			      &t->loan);
+	if (t->count >= 0)
+		return 0;
+	if (t->count != -E2BIG)
+		return (int)t->count;
+	t->bytes = malloc(t->size);
 	if (!t->bytes)
 		return -ENOMEM;
 	t->count = rxafs_read(t->handle->file, &t->request, t->bytes, t->size, t->offset);
+	t->iov[0] = (struct iovec){t->bytes, t->count > 0 ? (size_t)t->count : 0};
+	t->places = 1;
 	if (t->count >= 0)
 		return 0;
 	free(t->bytes);
@@ -122,15 +131,16 @@ static int run_read(struct task *t)
 	return (int)t->count;
 }
 
-static void reply_bytes(struct task *t)
+static void undo_read(struct task *t)
 {
-	fuse_reply_buf(t->req, t->bytes, (size_t)t->count);
+	rxafs_give_back(t->loan);
 	free(t->bytes);
 }
 
-static void undo_read(struct task *t)
+static void reply_bytes(struct task *t)
 {
-	free(t->bytes);
+	fuse_reply_iov(t->req, t->iov, (int)t->places);
+	undo_read(t);
 }
 
 void serve_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,

@@ -19,6 +19,8 @@ struct handle {
 	bool writable;
 };
 
+#define READ_PLACES 10u /* in which the bytes of a read may lie */
+
 struct task;
 
 struct task_kind {
@@ -59,6 +61,9 @@ struct task {
 	rxafs_listing *listing;
 	char *bytes; /* to be freed */
 	int64_t count;
+	rxafs_loan *loan; /* of a read */
+	struct iovec iov[READ_PLACES];
+	unsigned places;
 	struct rxafs_space space;
 	rxafs_object **listed; /* in `bytes` */
 	size_t listed_count;

@@ -205,39 +205,59 @@ static ssize_t lend_from_disk(struct cl_data_handle *handle, const struct cl_dat
 	return got;
 }
 
-ssize_t cl_data_lend(struct cl_data_handle *handle, const struct cl_data_wait *wait,
-		     uint64_t offset, size_t length, struct iovec *iov, unsigned *count,
-		     struct cl_data_loan **made)
+/* A part of a loan. 0: the end of the file. */
+static ssize_t lend_step(struct cl_data_handle *handle, const struct cl_data_wait *wait,
+			 uint64_t offset, size_t length, struct iovec *iov, unsigned room,
+			 unsigned *count, struct cl_data_loan *loan)
 {
 	struct cl_data_file *file = handle->file;
-	struct cl_data_loan *loan = calloc(1, sizeof(*loan));
-	size_t step = (LOAN_PARTS / 2) * (size_t)block_size(file->data);
-	unsigned room = *count;
 	struct disk_part part;
 	ssize_t present = 0;
 
 	*count = 0;
-	*made = NULL;
-	if (!loan)
-		return -ENOMEM;
-	assert(room);
 	pthread_mutex_lock(&file->lock);
 	if (find_disk_part(file, offset, length, &part)) {
 		present = lend_from_disk(handle, wait, &part, iov, loan);
 		*count = present > 0;
 	}
 	if (!present) {
-		present = ready_bytes(handle, wait, offset, length < step ? length : step);
+		present = ready_bytes(handle, wait, offset, length);
 		if (present > 0)
 			present = (ssize_t)lend_parts(file, offset, (size_t)present, iov, room,
 						      count, loan);
 	}
 	pthread_mutex_unlock(&file->lock);
-	if (present <= 0)
-		free(loan);
-	else
-		*made = loan;
 	return present;
+}
+
+ssize_t cl_data_lend(struct cl_data_handle *handle, const struct cl_data_wait *wait,
+		     uint64_t offset, size_t length, struct iovec *iov, unsigned *count,
+		     struct cl_data_loan **made)
+{
+	struct cl_data_loan *loan = calloc(1, sizeof(*loan));
+	size_t step = (LOAN_PARTS / 2) * (size_t)block_size(handle->file->data), lent = 0;
+	unsigned room = *count, parts;
+	ssize_t got = loan ? 1 : -ENOMEM;
+
+	*count = 0;
+	*made = NULL;
+	while (got > 0 && lent < length) {
+		if (*count == room || loan->count == LOAN_PARTS) {
+			got = -E2BIG;
+			break;
+		}
+		got = lend_step(handle, wait, offset + lent,
+				length - lent < step ? length - lent : step, iov + *count,
+				room - *count, &parts, loan);
+		*count += parts;
+		lent += got > 0 ? (size_t)got : 0;
+	}
+	if (got >= 0 && lent) {
+		*made = loan;
+		return (ssize_t)lent;
+	}
+	cl_data_give_back(loan);
+	return got < 0 ? got : 0;
 }
 
 void cl_data_give_back(struct cl_data_loan *loan)

@@ -84,7 +84,7 @@ struct cl_data_options {
 	uint64_t memory_most;	  /* bytes of blocks in memory; 128 MiB */
 	uint64_t dirty_most;	  /* of them not yet stored; half of the above */
 	uint64_t dirty_file_most; /* of one file; 64 MiB */
-	uint64_t ahead_most;	  /* read-ahead of one handle; 8 MiB */
+	uint64_t ahead_most;	  /* read-ahead of one handle; 16 MiB */
 	uint32_t block;		  /* 256 KiB */
 	uint32_t store_after_s;	  /* changes older than this are stored in the background; 30 s */
 	uint32_t threads_most;	  /* for background fetches and stores; 64 */
@@ -148,8 +148,8 @@ struct cl_data_file *cl_data_file_of(const struct cl_data_handle *handle);
 ssize_t cl_data_read(struct cl_data_handle *handle, const struct cl_data_wait *wait,
 		     uint64_t offset, void *bytes, size_t length);
 /*
- * Lends bytes in memory instead of copying them: fills iov[0..*count), which stay as they are until cl_data_give_back(). Fewer bytes than
- * asked for may be lent before the end of the file.
+ * Lends bytes instead of copying them: fills iov[0..*count), which stay as they are until cl_data_give_back(). The result is that of
+ * cl_data_read(), or -E2BIG: they are in more than *count places, so read them. *loan is NULL unless the result is above 0.
  */
 struct cl_data_loan;
 ssize_t cl_data_lend(struct cl_data_handle *handle, const struct cl_data_wait *wait,

@@ -8,7 +8,7 @@
 #include "client/data/filesteps.h"
 #include "common/held.h"
 
-#define FETCH_MOST  (2u * 1024 * 1024) /* bytes of one call for read-ahead */
+#define FETCH_MOST  (4u * 1024 * 1024) /* bytes of one call for read-ahead */
 #define FETCH_SMALL (1024u * 1024)     /* files up to this size are fetched by one call */
 #define TRIES_MOST  16		       /* of one read whose file is changed by others meanwhile */
 
@@ -560,7 +560,7 @@ void file_read_ahead(struct cl_data_handle *handle, uint64_t start, uint64_t end
 	struct cl_data_file *file = handle->file;
 	struct cl_data *data = file->data;
 	uint64_t mask = block_size(data) - 1, window = widen_read_ahead(handle, start, end);
-	uint64_t unit = window / 4, at = (end + mask) & ~mask, from, to;
+	uint64_t unit = window / 2, at = (end + mask) & ~mask, from, to;
 	uint64_t stop = (handle->position + window + mask) & ~mask;
 
 	if (!window || handle->ahead > handle->position + window / 2)

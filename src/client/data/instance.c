@@ -16,7 +16,7 @@ static void set_defaults(struct cl_data_options *options)
 {
 	static const struct cl_data_options defaults = {.memory_most = 128 * MIB,
 							.dirty_file_most = 64 * MIB,
-							.ahead_most = 8 * MIB,
+							.ahead_most = 16 * MIB,
 							.block = MIB / 4,
 							.store_after_s = 30,
 							.threads_most = 64,

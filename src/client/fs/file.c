@@ -121,6 +121,29 @@ int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer
 	return count == -EAGAIN && request->quick ? RXAFS_WOULD_WAIT : count;
 }
 
+int64_t rxafs_lend(rxafs_file *file, struct rxafs_request *request, size_t length, uint64_t offset,
+		   struct iovec *iov, unsigned *count, rxafs_loan **loan)
+{
+	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
+	struct cl_data_loan *lent = NULL;
+	struct cl_status status;
+	ssize_t got;
+	int result = fs_status(file->vnode, request, &status);
+
+	*loan = NULL;
+	if (result)
+		return result;
+	fs_learned(file->vnode, &status);
+	got = cl_data_lend(file->handle, &wait, offset, length, iov, count, &lent);
+	*loan = (rxafs_loan *)lent;
+	return got == -EAGAIN && request->quick ? RXAFS_WOULD_WAIT : got;
+}
+
+void rxafs_give_back(rxafs_loan *loan)
+{
+	cl_data_give_back((struct cl_data_loan *)loan);
+}
+
 int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void *data,
 		    size_t length, uint64_t offset)
 {

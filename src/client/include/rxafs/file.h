@@ -28,6 +28,14 @@ int rxafs_create(rxafs_object *directory, struct rxafs_request *request, const c
  */
 int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer, size_t length,
 		   uint64_t offset);
+/*
+ * The same without a copy: fills iov[0..*count) with what stays as it is until rxafs_give_back(). *loan is NULL unless the result is
+ * above 0. -E2BIG: the bytes are in more than *count places; read them instead.
+ */
+typedef struct rxafs_loan rxafs_loan;
+int64_t rxafs_lend(rxafs_file *file, struct rxafs_request *request, size_t length, uint64_t offset,
+		   struct iovec *iov, unsigned *count, rxafs_loan **loan);
+void rxafs_give_back(rxafs_loan *loan);
 int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void *data,
 		    size_t length, uint64_t offset);
 /*

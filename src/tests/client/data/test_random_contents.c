@@ -92,8 +92,11 @@ static void walk_read(struct cl_data_handle *handle)
 		return;
 	}
 	got = cl_data_lend(handle, NULL, offset, length, iov, &count, &loan);
-	ck_assert_int_ge(got, expected ? 1 : 0);
-	ck_assert_int_le(got, (ssize_t)expected);
+	if (got == -E2BIG) {
+		ck_assert_ptr_null(loan);
+		return;
+	}
+	ck_assert_int_eq(got, (ssize_t)expected);
 	/* What is lent stays as it is. */
 	if (expected && !pick(3)) {
 		memcpy(scratch, twin, twin_length);
