@@ -14,6 +14,7 @@
 #include "program/options.h"
 #include "program/signals.h"
 #include "rxafs/kernel.h"
+#include "rxafs/mount_options.h"
 #include "rxafs/task.h"
 
 struct settings {
@@ -57,24 +58,31 @@ static const struct tools_option options[] = {
 		     "threads that read requests of the kernel (2 to 8, by processors)", .min = 1,
 		     .max = 16),
 	TOOLS_OPTION("mount-options", 'o', TOOLS_STRING, mount_options, "OPTIONS",
-		     "further options of the mount, for example nosuid,nodev"),
+		     "options of the mount, and those above without dashes, as in fstab"),
 	TOOLS_OPTION("foreground", 'f', TOOLS_FLAG, foreground, NULL,
 		     "do not go to the background"),
 };
 
 static const struct tools_program program = {
 	.name = "rxafs",
-	.usage = "rxafs [OPTION]... MOUNTPOINT\n",
+	.usage = "rxafs [OPTION]... [SOURCE] MOUNTPOINT\n",
 	.summary = "Mounts AFS at a directory.",
 	.options = options,
 	.option_count = sizeof options / sizeof options[0],
 	.no_tunables = true,
 };
 
+/* To the journal with its priority, else to a terminal, or to the system's log from the background. */
 static void log_line(void *arg, int priority, const char *text)
 {
-	(void)arg, (void)priority;
-	tools_error("%s", text);
+	const struct mount *mount = arg;
+
+	if (!mount->foreground)
+		syslog(priority, "%s: %s", mount->where, text);
+	else if (tools_stderr_is_journal())
+		fprintf(stderr, "<%d>%s: %s\n", priority, mount->where, text);
+	else
+		tools_error("%s: %s", mount->where, text);
 }
 
 static int open_client(const struct settings *s, struct mount *mount)
@@ -206,6 +214,8 @@ int main(int argc, char **argv)
 	int first, ready[2] = {-1, -1};
 
 	tools_set_program("rxafs");
+	if (options_of_mount(&program, &argc, &argv))
+		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	tools_config_init(&config);
 	switch (tools_options_parse(&program, &settings, &config, argc, argv, &first)) {
 	case TOOLS_DONE:
@@ -215,10 +225,16 @@ int main(int argc, char **argv)
 	default:
 		break;
 	}
-	if (argc - first != 1) {
-		tools_error("usage: rxafs [OPTION]... MOUNTPOINT");
+	if (argc - first < 1 || argc - first > 2) {
+		tools_error("usage: rxafs [OPTION]... [SOURCE] MOUNTPOINT");
 		return tools_finish(TOOLS_EXIT_USAGE);
 	}
+	/* mount(8) gives what is mounted, which is a cell. */
+	if (argc - first == 2 && !settings.cell && strcmp(argv[first], "none"))
+		settings.cell = argv[first];
+	mount.where = argv[argc - 1];
+	mount.foreground = settings.foreground;
+	openlog("rxafs", LOG_PID, LOG_DAEMON);
 	if (!settings.foreground && go_to_background(ready))
 		return tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",
 				  strerror(errno));
@@ -228,5 +244,5 @@ int main(int argc, char **argv)
 			: processors < 2 ? 2
 			: processors > 8 ? 8
 					 : (unsigned)processors;
-	return tools_finish(serve_mount(&settings, &mount, argv[first], ready));
+	return tools_finish(serve_mount(&settings, &mount, mount.where, ready));
 }

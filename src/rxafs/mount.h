@@ -22,13 +22,15 @@ struct mount {
 	rxafs_client *client;
 	struct fuse_session *session;
 	rxafs_object *root;
+	const char *where;
 	struct watcher *watcher;     /* of interrupted requests */
 	struct flusher *flusher;     /* of the kernel's caches */
 	_Atomic uint64_t generation; /* of node ids that are used again */
 	atomic_bool stopping;	     /* no more opens */
 	bool many_users;	     /* processes of several users may come: allow_other */
-	bool keep_names;	     /* whether the kernel may keep names and attributes */
-	unsigned readers;	     /* threads that read requests */
+	bool foreground;
+	bool keep_names;  /* whether the kernel may keep names and attributes */
+	unsigned readers; /* threads that read requests */
 };
 
 /*

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The session with the kernel: what is negotiated, and the threads that read requests. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
+
+#define READ_AHEAD_KB 1024
 
 static void want_if_capable(struct fuse_conn_info *conn, unsigned caps)
 {
@@ -117,8 +123,33 @@ static void *read_requests(void *arg)
 	return NULL;
 }
 
+/* The kernel reads 128 KiB ahead unless root says more (K-156). */
+static void raise_read_ahead(const struct mount *mount)
+{
+	struct stat stat;
+	char path[64];
+	FILE *f;
+
+	if (geteuid() || lstat(mount->where, &stat))
+		return;
+	snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", major(stat.st_dev),
+		 minor(stat.st_dev));
+	f = fopen(path, "w");
+	if (!f)
+		return;
+	fprintf(f, "%d\n", READ_AHEAD_KB);
+	fclose(f);
+}
+
+static void *raise_limits(void *arg)
+{
+	raise_read_ahead(arg);
+	return NULL;
+}
+
 int mount_serve(struct mount *mount)
 {
+	pthread_t raiser;
 	pthread_t threads[16];
 	unsigned count;
 
@@ -127,6 +158,9 @@ int mount_serve(struct mount *mount)
 			break;
 	if (!count)
 		return -EAGAIN;
+	/* It looks at the mount, so the readers must serve it. */
+	if (!pthread_create(&raiser, NULL, raise_limits, mount))
+		pthread_detach(raiser);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	return 0;
