@@ -161,16 +161,23 @@ int rxafs_mkdir(rxafs_object *directory, struct rxafs_request *request, const ch
 	return make_object_named(&m, object, attributes);
 }
 
-/* Mode 0755: whatever the text, it is no mount point (K-016). */
-int rxafs_symlink(rxafs_object *directory, struct rxafs_request *request, const char *name,
-		  const char *text, rxafs_object **object, struct rxafs_attributes *attributes)
+int fs_make_link(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		 const char *text, uint32_t mode, rxafs_object **object,
+		 struct rxafs_attributes *attributes)
 {
 	struct making m = {directory,	request, .name = name, .text = text, .kind = RXAFS_SYMLINK,
-			   .mode = 0755};
+			   .mode = mode};
 
 	if (strlen(text) >= AFSPATHMAX)
 		return -ENAMETOOLONG;
 	return make_object_named(&m, object, attributes);
+}
+
+/* Mode 0755: whatever the text, it is no mount point (K-016). */
+int rxafs_symlink(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		  const char *text, rxafs_object **object, struct rxafs_attributes *attributes)
+{
+	return fs_make_link(directory, request, name, text, 0755, object, attributes);
 }
 
 static int open_existing(rxafs_object *directory, struct rxafs_request *request, const char *name,

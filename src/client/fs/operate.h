@@ -131,6 +131,13 @@ int fs_remove_file(rxafs_object *directory, struct rxafs_request *request, const
 int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char *name,
 	      rxafs_object *new_directory, const char *new_name, const struct rxafs_fid *fid);
 
+/* -- entries.c ----------------------------------------------------------------------------- */
+
+/* A link; with mode 0644 and the text of one, a mount point. */
+int fs_make_link(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		 const char *text, uint32_t mode, rxafs_object **object,
+		 struct rxafs_attributes *attributes);
+
 /* -- file.c -------------------------------------------------------------------------------- */
 
 int fs_open_new(rxafs_object *object, struct rxafs_request *request, int flags,

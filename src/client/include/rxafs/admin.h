@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What administrators and curious users ask of objects, volumes and servers. */
+#ifndef RXAFS_ADMIN_H
+#define RXAFS_ADMIN_H
+
+#include <sys/socket.h>
+
+#include <rxafs/object.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The volume that an object is in; of a mount point, the one behind it. */
+struct rxafs_volume {
+	struct rxafs_fid fid; /* of the object */
+	char cell[256], name[68];
+	uint32_t id, read_write, read_only, backup; /* ids; 0: there is none */
+	bool writable, online;
+	uint64_t quota, used, free, total; /* KiB; quota 0: no limit */
+	char message[256];		   /* why it is off line */
+};
+int rxafs_examine(rxafs_object *object, struct rxafs_request *request, struct rxafs_volume *volume);
+/* In KiB; 0: no limit. */
+int rxafs_set_quota(rxafs_object *object, struct rxafs_request *request, uint64_t quota);
+
+enum rxafs_server_state {
+	RXAFS_SERVER_UP,
+	RXAFS_SERVER_DOUBT,
+	RXAFS_SERVER_DOWN
+};
+struct rxafs_server {
+	uint32_t number;
+	char cell[256];
+	struct sockaddr_storage address;
+	socklen_t address_len;
+	enum rxafs_server_state state;
+	uint32_t rtt_us; /* 0 = unknown */
+};
+/* The servers of the volume, at most `max`; their count. */
+int rxafs_where(rxafs_object *object, struct rxafs_request *request, struct rxafs_server *servers,
+		unsigned max);
+/* The server of that number, from 1 on. False: there is none. */
+bool rxafs_server_at(rxafs_client *client, uint32_t number, struct rxafs_server *server);
+/* Ask all servers whether they live. */
+void rxafs_probe_servers(rxafs_client *client, struct rxafs_request *request);
+
+/* The name of the n-th cell, from 1 on; NULL: there is none. Lives as long as the client. */
+const char *rxafs_cell_name(rxafs_client *client, uint32_t n);
+/* A location server of a cell, as text cannot tell; for tokens. */
+int rxafs_cell_address(rxafs_client *client, const char *cell, struct sockaddr_storage *address,
+		       socklen_t *length);
+
+/* Forget what is cached of an object, but not what is to be stored. */
+int rxafs_forget(rxafs_object *object, struct rxafs_request *request);
+
+/* The text of a mount point, "#root.cell."; free it. -EINVAL: it is none. */
+int rxafs_mount_text(rxafs_object *object, char **text);
+int rxafs_make_mount(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		     const char *text);
+
+/* Seconds since 1970 until which a user's token for a cell is valid; 0: he has none. */
+int64_t rxafs_token_expires(rxafs_user *user, const char *cell);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
