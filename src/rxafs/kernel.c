@@ -7,8 +7,11 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/htable.h"
@@ -18,10 +21,19 @@
 /* How long a server waits for the kernel (K-163). */
 #define SETTLE_NS (100 * NS_PER_MS)
 
+/* Expired names of directories are expired once more after this time. */
+#define AGAIN_NS (1 * (uint64_t)NS_PER_S)
+/* Of the kernel's protocol: names can be expired. */
+#define EXPIRE_MINOR 38
+#ifndef FUSE_EXPIRE_ONLY
+#	define FUSE_EXPIRE_ONLY 1
+#endif
+
 /* A name that the kernel may keep. */
 struct given {
 	void *link;
 	uint64_t hash;
+	bool directory;
 	size_t length;
 	char name[];
 };
@@ -41,6 +53,9 @@ struct known {
 struct work {
 	rxafs_object *object;
 	struct work *next;
+	/* Names of directories that are expired for the second time, when it is `due`. */
+	struct given *names;
+	uint64_t due;
 };
 
 struct flusher {
@@ -49,7 +64,8 @@ struct flusher {
 	pthread_mutex_t lock;
 	pthread_cond_t some, done;
 	struct work *first, **last;
-	uint64_t added, finished; /* pieces of work; finished ones may be any of them */
+	struct work *later, **last_later; /* in the order of `due` */
+	uint64_t added, finished;	  /* pieces of work; finished ones may be any of them */
 	bool ending;
 };
 
@@ -66,6 +82,16 @@ static uint64_t hash_given_name(const char *name, size_t length)
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ (uint8_t)name[i]) * 1099511628211u;
 	return hash ^ hash >> 32;
+}
+
+static void free_names(struct given *names)
+{
+	while (names) {
+		struct given *next = names->link;
+
+		free(names);
+		names = next;
+	}
 }
 
 static void drop_known(void *data)
@@ -103,7 +129,7 @@ static struct given *find_given(struct known *known, uint64_t hash, const char *
 }
 
 /* With the lock. */
-static bool add_given(struct known *known, const char *name)
+static bool add_given(struct known *known, const char *name, bool directory)
 {
 	size_t length = strlen(name);
 	uint64_t hash = hash_given_name(name, length);
@@ -114,26 +140,31 @@ static bool add_given(struct known *known, const char *name)
 					       hash_given, NULL, 0);
 	if (!known->has_names)
 		return false;
-	if (find_given(known, hash, name, length))
+	g = find_given(known, hash, name, length);
+	if (g) {
+		g->directory = directory;
 		return true;
+	}
 	g = malloc(sizeof *g + length + 1);
 	if (!g)
 		return false;
 	g->hash = hash;
+	g->directory = directory;
 	g->length = length;
 	memcpy(g->name, name, length + 1);
 	htable_add(&known->names, g);
 	return true;
 }
 
-void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name)
+void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name,
+		      bool is_directory)
 {
 	struct known *known = mount->keep_names ? get_known(mount, directory) : NULL;
 
 	if (!known)
 		return;
 	pthread_mutex_lock(&known->lock);
-	add_given(known, name);
+	add_given(known, name, is_directory);
 	pthread_mutex_unlock(&known->lock);
 }
 
@@ -151,7 +182,7 @@ uint64_t kernel_begin_look(struct mount *mount, rxafs_object *directory)
 }
 
 /* False: the names have changed since, or it cannot be noted; then the kernel must not keep it. */
-static bool note_look(struct mount *mount, const struct kernel_look *look)
+static bool note_look(struct mount *mount, const struct kernel_look *look, bool directory)
 {
 	struct known *known = mount->keep_names ? get_known(mount, look->directory) : NULL;
 	bool noted;
@@ -159,7 +190,7 @@ static bool note_look(struct mount *mount, const struct kernel_look *look)
 	if (!known)
 		return false;
 	pthread_mutex_lock(&known->lock);
-	noted = known->name_changes == look->begun && add_given(known, look->name);
+	noted = known->name_changes == look->begun && add_given(known, look->name, directory);
 	pthread_mutex_unlock(&known->lock);
 	return noted;
 }
@@ -179,12 +210,19 @@ double kernel_attribute_time(struct mount *mount, const struct rxafs_attributes 
 	return may_keep(mount, attributes) ? seconds_of(attributes->valid_ns) : 0;
 }
 
+static double name_time(struct mount *mount, const struct kernel_look *look,
+			const struct rxafs_attributes *attributes, bool directory)
+{
+	if (!may_keep(mount, attributes) || !attributes->name_valid_ns ||
+	    !note_look(mount, look, directory))
+		return 0;
+	return seconds_of(attributes->name_valid_ns);
+}
+
 double kernel_missing_time(struct mount *mount, const struct kernel_look *look,
 			   const struct rxafs_attributes *attributes)
 {
-	if (!may_keep(mount, attributes) || !attributes->name_valid_ns || !note_look(mount, look))
-		return 0;
-	return seconds_of(attributes->name_valid_ns);
+	return name_time(mount, look, attributes, false);
 }
 
 void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxafs_object *object,
@@ -199,11 +237,13 @@ void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxaf
 		.attr_timeout = known ? kernel_attribute_time(mount, attributes) : 0,
 	};
 	/*
-	 * The name of a directory is asked again each time: to invalidate it would take it out of the kernel's tree, and the
-	 * working directories of processes with it.
+	 * To unhash the name of a directory would take it out of the kernel's tree, and the working directories of
+	 * processes with it. A kernel that cannot expire such names asks for them each time.
 	 */
-	if (known && !S_ISDIR(attributes->stat.st_mode) && !attributes->volatile_name)
-		entry->entry_timeout = kernel_missing_time(mount, look, attributes);
+	if (known && !attributes->volatile_name &&
+	    (mount->can_expire || !S_ISDIR(attributes->stat.st_mode)))
+		entry->entry_timeout =
+			name_time(mount, look, attributes, S_ISDIR(attributes->stat.st_mode));
 }
 
 bool kernel_keeps_pages(struct mount *mount, rxafs_object *object, uint64_t contents)
@@ -213,10 +253,62 @@ bool kernel_keeps_pages(struct mount *mount, rxafs_object *object, uint64_t cont
 	return known && atomic_exchange(&known->contents, contents) == contents && contents;
 }
 
+void kernel_begin(struct mount *mount, unsigned minor)
+{
+	mount->can_expire = minor >= EXPIRE_MINOR;
+}
+
 /* -- invalidation ------------------------------------------------------------------------- */
 
-static void forget_names(struct mount *mount, struct known *known, fuse_ino_t node)
+/* libfuse offers it only with protocols that it speaks itself. */
+static void expire_name(struct mount *mount, fuse_ino_t node, const struct given *g)
 {
+	struct fuse_notify_inval_entry_out entry = {
+		.parent = node,
+		.namelen = (uint32_t)g->length,
+#if FUSE_KERNEL_MINOR_VERSION >= EXPIRE_MINOR
+		.flags = FUSE_EXPIRE_ONLY
+#else
+		.padding = FUSE_EXPIRE_ONLY
+#endif
+	};
+	struct fuse_out_header header = {
+		.error = FUSE_NOTIFY_INVAL_ENTRY,
+		.len = (uint32_t)(sizeof header + sizeof entry + g->length + 1)};
+	struct iovec iov[3] = {{&header, sizeof header},
+			       {&entry, sizeof entry},
+			       {(void *)(uintptr_t)g->name, g->length + 1}};
+
+	/* ENOENT: the kernel knows no such name. */
+	if (writev(fuse_session_fd(mount->session), iov, 3) < 0)
+		return;
+}
+
+static void push_later(struct flusher *f, rxafs_object *object, struct given *names)
+{
+	struct work *work = malloc(sizeof *work);
+
+	if (!work) {
+		free_names(names);
+		return;
+	}
+	*work = (struct work){
+		.object = rxafs_hold(object), .names = names, .due = monotonic_ns() + AGAIN_NS};
+	pthread_mutex_lock(&f->lock);
+	*f->last_later = work;
+	f->last_later = &work->next;
+	pthread_cond_signal(&f->some);
+	pthread_mutex_unlock(&f->lock);
+}
+
+/*
+ * A look-up that asks for an expired name again is not kept out by the directory's lock: the kernel may store its answer, from before the change,
+ * after the notification. So names of directories are expired twice. Other names are unhashed, where a late answer does no harm.
+ */
+static void forget_names(struct mount *mount, struct known *known, rxafs_object *object,
+			 fuse_ino_t node)
+{
+	struct given *again = NULL, *next;
 	struct htable names;
 
 	pthread_mutex_lock(&known->lock);
@@ -228,9 +320,21 @@ static void forget_names(struct mount *mount, struct known *known, fuse_ino_t no
 	known->has_names = false;
 	pthread_mutex_unlock(&known->lock);
 	for (size_t i = 0; i < names.size; i++)
-		for (struct given *g = *htable_chain(&names, i); g; g = g->link)
-			fuse_lowlevel_notify_inval_entry(mount->session, node, g->name, g->length);
-	htable_fini(&names, free);
+		for (struct given *g = *htable_chain(&names, i); g; g = next) {
+			next = g->link;
+			if (g->directory) {
+				expire_name(mount, node, g);
+				g->link = again;
+				again = g;
+			} else {
+				fuse_lowlevel_notify_inval_entry(mount->session, node, g->name,
+								 g->length);
+				free(g);
+			}
+		}
+	htable_fini(&names, NULL);
+	if (again)
+		push_later(mount->flusher, object, again);
 }
 
 static void flush_object(struct mount *mount, rxafs_object *object)
@@ -240,38 +344,75 @@ static void flush_object(struct mount *mount, rxafs_object *object)
 	unsigned what = atomic_exchange(&known->waiting, 0);
 
 	if (what & RXAFS_CHANGED_NAMES)
-		forget_names(mount, known, node);
+		forget_names(mount, known, object, node);
 	/* A negative offset leaves the pages alone. */
 	if (what)
 		fuse_lowlevel_notify_inval_inode(mount->session, node,
 						 what & RXAFS_CHANGED_DATA ? 0 : -1, 0);
 }
 
+static void do_work(struct mount *mount, struct work *work)
+{
+	if (!work->names) {
+		flush_object(mount, work->object);
+	} else {
+		for (struct given *g = work->names; g; g = g->link)
+			expire_name(mount, object_node(mount, work->object), g);
+	}
+}
+
+/* With the lock. NULL: the end. *later: it is not counted. */
+static struct work *take_work(struct flusher *f, bool *later)
+{
+	for (;;) {
+		struct work *work = f->first;
+
+		*later = false;
+		if (work) {
+			f->first = work->next;
+			if (!f->first)
+				f->last = &f->first;
+			return work;
+		}
+		work = f->later;
+		if (work && (f->ending || work->due <= monotonic_ns())) {
+			*later = true;
+			f->later = work->next;
+			if (!f->later)
+				f->last_later = &f->later;
+			return work;
+		}
+		if (f->ending)
+			return NULL;
+		if (work)
+			monotonic_wait(&f->some, &f->lock, work->due);
+		else
+			pthread_cond_wait(&f->some, &f->lock);
+	}
+}
+
 static void *flush_loop(void *arg)
 {
 	struct mount *mount = arg;
 	struct flusher *f = mount->flusher;
+	struct work *work;
+	bool later;
 
 	pthread_mutex_lock(&f->lock);
-	for (;;) {
-		struct work *work;
+	while ((work = take_work(f, &later))) {
+		bool ending = f->ending;
 
-		while (!f->first && !f->ending)
-			pthread_cond_wait(&f->some, &f->lock);
-		work = f->first;
-		if (!work)
-			break;
-		f->first = work->next;
-		if (!f->first)
-			f->last = &f->first;
 		pthread_mutex_unlock(&f->lock);
-		if (!f->ending)
-			flush_object(mount, work->object);
+		if (!ending)
+			do_work(mount, work);
 		rxafs_release(work->object);
+		free_names(work->names);
 		free(work);
 		pthread_mutex_lock(&f->lock);
-		f->finished++;
-		pthread_cond_broadcast(&f->done);
+		if (!later) {
+			f->finished++;
+			pthread_cond_broadcast(&f->done);
+		}
 	}
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
@@ -299,8 +440,7 @@ void flusher_changed(void *arg, rxafs_object *object, unsigned what)
 		atomic_store(&known->waiting, 0);
 		return;
 	}
-	work->object = rxafs_hold(object);
-	work->next = NULL;
+	*work = (struct work){.object = rxafs_hold(object)};
 	pthread_mutex_lock(&f->lock);
 	*f->last = work;
 	f->last = &work->next;
@@ -332,8 +472,9 @@ int flusher_start(struct mount *mount)
 		return -ENOMEM;
 	pthread_mutex_init(&f->lock, NULL);
 	monotonic_cond_init(&f->done);
-	pthread_cond_init(&f->some, NULL);
+	monotonic_cond_init(&f->some);
 	f->last = &f->first;
+	f->last_later = &f->later;
 	mount->flusher = f;
 	for (; f->count < FLUSHERS; f->count++)
 		if (pthread_create(&f->threads[f->count], NULL, flush_loop, mount))

@@ -23,12 +23,15 @@ void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxaf
 double kernel_missing_time(struct mount *mount, const struct kernel_look *look,
 			   const struct rxafs_attributes *attributes);
 /* A name that the kernel itself has moved here, with what it keeps of it. */
-void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name);
+void kernel_note_name(struct mount *mount, rxafs_object *directory, const char *name,
+		      bool is_directory);
 /* Seconds that the kernel may keep attributes. */
 double kernel_attribute_time(struct mount *mount, const struct rxafs_attributes *attributes);
 /* Whether the kernel's pages of an object are of these contents; from now on they are. */
 bool kernel_keeps_pages(struct mount *mount, rxafs_object *object, uint64_t contents);
 
+/* The minor number of the kernel's protocol is known. */
+void kernel_begin(struct mount *mount, unsigned minor);
 /* Threads that invalidate. */
 int flusher_start(struct mount *mount);
 void flusher_stop(struct mount *mount);

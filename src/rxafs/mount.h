@@ -29,6 +29,7 @@ struct mount {
 	atomic_bool stopping;	     /* no more opens */
 	bool many_users;	     /* processes of several users may come: allow_other */
 	bool foreground;
+	bool can_expire;  /* the kernel can be told that a name must be asked again */
 	bool keep_names;  /* whether the kernel may keep names and attributes */
 	unsigned readers; /* threads that read requests */
 };

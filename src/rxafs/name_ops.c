@@ -194,21 +194,19 @@ void serve_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	task_start(&t);
 }
 
-/* The kernel moves what it keeps of the name along. Of directories it keeps nothing. */
+/* The kernel moves what it keeps of the name along. */
 static void note_renamed(struct task *t)
 {
 	struct rxafs_request request = {.user = t->request.user, .quick = true};
 	struct rxafs_attributes attributes;
 	rxafs_object *object;
 
-	if (!rxafs_lookup(t->other, &request, t->new_name, &object, &attributes)) {
-		bool directory = S_ISDIR(attributes.stat.st_mode);
-
-		rxafs_release(object);
-		if (directory)
-			return;
+	if (rxafs_lookup(t->other, &request, t->new_name, &object, &attributes)) {
+		kernel_note_name(t->mount, t->other, t->new_name, t->mount->can_expire);
+		return;
 	}
-	kernel_note_name(t->mount, t->other, t->new_name);
+	kernel_note_name(t->mount, t->other, t->new_name, S_ISDIR(attributes.stat.st_mode));
+	rxafs_release(object);
 }
 
 static int run_rename(struct task *t)

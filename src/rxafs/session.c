@@ -24,7 +24,7 @@ static void want_if_capable(struct fuse_conn_info *conn, unsigned caps)
  */
 static void begin_session(void *arg, struct fuse_conn_info *conn)
 {
-	(void)arg;
+	kernel_begin(arg, conn->proto_minor);
 	conn->want &=
 		~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
 			    FUSE_CAP_POSIX_ACL | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_SPLICE_READ |
