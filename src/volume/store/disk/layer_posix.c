@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/clock.h"
+
 #if defined(__has_include)
 #	if __has_include(<linux/openat2.h>) && defined(SYS_openat2)
 #		include <linux/openat2.h>
@@ -30,11 +32,15 @@
 #define FILE_MODE 0600
 #define DIR_MODE  0700
 #define BOOT_ID	  "/proc/sys/kernel/random/boot_id"
+#define SPACE_NS   (10 * NS_PER_MS)
+#define SPACE_MUCH ((uint64_t)4 << 30)
 
-/* Constant but for `locked`, which one thread sets, and `beneath`. */
+/* Constant but for `locked`, which one thread sets, and what is atomic. */
 struct posix_layer {
 	struct store_layer layer;
 	int dir;
+	_Atomic uint64_t asked;		   /* time of the last look at the space, in SPACE_NS; */
+	_Atomic uint64_t available, total; /* and what it showed, if there was much */
 	int locked;	     /* descriptor of the lock, or -1 */
 	atomic_bool beneath; /* the kernel has openat2() and lets us use it */
 };
@@ -376,14 +382,24 @@ static int layer_sync_all(struct store_layer *layer)
 
 /* -- the whole -- */
 
+/* Each small write asks. Where nobody can fill the disk so soon, the answer is that of a moment ago. */
 static int layer_space(struct store_layer *layer, uint64_t *available, uint64_t *total)
 {
+	struct posix_layer *posix = get_posix_layer(layer);
+	uint64_t now = (uint64_t)read_clock_ns(CLOCK_MONOTONIC_COARSE) / SPACE_NS;
 	struct statvfs st;
 
-	if (fstatvfs(get_posix_layer(layer)->dir, &st) < 0)
+	*available = atomic_load(&posix->available);
+	*total = atomic_load(&posix->total);
+	if (*available > SPACE_MUCH && atomic_load(&posix->asked) == now)
+		return 0;
+	if (fstatvfs(posix->dir, &st) < 0)
 		return -errno;
 	*available = (uint64_t)st.f_bavail * st.f_frsize;
 	*total = (uint64_t)st.f_blocks * st.f_frsize;
+	atomic_store(&posix->available, *available);
+	atomic_store(&posix->total, *total);
+	atomic_store(&posix->asked, now);
 	return 0;
 }
 
