@@ -427,6 +427,9 @@ int cl_cell_servers(struct cl_cell *cell, uint64_t deadline,
 		rc = ask_for_cell(cells, cell->name, deadline);
 	/* Old addresses are better than none. */
 	if (cell->count) {
+		/* They are asked for again after a while only. */
+		if (rc < 0)
+			cell->expires = boot_ns() + clamped_life_ns(0);
 		memcpy(servers, cell->servers, sizeof(cell->servers));
 		rc = (int)cell->count;
 	}

@@ -15,17 +15,6 @@
 #include "afs/uuid.h"
 #include "client/net/record.h"
 
-/* The server that calls; NULL: a stranger, whose words count for nothing. */
-static struct cl_server *find_sender(struct cl_net *net, rxw_call *call)
-{
-	struct sockaddr_storage sa = {0};
-	socklen_t len = sizeof(sa);
-
-	if (rxw_call_peer(call, &sa, &len) < 0)
-		return NULL;
-	return cl_server_from(net, &sa);
-}
-
 static uint32_t number_of(const struct sockaddr *sa)
 {
 	struct sockaddr_in sin;
@@ -91,12 +80,24 @@ static int32_t answer_probe_uuid(void *context, rxw_call *call, const struct rxw
 	return afs_uuid_same(uuid, &net->self) ? 0 : 1;
 }
 
+/* All servers that the sender may be, and those with the UUID that it says, if it is no stranger: his words count for nothing. */
+static void reset_servers(struct cl_net *net, rxw_call *call, const struct rxw_uuid *uuid)
+{
+	struct sockaddr_storage sa = {0};
+	socklen_t len = sizeof(sa);
+	struct cl_server *server;
+
+	if (rxw_call_peer(call, &sa, &len) < 0 || !cl_server_from(net, &sa, 0))
+		return;
+	for (uint32_t n = 1; (server = cl_server_at(net, n)); n++)
+		if (cl_server_has_address(server, &sa) ||
+		    (uuid && server->by_uuid && afs_uuid_same(&server->uuid, uuid)))
+			cl_server_reset(server);
+}
+
 static int32_t forget_promises(void *context, rxw_call *call)
 {
-	struct cl_server *server = find_sender(context, call);
-
-	if (server)
-		cl_server_reset(server);
+	reset_servers(context, call, NULL);
 	return 0;
 }
 
@@ -106,33 +107,20 @@ static int32_t forget_promises_2(void *context, rxw_call *call, interfaceAddr *a
 	return tell_who_we_are(context, call, addr);
 }
 
-/* By its UUID if it is known, else by its address. Only from an address of a known server. */
 static int32_t forget_promises_3(void *context, rxw_call *call, const struct rxw_uuid *uuid)
 {
-	struct cl_server *sender = find_sender(context, call), *named;
-
-	if (!sender)
-		return 0;
-	named = cl_server_with_uuid(context, uuid);
-	cl_server_reset(named ? named : sender);
-	if (named && named != sender)
-		cl_server_reset(sender);
+	reset_servers(context, call, uuid);
 	return 0;
 }
 
-static int32_t break_promises(void *context, rxw_call *call, const AFSCBFids *fids,
-			      const AFSCBs *cbs)
+/* The objects of a cell whose promises are broken. */
+static void tell_of_breaks(struct cl_server *server, const AFSCBFids *fids)
 {
-	struct cl_net *net = context;
-	struct cl_server *server = find_sender(net, call);
+	uint32_t cell = cl_cell_number(server->cell);
+	struct cl_net *net = server->net;
 	struct rxafs_fid broken[AFSCBMAX];
-	uint32_t cell;
 
-	(void)cbs;
-	if (!server)
-		return 0;
 	assert(fids->len <= AFSCBMAX);
-	cell = cl_cell_number(server->cell);
 	for (uint32_t i = 0; i < fids->len; i++) {
 		const AFSFid *f = &fids->val[i];
 
@@ -142,6 +130,20 @@ static int32_t break_promises(void *context, rxw_call *call, const AFSCBFids *fi
 	}
 	if (net->ops.broken && fids->len)
 		net->ops.broken(net->arg, server->number, broken, fids->len);
+}
+
+static int32_t break_promises(void *context, rxw_call *call, const AFSCBFids *fids,
+			      const AFSCBs *cbs)
+{
+	struct sockaddr_storage sa = {0};
+	socklen_t len = sizeof(sa);
+	struct cl_server *server = NULL;
+
+	(void)cbs;
+	if (rxw_call_peer(call, &sa, &len) < 0)
+		return 0;
+	while ((server = cl_server_from(context, &sa, server ? server->number : 0)))
+		tell_of_breaks(server, fids);
 	return 0;
 }
 

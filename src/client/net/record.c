@@ -13,7 +13,8 @@
 #include "common/htable.h"
 
 #define LIFE_NS	 ((uint64_t)3600 * NS_PER_S)
-#define RETRY_NS ((uint64_t)30 * NS_PER_S) /* an old record is used so long if nobody answers */
+#define RENEW_NS ((uint64_t)4 * NS_PER_S)   /* a call waits so long for a newer record, */
+#define RETRY_NS ((uint64_t)300 * NS_PER_S) /* and uses the old one so long if nobody answers */
 #define YOUNG_NS \
 	((uint64_t)5 * NS_PER_S) /* a record that is younger is right about what does not exist */
 #define REFUSED_NS  ((uint64_t)5 * NS_PER_S) /* that there is no such volume holds so long */
@@ -272,17 +273,6 @@ void cl_volume_unref(struct cl_volume *volume)
 	pthread_mutex_unlock(&net->table_lock);
 }
 
-void cl_records_expire(struct cl_net *net)
-{
-	struct htable *t = &net->records->by_name;
-
-	pthread_mutex_lock(&net->table_lock);
-	for (size_t i = 0; i < t->size; i++)
-		for (struct cl_record *r = *htable_chain(t, i); r; r = r->link)
-			atomic_store(&r->stale, true);
-	pthread_mutex_unlock(&net->table_lock);
-}
-
 void cl_record_doubt(struct cl_net *net, uint32_t cell, uint32_t id)
 {
 	struct cl_cell *of = cl_cells_at(net->cells, cell);
@@ -431,6 +421,7 @@ static void set_sites(struct cl_record *record, const struct cl_site *sites, uns
 		}
 	}
 	record->fetched_at = cl_net_now();
+	record->renew_at = record->fetched_at + LIFE_NS;
 	atomic_store(&record->stale, false);
 }
 
@@ -625,21 +616,24 @@ int cl_record_renew(struct cl_volume *volume, const struct cl_caller *caller,
 		    struct rxafs_failure *failure)
 {
 	struct cl_record *record = volume->record;
-	uint64_t now = cl_net_now(), fetched;
+	struct cl_caller brief = *caller;
+	uint64_t now = cl_net_now(), due;
 	bool changed;
 	int rc;
 
 	pthread_mutex_lock(&record->lock);
-	fetched = record->fetched_at;
+	due = record->renew_at;
 	pthread_mutex_unlock(&record->lock);
-	if (now < fetched + LIFE_NS && !atomic_load(&record->stale))
+	if (now < due && !atomic_load(&record->stale))
 		return 0;
-	rc = cl_record_refresh(volume, now, caller, &changed, failure);
+	if (!brief.deadline || brief.deadline > now + RENEW_NS)
+		brief.deadline = now + RENEW_NS;
+	rc = cl_record_refresh(volume, now, &brief, &changed, failure);
 	if (rc != -ETIMEDOUT)
 		return rc;
 	/* The volume may be where it was. */
 	pthread_mutex_lock(&record->lock);
-	record->fetched_at = now - LIFE_NS + RETRY_NS;
+	record->renew_at = now + RETRY_NS;
 	pthread_mutex_unlock(&record->lock);
 	atomic_store(&record->stale, false);
 	return 0;
@@ -811,15 +805,4 @@ int cl_volume_find(struct cl_net *net, struct cl_cell *cell, const char *name, e
 	    linked == cell)
 		return rc;
 	return look_up_in_cell(net, linked, name, &wanted, caller, volume, failure);
-}
-
-int cl_volume_by_id(struct cl_net *net, struct cl_cell *cell, uint32_t id,
-		    const struct cl_caller *caller, struct cl_volume **volume,
-		    struct rxafs_failure *failure)
-{
-	struct wanted_volume wanted = {.id = id, .type = -1, .rule = CL_WANT_EXACT};
-	char name[16];
-
-	snprintf(name, sizeof(name), "%u", id);
-	return look_up_in_cell(net, cell, name, &wanted, caller, volume, failure);
 }

@@ -84,14 +84,13 @@ struct cl_record {
 	struct cl_site sites[NMAXNSERVERS];
 	unsigned site_count;
 	uint64_t fetched_at;
+	uint64_t renew_at;     /* it is asked for again at the next use after this time */
 	uint32_t version;      /* raised when sites or ids have changed */
 	_Atomic bool replaced; /* in no table any more: another record has its name or ids */
 };
 
 int cl_records_create(struct cl_net *net);
 void cl_records_free(struct cl_net *net);
-/* All records are refreshed at their next use. */
-void cl_records_expire(struct cl_net *net);
 /* The record of this volume is refreshed at the next use, if it is known. */
 void cl_record_doubt(struct cl_net *net, uint32_t cell, uint32_t id);
 /*

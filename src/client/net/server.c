@@ -74,18 +74,6 @@ struct cl_server *cl_server_by_uuid(struct cl_net *net, struct cl_cell *cell,
 	return server;
 }
 
-struct cl_server *cl_server_with_uuid(struct cl_net *net, const struct rxw_uuid *uuid)
-{
-	struct cl_server *server = NULL;
-
-	pthread_mutex_lock(&net->table_lock);
-	for (size_t i = 0; i < net->server_count && !server; i++)
-		if (net->servers[i]->by_uuid && afs_uuid_same(&net->servers[i]->uuid, uuid))
-			server = net->servers[i];
-	pthread_mutex_unlock(&net->table_lock);
-	return server;
-}
-
 /* Index of an address, or that behind the last one. */
 static unsigned find_address(const struct cl_server *server, const struct sockaddr_storage *sa)
 {
@@ -97,7 +85,7 @@ static unsigned find_address(const struct cl_server *server, const struct sockad
 	return i;
 }
 
-static bool has_address(struct cl_server *server, const struct sockaddr_storage *sa)
+bool cl_server_has_address(struct cl_server *server, const struct sockaddr_storage *sa)
 {
 	bool found;
 
@@ -107,15 +95,14 @@ static bool has_address(struct cl_server *server, const struct sockaddr_storage 
 	return found;
 }
 
-struct cl_server *cl_server_from(struct cl_net *net, const struct sockaddr_storage *sa)
+struct cl_server *cl_server_from(struct cl_net *net, const struct sockaddr_storage *sa,
+				 uint32_t after)
 {
-	struct cl_server *server = NULL;
+	struct cl_server *server;
 
-	pthread_mutex_lock(&net->table_lock);
-	for (size_t i = 0; i < net->server_count && !server; i++)
-		if (has_address(net->servers[i], sa))
-			server = net->servers[i];
-	pthread_mutex_unlock(&net->table_lock);
+	do
+		server = cl_server_at(net, ++after);
+	while (server && !cl_server_has_address(server, sa));
 	return server;
 }
 
@@ -128,7 +115,8 @@ struct cl_server *cl_server_by_address(struct cl_net *net, struct cl_cell *cell,
 	memcpy(&address.sa, sa, len);
 	pthread_mutex_lock(&net->table_lock);
 	for (size_t i = 0; i < net->server_count && !server; i++)
-		if (net->servers[i]->cell == cell && has_address(net->servers[i], &address.sa))
+		if (net->servers[i]->cell == cell &&
+		    cl_server_has_address(net->servers[i], &address.sa))
 			server = net->servers[i];
 	if (!server) {
 		server = add_server(net, cell);

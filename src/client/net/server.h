@@ -77,10 +77,13 @@ struct cl_server *cl_server_by_address(struct cl_net *net, struct cl_cell *cell,
 				       const struct sockaddr *sa, socklen_t len);
 /* By number; NULL: there is none. */
 struct cl_server *cl_server_at(struct cl_net *net, uint32_t number);
-/* The server from which a packet came; NULL: a stranger. */
-struct cl_server *cl_server_from(struct cl_net *net, const struct sockaddr_storage *sa);
-/* By UUID in whatever cell; NULL: none. */
-struct cl_server *cl_server_with_uuid(struct cl_net *net, const struct rxw_uuid *uuid);
+/*
+ * The next server after number `after` from which a packet may have come; NULL: no further one. One server is several here if cells share
+ * it, or if one cell has several names.
+ */
+struct cl_server *cl_server_from(struct cl_net *net, const struct sockaddr_storage *sa,
+				 uint32_t after);
+bool cl_server_has_address(struct cl_server *server, const struct sockaddr_storage *sa);
 /* Its addresses, in the order of the location service; unknown ones go. */
 void cl_server_set_addresses(struct cl_server *server, const struct cl_address *addresses,
 			     unsigned count, int32_t generation);

@@ -185,7 +185,7 @@ int cl_net_store_acl(struct cl_volume *volume, const struct cl_caller *caller, c
 /* ---- locks ---- */
 
 static rxw_code call_lock_stub(rxw_call *call, const AFSFid *fid, enum cl_lock_call kind,
-			  AFSVolSync *sync)
+			       AFSVolSync *sync)
 {
 	switch (kind) {
 	case CL_LOCK_EXTEND:

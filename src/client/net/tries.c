@@ -557,7 +557,9 @@ static bool is_newer_near(const struct cl_volume *volume, uint32_t creation)
 	for (unsigned i = 0; i < record->site_count; i++) {
 		struct cl_server *server = record->sites[i].server;
 
-		if (volume->creation[i] > creation &&
+		/* One that was not asked yet may be newer, too. */
+		if ((volume->creation[i] > creation ||
+		     (!volume->creation[i] && cl_site_serves(&record->sites[i], volume->type))) &&
 		    (!atomic_load(&server->down) ||
 		     cl_net_now() < atomic_load(&server->down_since) + soft))
 			return true;

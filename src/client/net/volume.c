@@ -22,11 +22,6 @@ const char *cl_volume_name(const struct cl_volume *volume)
 	return cl_record_name(volume->record);
 }
 
-struct cl_net *cl_volume_net(const struct cl_volume *volume)
-{
-	return volume->record->net;
-}
-
 void cl_volume_ids(struct cl_volume *volume, uint32_t ids[MAXTYPES])
 {
 	struct cl_net *net = volume->record->net;

@@ -23,10 +23,6 @@ enum cl_wanted {
 int cl_volume_find(struct cl_net *net, struct cl_cell *cell, const char *name,
 		   enum cl_wanted wanted, const struct cl_caller *caller, struct cl_volume **volume,
 		   struct rxafs_failure *failure);
-/* The same by id, if it is known only from a FID. */
-int cl_volume_by_id(struct cl_net *net, struct cl_cell *cell, uint32_t id,
-		    const struct cl_caller *caller, struct cl_volume **volume,
-		    struct rxafs_failure *failure);
 struct cl_volume *cl_volume_ref(struct cl_volume *volume);
 void cl_volume_unref(struct cl_volume *volume);
 
@@ -36,7 +32,6 @@ enum afs_vl_type cl_volume_type(const struct cl_volume *volume);
 struct cl_cell *cl_volume_cell(const struct cl_volume *volume);
 /* Without suffix. */
 const char *cl_volume_name(const struct cl_volume *volume);
-struct cl_net *cl_volume_net(const struct cl_volume *volume);
 /* The ids of the record as of now, by enum afs_vl_type; 0: it does not exist. */
 void cl_volume_ids(struct cl_volume *volume, uint32_t ids[MAXTYPES]);
 
