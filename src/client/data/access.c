@@ -205,6 +205,24 @@ static ssize_t lend_from_disk(struct cl_data_handle *handle, const struct cl_dat
 	return got;
 }
 
+/* Blocks that a sequential reader has had to their end. With the lock held. */
+static void consume_blocks(struct cl_data_handle *handle, uint64_t offset, uint64_t end)
+{
+	struct cl_data_file *file = handle->file;
+	unsigned shift = file->data->block_shift;
+	bool at_end = end == file_known_end(file);
+
+	if (!handle->window)
+		return;
+	for (uint64_t number = offset >> shift;
+	     number < (end + (at_end ? block_size(file->data) : 0)) >> shift; number++) {
+		struct block *block = block_find(file, number);
+
+		if (block && !block->dirty.count)
+			block_consume(block);
+	}
+}
+
 /* A part of a loan. 0: the end of the file. */
 static ssize_t lend_step(struct cl_data_handle *handle, const struct cl_data_wait *wait,
 			 uint64_t offset, size_t length, struct iovec *iov, unsigned room,
@@ -225,6 +243,8 @@ static ssize_t lend_step(struct cl_data_handle *handle, const struct cl_data_wai
 		if (present > 0)
 			present = (ssize_t)lend_parts(file, offset, (size_t)present, iov, room,
 						      count, loan);
+		if (present > 0)
+			consume_blocks(handle, offset, offset + (uint64_t)present);
 	}
 	pthread_mutex_unlock(&file->lock);
 	return present;

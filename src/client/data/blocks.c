@@ -10,21 +10,91 @@
 #include "common/grow.h"
 #include "common/held.h"
 
-#define SPARES_MOST 16 /* whole buffers that are kept for the next blocks */
+#define AREA_BYTES    (2u * 1024 * 1024) /* of buffers, allocated at a time */
+#define AREA_LEAST    (64u * 1024)	 /* smaller blocks are allocated one by one */
+
+#define RECYCLE_LOOKS 8u /* at the oldest blocks */
+
+static void recycle_block(struct cl_data *data, struct cl_data_file *mine);
 
 /* -- buffers -------------------------------------------------------------------------------- */
+
+/*
+ * Buffers of whole blocks come from areas and stay for the next blocks: the first touch of new memory costs more than the copy of its
+ * bytes. Large pages made it worse: new memory is then cleared 2 MiB at a time, for what is used once.
+ */
+struct area {
+	struct area *next;
+	unsigned char *bytes;
+	struct buffer buffers[];
+};
+
+static bool has_areas(const struct cl_data *data)
+{
+	return block_size(data) >= AREA_LEAST && block_size(data) < AREA_BYTES;
+}
+
+/* More spare buffers. With the lock of the instance. */
+static void add_area(struct cl_data *data)
+{
+	size_t count = AREA_BYTES / block_size(data);
+	struct area *area = calloc(1, sizeof(*area) + count * sizeof(struct buffer));
+
+	if (!area)
+		return;
+	area->bytes = aligned_alloc(AREA_BYTES, AREA_BYTES);
+	if (!area->bytes) {
+		free(area);
+		return;
+	}
+	area->next = data->areas;
+	data->areas = area;
+	for (size_t i = 0; i < count; i++) {
+		area->buffers[i] = (struct buffer){.data = data,
+						   .size = block_size(data),
+						   .bytes = area->bytes + i * block_size(data),
+						   .next = data->spare};
+		data->spare = &area->buffers[i];
+	}
+}
 
 static struct buffer *take_spare(struct cl_data *data)
 {
 	struct buffer *buffer;
 
 	pthread_mutex_lock(&data->lock);
+	if (!data->spare)
+		add_area(data);
 	buffer = data->spare;
-	if (buffer) {
+	if (buffer)
 		data->spare = buffer->next;
-		data->spares--;
-	}
 	pthread_mutex_unlock(&data->lock);
+	return buffer;
+}
+
+void buffers_free_areas(struct cl_data *data)
+{
+	for (struct area *area = data->areas, *next; area; area = next) {
+		next = area->next;
+		free(area->bytes);
+		free(area);
+	}
+	data->areas = NULL;
+}
+
+static struct buffer *allocate_buffer(struct cl_data *data, uint32_t size)
+{
+	struct buffer *buffer = calloc(1, sizeof(*buffer));
+
+	if (!buffer)
+		return NULL;
+	buffer->bytes = aligned_alloc(BLOCK_MIN, size);
+	if (!buffer->bytes) {
+		free(buffer);
+		return NULL;
+	}
+	buffer->data = data;
+	buffer->size = size;
 	return buffer;
 }
 
@@ -36,19 +106,10 @@ struct buffer *buffer_make(struct cl_data *data, uint32_t need)
 	while (size < need)
 		size *= 2;
 	assert(size <= block_size(data));
-	buffer = size == block_size(data) ? take_spare(data) : NULL;
-	if (!buffer) {
-		buffer = calloc(1, sizeof(*buffer));
-		if (!buffer)
-			return NULL;
-		buffer->bytes = aligned_alloc(BLOCK_MIN, size);
-		if (!buffer->bytes) {
-			free(buffer);
-			return NULL;
-		}
-		buffer->data = data;
-		buffer->size = size;
-	}
+	buffer = size == block_size(data) && has_areas(data) ? take_spare(data)
+							     : allocate_buffer(data, size);
+	if (!buffer)
+		return NULL;
 	buffer->lent_end = 0;
 	atomic_init(&buffer->references, 1);
 	atomic_fetch_add(&data->memory, size);
@@ -58,25 +119,19 @@ struct buffer *buffer_make(struct cl_data *data, uint32_t need)
 void buffer_put(struct buffer *buffer)
 {
 	struct cl_data *data = buffer->data;
-	bool kept = false;
 
 	if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) > 1)
 		return;
 	atomic_fetch_sub(&data->memory, buffer->size);
-	if (buffer->size == block_size(data)) {
+	if (buffer->size == block_size(data) && has_areas(data)) {
 		pthread_mutex_lock(&data->lock);
-		kept = data->spares < SPARES_MOST;
-		if (kept) {
-			buffer->next = data->spare;
-			data->spare = buffer;
-			data->spares++;
-		}
+		buffer->next = data->spare;
+		data->spare = buffer;
 		pthread_mutex_unlock(&data->lock);
+		return;
 	}
-	if (!kept) {
-		free(buffer->bytes);
-		free(buffer);
-	}
+	free(buffer->bytes);
+	free(buffer);
 }
 
 struct buffer *block_lend(struct block *block, uint32_t end)
@@ -93,8 +148,8 @@ struct buffer *block_lend(struct block *block, uint32_t end)
 	return buffer;
 }
 
-/* A buffer with [0, end), in which bytes from `start` on may be changed. */
-static int own_buffer(struct block *block, uint32_t start, uint32_t end)
+/* A buffer with [0, end), in which bytes from `start` on may be changed. A new one has `likely` bytes, if that is more. */
+static int own_buffer(struct block *block, uint32_t start, uint32_t end, uint32_t likely)
 {
 	struct buffer *old = block->buffer, *buffer;
 	const struct extent *valid = extents_all(&block->valid);
@@ -104,10 +159,16 @@ static int own_buffer(struct block *block, uint32_t start, uint32_t end)
 	    (start >= old->lent_end ||
 	     atomic_load_explicit(&old->references, memory_order_acquire) == 1))
 		return 0;
+	if (end < valid_end)
+		end = valid_end;
+	if (end < likely)
+		end = likely;
 	block->busy++; /* not to be evicted itself */
 	budget_make_room(block->file->data, block->file, end);
+	if (end > block_size(block->file->data) / 2)
+		recycle_block(block->file->data, block->file);
 	block->busy--;
-	buffer = buffer_make(block->file->data, end > valid_end ? end : valid_end);
+	buffer = buffer_make(block->file->data, end);
 	if (!buffer)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < block->valid.count; i++)
@@ -231,6 +292,20 @@ static int write_dirty(struct block *block, uint32_t start, const unsigned char 
 	return 0;
 }
 
+/* Bytes that a block may have soon: what the server has of it, or four times what was written so far. */
+static uint32_t likely_size(const struct block *block, bool dirty)
+{
+	const struct cl_data_file *file = block->file;
+	uint64_t base = block->number << file->data->block_shift, likely = 0;
+	uint32_t size = block_size(file->data);
+
+	if (!dirty && file_known_end(file) > base)
+		likely = file_known_end(file) - base;
+	else if (dirty && block->buffer)
+		likely = 4ull * block->buffer->size;
+	return likely < size ? (uint32_t)likely : size;
+}
+
 int block_write(struct block *block, uint32_t start, const unsigned char *bytes, uint32_t length,
 		bool dirty)
 {
@@ -241,11 +316,11 @@ int block_write(struct block *block, uint32_t start, const unsigned char *bytes,
 	assert(length && end <= block_size(block->file->data));
 	block->used = true;
 	if (dirty) {
-		error = own_buffer(block, start, end);
+		error = own_buffer(block, start, end, likely_size(block, true));
 		return error ? error : write_dirty(block, start, bytes, end);
 	}
 	for (; (from = extents_gap(&block->valid, from, end, &to)) < end; from = to) {
-		error = own_buffer(block, from, to);
+		error = own_buffer(block, from, to, likely_size(block, false));
 		if (!error && !extents_add(&block->valid, from, to, &ignored))
 			error = -ENOMEM;
 		if (error)
@@ -426,6 +501,46 @@ static struct buffer *evict_block(struct block *block)
 	unlink_item(&block->age);
 	data->block_count--;
 	return free_block(block->file, block);
+}
+
+void block_consume(struct block *block)
+{
+	struct cl_data *data = block->file->data;
+
+	assert(mutex_is_held(&block->file->lock));
+	block->used = false;
+	block->consumed = true;
+	pthread_mutex_lock(&data->lock);
+	unlink_item(&block->age);
+	link_first(data->blocks.previous, &block->age);
+	pthread_mutex_unlock(&data->lock);
+}
+
+/* Frees a block whose bytes the kernel has, rather than to touch new memory. The caller may hold the lock of `mine`. */
+static void recycle_block(struct cl_data *data, struct cl_data_file *mine)
+{
+	struct buffer *victim = NULL;
+	struct link *at;
+
+	pthread_mutex_lock(&data->lock);
+	at = data->blocks.previous;
+	for (unsigned looks = data->spare ? 0 : RECYCLE_LOOKS;
+	     looks && at != &data->blocks && !victim; looks--) {
+		struct block *block =
+			(struct block *)(void *)((char *)at - offsetof(struct block, age));
+		struct cl_data_file *file = block->file;
+
+		at = at->previous;
+		if (file != mine && pthread_mutex_trylock(&file->lock))
+			continue;
+		if (block->consumed && !block->used)
+			victim = evict_block(block);
+		if (file != mine)
+			pthread_mutex_unlock(&file->lock);
+	}
+	pthread_mutex_unlock(&data->lock);
+	if (victim)
+		buffer_put(victim);
 }
 
 /* The next buffer that is evicted; NULL: none can be. The hand has *looks left. */

@@ -133,8 +133,6 @@ uint64_t cl_data_length(struct cl_data_file *file);
 bool cl_data_is_dirty(struct cl_data_file *file, int64_t *mtime);
 /* utimes: true if the next store will carry the time, false if nothing is to be stored: then the caller sends it. */
 bool cl_data_set_mtime(struct cl_data_file *file, int64_t mtime);
-/* Whether a read would need the network. */
-bool cl_data_is_cached(struct cl_data_file *file, uint64_t offset, uint64_t length);
 /* Wakes all that wait at this file, to ask cancelled() again. */
 void cl_data_wake(struct cl_data_file *file);
 
@@ -142,7 +140,6 @@ void cl_data_wake(struct cl_data_file *file);
 int cl_data_open(struct cl_data_file *file, void *who, struct cl_data_handle **handle);
 /* Stores nothing: call cl_data_flush() before. Changes that could not be stored are tried again for 10 minutes, or given up (K-078). */
 void cl_data_close(struct cl_data_handle *handle);
-struct cl_data_file *cl_data_file_of(const struct cl_data_handle *handle);
 
 /* Bytes read, 0 at the end of the file, or a negative errno value. cl_data_update() must have been called with a valid status. */
 ssize_t cl_data_read(struct cl_data_handle *handle, const struct cl_data_wait *wait,

@@ -49,8 +49,9 @@ struct block {
 	struct extents again;  /* dirtied since the running store began */
 	unsigned busy;	       /* fetches and writers to disk that need it */
 	bool used;	       /* since the evicting hand came by */
-	bool on_disk;	       /* is there, or on its way: not to be saved again */
-	struct link age;       /* protected by cl_data.lock */
+	bool consumed;	 /* lent to the end to a sequential reader that keeps the bytes itself */
+	bool on_disk;	 /* is there, or on its way: not to be saved again */
+	struct link age; /* protected by cl_data.lock */
 };
 
 /* A call for bytes of a file in flight, or a read from the disk. */
@@ -143,6 +144,8 @@ struct cl_data_handle {
 	uint64_t seen_errors; /* those that write reported */
 };
 
+struct area;
+
 struct cl_data {
 	struct cl_data_ops ops;
 	struct cl_data_options options;
@@ -157,7 +160,7 @@ struct cl_data {
 	size_t block_count;
 	struct link dirties; /* files */
 	struct buffer *spare;
-	unsigned spares;
+	struct area *areas;
 	pthread_cond_t tick;
 	pthread_t ticker;
 	bool ticking, stop;

@@ -52,6 +52,8 @@ struct block *block_find(struct cl_data_file *file, uint64_t number);
 size_t block_index(const struct cl_data_file *file, uint64_t number);
 /* Made if it is not there. NULL: no memory. */
 struct block *block_get(struct cl_data_file *file, uint64_t number);
+/* A reader that goes on behind the block keeps its bytes: it is the next to be evicted. */
+void block_consume(struct block *block);
 /* It is not dirty and not busy. */
 void block_remove(struct cl_data_file *file, struct block *block);
 /* The buffer with a reference for the caller, who may read [0, end) of it without the lock. */
@@ -59,6 +61,8 @@ struct buffer *block_lend(struct block *block, uint32_t end);
 /* Of no block, with at least `need` bytes. NULL: no memory. */
 struct buffer *buffer_make(struct cl_data *data, uint32_t need);
 void buffer_put(struct buffer *buffer);
+/* At the end: nobody has a buffer. */
+void buffers_free_areas(struct cl_data *data);
 /* Copies bytes in. -ENOMEM. Dirty: they are a change. Not dirty: only where nothing is valid. */
 int block_write(struct block *block, uint32_t start, const unsigned char *bytes, uint32_t length,
 		bool dirty);

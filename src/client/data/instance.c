@@ -92,11 +92,7 @@ void cl_data_free(struct cl_data *data)
 	jobs_stop(&data->jobs);
 	assert(data->dirties.next == &data->dirties);
 	assert(data->blocks.next == &data->blocks);
-	for (struct buffer *buffer = data->spare, *next; buffer; buffer = next) {
-		next = buffer->next;
-		free(buffer->bytes);
-		free(buffer);
-	}
+	buffers_free_areas(data);
 	if (data->disk)
 		cl_disk_close(data->disk);
 	pthread_mutex_destroy(&data->lock);
@@ -159,9 +155,4 @@ int cl_data_open(struct cl_data_file *file, void *who, struct cl_data_handle **m
 	pthread_mutex_unlock(&file->lock);
 	*made = handle;
 	return 0;
-}
-
-struct cl_data_file *cl_data_file_of(const struct cl_data_handle *handle)
-{
-	return handle->file;
 }

@@ -98,13 +98,3 @@ uint64_t cl_data_length(struct cl_data_file *file)
 	pthread_mutex_unlock(&file->lock);
 	return length;
 }
-
-bool cl_data_is_cached(struct cl_data_file *file, uint64_t offset, uint64_t length)
-{
-	bool cached;
-
-	pthread_mutex_lock(&file->lock);
-	cached = file->known && file_covers(file, offset, offset + length);
-	pthread_mutex_unlock(&file->lock);
-	return cached;
-}
