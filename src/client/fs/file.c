@@ -152,7 +152,7 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
 
 	if (!writes(file->flags))
 		return -EBADF;
-	if (file->locked && fs_lost_lock(file->vnode))
+	if (file->locked && atomic_load(&file->vnode->lock_lost))
 		return fs_fail(request, -EIO, "the lock of the file was lost");
 	/* Two steps, which must not be begun again when the second would wait. */
 	if (request->quick && file->flags & (O_SYNC | O_DSYNC))

@@ -35,7 +35,9 @@ struct fs_vnode {
 	pthread_mutex_t lock;	   /* of what follows */
 	struct cl_data_file *data; /* from the first use on */
 	struct fs_locks *locks;	   /* NULL: none were ever taken */
-	char *text;		   /* of a link, at text_version */
+	void (*free_locks)(struct fs_locks *locks);
+	atomic_bool lock_lost; /* it is locked here, but no longer at the server */
+	char *text;	       /* of a link, at text_version */
 	uint64_t text_version;
 	unsigned opens;
 	struct fs_hidden *hidden; /* removed while it was open */

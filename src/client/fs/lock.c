@@ -28,7 +28,7 @@ struct fs_locks {
 	bool busy;     /* a call about the server's lock is in progress */
 };
 
-void fs_free_locks(struct fs_locks *locks)
+static void free_lock_list(struct fs_locks *locks)
 {
 	while (locks->list) {
 		struct held *h = locks->list;
@@ -46,6 +46,7 @@ static struct fs_locks *get_locks(struct fs_vnode *v)
 		v->locks = calloc(1, sizeof *v->locks);
 		if (!v->locks)
 			return NULL;
+		v->free_locks = free_lock_list;
 		v->locks->server.type = F_UNLCK;
 		monotonic_cond_init(&v->locks->changed);
 	}
@@ -302,16 +303,6 @@ void fs_wake_locks(struct fs_vnode *v)
 		pthread_cond_broadcast(&v->locks->changed);
 	}
 	pthread_mutex_unlock(&v->lock);
-}
-
-bool fs_lost_lock(struct fs_vnode *v)
-{
-	bool lost;
-
-	pthread_mutex_lock(&v->lock);
-	lost = v->locks && v->locks->list && v->locks->server.lost;
-	pthread_mutex_unlock(&v->lock);
-	return lost;
 }
 
 int rxafs_test_lock(rxafs_file *file, struct rxafs_request *request, struct rxafs_lock *lock)

@@ -153,11 +153,8 @@ struct fs_server_lock {
 	uint64_t extended, due;
 	bool renewing, lost;
 };
-void fs_free_locks(struct fs_locks *locks);
 /* The promise of the file was broken, perhaps since another client has released a lock. */
 void fs_wake_locks(struct fs_vnode *vnode);
-/* Whether the file is locked here, but no longer at the server. */
-bool fs_lost_lock(struct fs_vnode *vnode);
 /* One change at a time for each file. -EAGAIN: another client has it. */
 int fs_change_server_lock(struct fs_vnode *vnode, struct rxafs_request *request,
 			  struct fs_server_lock *lock, int type);

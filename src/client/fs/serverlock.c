@@ -79,6 +79,7 @@ static bool renew_lock(struct fs_server_lock *lock)
 		struct rxafs_fid fid = lock->vnode->fid;
 
 		lock->lost = true;
+		atomic_store(&lock->vnode->lock_lost, true);
 		fs_log(lock->vnode->client, LOG_ERR, "the lock of file %u.%u.%u is lost: error %d",
 		       fid.volume, fid.vnode, fid.unique, -result);
 		return true;
@@ -182,6 +183,7 @@ static void list_lock(struct fs_lock_keeper *k, struct fs_vnode *v, struct fs_se
 	lock->extended = monotonic_ns();
 	lock->due = lock->extended + EXTEND_NS;
 	lock->lost = false;
+	atomic_store(&v->lock_lost, false);
 	lock->next = k->list;
 	k->list = lock;
 	cl_object_hold(v->object);
@@ -219,6 +221,7 @@ int fs_change_server_lock(struct fs_vnode *v, struct rxafs_request *request,
 		if (!lock->lost)
 			result = call_lock(v, request, CL_LOCK_RELEASE);
 		lock->lost = false;
+		atomic_store(&v->lock_lost, false);
 	}
 	if (type == F_UNLCK)
 		return result;

@@ -69,7 +69,7 @@ void fs_drop_vnode(void *arg)
 	if (v->data)
 		cl_data_file_free(v->data);
 	if (v->locks)
-		fs_free_locks(v->locks);
+		v->free_locks(v->locks);
 	cl_volume_unref(v->volume);
 	pthread_mutex_destroy(&v->lock);
 	free(v->text);

@@ -108,7 +108,7 @@ class Walk:
         self.both(f'rename {a} {b}', lambda _, root: os.rename(os.path.join(root, a), os.path.join(root, b)))
 
     def symlink(self):
-        path, text = self.path(), self.r.choice(['a', 'dd/../b', '/nowhere', '#text.', 'x' * 500])
+        path, text = self.path(), self.r.choice(['a', 'dd/../b', '/no-such-folder/x', '#text.', 'x' * 500])
         self.both(f'symlink {path}', lambda _, root: os.symlink(text, os.path.join(root, path)))
 
     def readlink(self):
