@@ -26,6 +26,8 @@ static int look_dynamic(rxafs_object *directory, struct rxafs_request *request, 
 		attributes->stat.st_ino = fs_inode(directory->client, &(*object)->fid);
 		result = 0;
 	}
+	/* Cells are never removed. */
+	attributes->name_valid_ns = UINT64_C(3600000000000);
 	if (result)
 		rxafs_release(*object);
 	return result;
