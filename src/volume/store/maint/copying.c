@@ -29,20 +29,9 @@ struct copier {
 	bool shipped;	 /* something was, since the last flush */
 };
 
-static bool has_meta_file(struct store_layer *layer, const char *path)
-{
-	struct store_file *file;
-
-	if (layer->ops->open(layer, path, 0, &file))
-		return false;
-	layer->ops->close(file);
-	return true;
-}
-
-/* Whether pages were found damaged, which the copy may repair. */
 static bool is_noted(struct core *core)
 {
-	return has_meta_file(core->layer, "meta/" STORE_DAMAGED);
+	return store_layer_has(core->layer, "meta/" STORE_DAMAGED);
 }
 
 /* -- the thread -- */
@@ -334,14 +323,14 @@ static bool is_copy_like(struct core *core, uint32_t *bad)
 
 static bool has_copy_database(struct store_layer *layer)
 {
-	return has_meta_file(layer, STORE_COPY "/db");
+	return store_layer_has(layer, STORE_COPY "/db");
 }
 
 /* Without any, the copy of this store may be in a directory that the caller has not named. */
 static bool has_copy_traces(struct store_layer *layer)
 {
-	return has_meta_file(layer, STORE_COPY "/FORMAT") ||
-	       has_meta_file(layer, STORE_COPY "/state");
+	return store_layer_has(layer, STORE_COPY "/FORMAT") ||
+	       store_layer_has(layer, STORE_COPY "/state");
 }
 
 /* The files are lost that tell how the copy is related to the database. Without FORMAT, this start does not follow it. */
@@ -350,8 +339,8 @@ static bool is_proof_lost(struct core *core)
 	if (core->unformatted)
 		return true;
 	return has_copy_database(core->copy_layer) &&
-	       (!has_meta_file(core->copy_layer, STORE_COPY "/state") ||
-		!has_meta_file(core->layer, "meta/mark"));
+	       (!store_layer_has(core->copy_layer, STORE_COPY "/state") ||
+		!store_layer_has(core->layer, "meta/mark"));
 }
 
 bool copying_may_remake(struct core *core, struct store_layer **copy)
