@@ -189,6 +189,15 @@ static void write_file(struct store *opened, unsigned i, uint32_t seed, int want
 	ck_assert_int_eq(state_write(opened, volume, name, 0, 3000 + 100 * i, 0, seed), want);
 }
 
+static void write_named_file(struct store *opened, unsigned i)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "f%u", i);
+	ck_assert_int_eq(state_create(opened, volume, name, STORE_FILE, NULL), 0);
+	write_file(opened, i, 1, 0);
+}
+
 /* The first bytes of a file. */
 static uint8_t *read_first_bytes(struct store_layer *layer, const char *name, uint64_t length)
 {
@@ -264,13 +273,8 @@ START_TEST(copy_without_failed_commit)
 	options.layer->ops->destroy(options.layer);
 	opened = open_with_copy(disk, &layer);
 	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
-	for (unsigned i = 0; i < FILES; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "f%u", i);
-		ck_assert_int_eq(state_create(opened, volume, name, STORE_FILE, NULL), 0);
-		write_file(opened, i, 1, 0);
-	}
+	for (unsigned i = 0; i < FILES; i++)
+		write_named_file(opened, i);
 	await_same_logs(layer);
 	crashdisk_lose(disk, "meta/db-wal", 1, false);
 	write_file(opened, 5, 2, -EIO);
@@ -443,6 +447,44 @@ START_TEST(rest_of_log_lost)
 }
 END_TEST
 
+/* A process was killed before the copy had anything of its log. The copy still is what the database was when it began. */
+START_TEST(copy_of_first_log)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_options options = {.path = "disk", .layer = crashdisk_layer(disk)};
+	const struct store_new_volume new = {.name = "v"};
+	struct store_layer *layer;
+	struct store_file *database;
+	struct store *opened;
+
+	durability = _i ? STORE_LAZY : STORE_STRICT;
+	ck_assert_int_eq(store_make(&options, message), 0);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
+	for (unsigned i = 0; i < FILES; i++)
+		write_named_file(opened, i);
+	diskstore_close(opened, layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(state_create(opened, volume, "last", STORE_FILE, NULL), 0);
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(opened, layer);
+	crashdisk_killed(disk);
+	crashdisk_stop_at(disk, UINT64_MAX, 0);
+	layer = crashdisk_layer(disk);
+	ck_assert_int_eq(layer->ops->open(layer, "meta/db", STORE_OPEN_WRITE, &database), 0);
+	ck_assert_int_eq(layer->ops->truncate(database, 0), 0);
+	layer->ops->close(database);
+	layer->ops->destroy(layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert(has_name(opened, "last") && has_name(opened, "f0"));
+	ck_assert_msg(strstr(told, "repaired from the copy") != NULL, "%s", told);
+	ck_assert_int_eq(diskstore_faults(opened, "first log"), 0);
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
 /* A copy that may have the rest is to be brought back first. */
 START_TEST(rest_of_log_away)
 {
@@ -507,6 +549,7 @@ int main(void)
 	tcase_add_loop_test(tcase, rest_of_log_in_copy, 0, 2 * LOSSES);
 	tcase_add_loop_test(tcase, rest_of_log_lost, 0, 2 * LOSSES);
 	tcase_add_loop_test(tcase, rest_of_log_away, 0, LOSSES);
+	tcase_add_loop_test(tcase, copy_of_first_log, 0, 2);
 	tcase_add_test(tcase, mark_before_checkpoint);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

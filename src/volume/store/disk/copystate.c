@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define MAGIC 0x3279706f43575852ull
+#define MARKS_OF_START \
+	2 /* writes of the mark by a start; a checkpoint, which a log needs to begin anew, is behind a third one */
 
 int store_copy_state_read(struct store_layer *layer, struct store_copy_state *state)
 {
@@ -73,6 +75,15 @@ static bool has_whole_generation(const struct store_copy_state *state, const str
 	return copy->salt == state->salt && copy->end == state->end;
 }
 
+/* Whether the log has not begun anew since the database was opened. */
+static bool is_first_log(const struct store_copy_state *state, const struct store_place *main)
+{
+	uint64_t marks = main->sequence - state->mark;
+
+	return marks <= MARKS_OF_START ||
+	       (marks == MARKS_OF_START + 1 && main->end && main->salt == main->marked_salt);
+}
+
 /* Whether a page that the database's log does not have is the same in both. */
 bool store_copy_is_same(const struct store_copy_state *state, const struct store_place *main,
 			 const struct store_place *copy)
@@ -82,6 +93,8 @@ bool store_copy_is_same(const struct store_copy_state *state, const struct store
 		       !copy->end;
 	if (state->state != COPY_FOLLOWS)
 		return false;
+	if (state->mark && !copy->end && is_first_log(state, main))
+		return true;
 	if (copy->end && copy->salt == main->salt)
 		return true;
 	if (!has_whole_generation(state, copy))

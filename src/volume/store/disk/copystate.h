@@ -15,13 +15,15 @@
 enum {
 	COPY_PARTIAL = 1, /* it is being made */
 	COPY_FOLLOWS,	  /* it has all generations of the log before its own */
-	COPY_CLOSED,	  /* it is the database whose mark has `mark` */
+	COPY_CLOSED,	  /* it is the database whose mark has the sequence `mark` */
 };
 
 /* The file "state" has two of these. */
 struct store_copy_state {
 	struct store_twin twin;
-	uint64_t state, mark;
+	uint64_t state;
+	uint64_t
+		mark; /* COPY_FOLLOWS: of the database before it was opened, of whose log the copy has nothing; or 0 */
 	/* The last generation of the log that the copy has as a whole, also before it is in the copy. */
 	uint64_t salt, end;
 	uint64_t moved;	 /* it is in the copy */

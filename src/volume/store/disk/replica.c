@@ -653,7 +653,8 @@ static int find_copy_place(struct store_replica *replica)
 	replica->end = copy.end;
 	replica->complete = copy.end && copy.salt != main.salt;
 	/* From now on the database may be newer. */
-	return write_copy_state(replica, COPY_FOLLOWS, 0);
+	return write_copy_state(replica, COPY_FOLLOWS,
+				replica->state.state == COPY_CLOSED ? replica->state.mark : 0);
 }
 
 static int prepare_copy(struct store_replica *replica, const uint8_t uuid[16])
