@@ -9,6 +9,8 @@
 
 /* Between two looks at a claim, whose end is told; only cancellation is not. */
 #define CLAIM_LOOK_NS (100 * NS_PER_MS)
+/* Questions for one answer, if each is overtaken by changes of the object. */
+#define ASKS_MOST 3u
 
 void fs_begin_call(struct fs_call *call, rxafs_client *client, struct rxafs_request *request)
 {
@@ -59,7 +61,8 @@ struct cl_data_version fs_version(const struct cl_status *status)
 	return (struct cl_data_version){.version = status->version,
 					.clean_from = status->clean_from,
 					.length = status->size,
-					.incarnation = status->incarnation};
+					.incarnation = status->incarnation,
+					.order = status->order};
 }
 
 /*
@@ -91,14 +94,18 @@ void fs_learned(struct fs_vnode *v, const struct cl_status *status)
 	fs_tell(v, RXAFS_CHANGED_DATA | RXAFS_CHANGED_STATUS, NULL);
 }
 
-static int ask_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_status *status)
+/* One question. *again: what is known is not the answer, and may be old. *rights: those that the caller was told. */
+static int ask_once(struct fs_vnode *v, struct rxafs_request *request, bool older,
+		    struct cl_status *status, uint32_t *rights, bool *again)
 {
 	AFSFid fid = fs_afs_fid(&v->fid);
+	enum cl_verdict verdict;
 	AFSFetchStatus answer;
 	struct fs_call call;
 	int result;
 
 	fs_begin_call(&call, v->client, request);
+	call.reply.older = older;
 	result = cl_net_fetch_status(v->volume, &call.caller, &fid, &answer, &call.stamp,
 				     &request->failure);
 	if (result) {
@@ -106,14 +113,31 @@ static int ask_status(struct fs_vnode *v, struct rxafs_request *request, struct 
 			cl_object_gone(v->object);
 		return result;
 	}
-	cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), &answer, status);
-	fs_learned(v, status);
+	verdict = cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), &answer, status);
+	*rights = answer.CallerAccess;
+	*again = verdict == CL_ASK_AGAIN || verdict == CL_OTHER_SITE;
 	return 0;
+}
+
+/* An object of which nothing is known is shown as a site with an older release has it, if that is all there is. */
+static int ask_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_status *status,
+		      uint32_t *rights)
+{
+	bool again = true;
+	int result = 0;
+
+	for (unsigned asked = 0; !result && again && asked < ASKS_MOST; asked++)
+		result = ask_once(v, request, asked + 1 == ASKS_MOST && !status->kind, status,
+				  rights, &again);
+	if (!result)
+		fs_learned(v, status);
+	return result;
 }
 
 int fs_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_status *status)
 {
 	int result = cl_object_status(v->object, cl_net_now(), status);
+	uint32_t told;
 
 	if (result == -ENOENT)
 		return -ESTALE;
@@ -127,7 +151,7 @@ int fs_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_statu
 	/* Another operation may have asked meanwhile. */
 	result = cl_object_status(v->object, cl_net_now(), status);
 	if (result == -ESTALE)
-		result = ask_status(v, request, status);
+		result = ask_status(v, request, status, &told);
 	else if (result == -ENOENT)
 		result = -ESTALE;
 	fs_unclaim(v, CL_CLAIM_STATUS);
@@ -187,12 +211,9 @@ int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_
 		return result;
 	result = cl_object_rights(directory->object, identity, cl_net_now(), rights);
 	if (result == -ESTALE) {
-		result = ask_status(directory, request, &status);
-		/* Without a promise what was just told is the answer. */
-		if (!result &&
-		    cl_object_rights(directory->object, identity,
-				     status.valid_until ? cl_net_now() : 0, rights) == -ESTALE)
-			*rights = status.anonymous;
+		/* With or without a promise, what is told is the answer. */
+		cl_object_status(directory->object, cl_net_now(), &status);
+		result = ask_status(directory, request, &status, rights);
 	}
 	fs_unclaim(directory, CL_CLAIM_STATUS);
 	return result;
