@@ -58,8 +58,6 @@ struct cl_object *cl_object_hold(struct cl_object *object);
 void cl_object_put(struct cl_object *object);
 
 struct rxafs_fid cl_object_fid(const struct cl_object *object);
-struct cl_cache *cl_object_cache(const struct cl_object *object);
-bool cl_object_readonly(const struct cl_object *object);
 /* The caller's pointer, which starts as NULL. It can be set once: the result is the pointer that is set then. */
 void *cl_object_user(const struct cl_object *object);
 void *cl_object_set_user(struct cl_object *object, void *user);

@@ -139,8 +139,9 @@ static bool order_reply(struct cache_shard *shard, struct cl_object *object,
 
 	if (version <= object->settled)
 		return true;
-	if (!effect->raised) /* it shows the version of a change whose reply has not come */
-		return version <= known || (held && version <= known + others);
+	if (!effect->raised) /* it shows the version of a change whose reply has not come: see own_may_explain() */
+		return object->kind == RXAFS_DIRECTORY &&
+		       (version <= known || (held && version <= known + others));
 	if (version == object->settled + 1) {
 		settle_own(object, version, effect->edit, dropped);
 		return true;

@@ -227,16 +227,6 @@ struct cl_object *cl_cache_get(struct cl_cache *cache, const struct rxafs_fid *f
 
 /* -- what an object is --------------------------------------------------------------------- */
 
-struct cl_cache *cl_object_cache(const struct cl_object *object)
-{
-	return object->volume->cache;
-}
-
-bool cl_object_readonly(const struct cl_object *object)
-{
-	return atomic_load(&object->volume->readonly);
-}
-
 void *cl_object_user(const struct cl_object *object)
 {
 	return atomic_load_explicit(&object->user, memory_order_acquire);

@@ -152,11 +152,16 @@ static enum weight weigh_reply(const struct cl_object *object, const struct cl_r
 	return held ? REPLY_OLD : REPLY_UNCLEAR;
 }
 
-/* Own changes in flight that may explain a version, beside those whose replies have come. */
+/*
+ * Own changes in flight that may explain a version, beside those whose replies have come. Only of a directory, whose names have a version of
+ * their own: if the change turns out to be another client's, blocks of a file would have passed for the new version already.
+ */
 static bool own_may_explain(const struct cl_object *object, uint64_t version)
 {
 	uint64_t own = object->raising;
 
+	if (object->kind != RXAFS_DIRECTORY)
+		return false;
 	for (const struct cache_pending *p = object->pending; p; p = p->next)
 		own++;
 	return version > object->settled && version - object->settled <= own;
