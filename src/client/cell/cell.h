@@ -34,7 +34,8 @@ void cl_cell_warn(const struct cl_cell_source *source, unsigned line, const char
 bool cl_cell_name_copy(char name[CL_CELL_NAME], const char *text, size_t length);
 
 /*
- * Reads a text of CellServDB's form. add(): a cell begins; false: this cell is to be skipped. server(): an address of it.
+ * Reads a text of CellServDB's form. add(): a cell begins; false: this cell is to be skipped.
+ * server(): an address of it.
  */
 struct cl_cell_reader {
 	bool (*add)(void *arg, const char *name, const char *linked);
@@ -49,7 +50,8 @@ char *cl_cell_read_file(const char *path);
 /* The first word of a text such as ThisCell's. False: it has none. */
 bool cl_cell_read_home(const char *text, char name[CL_CELL_NAME]);
 /*
- * One option "CELL=HOST[:VLPORT[:FSPORT]],…": name and servers. Their number, or -EINVAL with a line of text.
+ * One option "CELL=HOST[:VLPORT[:FSPORT]],…": name and servers. Their number, or -EINVAL with a
+ * line of text.
  */
 int cl_cell_read_option(const char *text, char name[CL_CELL_NAME],
 			struct cl_cell_server servers[CL_CELL_SERVERS], char *message, size_t size);
@@ -66,10 +68,16 @@ struct cl_dns_record {
 	uint8_t address[16];
 	size_t size; /* of the address */
 };
-/* The records of a type (SRV, AFSDB, A, AAAA) in the answer. Their number, or -EIO: it is malformed. */
+/*
+ * The records of a type (SRV, AFSDB, A, AAAA) in the answer. Their number, or -EIO: it is
+ * malformed.
+ */
 int cl_cell_read_dns(const struct cl_dns_reply *reply, uint16_t type,
 		     struct cl_dns_record records[CL_CELL_SERVERS]);
-/* cl_cell_resolve_fn, by the system's resolver; `name_server`: a struct sockaddr_in to be asked instead of its own, or NULL. */
+/*
+ * cl_cell_resolve_fn, by the system's resolver; `name_server`: a struct sockaddr_in to be asked
+ * instead of its own, or NULL.
+ */
 int cl_cell_ask_dns(void *name_server, const char *cell, unsigned limit_ms,
 		    struct cl_cell_server servers[CL_CELL_SERVERS], uint32_t *ttl_s);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files and options that name cells: CellServDB, ThisCell, and addresses given by hand (afs-location 1.1). */
+/*
+ * Files and options that name cells: CellServDB, ThisCell, and addresses given by hand
+ * (afs-location 1.1).
+ */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>

@@ -271,7 +271,10 @@ static struct refused *find_refused(struct cl_cells *cells, const char *name, ui
 	return NULL;
 }
 
-/* A place for a name that is asked for now: the one whose time ends first. NULL: 256 questions are on their way. */
+/*
+ * A place for a name that is asked for now: the one whose time ends first. NULL: 256 questions are
+ * on their way.
+ */
 static struct refused *begin_question(struct cl_cells *cells, const char *name)
 {
 	struct refused *best = NULL;
@@ -327,7 +330,10 @@ static uint64_t clamped_life_ns(uint32_t ttl_s)
 	return (uint64_t)s * NS_PER_S;
 }
 
-/* Ask DNS without the lock, and store the answer in `servers`. Their number, or a negative errno value. */
+/*
+ * Ask DNS without the lock, and store the answer in `servers`. Their number, or a negative errno
+ * value.
+ */
 static int ask_resolver(struct cl_cells *cells, const char *name, uint64_t deadline,
 			struct cl_cell_server servers[CL_CELL_SERVERS], uint32_t *ttl_s)
 {
@@ -345,8 +351,9 @@ static int ask_resolver(struct cl_cells *cells, const char *name, uint64_t deadl
 }
 
 /*
- * The servers of a name from DNS, which becomes a cell if there are any. One thread asks for a name, the others wait for it. The lock is
- * held, and released meanwhile. 0, or a negative errno value.
+ * The servers of a name from DNS, which becomes a cell if there are any. One thread asks for a
+ * name, the others wait for it. The lock is held, and released meanwhile. 0, or a negative errno
+ * value.
  */
 static int ask_for_cell(struct cl_cells *cells, const char *name, uint64_t deadline)
 {
@@ -405,7 +412,10 @@ int cl_cells_find(struct cl_cells *cells, const char *name, uint64_t deadline,
 	pthread_mutex_lock(&cells->lock);
 	*cell = find_known_cell(cells, own);
 	if (!*cell) {
-		/* A name without a dot is not one of DNS: shells and file managers probe many (K-004). */
+		/*
+		 * A name without a dot is not one of DNS: shells and file managers probe many
+		 * (K-004).
+		 */
 		rc = cells->no_dns || !strchr(own, '.') ? -ENOENT
 							: ask_for_cell(cells, own, deadline);
 		*cell = rc == 0 ? find_known_cell(cells, own) : NULL;

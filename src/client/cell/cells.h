@@ -11,14 +11,19 @@
 #define CL_CELL_NAME	254 /* a DNS name with its NUL */
 #define CL_CELL_SERVERS 8   /* further ones are ignored */
 
-/* All cells of an instance. They are never removed, so a pointer to one is valid until cl_cells_free(). Any thread. */
+/*
+ * All cells of an instance. They are never removed, so a pointer to one is valid until
+ * cl_cells_free(). Any thread.
+ */
 struct cl_cells;
 struct cl_cell;
 
 struct cl_cell_server {
 	struct sockaddr_storage address; /* of the location server, with its port */
 	socklen_t len;
-	/* of the file servers of the cell, as given with addresses by options, for tests; 0 = 7000 */
+	/*
+	 * of the file servers of the cell, as given with addresses by options, for tests; 0 = 7000
+	 */
 	uint16_t fs_port;
 	uint16_t priority, weight; /* of an SRV record; 0 for others */
 };
@@ -34,11 +39,15 @@ typedef int cl_cell_resolve_fn(void *arg, const char *cell, unsigned limit_ms,
 struct cl_cells_options {
 	const char *home; /* NULL = $AFSCELL, ThisCell, or /etc/kafs/client.conf */
 	/*
-	 * "CELL=HOST[:VLPORT[:FSPORT]],…", with literal addresses or names of hosts; they win over files and DNS.
+	 * "CELL=HOST[:VLPORT[:FSPORT]],…", with literal addresses or names of hosts; they win over
+	 * files and DNS.
 	 */
 	const char *const *given;
 	size_t given_count;
-	/* Folders with ThisCell and CellServDB, in the order of search; NULL = /etc/rxwire, /etc/openafs, /usr/vice/etc */
+	/*
+	 * Folders with ThisCell and CellServDB, in the order of search; NULL = /etc/rxwire,
+	 * /etc/openafs, /usr/vice/etc
+	 */
 	const char *const *folders;
 	size_t folder_count;
 	bool no_dns;
@@ -55,15 +64,19 @@ int cl_cells_create(const struct cl_cells_options *options, struct cl_cells **ce
 void cl_cells_free(struct cl_cells *cells);
 
 /*
- * The cell of a name: at any case, and without a leading "." that asks for the read-write path. Asks DNS for one that is not
- * known, until `deadline` (CLOCK_BOOTTIME; 0 = 10 s) at most. 0; -ENOENT: there is no such cell, -ETIMEDOUT: DNS
- * does not answer; -EINVAL: no name of a cell. Both failures are remembered.
+ * The cell of a name: at any case, and without a leading "." that asks for the read-write path.
+ * Asks DNS for one that is not known, until `deadline` (CLOCK_BOOTTIME; 0 = 10 s) at most. 0;
+ * -ENOENT: there is no such cell, -ETIMEDOUT: DNS does not answer; -EINVAL: no name of a cell. Both
+ * failures are remembered.
  */
 int cl_cells_find(struct cl_cells *cells, const char *name, uint64_t deadline,
 		  struct cl_cell **cell);
 /* The home cell; NULL: none is configured. */
 struct cl_cell *cl_cells_home(struct cl_cells *cells);
-/* By its number, from 1 on without gaps: also for the listing of a dynamic root. NULL: there is none. */
+/*
+ * By its number, from 1 on without gaps: also for the listing of a dynamic root. NULL: there is
+ * none.
+ */
 struct cl_cell *cl_cells_at(struct cl_cells *cells, uint32_t number);
 
 /* Constant: the number of the cell in this instance, from 1 on, and its name in lower case. */
@@ -72,8 +85,8 @@ const char *cl_cell_name(const struct cl_cell *cell);
 /* The linked cell ("" = none), where a volume is looked for that this one does not have. */
 const char *cl_cell_linked(const struct cl_cell *cell);
 /*
- * The location servers as of now, those of the lowest priority first; refreshed from DNS if their time is over. Their number, or
- * a negative errno value as of cl_cells_find().
+ * The location servers as of now, those of the lowest priority first; refreshed from DNS if their
+ * time is over. Their number, or a negative errno value as of cl_cells_find().
  */
 int cl_cell_servers(struct cl_cell *cell, uint64_t deadline,
 		    struct cl_cell_server servers[CL_CELL_SERVERS]);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Location servers of a cell by DNS: SRV records, or AFSDB records if there are none (afs-location 1.1, K-003). */
+/*
+ * Location servers of a cell by DNS: SRV records, or AFSDB records if there are none (afs-location
+ * 1.1, K-003).
+ */
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
 #include <assert.h>
@@ -136,7 +139,9 @@ struct asker {
 	uint64_t until; /* monotonic_ns() */
 };
 
-/* Limits one question to what is left, however many name servers there are. False: nothing is left. */
+/*
+ * Limits one question to what is left, however many name servers there are. False: nothing is left.
+ */
 static bool limit_question(struct asker *asker)
 {
 	uint64_t now = monotonic_ns();
@@ -155,7 +160,10 @@ static bool limit_question(struct asker *asker)
 	return true;
 }
 
-/* The records of a name. Their number; 0: there are none; -ETIMEDOUT, -EIO: no answer, or none that can be read. */
+/*
+ * The records of a name. Their number; 0: there are none; -ETIMEDOUT, -EIO: no answer, or none that
+ * can be read.
+ */
 static int ask_records(struct asker *asker, const char *name, uint16_t type,
 		       struct cl_dns_record records[CL_CELL_SERVERS], uint32_t *ttl_s)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The callback service: what file servers tell a client (K-043 to K-046). It runs on threads of the endpoint, which serves nothing
- * else, so it answers while all threads of the client wait for servers.
+ * The callback service: what file servers tell a client (K-043 to K-046). It runs on threads of the
+ * endpoint, which serves nothing else, so it answers while all threads of the client wait for
+ * servers.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -80,7 +81,10 @@ static int32_t answer_probe_uuid(void *context, rxw_call *call, const struct rxw
 	return afs_uuid_same(uuid, &net->self) ? 0 : 1;
 }
 
-/* All servers that the sender may be, and those with the UUID that it says, if it is no stranger: his words count for nothing. */
+/*
+ * All servers that the sender may be, and those with the UUID that it says, if it is no stranger:
+ * his words count for nothing.
+ */
 static void reset_servers(struct cl_net *net, rxw_call *call, const struct rxw_uuid *uuid)
 {
 	struct sockaddr_storage sa = {0};

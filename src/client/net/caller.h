@@ -9,8 +9,9 @@
 #include <rxafs/types.h>
 
 /*
- * Ends the waits of an operation. It belongs to the caller, and is in use by one operation at a time, which may make several
- * calls. A call to a server that changes something goes on in the background; others are aborted.
+ * Ends the waits of an operation. It belongs to the caller, and is in use by one operation at a
+ * time, which may make several calls. A call to a server that changes something goes on in the
+ * background; others are aborted.
  */
 struct cl_cancel;
 
@@ -26,14 +27,14 @@ void cl_cancel_reset(struct cl_cancel *cancel);
 struct cl_identity;
 
 /*
- * Functions of this module return 0 or a negative errno value (K-113), and fill in *failure, which may be NULL. After -EINTR and
- * -ETIMEDOUT by `deadline` a change may have been made: `maybe_done`.
+ * Functions of this module return 0 or a negative errno value (K-113), and fill in *failure, which
+ * may be NULL. After -EINTR and -ETIMEDOUT by `deadline` a change may have been made: `maybe_done`.
  */
 struct cl_caller {
 	struct cl_identity *identity; /* NULL = anonymous */
 	/*
-	 * A time of cl_net_now(). 0: the limit of the instance for servers that are away or busy (60 s), and none for one
-	 * that works
+	 * A time of cl_net_now(). 0: the limit of the instance for servers that are away or busy
+	 * (60 s), and none for one that works
 	 */
 	uint64_t deadline;
 	struct cl_cancel *cancel; /* NULL = none */

@@ -9,15 +9,16 @@
 #include "client/net/volume.h"
 
 /*
- * Each function makes one call, blocking, at a site of the volume that answers: other addresses, sites and times are tried as
- * K-135 says, within the limits of the caller. Returns 0, or a negative errno value and *failure. The status in a reply was checked
- * (afs_status_usable()). Hold no lock.
+ * Each function makes one call, blocking, at a site of the volume that answers: other addresses,
+ * sites and times are tried as K-135 says, within the limits of the caller. Returns 0, or a
+ * negative errno value and *failure. The status in a reply was checked (afs_status_usable()). Hold
+ * no lock.
  *
- * `maybe_done` with EEXIST, ENOENT or EAGAIN: the request was sent twice, and a server that was killed in between may answer so to what it
- * has done itself.
+ * `maybe_done` with EEXIST, ENOENT or EAGAIN: the request was sent twice, and a server that was
+ * killed in between may answer so to what it has done itself.
  *
- * Calls that only read, StoreData, StoreStatus and StoreACL are repeated after a lost answer. Calls of names and SetLock are not: see
- * `maybe_done` of struct rxafs_failure.
+ * Calls that only read, StoreData, StoreStatus and StoreACL are repeated after a lost answer. Calls
+ * of names and SetLock are not: see `maybe_done` of struct rxafs_failure.
  */
 
 /* What came with the reply, beside its contents. */
@@ -30,8 +31,8 @@ struct cl_stamp {
 	AFSVolSync sync;
 	AFSCallBack callback; /* ExpirationTime 0: no promise. Counts from `sent` */
 	/*
-	 * Whether an earlier try of the call got no answer and may have been carried out: the version of an object that it changes may
-	 * have been raised twice (K-080).
+	 * Whether an earlier try of the call got no answer and may have been carried out: the
+	 * version of an object that it changes may have been raised twice (K-080).
 	 */
 	bool repeated;
 };
@@ -40,8 +41,8 @@ int cl_net_fetch_status(struct cl_volume *volume, const struct cl_caller *caller
 			AFSFetchStatus *status, struct cl_stamp *stamp,
 			struct rxafs_failure *failure);
 /*
- * InlineBulkStatus of 1 to AFSCBMAX objects. Each status may have an errorCode instead of contents, or be unusable; each object has a promise
- * of its own. stamp->callback is zero.
+ * InlineBulkStatus of 1 to AFSCBMAX objects. Each status may have an errorCode instead of contents,
+ * or be unusable; each object has a promise of its own. stamp->callback is zero.
  */
 int cl_net_fetch_statuses(struct cl_volume *volume, const struct cl_caller *caller,
 			  const AFSFid *fids, uint32_t count, AFSFetchStatus *statuses,
@@ -49,13 +50,14 @@ int cl_net_fetch_statuses(struct cl_volume *volume, const struct cl_caller *call
 			  struct rxafs_failure *failure);
 
 /*
- * Takes the next bytes of a file, in order, as they arrive; they are valid until it returns. After a failure in the middle another
- * server may be tried: then `offset` begins again where the fetch began. `iov` may be changed. A nonzero result ends the fetch, which returns it.
+ * Takes the next bytes of a file, in order, as they arrive; they are valid until it returns. After
+ * a failure in the middle another server may be tried: then `offset` begins again where the fetch
+ * began. `iov` may be changed. A nonzero result ends the fetch, which returns it.
  */
 typedef int cl_take_fn(void *arg, uint64_t offset, struct iovec *iov, unsigned count);
 /*
- * FetchData64 of `length` bytes from `offset` on. *fetched: the bytes that the server sent, fewer only at the end of the file. The status is
- * that of the version which was read.
+ * FetchData64 of `length` bytes from `offset` on. *fetched: the bytes that the server sent, fewer
+ * only at the end of the file. The status is that of the version which was read.
  */
 int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
 		      uint64_t offset, uint64_t length, cl_take_fn *take, void *arg,
@@ -63,15 +65,16 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		      struct rxafs_failure *failure);
 
 /*
- * Fills iov[0..count) with the bytes of a file from `offset` on. A nonzero result ends the store, which returns it. After a
- * failure the offset may begin again.
+ * Fills iov[0..count) with the bytes of a file from `offset` on. A nonzero result ends the store,
+ * which returns it. After a failure the offset may begin again.
  */
 typedef int cl_give_fn(void *arg, uint64_t offset, const struct iovec *iov, unsigned count);
 /* Length of a file that a store does not cut (K-076). */
 #define CL_NO_CUT INT64_MAX
 /*
- * StoreData64: `length` bytes at `offset`; the file is cut to `file_length` if it is longer. `how` has the mask with the time (1) and AFS_FSYNC.
- * With CL_NO_CUT: falls back to offset + length, or `known_length` if that is larger, at servers that refuse it.
+ * StoreData64: `length` bytes at `offset`; the file is cut to `file_length` if it is longer. `how`
+ * has the mask with the time (1) and AFS_FSYNC. With CL_NO_CUT: falls back to offset + length, or
+ * `known_length` if that is larger, at servers that refuse it.
  */
 int cl_net_store_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
 		      const AFSStoreStatus *how, uint64_t offset, uint64_t length,
@@ -145,7 +148,10 @@ int cl_net_set_volume_status(struct cl_volume *volume, const struct cl_caller *c
 			     int32_t max_quota, const char *offline, const char *motd,
 			     struct rxafs_failure *failure);
 
-/* Give promises back of objects that the cache drops (K-051). Best effort; does not wait for a server that is in doubt. */
+/*
+ * Give promises back of objects that the cache drops (K-051). Best effort; does not wait for a
+ * server that is in doubt.
+ */
 void cl_net_give_up(struct cl_net *net, uint32_t server, const AFSFid *fids, uint32_t count);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Data of files: FetchData64 hands over bytes as they arrive, StoreData64 takes them as they can leave. */
+/*
+ * Data of files: FetchData64 hands over bytes as they arrive, StoreData64 takes them as they can
+ * leave.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -36,7 +39,10 @@ static rxw_code stream_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn
 		case AFS_FETCH_AGAIN:
 		case AFS_FETCH_ERROR:
 		default:
-			/* A call that failed has a code of its own; an answer that makes no sense is garbled. */
+			/*
+			 * A call that failed has a code of its own; an answer that makes no sense
+			 * is garbled.
+			 */
 			return rxw_call_error(t->sent.call, NULL) ? RXW_USER_ABORT
 								  : RXW_PROTOCOL_ERROR;
 		}

@@ -15,8 +15,8 @@
 #include "common/held.h"
 
 /*
- * Order of locks: a cancel's, `wait_lock`, a record's (record.h), `table_lock`, a server's, an identity's. None is held while a
- * call waits for a server, nor while a function of `ops` runs.
+ * Order of locks: a cancel's, `wait_lock`, a record's (record.h), `table_lock`, a server's, an
+ * identity's. None is held while a call waits for a server, nor while a function of `ops` runs.
  */
 struct cl_net {
 	rxw_engine *engine;
@@ -49,7 +49,8 @@ struct cl_net {
 /* ---- caller.c ---- */
 
 /*
- * Wait until ready(arg), which is called with the net's wait lock, or until a time of cl_net_now() (0 = none). 0, -EINTR or -ETIMEDOUT.
+ * Wait until ready(arg), which is called with the net's wait lock, or until a time of cl_net_now()
+ * (0 = none). 0, -EINTR or -ETIMEDOUT.
  */
 int cl_wait(struct cl_net *net, struct cl_cancel *cancel, uint64_t until, bool (*ready)(void *arg),
 	    void *arg);
@@ -82,7 +83,9 @@ int cl_callbacks_offer(struct cl_net *net);
 
 /* ---- farewell.c ---- */
 
-/* Tell all servers that our promises are not needed any more, and wait for their answers so long. */
+/*
+ * Tell all servers that our promises are not needed any more, and wait for their answers so long.
+ */
 void cl_net_farewell(struct cl_net *net, unsigned limit_ms);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to the location servers of a cell: where volumes are, and the addresses of servers (K-006, K-010). */
+/*
+ * Questions to the location servers of a cell: where volumes are, and the addresses of servers
+ * (K-006, K-010).
+ */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -93,7 +96,10 @@ static void update_guides(struct cl_location *location, const struct cl_cell_ser
 	location->count = count;
 }
 
-/* The rank of a location server: those that failed lately are last, then by round trip, then in the order of the list. */
+/*
+ * The rank of a location server: those that failed lately are last, then by round trip, then in the
+ * order of the list.
+ */
 static uint64_t rank_guide(const struct guide *guide, unsigned index, uint64_t now)
 {
 	uint64_t rank = (guide->rtt_us ? guide->rtt_us : UINT32_MAX) * (uint64_t)16 + index;
@@ -197,7 +203,10 @@ static bool never_ready(void *arg)
 	return false;
 }
 
-/* All were asked: wait, and begin another round. 0, or -1: the time is over; the failure is filled in. */
+/*
+ * All were asked: wait, and begin another round. 0, or -1: the time is over; the failure is filled
+ * in.
+ */
 static int begin_round(struct question *q, struct rxafs_failure *failure)
 {
 	uint64_t until = cl_net_now() + q->pause;
@@ -234,7 +243,10 @@ static int connect_guide(struct question *q, struct guide *guide, rxw_connection
 	return 0;
 }
 
-/* Begin a call to the next location server. 1: q->call; 0: this one failed at once; or a negative errno value. */
+/*
+ * Begin a call to the next location server. 1: q->call; 0: this one failed at once; or a negative
+ * errno value.
+ */
 static int ask_next(struct question *q, struct rxafs_failure *failure)
 {
 	struct rxw_call_options co = {.size = sizeof(co)};
@@ -298,7 +310,8 @@ static void note_answer(struct question *q, bool no_uuids)
 }
 
 /*
- * The call has ended with `code`. 1: this is the answer, also if it is a refusal; 0: ask another server; or a negative errno value.
+ * The call has ended with `code`. 1: this is the answer, also if it is a refusal; 0: ask another
+ * server; or a negative errno value.
  */
 static int judge_answer(struct question *q, rxw_code code, unsigned function,
 			struct rxafs_failure *failure)

@@ -15,7 +15,10 @@
 #define DEAD_MS	 12000u
 #define PAUSE_MS 1000u
 
-/* A random (version 4) UUID, and which of equal sites is the first: promises do not outlive the instance (K-044). */
+/*
+ * A random (version 4) UUID, and which of equal sites is the first: promises do not outlive the
+ * instance (K-044).
+ */
 static int draw_uuid(struct cl_net *net)
 {
 	uint8_t bytes[16];

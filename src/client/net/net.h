@@ -16,27 +16,32 @@
 #include "client/net/caller.h"
 
 /*
- * An endpoint with the callback service, the servers that were used, volumes, identities and their connections. All functions: any
- * thread, with no lock of the caller that an operation of `struct cl_net_ops` takes.
+ * An endpoint with the callback service, the servers that were used, volumes, identities and their
+ * connections. All functions: any thread, with no lock of the caller that an operation of `struct
+ * cl_net_ops` takes.
  */
 struct cl_net;
 
 /*
- * What servers say by themselves. The functions run on threads of the callback service; the server waits for their return, and a
- * writer elsewhere with it. They must not call servers. They may wait for the kernel's caches, up to 100 ms (K-163).
+ * What servers say by themselves. The functions run on threads of the callback service; the server
+ * waits for their return, and a writer elsewhere with it. They must not call servers. They may wait
+ * for the kernel's caches, up to 100 ms (K-163).
  */
 struct cl_net_ops {
 	/*
-	 * Promises of a server are broken. Vnode 0: all of the volume. The record of such a volume is refreshed at its next use.
+	 * Promises of a server are broken. Vnode 0: all of the volume. The record of such a volume
+	 * is refreshed at its next use.
 	 */
 	void (*broken)(void *arg, uint32_t server, const struct rxafs_fid *fids, uint32_t count);
 	/*
-	 * All promises of a server are void (InitCallBackState, or it has restarted, or this machine slept). `resets` counts such
-	 * events of the server, and is in each struct cl_stamp.
+	 * All promises of a server are void (InitCallBackState, or it has restarted, or this
+	 * machine slept). `resets` counts such events of the server, and is in each struct
+	 * cl_stamp.
 	 */
 	void (*reset)(void *arg, uint32_t server, uint32_t resets);
 	/*
-	 * The token of an identity for a cell has expired. True: a newer one was set. May be NULL. On the thread of the operation.
+	 * The token of an identity for a cell has expired. True: a newer one was set. May be NULL.
+	 * On the thread of the operation.
 	 */
 	bool (*renew)(void *arg, struct cl_identity *identity, uint32_t cell);
 	/* One line for the log. May be NULL. */
@@ -54,7 +59,10 @@ struct cl_net_options {
 	unsigned
 		soft_ms; /* limit of waits for a server that is away; 0 = 60,000; UINT32_MAX = none */
 	unsigned dead_ms; /* a server that is silent so long is dead; 0 = 12,000 */
-	/* The first wait for a volume that is busy; all other waits are multiples of it. 0 = 1,000; tests set less */
+	/*
+	 * The first wait for a volume that is busy; all other waits are multiples of it. 0 = 1,000;
+	 * tests set less
+	 */
 	unsigned pause_ms;
 };
 
@@ -62,8 +70,8 @@ struct cl_net_options {
 int cl_net_create(const struct cl_net_options *options, struct cl_net **net, char *message,
 		  size_t size);
 /*
- * Gives promises back to servers that answer, within `limit_ms` in all, and frees everything. No operation may be in progress; all
- * volumes and identities must be released.
+ * Gives promises back to servers that answer, within `limit_ms` in all, and frees everything. No
+ * operation may be in progress; all volumes and identities must be released.
  */
 void cl_net_close(struct cl_net *net, unsigned limit_ms);
 /* Operations in progress and later ones fail with -EINTR. */
@@ -76,13 +84,14 @@ struct cl_identity *cl_identity_create(struct cl_net *net);
 struct cl_identity *cl_identity_ref(struct cl_identity *identity);
 void cl_identity_unref(struct cl_identity *identity);
 /*
- * Number for keys of caches: from 1 on, never used again; 0 for NULL, and for one without a valid token for that cell, which reads as
- * anonymous.
+ * Number for keys of caches: from 1 on, never used again; 0 for NULL, and for one without a valid
+ * token for that cell, which reads as anonymous.
  */
 uint32_t cl_identity_number(struct cl_identity *identity, uint32_t cell);
 /*
- * Use this token from now on in a cell (a reference is taken; NULL: none). `expires`: seconds since 1970, INT64_MAX = never. Calls in
- * progress end with the former one. The identity has another number afterwards if it got the first token or lost it.
+ * Use this token from now on in a cell (a reference is taken; NULL: none). `expires`: seconds since
+ * 1970, INT64_MAX = never. Calls in progress end with the former one. The identity has another
+ * number afterwards if it got the first token or lost it.
  */
 int cl_identity_set_token(struct cl_identity *identity, const struct cl_cell *cell,
 			  rxw_security *security, int64_t expires);

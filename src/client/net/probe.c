@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Probes: one thread asks servers for their capabilities. All addresses of a server that is down are asked at the same time, and the one
- * that answers first is used from then on (K-132, K-133).
+ * Probes: one thread asks servers for their capabilities. All addresses of a server that is down
+ * are asked at the same time, and the one that answers first is used from then on (K-132, K-133).
  */
 #include <assert.h>
 #include <errno.h>
@@ -38,7 +38,10 @@ struct cl_prober {
 	int64_t slept; /* asleep_ns() when last looked */
 };
 
-/* `silent`: nothing came from the address, not even answers to PINGs, which a busy server gives (K-134). */
+/*
+ * `silent`: nothing came from the address, not even answers to PINGs, which a busy server gives
+ * (K-134).
+ */
 static void end_probe(struct cl_prober *prober, struct probe *probe, bool answered, bool silent)
 {
 	struct cl_server *server = probe->server;

@@ -20,7 +20,10 @@
 #define REFUSED_NS  ((uint64_t)5 * NS_PER_S) /* that there is no such volume holds so long */
 #define UNUSED_MOST 1024u		     /* records without users that are kept */
 
-/* A question that is asked now, or was refused lately; further threads with the same one wait for it. */
+/*
+ * A question that is asked now, or was refused lately; further threads with the same one wait for
+ * it.
+ */
 struct asking {
 	struct asking *next;
 	struct cl_cell *cell;
@@ -287,6 +290,56 @@ void cl_record_doubt(struct cl_net *net, uint32_t cell, uint32_t id)
 
 /* ---- entries become records ---- */
 
+/*
+ * The server of a UUID, with addresses of this generation if they can be had. -EINTR; or 0, and a
+ * server or NULL.
+ */
+static int find_uuid_server(struct cl_net *net, struct cl_cell *cell,
+			    const struct cl_caller *caller, const struct rxw_uuid *uuid,
+			    int32_t generation, struct cl_server **server,
+			    struct rxafs_failure *failure)
+{
+	struct cl_address list[CL_ADDRESSES];
+	int32_t said = generation;
+	unsigned count = 0;
+	int rc;
+
+	*server = cl_server_by_uuid(net, cell, uuid);
+	if (!*server || cl_server_current(*server, generation))
+		return 0;
+	rc = cl_location_addresses(net, cell, uuid, caller, list, &count, &said, failure);
+	if (rc == 0 && count > 0)
+		cl_server_set_addresses(*server, list, count, generation);
+	else if (!cl_server_reachable(*server))
+		*server = NULL;
+	return rc == -EINTR ? rc : 0;
+}
+
+/*
+ * Entries have only IPv4 addresses: seen from an IPv6 location server, the file server is where
+ * that is.
+ */
+static struct cl_server *find_neighbour_server(struct cl_net *net, struct cl_cell *cell,
+					       const struct cl_entry *entry)
+{
+	struct sockaddr_in6 six;
+
+	memcpy(&six, &entry->from, sizeof(six));
+	six.sin6_port = htons(entry->fs_port);
+	return cl_server_by_address(net, cell, (struct sockaddr *)&six, sizeof(six));
+}
+
+static struct cl_server *find_numbered_server(struct cl_net *net, struct cl_cell *cell,
+					      uint32_t address, uint16_t port)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
+
+	if (!address)
+		return NULL;
+	return cl_server_by_address(net, cell, (struct sockaddr *)&sin, sizeof(sin));
+}
+
 /* The servers of an entry's sites, with addresses. 0 or a negative errno value. */
 static int find_sites(struct cl_net *net, struct cl_cell *cell, const struct cl_caller *caller,
 		      const struct cl_entry *entry, struct cl_site sites[NMAXNSERVERS],
@@ -295,39 +348,19 @@ static int find_sites(struct cl_net *net, struct cl_cell *cell, const struct cl_
 	*count = 0;
 	for (unsigned i = 0; i < entry->count; i++) {
 		struct cl_site site = {.flags = entry->site[i].flags};
-		struct sockaddr_in sin = {.sin_family = AF_INET,
-					  .sin_port = htons(entry->fs_port),
-					  .sin_addr.s_addr = htonl(entry->site[i].address)};
-		struct cl_address list[CL_ADDRESSES];
-		unsigned addresses = 0;
-		int32_t generation = entry->site[i].generation;
 		int rc = 0;
 
 		if (site.flags & VLSF_DONTUSE)
 			continue;
-		if (entry->from.ss_family == AF_INET6) {
-			/* Entries have only IPv4 addresses: the file server is where the location server is. */
-			struct sockaddr_in6 six;
-
-			memcpy(&six, &entry->from, sizeof(six));
-			six.sin6_port = htons(entry->fs_port);
-			site.server = cl_server_by_address(net, cell, (struct sockaddr *)&six,
-							   sizeof(six));
-		} else if (!entry->site[i].by_uuid) {
-			if (entry->site[i].address)
-				site.server = cl_server_by_address(
-					net, cell, (struct sockaddr *)&sin, sizeof(sin));
-		} else if ((site.server = cl_server_by_uuid(net, cell, &entry->site[i].uuid)) &&
-			   !cl_server_current(site.server, generation)) {
-			rc = cl_location_addresses(net, cell, &entry->site[i].uuid, caller, list,
-						   &addresses, &generation, failure);
-			if (rc == 0 && addresses > 0)
-				cl_server_set_addresses(site.server, list, addresses,
-							entry->site[i].generation);
-			else if (!cl_server_reachable(site.server))
-				site.server = NULL;
-		}
-		if (rc == -EINTR)
+		if (entry->from.ss_family == AF_INET6)
+			site.server = find_neighbour_server(net, cell, entry);
+		else if (entry->site[i].by_uuid)
+			rc = find_uuid_server(net, cell, caller, &entry->site[i].uuid,
+					      entry->site[i].generation, &site.server, failure);
+		else
+			site.server = find_numbered_server(net, cell, entry->site[i].address,
+							   entry->fs_port);
+		if (rc < 0)
 			return rc;
 		if (site.server)
 			sites[(*count)++] = site;
@@ -359,8 +392,8 @@ static struct cl_record *find_record_by_ids(struct cl_net *net, const struct cl_
 }
 
 /*
- * The record for an entry: the one that has its volumes, which may have been renamed. Records that contradict the entry are replaced. NULL:
- * none fits.
+ * The record for an entry: the one that has its volumes, which may have been renamed. Records that
+ * contradict the entry are replaced. NULL: none fits.
  */
 static struct cl_record *settle_conflicts(struct cl_net *net, struct cl_cell *cell,
 					  const struct cl_entry *entry)
@@ -546,7 +579,10 @@ static int ask_once(struct cl_net *net, struct cl_cell *cell, const char *name,
 	if (rc < 0 && failure)
 		*failure = asking->failure;
 	pthread_mutex_lock(&net->table_lock);
-	/* An interrupted question says nothing to others: they see that nothing is known, and ask themselves. */
+	/*
+	 * An interrupted question says nothing to others: they see that nothing is known, and ask
+	 * themselves.
+	 */
 	asking->rc = rc == -EINTR ? 0 : rc;
 	asking->until = rc == -ENODEV ? cl_net_now() + REFUSED_NS : 0;
 	__atomic_store_n(&asking->done, true, __ATOMIC_RELEASE);
@@ -711,7 +747,10 @@ static struct cl_volume *select_volume(struct cl_record *record, const struct wa
 	return volume->id ? volume : NULL;
 }
 
-/* The record from the tables, with a reference, and the volume of it that is wanted, NULL if it has none of this type. NULL: not known. */
+/*
+ * The record from the tables, with a reference, and the volume of it that is wanted, NULL if it has
+ * none of this type. NULL: not known.
+ */
 static struct cl_record *find_known_volume(struct cl_net *net, struct cl_cell *cell,
 					   const struct wanted_volume *wanted,
 					   struct cl_volume **volume)

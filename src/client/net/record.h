@@ -27,13 +27,16 @@ struct cl_entry {
 };
 
 /*
- * Ask the location servers of a cell for a volume by name or decimal number. 0; -ENODEV: there is none; -ETIMEDOUT: none of
- * them answers; or another negative errno value.
+ * Ask the location servers of a cell for a volume by name or decimal number. 0; -ENODEV: there is
+ * none; -ETIMEDOUT: none of them answers; or another negative errno value.
  */
 int cl_location_ask(struct cl_net *net, struct cl_cell *cell, const char *name,
 		    const struct cl_caller *caller, struct cl_entry *entry,
 		    struct rxafs_failure *failure);
-/* The addresses of a server, with ports. 0 with their number, which may be 0, or a negative errno value. */
+/*
+ * The addresses of a server, with ports. 0 with their number, which may be 0, or a negative errno
+ * value.
+ */
 int cl_location_addresses(struct cl_net *net, struct cl_cell *cell, const struct rxw_uuid *uuid,
 			  const struct cl_caller *caller, struct cl_address list[CL_ADDRESSES],
 			  unsigned *count, int32_t *generation, struct rxafs_failure *failure);
@@ -94,8 +97,8 @@ void cl_records_free(struct cl_net *net);
 /* The record of this volume is refreshed at the next use, if it is known. */
 void cl_record_doubt(struct cl_net *net, uint32_t cell, uint32_t id);
 /*
- * Refresh the record of a volume, unless that has happened since `since` (cl_net_now()). *changed: sites or ids are others now. One
- * thread asks, the others wait for it.
+ * Refresh the record of a volume, unless that has happened since `since` (cl_net_now()). *changed:
+ * sites or ids are others now. One thread asks, the others wait for it.
  */
 int cl_record_refresh(struct cl_volume *volume, uint64_t since, const struct cl_caller *caller,
 		      bool *changed, struct rxafs_failure *failure);

@@ -50,7 +50,9 @@ struct cl_server {
 	unsigned address_count, current;
 	int32_t generation; /* of the addresses in the location service */
 	struct cl_lane *lanes;
-	/* without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet */
+	/*
+	 * without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet
+	 */
 	rxw_connection *keeper;
 	unsigned keeper_address;
 	unsigned probes_failed; /* in a row */
@@ -70,7 +72,10 @@ struct cl_server {
 	_Atomic bool promised;		    /* it may hold promises for us */
 };
 
-/* The server of a cell with this UUID, or with this address; it is added if it is not known. NULL: no memory. */
+/*
+ * The server of a cell with this UUID, or with this address; it is added if it is not known. NULL:
+ * no memory.
+ */
 struct cl_server *cl_server_by_uuid(struct cl_net *net, struct cl_cell *cell,
 				    const struct rxw_uuid *uuid);
 struct cl_server *cl_server_by_address(struct cl_net *net, struct cl_cell *cell,
@@ -78,8 +83,8 @@ struct cl_server *cl_server_by_address(struct cl_net *net, struct cl_cell *cell,
 /* By number; NULL: there is none. */
 struct cl_server *cl_server_at(struct cl_net *net, uint32_t number);
 /*
- * The next server after number `after` from which a packet may have come; NULL: no further one. One server is several here if cells share
- * it, or if one cell has several names.
+ * The next server after number `after` from which a packet may have come; NULL: no further one. One
+ * server is several here if cells share it, or if one cell has several names.
  */
 struct cl_server *cl_server_from(struct cl_net *net, const struct sockaddr_storage *sa,
 				 uint32_t after);
@@ -105,7 +110,10 @@ struct cl_sent {
 };
 /* That of a connection to it, with a reference: for calls that are nobody's. NULL: anonymous. */
 struct cl_credential *cl_server_credential(struct cl_server *server);
-/* Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 = none. */
+/*
+ * Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 =
+ * none.
+ */
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 		    unsigned deadline_ms, struct cl_sent *sent);
 /* The end of the call as rxw_rpc_end(); notes whether the server has answered. */
@@ -121,7 +129,9 @@ void cl_server_reset(struct cl_server *server);
 void cl_server_drop_lanes(struct cl_server *server, const struct cl_credential *credential);
 /* Calls in progress end. */
 void cl_server_abort(struct cl_server *server);
-/* While it may hold promises, small packets keep the mapping of a NAT to it. The prober's thread. */
+/*
+ * While it may hold promises, small packets keep the mapping of a NAT to it. The prober's thread.
+ */
 void cl_server_keep(struct cl_server *server);
 /* Connections that were not used for long are closed. */
 void cl_server_idle(struct cl_server *server);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls on objects that are known by their number: status, access lists, locks; and on whole volumes. */
+/*
+ * Calls on objects that are known by their number: status, access lists, locks; and on whole
+ * volumes.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -208,7 +211,10 @@ int cl_net_lock(struct cl_volume *volume, const struct cl_caller *caller, const 
 					     RXAFS_FN_ExtendLock, RXAFS_FN_ReleaseLock};
 	struct cl_tries t;
 
-	/* A lock that was released or extended twice is as after once, or refused; one that was set twice is not. */
+	/*
+	 * A lock that was released or extended twice is as after once, or refused; one that was set
+	 * twice is not.
+	 */
 	cl_tries_start(&t, volume, caller, names[kind], fid, CL_ONCE, stamp, failure);
 	while (cl_tries_next(&t))
 		cl_tries_judge(&t, call_lock_stub(t.sent.call, fid, kind, &t.stamp->sync),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tries of a call: sites, addresses and times are tried until one answers, or the time is over (K-135 to K-137). */
+/*
+ * The tries of a call: sites, addresses and times are tried until one answers, or the time is over
+ * (K-135 to K-137).
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -121,8 +124,9 @@ static bool is_site_older(const struct cl_volume *volume, unsigned i)
 }
 
 /*
- * How good a site is, less is better: the shorter round trip, but for the one in use only if the difference is a fifth (K-136). One that
- * was down a short time ago, or has an older state, is for times when there is no other.
+ * How good a site is, less is better: the shorter round trip, but for the one in use only if the
+ * difference is a fifth (K-136). One that was down a short time ago, or has an older state, is for
+ * times when there is no other.
  */
 static uint64_t rank_site(const struct cl_volume *volume, unsigned i)
 {
@@ -229,8 +233,8 @@ static bool refresh_once(struct cl_tries *t)
 }
 
 /*
- * No site can be asked now: wait until one can. A pause that ends, a server that answers again, and other sites in the record end the
- * wait. False: the operation is over.
+ * No site can be asked now: wait until one can. A pause that ends, a server that answers again, and
+ * other sites in the record end the wait. False: the operation is over.
  */
 static bool wait_for_site(struct cl_tries *t, struct search *s)
 {
@@ -266,7 +270,9 @@ static bool wait_for_site(struct cl_tries *t, struct search *s)
 
 /* ---- tokens ---- */
 
-/* The token is of no use any more (K-131): a newer one, anonymous for what only reads, or the end. */
+/*
+ * The token is of no use any more (K-131): a newer one, anonymous for what only reads, or the end.
+ */
 static void replace_credential(struct cl_tries *t, int number)
 {
 	struct cl_net *net = record_of(t)->net;
@@ -344,7 +350,10 @@ static bool has_known_site(void *arg)
 	return known > 0;
 }
 
-/* Before the first call on a volume with several sites: ask all of them, to use the nearest (K-132). */
+/*
+ * Before the first call on a volume with several sites: ask all of them, to use the nearest
+ * (K-132).
+ */
 static void compare_sites(struct cl_tries *t)
 {
 	struct cl_record *record = record_of(t);
@@ -499,9 +508,6 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 {
 	switch (verdict) {
 	case CL_VERDICT_SILENT:
-		t->reason = number;
-		t->tried |= 1u << t->site;
-		return;
 	case CL_VERDICT_ELSEWHERE:
 		t->reason = number;
 		t->tried |= 1u << t->site;
@@ -546,7 +552,10 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 	fail_by_code(t, number);
 }
 
-/* Whether a site with a newer state than the given one may answer soon: it is up, or was so a short time ago. */
+/*
+ * Whether a site with a newer state than the given one may answer soon: it is up, or was so a short
+ * time ago.
+ */
 static bool is_newer_near(const struct cl_volume *volume, uint32_t creation)
 {
 	const struct cl_record *record = volume->record;
@@ -568,8 +577,9 @@ static bool is_newer_near(const struct cl_volume *volume, uint32_t creation)
 }
 
 /*
- * The site has answered, with a state of the volume. False: it is older than one that was seen, and the answer does not count, so that
- * time does not run backwards (K-052). Only if newer sites were away for long is it taken.
+ * The site has answered, with a state of the volume. False: it is older than one that was seen, and
+ * the answer does not count, so that time does not run backwards (K-052). Only if newer sites were
+ * away for long is it taken.
  */
 static bool accept_site(struct cl_tries *t)
 {
@@ -618,8 +628,9 @@ static void note_success(struct cl_tries *t)
 }
 
 /*
- * A server that was killed after it had done a change, and started again, gets the request a second time, since its client sends it again
- * until there is an answer. The answer is then about the result of the first.
+ * A server that was killed after it had done a change, and started again, gets the request a second
+ * time, since its client sends it again until there is an answer. The answer is then about the
+ * result of the first.
  */
 static bool is_second_answer(const struct cl_tries *t)
 {

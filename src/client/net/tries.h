@@ -49,7 +49,10 @@ void cl_tries_start(struct cl_tries *t, struct cl_volume *volume, const struct c
 		    struct cl_stamp *stamp, struct rxafs_failure *failure);
 /* Finds a site and begins a call there. False: it is over. */
 bool cl_tries_next(struct cl_tries *t);
-/* The call has ended with `code`, that of the stubs; `function` is its index. stamp->sync and ->callback are filled in. */
+/*
+ * The call has ended with `code`, that of the stubs; `function` is its index. stamp->sync and
+ * ->callback are filled in.
+ */
 void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function);
 /* The call ends without a further try: result < 0, or what a function of the caller returned. */
 void cl_tries_stop(struct cl_tries *t, int result);

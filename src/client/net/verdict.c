@@ -91,6 +91,9 @@ bool cl_verdict_unknown(rxw_code code, enum rxw_origin origin)
 		return false;
 	if (origin != RXW_ORIGIN_PEER)
 		return true;
-	/* A server that starts or stops also refuses the rest of calls that the one before it has served. */
+	/*
+	 * A server that starts or stops also refuses the rest of calls that the one before it has
+	 * served.
+	 */
 	return code < 0 && code >= RXW_RESTARTING;
 }

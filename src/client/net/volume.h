@@ -17,8 +17,9 @@ enum cl_wanted {
 };
 
 /*
- * Look up a volume by name or decimal number, in the cell and then in the linked one. From memory if the record is younger than an
- * hour. -ENODEV: no such volume; -ETIMEDOUT: no location server answers; others as of any call. The caller owns one reference.
+ * Look up a volume by name or decimal number, in the cell and then in the linked one. From memory
+ * if the record is younger than an hour. -ENODEV: no such volume; -ETIMEDOUT: no location server
+ * answers; others as of any call. The caller owns one reference.
  */
 int cl_volume_find(struct cl_net *net, struct cl_cell *cell, const char *name,
 		   enum cl_wanted wanted, const struct cl_caller *caller, struct cl_volume **volume,
@@ -35,11 +36,13 @@ const char *cl_volume_name(const struct cl_volume *volume);
 /* The ids of the record as of now, by enum afs_vl_type; 0: it does not exist. */
 void cl_volume_ids(struct cl_volume *volume, uint32_t ids[MAXTYPES]);
 
-/* The numbers of the servers that have it, at most `max`, the one that is used first; their count. */
+/*
+ * The numbers of the servers that have it, at most `max`, the one that is used first; their count.
+ */
 unsigned cl_volume_servers(struct cl_volume *volume, uint32_t *servers, unsigned max);
 /*
- * The state of the best server: unless it is CL_SERVER_UP, a call may wait long. Never waits. The server's number in *server
- * (may be NULL; 0: not known yet).
+ * The state of the best server: unless it is CL_SERVER_UP, a call may wait long. Never waits. The
+ * server's number in *server (may be NULL; 0: not known yet).
  */
 enum cl_server_state cl_volume_state(struct cl_volume *volume, uint32_t *server);
 /* The record is refreshed at the next use. */

@@ -14,8 +14,8 @@ struct realserver {
 };
 
 /*
- * A store with the volumes of a list that ends with NULL, in which everybody may do everything; then starts the server. Fails the
- * test if that cannot be.
+ * A store with the volumes of a list that ends with NULL, in which everybody may do everything;
+ * then starts the server. Fails the test if that cannot be.
  */
 void realserver_open(struct realserver *s, const char *const *volumes);
 /* The server is killed when the thread that starts it ends. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cells: options, files with faults, DNS from a name server in this process, what is remembered and for how long. */
+/*
+ * Cells: options, files with faults, DNS from a name server in this process, what is remembered and
+ * for how long.
+ */
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cell of fake servers in this process: a location server, and file servers that answer as they are told, on 127.0.0.1, .2 and so on
- * with one port. And a client of it.
+ * A cell of fake servers in this process: a location server, and file servers that answer as they
+ * are told, on 127.0.0.1, .2 and so on with one port. And a client of it.
  */
 #ifndef TESTS_CLIENT_NET_FAKE_H
 #define TESTS_CLIENT_NET_FAKE_H
@@ -95,7 +95,10 @@ void fake_close(void);
 
 void fake_server_stop(unsigned number);
 void fake_server_start(unsigned number);
-/* The next calls to a server get these codes; the list ends with `end`, which may be FAKE_REPEATS or 0. */
+/*
+ * The next calls to a server get these codes; the list ends with `end`, which may be FAKE_REPEATS
+ * or 0.
+ */
 void fake_answers(unsigned number, unsigned flags, unsigned count, ...);
 void fake_hold(unsigned number, bool hold);
 /* Waits until so many calls are held. */

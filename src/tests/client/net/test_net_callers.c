@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cancelling and deadlines, callbacks while all threads wait, servers in doubt, tokens, read-only sites of several ages, the end. */
+/*
+ * Cancelling and deadlines, callbacks while all threads wait, servers in doubt, tokens, read-only
+ * sites of several ages, the end.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client's network with a real rxfsd: each kind of call, promises and breaks between two clients, a restart. */
+/*
+ * The client's network with a real rxfsd: each kind of call, promises and breaks between two
+ * clients, a restart.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

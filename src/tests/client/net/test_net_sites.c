@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the client does by each code of a server (K-135), with several sites and addresses, and how often it asks. */
+/*
+ * What the client does by each code of a server (K-135), with several sites and addresses, and how
+ * often it asks.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
