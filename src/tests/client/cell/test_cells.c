@@ -156,6 +156,42 @@ START_TEST(faults_of_files)
 }
 END_TEST
 
+static bool begin_any(void *arg, const char *name, const char *linked)
+{
+	ck_assert_uint_lt(strlen(name), CL_CELL_NAME);
+	ck_assert_uint_lt(strlen(linked), CL_CELL_NAME);
+	++*(unsigned *)arg;
+	return true;
+}
+
+static void take_any(void *arg, const struct cl_cell_server *server)
+{
+	(void)arg;
+	ck_assert_uint_gt(server->len, 0);
+}
+
+START_TEST(random_files)
+{
+	static const char alphabet[] = ">>>\n\n\n  \t\r##[[]]..--::0123456789abcZ\xff\x01";
+	struct cl_cell_source source = {.name = "random"};
+	unsigned seen = 0, seed = 7;
+	struct cl_cell_reader reader = {begin_any, take_any, &seen};
+
+	for (int i = 0; i < 20000; i++) {
+		size_t length = (size_t)rand_r(&seed) % 400;
+		char *text = malloc(length + 1), home[CL_CELL_NAME];
+
+		for (size_t k = 0; k < length; k++)
+			text[k] = alphabet[(size_t)rand_r(&seed) % (sizeof(alphabet) - 1)];
+		text[length] = 0;
+		cl_cell_read_list(text, &source, &reader);
+		cl_cell_read_home(text, home);
+		free(text);
+	}
+	ck_assert_uint_gt(seen, 1000);
+}
+END_TEST
+
 START_TEST(given_cells_win)
 {
 	const char *const given[] = {"Example.org=127.0.0.1:1234:5678,127.0.0.2",
@@ -511,5 +547,6 @@ START_TEST(malformed_replies)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "cells", files, faults_of_files, given_cells_win, faults_of_options,
-		 what_dns_refuses_is_remembered, one_thread_asks_for_all, dns, malformed_replies)
+TEST_MAIN_WITHIN(60, "cells", files, faults_of_files, random_files, given_cells_win,
+		 faults_of_options, what_dns_refuses_is_remembered, one_thread_asks_for_all, dns,
+		 malformed_replies)

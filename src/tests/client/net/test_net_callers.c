@@ -519,7 +519,9 @@ START_TEST(a_busy_server_is_not_down)
 	pthread_mutex_unlock(&fake_lock);
 	/* It does not answer within the dead time, but its library answers PINGs. */
 	cl_net_probe_servers(fake_net, 0, &caller);
+	pthread_mutex_lock(&fake_lock);
 	ck_assert_uint_ge(fake.servers[0].probes, 1);
+	pthread_mutex_unlock(&fake_lock);
 	ck_assert(cl_net_server_info(fake_net, 1, &info));
 	ck_assert_int_eq(info.state, CL_SERVER_UP);
 	looks(fake_volume);
