@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,6 +426,43 @@ START_TEST(a_dead_server_is_waited_for)
 }
 END_TEST
 
+static _Atomic unsigned looked;
+static _Atomic bool enough;
+
+static void *look_until_enough(void *arg)
+{
+	do {
+		look_once(NULL);
+		looked++;
+	} while (!enough);
+	return arg;
+}
+
+START_TEST(many_threads_survive_restarts)
+{
+	pthread_t threads[30];
+
+	fake_open(1, 100000);
+	for (int i = 0; i < 30; i++)
+		pthread_create(&threads[i], NULL, look_until_enough, NULL);
+	for (int round = 0; round < 3; round++) {
+		unsigned before = looked;
+
+		while (looked < before + 100)
+			usleep(1000);
+		fake_server_stop(0);
+		/* In the second round all have given up waiting for answers. */
+		while (round == 1 && cl_net_server_state(fake_net, 1) != CL_SERVER_DOWN)
+			usleep(1000);
+		fake_server_start(0);
+	}
+	enough = true;
+	for (int i = 0; i < 30; i++)
+		pthread_join(threads[i], NULL);
+	fake_close();
+}
+END_TEST
+
 START_TEST(the_wait_for_a_dead_server_has_a_limit)
 {
 	uint64_t began;
@@ -684,7 +722,8 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 a_moved_volume_is_followed, one_refresh_for_all, volumes_of_a_record,
 		 a_volume_is_renamed, a_volume_is_replaced, older_location_server,
 		 a_linked_cell_has_the_volume, second_location_server, no_location_server,
-		 a_dead_server_is_waited_for, the_wait_for_a_dead_server_has_a_limit,
-		 another_site_instead_of_a_dead_one, another_address_of_the_server,
-		 a_change_without_answer_is_not_repeated, a_fetch_begins_again, a_store_is_repeated,
-		 older_file_server, a_server_that_wants_a_length)
+		 a_dead_server_is_waited_for, many_threads_survive_restarts,
+		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
+		 another_address_of_the_server, a_change_without_answer_is_not_repeated,
+		 a_fetch_begins_again, a_store_is_repeated, older_file_server,
+		 a_server_that_wants_a_length)
