@@ -3,6 +3,7 @@
 #ifndef CLIENT_NET_INSIDE_H
 #define CLIENT_NET_INSIDE_H
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -76,6 +77,24 @@ struct cl_credential {
 struct cl_credential *cl_identity_credential(struct cl_identity *identity, uint32_t cell);
 void cl_credential_unref(struct cl_credential *credential);
 bool cl_credential_expired(const struct cl_credential *credential);
+
+/* ---- interfaces.c ---- */
+
+#define CL_INTERFACES 64 /* addresses of this machine that are watched */
+
+struct cl_interfaces {
+	bool known;
+	unsigned count;
+	struct in6_addr address[CL_INTERFACES];
+};
+enum cl_moved {
+	CL_MOVED_NOT,
+	CL_MOVED_ADDED, /* there are further addresses */
+	CL_MOVED_AWAY	/* an address is gone: who calls it does not reach this machine */
+};
+void cl_interfaces_read(struct cl_interfaces *now);
+enum cl_moved cl_interfaces_compare(const struct cl_interfaces *before,
+				    const struct cl_interfaces *now);
 
 /* ---- callback.c ---- */
 

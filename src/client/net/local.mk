@@ -9,6 +9,7 @@ client_sources += \
 	src/client/net/farewell.c \
 	src/client/net/identity.c \
 	src/client/net/inside.h \
+	src/client/net/interfaces.c \
 	src/client/net/location.c \
 	src/client/net/namecalls.c \
 	src/client/net/net.c \

@@ -16,7 +16,8 @@
 #define LIVE_NS	    ((uint64_t)300 * NS_PER_S) /* a live server is asked after so much silence */
 #define INTEREST_NS ((uint64_t)3 * 3600 * NS_PER_S) /* and if it was used within this time */
 #define ASLEEP_NS   ((int64_t)60 * NS_PER_S)
-#define TICK_MS	    5000
+#define TICK_PAUSES 5u
+#define TICK_MS	    5000u
 
 /* A probe of one address. */
 struct probe {
@@ -36,6 +37,7 @@ struct cl_prober {
 	struct probe *running;
 	bool urgent;   /* a server is looked for */
 	int64_t slept; /* asleep_ns() when last looked */
+	struct cl_interfaces interfaces;
 };
 
 /*
@@ -201,6 +203,37 @@ static void look_for_sleep(struct cl_prober *prober)
 	prober->slept = slept;
 }
 
+/*
+ * The machine has other addresses than before (K-141): servers have to see them, and if one is
+ * gone, nobody could tell us of changes there.
+ */
+static void look_for_moves(struct cl_prober *prober)
+{
+	struct cl_interfaces now;
+	struct cl_server *server;
+	enum cl_moved moved;
+
+	cl_interfaces_read(&now);
+	moved = cl_interfaces_compare(&prober->interfaces, &now);
+	if (now.known)
+		prober->interfaces = now;
+	if (moved == CL_MOVED_NOT)
+		return;
+	cl_net_note(prober->net, moved == CL_MOVED_AWAY
+					 ? "an address of this machine is gone: promises are void"
+					 : "this machine has a further address");
+	for (uint32_t n = 1; (server = cl_server_at(prober->net, n)); n++) {
+		if (!atomic_load(&server->used_at))
+			continue;
+		if (moved == CL_MOVED_AWAY)
+			cl_server_reset(server);
+		atomic_store(&server->probed, false);
+		pthread_mutex_lock(&server->lock);
+		server->next_probe = 0;
+		pthread_mutex_unlock(&server->lock);
+	}
+}
+
 static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_event *event)
 {
 	struct probe *probe = event->arg;
@@ -221,11 +254,13 @@ static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_e
 /* Wait until a probe is answered, somebody hurries, or a server is due. */
 static void wait_for_work(struct cl_prober *prober)
 {
-	unsigned ms = prober->net->pause_ms;
+	unsigned ms = prober->net->pause_ms, tick = ms * TICK_PAUSES;
 	/* A wait in the queue would make this thread the one that receives for all. */
 	struct pollfd fd = {.fd = rxw_queue_fd(prober->queue), .events = POLLIN};
 
-	poll(&fd, 1, prober->urgent && ms < TICK_MS ? (int)ms : TICK_MS);
+	if (prober->urgent)
+		tick = ms;
+	poll(&fd, 1, (int)(tick < TICK_MS ? tick : TICK_MS));
 }
 
 /* At the end nobody waits for answers. */
@@ -245,6 +280,7 @@ static void *run_prober(void *arg)
 
 		if (!atomic_load(&prober->stop)) {
 			look_for_sleep(prober);
+			look_for_moves(prober);
 			probe_due_servers(prober);
 		} else {
 			abort_probes(prober);
@@ -266,6 +302,7 @@ int cl_probes_start(struct cl_net *net)
 		return -ENOMEM;
 	prober->net = net;
 	prober->slept = asleep_ns();
+	cl_interfaces_read(&prober->interfaces);
 	rc = rxw_queue_create(net->engine, NULL, &prober->queue);
 	if (rc == 0 && pthread_create(&prober->thread, NULL, run_prober, prober) != 0) {
 		rxw_queue_destroy(prober->queue);

@@ -5,7 +5,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <rxwire/afs.h>
@@ -506,6 +511,83 @@ START_TEST(servers_are_listed_and_probed)
 }
 END_TEST
 
+/* -- addresses of this machine -- */
+
+/* A network namespace of its own, with loopback only. False: that is not permitted. */
+static bool enter_network(void)
+{
+	struct ifreq r = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	int fd, rc;
+
+	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		return false;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	rc = ioctl(fd, SIOCSIFFLAGS, &r);
+	close(fd);
+	return rc == 0;
+}
+
+/* A second address of the loopback interface, or none. */
+static void set_second_address(bool present)
+{
+	struct ifreq r = {.ifr_name = "lo:1"};
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a090901)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&r.ifr_addr, &sin, sizeof(sin));
+	if (!present)
+		r.ifr_flags = 0;
+	ck_assert_int_eq(ioctl(fd, present ? SIOCSIFADDR : SIOCSIFFLAGS, &r), 0);
+	close(fd);
+}
+
+static unsigned count_probes(void)
+{
+	unsigned probes;
+
+	pthread_mutex_lock(&fake_lock);
+	probes = fake.servers[0].probes;
+	pthread_mutex_unlock(&fake_lock);
+	return probes;
+}
+
+static unsigned count_resets(void)
+{
+	unsigned resets;
+
+	pthread_mutex_lock(&fake_lock);
+	resets = fake.resets;
+	pthread_mutex_unlock(&fake_lock);
+	return resets;
+}
+
+START_TEST(servers_see_other_addresses)
+{
+	unsigned probes;
+
+	if (!enter_network()) {
+		puts("note: without namespaces the addresses of this machine do not change");
+		return;
+	}
+	fake_open(1, 30000);
+	looks(fake_volume);
+	probes = count_probes();
+	set_second_address(true);
+	while (count_probes() == probes)
+		usleep(1000);
+	ck_assert_uint_eq(count_resets(), 0);
+	looks(fake_volume);
+	probes = count_probes();
+	set_second_address(false);
+	while (count_probes() == probes)
+		usleep(1000);
+	ck_assert_uint_eq(count_resets(), 1);
+	looks(fake_volume);
+	ck_assert_uint_eq(fake_stamp.resets, 1);
+	fake_close();
+}
+END_TEST
+
 START_TEST(a_busy_server_is_not_down)
 {
 	struct cl_server_info info;
@@ -537,5 +619,5 @@ TEST_MAIN_WITHIN(120, "net callers", a_read_is_cancelled, a_change_is_not_aborte
 		 waits_are_cancelled, deadlines, all_are_cancelled_at_the_end,
 		 breaks_are_answered_while_all_threads_wait, strangers_and_servers_that_forget,
 		 a_silent_server_is_in_doubt, promises_are_given_back, time_does_not_run_backwards,
-		 an_old_site_is_better_than_none, tokens, servers_are_listed_and_probed,
-		 a_busy_server_is_not_down)
+		 an_old_site_is_better_than_none, tokens, servers_see_other_addresses,
+		 servers_are_listed_and_probed, a_busy_server_is_not_down)
