@@ -460,11 +460,19 @@ bool file_find_dirty(struct cl_data_file *file, uint64_t start, uint64_t *from, 
 	return found;
 }
 
+void file_end_fetches(struct cl_data_file *file, uint64_t start, uint64_t end)
+{
+	for (struct fetch *fetch = file->fetches; fetch; fetch = fetch->next)
+		if (fetch->start < end && fetch->end > start)
+			fetch->limit = fetch->start;
+}
+
 void file_drop_clean(struct cl_data_file *file, uint64_t keep, uint64_t keep_end)
 {
 	uint32_t size = block_size(file->data);
 
 	assert(mutex_is_held(&file->lock));
+	file_end_fetches(file, 0, UINT64_MAX);
 	for (size_t i = file->count; i-- > 0;) {
 		struct block *block = file->blocks[i];
 		uint64_t base = block->number << file->data->block_shift, end = base + size;

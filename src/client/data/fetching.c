@@ -57,7 +57,10 @@ static void undo_fetch(struct fetch *fetch)
 {
 	struct cl_data_file *file = fetch->file;
 	unsigned shift = file->data->block_shift;
+	uint64_t limit = fetch->limit;
 
+	file_end_fetches(file, fetch->start, fetch->position);
+	fetch->limit = limit;
 	for (uint64_t number = fetch->start >> shift; number << shift < fetch->position; number++) {
 		uint64_t base = number << shift, end = fetch->position - base;
 		uint32_t start = fetch->start > base ? (uint32_t)(fetch->start - base) : 0;

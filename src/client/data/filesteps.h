@@ -79,6 +79,8 @@ bool file_find_missing(struct cl_data_file *file, uint64_t start, uint64_t end, 
 		       uint64_t *to);
 /* The first contiguous change from `start` on; false if there is none. */
 bool file_find_dirty(struct cl_data_file *file, uint64_t start, uint64_t *from, uint64_t *to);
+/* Calls for bytes in [start, end) that are under way bring nothing more: they may lack own stores whose bytes are dropped now. */
+void file_end_fetches(struct cl_data_file *file, uint64_t start, uint64_t end);
 /* Drops all that is clean, and in [keep, keep_end) nothing. */
 void file_drop_clean(struct cl_data_file *file, uint64_t keep, uint64_t keep_end);
 /* Makes room for `more` bytes. The caller may hold the lock of `mine`, or NULL. */
