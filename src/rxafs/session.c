@@ -102,6 +102,7 @@ const struct fuse_lowlevel_ops mount_operations = {
 	.releasedir = serve_releasedir,
 	.fsyncdir = serve_fsyncdir,
 	.fallocate = serve_fallocate,
+	.ioctl = serve_ioctl,
 };
 
 static void *read_requests(void *arg)

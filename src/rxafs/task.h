@@ -128,6 +128,10 @@ void serve_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, str
 		 int sleep);
 void serve_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, int op);
 
+void serve_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command, void *arg,
+		 struct fuse_file_info *fi, unsigned flags, const void *in, size_t in_size,
+		 size_t out_size);
+
 void serve_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
 void serve_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		   struct fuse_file_info *fi);

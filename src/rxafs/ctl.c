@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rxafsctl: asks a mount about volumes, servers, access lists and tokens, and changes them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "afs/rights.h"
+#include "program/message.h"
+#include "program/options.h"
+#include "rxafs/control.h"
+
+struct settings {
+	const char *cell, *cache, *key_file, *principal, *mount;
+	bool json, negative, read_write, rxkad;
+};
+
+#define SETTING(member) offsetof(struct settings, member)
+static const struct tools_option options[] = {
+	TOOLS_OPTION("json", 'j', TOOLS_FLAG, json, NULL, "print JSON"),
+	TOOLS_OPTION("negative", 'n', TOOLS_FLAG, negative, NULL,
+		     "acl: entries that take rights away", .commands = "acl"),
+	TOOLS_OPTION("rw", 0, TOOLS_FLAG, read_write, NULL,
+		     "mkmount: always lead to the read-write volume", .commands = "mkmount"),
+	TOOLS_OPTION(
+		"cell", 'c', TOOLS_STRING, cell, "CELL",
+		"login, logout: of this cell (the home cell; logout: all); mkmount: a volume there",
+		.commands = "login logout mkmount"),
+	TOOLS_OPTION("cache", 0, TOOLS_STRING, cache, "FILE",
+		     "login: tickets ($KRB5CCNAME, or /tmp/krb5cc_UID)", .commands = "login"),
+	TOOLS_OPTION("rxkad", 0, TOOLS_FLAG, rxkad, NULL, "login: for rxkad instead of rxgk",
+		     .commands = "login"),
+	TOOLS_OPTION("key-file", 0, TOOLS_STRING, key_file, "FILE",
+		     "login: make a token with the keys of the service", .commands = "login"),
+	TOOLS_OPTION("principal", 0, TOOLS_STRING, principal, "NAME@REALM",
+		     "login --key-file: for this user (the service itself)", .commands = "login"),
+	TOOLS_OPTION("mount", 'm', TOOLS_STRING, mount, "DIR",
+		     "the mount, for commands without a path (/afs)"),
+};
+
+static const struct tools_program program = {
+	.name = "rxafsctl",
+	.usage = "rxafsctl acl PATH [NAME RIGHTS]...\n"
+		 "rxafsctl examine|quota|whereis|flush PATH\n"
+		 "rxafsctl quota PATH KIB\n"
+		 "rxafsctl lsmount|rmmount PATH\n"
+		 "rxafsctl mkmount PATH VOLUME\n"
+		 "rxafsctl checkservers|cells|tokens|login|logout\n",
+	.summary =
+		"Asks a mount of rxafs, and changes access lists, quotas, mount points and tokens.",
+	.options = options,
+	.option_count = sizeof options / sizeof options[0],
+	.no_tunables = true,
+};
+
+/* -- requests ------------------------------------------------------------------------------------ */
+
+/* The answer of the daemon, or NULL after a message. */
+static json_t *ask_mount(const char *path, const char *const *words, const void *data, size_t size)
+{
+	struct control *c = calloc(1, sizeof *c);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	json_t *answer = NULL;
+	json_error_t error;
+	size_t at = 0;
+
+	if (!c || fd < 0) {
+		tools_error("%s: %s", path, strerror(c ? errno : ENOMEM));
+		goto out;
+	}
+	for (; *words; words++) {
+		size_t length = strlen(*words) + 1;
+
+		if (at + length + 1 > sizeof c->text) {
+			tools_error("the arguments are too long");
+			goto out;
+		}
+		memcpy(c->text + at, *words, length);
+		at += length;
+	}
+	if (size)
+		memcpy(c->data, data, size);
+	c->size = (uint32_t)size;
+	if (ioctl(fd, CONTROL_IOCTL, c)) {
+		tools_error("%s: %s", path,
+			    errno == ENOTTY ? "this is not in a mount of rxafs" : strerror(errno));
+		goto out;
+	}
+	c->text[sizeof c->text - 1] = '\0';
+	answer = json_loads(c->text, 0, &error);
+	if (!answer) {
+		tools_error("%s: the answer of the daemon is no JSON", path);
+	} else if (json_object_get(answer, "error")) {
+		tools_error("%s: %s", path, json_string_value(json_object_get(answer, "text")));
+		json_decref(answer);
+		answer = NULL;
+	}
+out:
+	if (fd >= 0)
+		close(fd);
+	free(c);
+	return answer;
+}
+
+static const char *text_of(const json_t *from, const char *name)
+{
+	const char *text = json_string_value(json_object_get(from, name));
+
+	return text ? text : "";
+}
+
+static long long number_of(const json_t *from, const char *name)
+{
+	return json_integer_value(json_object_get(from, name));
+}
+
+/* -- what is printed ----------------------------------------------------------------------------- */
+
+static void print_time(const char *what, long long when)
+{
+	time_t t = (time_t)when;
+	char text[64];
+
+	if (when >= INT64_MAX)
+		snprintf(text, sizeof text, "never");
+	else
+		strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime(&t));
+	printf("%s%s\n", what, text);
+}
+
+static void print_volume(const json_t *a)
+{
+	printf("%s in cell %s, volume %s, %lld, %s\n", text_of(a, "fid"), text_of(a, "cell"),
+	       text_of(a, "volume"), number_of(a, "id"),
+	       json_is_true(json_object_get(a, "writable")) ? "read-write" : "read-only");
+	printf("read-write %lld, read-only %lld, backup %lld\n", number_of(a, "readWrite"),
+	       number_of(a, "readOnly"), number_of(a, "backup"));
+	printf("%lld KiB used, quota %lld KiB, partition %lld of %lld KiB free\n",
+	       number_of(a, "used"), number_of(a, "quota"), number_of(a, "free"),
+	       number_of(a, "total"));
+	if (!json_is_true(json_object_get(a, "online")))
+		printf("off line: %s\n", text_of(a, "message"));
+}
+
+static void print_servers(const json_t *list)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one) printf("%s %s %s\n", text_of(one, "address"),
+						text_of(one, "cell"), text_of(one, "state"));
+}
+
+static void print_answer(const char *command, const json_t *a)
+{
+	const json_t *one;
+	size_t i;
+
+	if (!strcmp(command, "examine")) {
+		print_volume(a);
+	} else if (!strcmp(command, "quota")) {
+		printf("%s: %lld KiB used, quota %lld KiB\n", text_of(a, "volume"),
+		       number_of(a, "used"), number_of(a, "quota"));
+	} else if (json_object_get(a, "servers")) {
+		print_servers(json_object_get(a, "servers"));
+	} else if (!strcmp(command, "lsmount")) {
+		printf("%s\n", text_of(a, "target"));
+	} else if (!strcmp(command, "login")) {
+		printf("%s in cell %s, ", text_of(a, "client"), text_of(a, "cell"));
+		print_time("until ", number_of(a, "expires"));
+	}
+	json_array_foreach(json_object_get(a, "cells"), i, one)
+		printf("%s\n", json_string_value(one));
+	json_array_foreach(json_object_get(a, "tokens"), i, one)
+	{
+		printf("%s ", text_of(one, "cell"));
+		print_time("until ", number_of(one, "expires"));
+	}
+}
+
+static int show_answer(const struct settings *s, const char *command, json_t *answer)
+{
+	if (!answer)
+		return TOOLS_EXIT_FAILURE;
+	if (s->json) {
+		json_dumpf(answer, stdout, JSON_INDENT(2));
+		printf("\n");
+	} else {
+		print_answer(command, answer);
+	}
+	json_decref(answer);
+	return 0;
+}
+
+static int run_plain(const struct settings *s, char **words, size_t count)
+{
+	const char *asked[] = {words[0], count > 2 ? words[2] : NULL, NULL};
+	const char *path = count > 1 ? words[1] : s->mount ? s->mount : "/afs";
+
+	return show_answer(s, words[0], ask_mount(path, asked, NULL, 0));
+}
+
+/* -- mount points -------------------------------------------------------------------------------- */
+
+/* Of a path: the directory, and the name in it. */
+static char *split_path(char *path, const char **name)
+{
+	char *slash;
+
+	for (size_t length = strlen(path); length > 1 && path[length - 1] == '/';)
+		path[--length] = '\0';
+	slash = strrchr(path, '/');
+	*name = slash ? slash + 1 : path;
+	if (!slash)
+		return strdup(".");
+	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static int run_mount_point(const struct settings *s, char **words, size_t count)
+{
+	const char *name, *asked[] = {words[0], NULL, NULL, NULL};
+	char *directory = split_path(words[1], &name), text[600];
+	int status;
+
+	if (!directory)
+		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
+	asked[1] = name;
+	if (count > 2) {
+		snprintf(text, sizeof text, "%c%s%s%.80s.", s->read_write ? '%' : '#',
+			 s->cell ? s->cell : "", s->cell ? ":" : "", words[2]);
+		asked[2] = text;
+	}
+	status = show_answer(s, words[0], ask_mount(directory, asked, NULL, 0));
+	free(directory);
+	return status;
+}
+
+/* -- access lists --------------------------------------------------------------------------------- */
+
+#define ACL_MOST     1024
+#define ENTRIES_MOST 64
+
+struct entry {
+	char name[256];
+	unsigned rights;
+};
+struct acl {
+	struct entry entries[2][ENTRIES_MOST]; /* negative ones last */
+	unsigned counts[2];
+};
+
+/* "POSITIVE\nNEGATIVE\nNAME\tRIGHTS\n…" */
+static bool parse_acl(const char *text, struct acl *acl)
+{
+	unsigned counts[2];
+	int used;
+
+	if (sscanf(text, "%u\n%u\n%n", &counts[0], &counts[1], &used) != 2)
+		return false;
+	text += used;
+	for (unsigned sign = 0; sign < 2; sign++)
+		for (unsigned i = 0; i < counts[sign]; i++) {
+			struct entry *e = &acl->entries[sign][acl->counts[sign]];
+
+			if (acl->counts[sign] == ENTRIES_MOST ||
+			    sscanf(text, "%255[^\t\n]%*[\t ]%u%n", e->name, &e->rights, &used) != 2)
+				return false;
+			acl->counts[sign]++;
+			text += used;
+			text += strspn(text, "\n");
+		}
+	return true;
+}
+
+static void print_acl(const struct acl *acl)
+{
+	char letters[AFS_ACL_RIGHTS];
+
+	for (unsigned sign = 0; sign < 2; sign++)
+		for (unsigned i = 0; i < acl->counts[sign]; i++)
+			printf("%s%s %s\n", sign ? "-" : "", acl->entries[sign][i].name,
+			       afs_rights_text(acl->entries[sign][i].rights, letters));
+}
+
+static void print_acl_json(const struct acl *acl)
+{
+	json_t *lists = json_object();
+	char letters[AFS_ACL_RIGHTS];
+
+	for (unsigned sign = 0; sign < 2; sign++) {
+		json_t *list = json_object();
+
+		for (unsigned i = 0; i < acl->counts[sign]; i++)
+			json_object_set_new(list, acl->entries[sign][i].name,
+					    json_string(afs_rights_text(
+						    acl->entries[sign][i].rights, letters)));
+		json_object_set_new(lists, sign ? "negative" : "positive", list);
+	}
+	json_dumpf(lists, stdout, JSON_INDENT(2));
+	printf("\n");
+	json_decref(lists);
+}
+
+/* Rights 0 take the entry out. */
+static bool set_entry(struct acl *acl, unsigned sign, const char *name, unsigned rights)
+{
+	unsigned i = 0;
+
+	while (i < acl->counts[sign] && strcmp(acl->entries[sign][i].name, name))
+		i++;
+	if (i == ENTRIES_MOST || strlen(name) >= sizeof acl->entries[0][0].name)
+		return false;
+	if (!rights) {
+		if (i < acl->counts[sign])
+			acl->entries[sign][i] = acl->entries[sign][--acl->counts[sign]];
+		return true;
+	}
+	strcpy(acl->entries[sign][i].name, name);
+	acl->entries[sign][i].rights = rights;
+	acl->counts[sign] += i == acl->counts[sign];
+	return true;
+}
+
+static int write_acl(const char *path, const struct acl *acl)
+{
+	char text[ACL_MOST + 1];
+	size_t used =
+		(size_t)snprintf(text, sizeof text, "%u\n%u\n", acl->counts[0], acl->counts[1]);
+
+	for (unsigned sign = 0; sign < 2; sign++)
+		for (unsigned i = 0; i < acl->counts[sign]; i++) {
+			const struct entry *e = &acl->entries[sign][i];
+
+			used += (size_t)snprintf(text + used, sizeof text - used, "%s\t%u\n",
+						 e->name, e->rights);
+			if (used >= sizeof text)
+				return tools_fail(TOOLS_EXIT_FAILURE,
+						  "%s: the access list is too long", path);
+		}
+	if (setxattr(path, "afs.acl", text, used, 0))
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+static int run_acl(const struct settings *s, char **words, size_t count)
+{
+	char text[ACL_MOST + 1];
+	struct acl acl = {.counts = {0}};
+	ssize_t length = getxattr(words[1], "afs.acl", text, sizeof text - 1);
+
+	if (length < 0)
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s: %s", words[1], strerror(errno));
+	text[length] = '\0';
+	if (!parse_acl(text, &acl))
+		return tools_fail(TOOLS_EXIT_FAILURE,
+				  "%s: the access list has a form that is not known", words[1]);
+	if (count % 2)
+		return tools_fail(TOOLS_EXIT_USAGE, "acl: NAME without RIGHTS");
+	for (size_t i = 2; i < count; i += 2) {
+		uint32_t rights;
+
+		if (afs_rights_parse(words[i + 1], &rights))
+			return tools_fail(
+				TOOLS_EXIT_USAGE,
+				"%s: no rights; use letters of rlidwka, read, write, all or none",
+				words[i + 1]);
+		if (!set_entry(&acl, s->negative, words[i], rights))
+			return tools_fail(TOOLS_EXIT_FAILURE, "%s: the access list is too long",
+					  words[1]);
+	}
+	if (count > 2)
+		return write_acl(words[1], &acl);
+	if (s->json)
+		print_acl_json(&acl);
+	else
+		print_acl(&acl);
+	return 0;
+}
+
+/* -- tokens ------------------------------------------------------------------------------------------ */
+
+/* The file is read here, by the user himself. */
+static int read_secret(const char *path, uint8_t data[CONTROL_DATA], size_t *size)
+{
+	FILE *f = fopen(path, "rbe");
+
+	if (!f)
+		return tools_fail(-1, "%s: %s", path, strerror(errno));
+	*size = fread(data, 1, CONTROL_DATA, f);
+	if (ferror(f) || fgetc(f) != EOF) {
+		fclose(f);
+		return tools_fail(-1, "%s: it cannot be read, or has more than %d bytes", path,
+				  CONTROL_DATA);
+	}
+	fclose(f);
+	return 0;
+}
+
+static int run_login(const struct settings *s, char **words, size_t count)
+{
+	const char *cache = s->cache ? s->cache : getenv("KRB5CCNAME"), *path = s->key_file;
+	const char *asked[] = {words[0],
+			       s->cell ? s->cell : " ",
+			       s->rxkad ? "rxkad" : "rxgk",
+			       s->key_file ? "keys" : "cache",
+			       s->principal,
+			       NULL};
+	uint8_t data[CONTROL_DATA];
+	char usual[64];
+	size_t size;
+	int status;
+
+	(void)count;
+	if (!path && cache && !strncmp(cache, "FILE:", 5))
+		path = cache + 5;
+	else if (!path && cache && cache[0] == '/')
+		path = cache;
+	else if (!path && cache)
+		return tools_fail(TOOLS_EXIT_FAILURE,
+				  "%s: only caches in files can be used; see kinit -c", cache);
+	if (!path) {
+		snprintf(usual, sizeof usual, "/tmp/krb5cc_%u", (unsigned)getuid());
+		path = usual;
+	}
+	if (read_secret(path, data, &size))
+		return TOOLS_EXIT_FAILURE;
+	status = show_answer(s, words[0],
+			     ask_mount(s->mount ? s->mount : "/afs", asked, data, size));
+	explicit_bzero(data, sizeof data);
+	return status;
+}
+
+static int run_logout(const struct settings *s, char **words, size_t count)
+{
+	const char *asked[] = {words[0], s->cell, NULL};
+
+	(void)count;
+	return show_answer(s, words[0], ask_mount(s->mount ? s->mount : "/afs", asked, NULL, 0));
+}
+
+/* -- commands ---------------------------------------------------------------------------------------- */
+
+struct command {
+	struct tools_command command;
+	int (*run)(const struct settings *s, char **words, size_t count);
+};
+
+static const struct command commands[] = {
+	{{"acl", 1, 64, "PATH [NAME RIGHTS]..."}, run_acl},
+	{{"examine", 1, 1, "PATH"}, run_plain},
+	{{"quota", 1, 2, "PATH [KIB]"}, run_plain},
+	{{"whereis", 1, 1, "PATH"}, run_plain},
+	{{"flush", 1, 1, "PATH"}, run_plain},
+	{{"checkservers", 0, 0, ""}, run_plain},
+	{{"cells", 0, 0, ""}, run_plain},
+	{{"tokens", 0, 0, ""}, run_plain},
+	{{"lsmount", 1, 1, "PATH"}, run_mount_point},
+	{{"mkmount", 2, 2, "PATH VOLUME"}, run_mount_point},
+	{{"rmmount", 1, 1, "PATH"}, run_mount_point},
+	{{"login", 0, 0, ""}, run_login},
+	{{"logout", 0, 0, ""}, run_logout},
+};
+
+static int run_command(void *target, char **words, size_t count)
+{
+	const struct command *command;
+
+	if (!count)
+		return tools_fail(TOOLS_EXIT_USAGE, "no command; see rxafsctl --help");
+	command = tools_find_command(&program, commands, sizeof commands / sizeof commands[0],
+				     sizeof commands[0], words, count);
+	if (!command || tools_options_suit(&program, words[0]))
+		return TOOLS_EXIT_USAGE;
+	return command->run(target, words, count);
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings = {.json = false};
+
+	return tools_finish(tools_run_program(&program, &settings, argc, argv, run_command));
+}
