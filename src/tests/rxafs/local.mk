@@ -2,7 +2,9 @@
 # Mounts of cells on loopback, as users see them. Skipped where mounting is not permitted.
 
 if HAVE_FUSE
-check_scripts += src/tests/rxafs/calls.sh src/tests/rxafs/coherent.sh src/tests/rxafs/killed.sh src/tests/rxafs/walk.sh
+check_scripts += src/tests/rxafs/calls.sh src/tests/rxafs/coherent.sh \
+	src/tests/rxafs/identities.sh src/tests/rxafs/killed.sh src/tests/rxafs/walk.sh
 endif
 EXTRA_DIST += src/tests/rxafs/calls.py src/tests/rxafs/calls.sh \
-	src/tests/rxafs/coherent.py src/tests/rxafs/coherent.sh src/tests/rxafs/killed.py src/tests/rxafs/killed.sh src/tests/rxafs/lib.sh src/tests/rxafs/walk.py src/tests/rxafs/walk.sh
+	src/tests/rxafs/coherent.py src/tests/rxafs/coherent.sh src/tests/rxafs/identities.sh \
+	src/tests/rxafs/killed.py src/tests/rxafs/killed.sh src/tests/rxafs/lib.sh src/tests/rxafs/walk.py src/tests/rxafs/walk.sh

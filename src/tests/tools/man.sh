@@ -53,6 +53,8 @@ python=${PYTHON3:-python3}
 ! command -v "$python" > /dev/null || help rxwplot "$python" -B "$top_builddir/src/rxwplot/rxwplot"
 help rxpt "$top_builddir/src/rxpt/rxpt"
 help rxvol "$top_builddir/src/rxvol/rxvol"
+# Without libfuse they are not built.
+[ ! -x "$top_builddir/src/rxafs/rxafsctl" ] || help rxafsctl "$top_builddir/src/rxafs/rxafsctl"
 help rxwgen "$top_builddir/src/rxwgen/rxwgen"
 # Options that are accepted without effect are in the last line there; two that are not accepted are only in the
 # manual.
@@ -65,6 +67,7 @@ check rxwstat.1 "$work/rxwstat"
 [ ! -e "$work/rxwplot" ] || check rxwplot.1 "$work/rxwplot"
 check rxpt.8 "$work/rxpt"
 check rxvol.8 "$work/rxvol"
+[ ! -e "$work/rxafsctl" ] || check rxafsctl.1 "$work/rxafsctl"
 check rxwgen.1 "$work/rxwgen" "$work/accepted"
 
 # NAME DEFAULT of each tunable, from afscp's help; a text may continue in lines that are indented further.
