@@ -835,8 +835,8 @@ static int write_version_row(struct work *work, struct node *node)
 	result = own ? db_vnode_update(work->base.db, &key, now)
 		     : db_vnode_insert(work->base.db, &key, now);
 	if (!result)
-		result = write_version_parts(work, node, &key);
-	return result ? result : write_contents(work, node, &key, own);
+		result = write_contents(work, node, &key, own);
+	return result ? result : write_version_parts(work, node, &key);
 }
 
 /* The written version is the base of later changes in the transaction. */
@@ -882,16 +882,26 @@ static int write_volume_row(struct work *work, struct workvol *volume)
 
 /* -- the transaction -- */
 
-int work_write(struct work *work)
+static int write_node_rows(struct work *work, bool removed)
 {
 	int result = 0;
 
 	for (struct node *node = work->first; node && !result; node = node->next)
-		if (node->changed) {
+		if (node->changed && !node->now == removed) {
 			result = begin_database(work);
 			if (!result)
 				result = write_node_row(work, node);
 		}
+	return result;
+}
+
+/* Removals are first: the pages that they give back are taken again, and need not be written as unused ones. */
+int work_write(struct work *work)
+{
+	int result = write_node_rows(work, true);
+
+	if (!result)
+		result = write_node_rows(work, false);
 	for (struct workvol *volume = work->volumes; volume && !result; volume = volume->next)
 		if (volume->changed) {
 			result = begin_database(work);
