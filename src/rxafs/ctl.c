@@ -108,14 +108,14 @@ out:
 	return answer;
 }
 
-static const char *text_of(const json_t *from, const char *name)
+static const char *text_member(const json_t *from, const char *name)
 {
 	const char *text = json_string_value(json_object_get(from, name));
 
 	return text ? text : "";
 }
 
-static long long number_of(const json_t *from, const char *name)
+static long long number_member(const json_t *from, const char *name)
 {
 	return json_integer_value(json_object_get(from, name));
 }
@@ -136,16 +136,16 @@ static void print_time(const char *what, long long when)
 
 static void print_volume(const json_t *a)
 {
-	printf("%s in cell %s, volume %s, %lld, %s\n", text_of(a, "fid"), text_of(a, "cell"),
-	       text_of(a, "volume"), number_of(a, "id"),
+	printf("%s in cell %s, volume %s, %lld, %s\n", text_member(a, "fid"),
+	       text_member(a, "cell"), text_member(a, "volume"), number_member(a, "id"),
 	       json_is_true(json_object_get(a, "writable")) ? "read-write" : "read-only");
-	printf("read-write %lld, read-only %lld, backup %lld\n", number_of(a, "readWrite"),
-	       number_of(a, "readOnly"), number_of(a, "backup"));
+	printf("read-write %lld, read-only %lld, backup %lld\n", number_member(a, "readWrite"),
+	       number_member(a, "readOnly"), number_member(a, "backup"));
 	printf("%lld KiB used, quota %lld KiB, partition %lld of %lld KiB free\n",
-	       number_of(a, "used"), number_of(a, "quota"), number_of(a, "free"),
-	       number_of(a, "total"));
+	       number_member(a, "used"), number_member(a, "quota"), number_member(a, "free"),
+	       number_member(a, "total"));
 	if (!json_is_true(json_object_get(a, "online")))
-		printf("off line: %s\n", text_of(a, "message"));
+		printf("off line: %s\n", text_member(a, "message"));
 }
 
 static void print_servers(const json_t *list)
@@ -153,8 +153,9 @@ static void print_servers(const json_t *list)
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(list, i, one) printf("%s %s %s\n", text_of(one, "address"),
-						text_of(one, "cell"), text_of(one, "state"));
+	json_array_foreach(list, i, one)
+		printf("%s %s %s\n", text_member(one, "address"), text_member(one, "cell"),
+		       text_member(one, "state"));
 }
 
 static void print_answer(const char *command, const json_t *a)
@@ -165,22 +166,22 @@ static void print_answer(const char *command, const json_t *a)
 	if (!strcmp(command, "examine")) {
 		print_volume(a);
 	} else if (!strcmp(command, "quota")) {
-		printf("%s: %lld KiB used, quota %lld KiB\n", text_of(a, "volume"),
-		       number_of(a, "used"), number_of(a, "quota"));
+		printf("%s: %lld KiB used, quota %lld KiB\n", text_member(a, "volume"),
+		       number_member(a, "used"), number_member(a, "quota"));
 	} else if (json_object_get(a, "servers")) {
 		print_servers(json_object_get(a, "servers"));
 	} else if (!strcmp(command, "lsmount")) {
-		printf("%s\n", text_of(a, "target"));
+		printf("%s\n", text_member(a, "target"));
 	} else if (!strcmp(command, "login")) {
-		printf("%s in cell %s, ", text_of(a, "client"), text_of(a, "cell"));
-		print_time("until ", number_of(a, "expires"));
+		printf("%s in cell %s, ", text_member(a, "client"), text_member(a, "cell"));
+		print_time("until ", number_member(a, "expires"));
 	}
 	json_array_foreach(json_object_get(a, "cells"), i, one)
 		printf("%s\n", json_string_value(one));
 	json_array_foreach(json_object_get(a, "tokens"), i, one)
 	{
-		printf("%s ", text_of(one, "cell"));
-		print_time("until ", number_of(one, "expires"));
+		printf("%s ", text_member(one, "cell"));
+		print_time("until ", number_member(one, "expires"));
 	}
 }
 
@@ -308,7 +309,7 @@ static void print_acl_json(const struct acl *acl)
 }
 
 /* Rights 0 take the entry out. */
-static bool set_entry(struct acl *acl, unsigned sign, const char *name, unsigned rights)
+static bool set_acl_entry(struct acl *acl, unsigned sign, const char *name, unsigned rights)
 {
 	unsigned i = 0;
 
@@ -370,7 +371,7 @@ static int run_acl(const struct settings *s, char **words, size_t count)
 				TOOLS_EXIT_USAGE,
 				"%s: no rights; use letters of rlidwka, read, write, all or none",
 				words[i + 1]);
-		if (!set_entry(&acl, s->negative, words[i], rights))
+		if (!set_acl_entry(&acl, s->negative, words[i], rights))
 			return tools_fail(TOOLS_EXIT_FAILURE, "%s: the access list is too long",
 					  words[1]);
 	}
@@ -467,7 +468,7 @@ static const struct command commands[] = {
 	{{"logout", 0, 0, ""}, run_logout},
 };
 
-static int run_command(void *target, char **words, size_t count)
+static int run_ctl_command(void *target, char **words, size_t count)
 {
 	const struct command *command;
 
@@ -484,5 +485,5 @@ int main(int argc, char **argv)
 {
 	struct settings settings = {.json = false};
 
-	return tools_finish(tools_run_program(&program, &settings, argc, argv, run_command));
+	return tools_finish(tools_run_program(&program, &settings, argc, argv, run_ctl_command));
 }

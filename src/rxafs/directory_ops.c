@@ -107,8 +107,8 @@ static int fill_listing(struct task *t,
 	return 0;
 }
 
-static int list_directory(struct task *t, size_t (*put)(struct task *t, size_t used,
-							const struct rxafs_entry *entry))
+static int list_into_buffer(struct task *t, size_t (*put)(struct task *t, size_t used,
+							  const struct rxafs_entry *entry))
 {
 	int result;
 
@@ -131,7 +131,7 @@ static int list_directory(struct task *t, size_t (*put)(struct task *t, size_t u
 
 static int run_readdir(struct task *t)
 {
-	return list_directory(t, put_name);
+	return list_into_buffer(t, put_name);
 }
 
 /* No entry with attributes is shorter than those. */
@@ -144,7 +144,7 @@ static int run_readdirplus(struct task *t)
 	t->listed = calloc(t->size / sizeof(struct stat) + 1, sizeof(rxafs_object *));
 	if (!t->listed)
 		return -ENOMEM;
-	result = list_directory(t, put_object);
+	result = list_into_buffer(t, put_object);
 	if (result) {
 		free(t->listed);
 		t->listed = NULL;

@@ -362,7 +362,7 @@ static void do_work(struct mount *mount, struct work *work)
 }
 
 /* With the lock. NULL: the end. *later: it is not counted. */
-static struct work *take_work(struct flusher *f, bool *later)
+static struct work *take_flush_work(struct flusher *f, bool *later)
 {
 	for (;;) {
 		struct work *work = f->first;
@@ -399,7 +399,7 @@ static void *flush_loop(void *arg)
 	bool later;
 
 	pthread_mutex_lock(&f->lock);
-	while ((work = take_work(f, &later))) {
+	while ((work = take_flush_work(f, &later))) {
 		bool ending = f->ending;
 
 		pthread_mutex_unlock(&f->lock);

@@ -12,13 +12,12 @@ src_rxafs_rxafs_CFLAGS = $(AM_CFLAGS) $(FUSE_CFLAGS)
 src_rxafs_rxafs_LDADD = src/client/librxafs_core.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(FUSE_LIBS) $(JANSSON_LIBS) $(PTHREAD_LIBS)
 
-dist_man_MANS += doc/man/rxafsctl.1
+dist_man_MANS += doc/man/rxafs.1 doc/man/rxafsctl.1
 bin_PROGRAMS += src/rxafs/rxafsctl
 src_rxafs_rxafsctl_SOURCES = src/rxafs/control.h src/rxafs/ctl.c
 src_rxafs_rxafsctl_LDADD = src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 $(src_rxafs_rxafs_OBJECTS) $(src_rxafs_rxafsctl_OBJECTS): $(afs_headers)
-dist_man_MANS += doc/man/rxafs.1
 else
-EXTRA_DIST += doc/man/rxafs.1
+EXTRA_DIST += doc/man/rxafs.1 doc/man/rxafsctl.1
 endif

@@ -142,7 +142,7 @@ static void raise_read_ahead(const struct mount *mount)
 	fclose(f);
 }
 
-static void *raise_limits(void *arg)
+static void *run_raiser(void *arg)
 {
 	raise_read_ahead(arg);
 	return NULL;
@@ -160,7 +160,7 @@ int mount_serve(struct mount *mount)
 	if (!count)
 		return -EAGAIN;
 	/* It looks at the mount, so the readers must serve it. */
-	if (!pthread_create(&raiser, NULL, raise_limits, mount))
+	if (!pthread_create(&raiser, NULL, run_raiser, mount))
 		pthread_detach(raiser);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);

@@ -219,8 +219,8 @@ static int wait_for_others(struct fs_vnode *v, struct rxafs_request *request)
 }
 
 /* Until the server holds enough for a lock, and nobody here is in its way. With the lock of the vnode. */
-static int acquire(struct fs_vnode *v, struct rxafs_request *request, const struct rxafs_lock *lock,
-		   bool wait)
+static int acquire_lock(struct fs_vnode *v, struct rxafs_request *request,
+			const struct rxafs_lock *lock, bool wait)
 {
 	bool read_only = cl_volume_type(v->volume) != AFS_VL_RW;
 	int result = 0;
@@ -283,7 +283,7 @@ int rxafs_set_lock(rxafs_file *file, struct rxafs_request *request, const struct
 	else if (request->quick && lock->type == F_UNLCK && v->locks->server.type != F_UNLCK)
 		result = RXAFS_WOULD_WAIT;
 	else if (lock->type != F_UNLCK)
-		result = acquire(v, request, lock, wait);
+		result = acquire_lock(v, request, lock, wait);
 	if (!result) {
 		replace_range(v->locks, lock, &spare);
 		pthread_cond_broadcast(&v->locks->changed);

@@ -54,7 +54,10 @@ python=${PYTHON3:-python3}
 help rxpt "$top_builddir/src/rxpt/rxpt"
 help rxvol "$top_builddir/src/rxvol/rxvol"
 # Without libfuse they are not built.
-[ ! -x "$top_builddir/src/rxafs/rxafsctl" ] || help rxafsctl "$top_builddir/src/rxafs/rxafsctl"
+if [ -x "$top_builddir/src/rxafs/rxafsctl" ]; then
+	help rxafs "$top_builddir/src/rxafs/rxafs"
+	help rxafsctl "$top_builddir/src/rxafs/rxafsctl"
+fi
 help rxwgen "$top_builddir/src/rxwgen/rxwgen"
 # Options that are accepted without effect are in the last line there; two that are not accepted are only in the
 # manual.
@@ -67,7 +70,10 @@ check rxwstat.1 "$work/rxwstat"
 [ ! -e "$work/rxwplot" ] || check rxwplot.1 "$work/rxwplot"
 check rxpt.8 "$work/rxpt"
 check rxvol.8 "$work/rxvol"
-[ ! -e "$work/rxafsctl" ] || check rxafsctl.1 "$work/rxafsctl"
+if [ -e "$work/rxafsctl" ]; then
+	check rxafs.1 "$work/rxafs"
+	check rxafsctl.1 "$work/rxafsctl"
+fi
 check rxwgen.1 "$work/rxwgen" "$work/accepted"
 
 # NAME DEFAULT of each tunable, from afscp's help; a text may continue in lines that are indented further.
