@@ -485,6 +485,58 @@ START_TEST(copy_of_first_log)
 }
 END_TEST
 
+/* As the keeper does between two commits. */
+static void move_whole_log(struct core *core)
+{
+	unsigned left;
+
+	do {
+		ck_assert_int_eq(db_checkpoint(core->writer, &left), 0);
+	} while (left);
+	ck_assert_int_eq(store_vfs_emptied(core->vfs), 0);
+}
+
+/* All of the log is in the database. A part of it would hide newer pages. */
+START_TEST(part_of_moved_log)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_options options = {.path = "disk", .layer = crashdisk_layer(disk)};
+	const struct store_new_volume new = {.name = "v"};
+	struct store_layer *layer;
+	struct store_file *log;
+	struct store *opened;
+	uint64_t end = 0;
+
+	choose_durability(_i ? LOSSES : 0);
+	without_copy = true;
+	ck_assert_int_eq(store_make(&options, message), 0);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
+	for (unsigned i = 0; i < FILES; i++) {
+		write_named_file(opened, i);
+		end = i == 1 ? find_place(layer, "meta/db-wal").end : end;
+	}
+	ck_assert_int_eq(store_flush(opened), 0);
+	move_whole_log(core_of(opened));
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(opened, layer);
+	crashdisk_killed(disk);
+	crashdisk_stop_at(disk, UINT64_MAX, 0);
+	layer = crashdisk_layer(disk);
+	ck_assert_int_eq(layer->ops->open(layer, "meta/db-wal", STORE_OPEN_WRITE, &log), 0);
+	ck_assert_int_eq(layer->ops->truncate(log, end), 0);
+	layer->ops->close(log);
+	layer->ops->destroy(layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert(has_name(opened, "f0") && has_name(opened, "f19"));
+	ck_assert_msg(!strstr(told, "lost"), "%s", told);
+	ck_assert_int_eq(diskstore_faults(opened, "moved log"), 0);
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
 /* A copy that may have the rest is to be brought back first. */
 START_TEST(rest_of_log_away)
 {
@@ -550,6 +602,7 @@ int main(void)
 	tcase_add_loop_test(tcase, rest_of_log_lost, 0, 2 * LOSSES);
 	tcase_add_loop_test(tcase, rest_of_log_away, 0, LOSSES);
 	tcase_add_loop_test(tcase, copy_of_first_log, 0, 2);
+	tcase_add_loop_test(tcase, part_of_moved_log, 0, 2);
 	tcase_add_test(tcase, mark_before_checkpoint);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

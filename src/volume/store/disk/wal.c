@@ -34,7 +34,7 @@
 
 /* The file of the mark has two records, then the tail. */
 #define MAGIC	   0x314b52414d575852ull
-#define TAIL_MAGIC 0x314c494154575852ull
+#define TAIL_MAGIC 0x324c494154575852ull
 
 enum state {
 	STATE_LAZY = 1,
@@ -56,6 +56,7 @@ struct record {
 struct tail {
 	uint64_t magic;
 	uint64_t salt, end; /* 0: the log may be missing */
+	uint64_t moved;	    /* all of it is in the database: nothing is lost with it */
 	uint64_t check;
 };
 
@@ -278,24 +279,25 @@ static void get_log_end(struct store_wal *wal, uint64_t *salt, uint64_t *end)
 }
 
 /* If it fails, the next start may say that something is lost that is not. */
-static void write_tail(struct store_wal *wal, uint64_t salt, uint64_t end)
+static void write_tail(struct store_wal *wal, struct tail tail)
 {
-	struct tail tail = {.magic = TAIL_MAGIC, .salt = salt, .end = end};
 	const struct iovec iov = {&tail, sizeof(tail)};
 
 	assert(mutex_is_held(&wal->writing));
 	if (!wal->tail_file)
 		return;
+	tail.magic = TAIL_MAGIC;
 	store_twin_seal(&tail, sizeof(tail));
 	wal->layer->ops->pwritev(wal->tail_file, &iov, 1, STORE_TWIN_END);
 }
 
-static void write_tail_of_log(struct store_wal *wal)
+/* `moved`: all of the log is in the database. */
+static void write_tail_of_log(struct store_wal *wal, bool moved)
 {
-	uint64_t salt, end;
+	struct tail tail = {.moved = moved};
 
-	get_log_end(wal, &salt, &end);
-	write_tail(wal, salt, end);
+	get_log_end(wal, &tail.salt, &tail.end);
+	write_tail(wal, tail);
 }
 
 uint64_t store_wal_size(struct store_wal *wal)
@@ -427,7 +429,7 @@ int store_wal_write(struct store_wal *wal, struct store_file *file, const void *
 			rc = write_log_bytes(wal, file, data, size, offset);
 	}
 	if (!rc && follow_log_write(wal, data, size, offset))
-		write_tail_of_log(wal);
+		write_tail_of_log(wal, false);
 	pthread_mutex_unlock(&wal->writing);
 	return rc;
 }
@@ -516,7 +518,7 @@ void store_wal_marked(struct store_wal *wal, struct store_place *place)
 void store_wal_removed(struct store_wal *wal)
 {
 	pthread_mutex_lock(&wal->writing);
-	write_tail(wal, 0, 0);
+	write_tail(wal, (struct tail){0});
 	forget_log_state(wal);
 	follow_log_cut(wal, 0);
 	pthread_mutex_unlock(&wal->writing);
@@ -801,6 +803,12 @@ static void note_known_log(struct store_wal *wal)
 	wal->record.end = wal->known_end = wal->end;
 }
 
+/* Its pages would hide newer ones in the database. */
+static bool is_part_of_moved_log(const struct store_wal *wal, const struct tail *tail)
+{
+	return tail->magic && tail->moved && wal->salt == tail->salt && wal->end < tail->end;
+}
+
 /* What happened before, and how much of the log counts. *cut: the rest is to be cut off. */
 static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *keep, bool *cut,
 		     bool thorough)
@@ -833,6 +841,10 @@ static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *kee
 	wal->safe_end = wal->record.end;
 	restarted = strncmp(boot, wal->record.boot, sizeof(boot)) != 0;
 	*past = restarted ? STORE_PAST_CRASHED : STORE_PAST_KILLED;
+	if (!restarted && is_part_of_moved_log(wal, &wal->tail)) {
+		*cut = true;
+		*keep = 0;
+	}
 	if (!restarted || wal->record.state == STATE_STRICT)
 		return 0;
 	*cut = true;
@@ -878,21 +890,24 @@ static void judge_log_end(const struct store_wal *wal, enum store_past past,
 {
 	const struct record *record = &wal->record;
 	const struct tail *tail = &wal->tail;
+	bool moved;
 
 	place->exact = past == STORE_PAST_KILLED && tail->magic;
 	place->tail_salt = tail->salt;
-	place->tail_end = tail->end;
+	place->tail_end = tail->moved ? 0 : tail->end;
+	moved = place->exact && tail->moved && (!wal->salt || wal->salt == tail->salt);
 	/* A machine that stops leaves a log in any state. Without a mark, nobody knows that it did. */
-	place->damaged = (wal->damaged && past != STORE_PAST_CRASHED) ||
-			 (place->salt == place->marked_salt && place->marked_end > LOG_CUT &&
-			  place->end < place->marked_end) ||
-			 (place->exact && place->salt == tail->salt && place->end < tail->end);
+	place->damaged =
+		(wal->damaged && past != STORE_PAST_CRASHED && !moved) ||
+		(place->salt == place->marked_salt && place->marked_end > LOG_CUT &&
+		 place->end < place->marked_end) ||
+		(place->exact && !moved && place->salt == tail->salt && place->end < tail->end);
 	/* In strict mode the mark has the generation before the first commit in it is acknowledged. */
 	place->unsure =
 		wal->unmarked || (past == STORE_PAST_KILLED && record->time && !tail->magic);
 	place->gone = wal->empty &&
 		      (wal->unmarked ||
-		       (place->exact ? tail->end != 0
+		       (place->exact ? place->tail_end != 0
 				     : record->salt && record->end != LOG_CUT &&
 					       (record->end || record->state == STATE_LAZY)));
 }
@@ -960,7 +975,7 @@ int store_wal_begin(struct store_wal *wal, bool strict)
 	if (!rc && !wal->tail_file)
 		rc = wal->layer->ops->open(wal->layer, wal->path, STORE_OPEN_WRITE,
 					   &wal->tail_file);
-	write_tail_of_log(wal);
+	write_tail_of_log(wal, false);
 	pthread_mutex_unlock(&wal->writing);
 	pthread_mutex_unlock(&wal->moving);
 	return rc;
@@ -1127,7 +1142,7 @@ int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t 
 	}
 	pthread_mutex_lock(&wal->writing);
 	if (size == 0)
-		write_tail(wal, 0, 0);
+		write_tail(wal, (struct tail){0});
 	rc = ops->truncate(file, size);
 	if (!rc) {
 		forget_log_state(wal);
@@ -1141,7 +1156,7 @@ int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t 
 int store_wal_emptied(struct store_wal *wal)
 {
 	pthread_mutex_lock(&wal->writing);
-	write_tail(wal, 0, 0);
+	write_tail_of_log(wal, true);
 	pthread_mutex_unlock(&wal->writing);
 	return note_empty_log(wal, 0);
 }
