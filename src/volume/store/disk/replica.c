@@ -81,8 +81,8 @@ static void give_copy_up(struct store_replica *replica, int rc)
 	if (rc == -EBADMSG && !replica->told)
 		report_line(
 			replica->report, REPORT_ERROR,
-			"the metadata are damaged, and so is what their copy would need: the copy, which "
-			"is older, is kept as it is; rxvol rescue makes a new store of both");
+			"the metadata are damaged, so that no new copy can be made, and the older copy is "
+			"kept: restore the files that the log names, or make a new store with rxvol rescue");
 	else if (rc && !replica->told)
 		report_line(replica->report, REPORT_ERROR,
 			    "the copy of the metadata cannot be written: %s; it is tried again: look at its disk",
