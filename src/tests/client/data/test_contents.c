@@ -12,6 +12,7 @@ START_TEST(reading)
 	set_up(length, NULL);
 	for (size_t at = 0; at < length; at += 128 * KIB)
 		check_read(at, bytes + at, 128 * KIB);
+	fake_await_idle(&fake);
 	ck_assert_uint_le(fake.fetches, 66);
 	ck_assert_uint_eq(fake.fetched, length);
 	fake.fetches = 0;
