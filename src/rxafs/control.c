@@ -335,9 +335,12 @@ static const struct {
 	{"logout", answer_logout},   {"tokens", answer_tokens},
 };
 
-static void split_words(struct asked *a, const struct control *from)
+/* Whoever asks may have left out every NUL. The task has a copy of its own of what he gave. */
+static void split_words(struct asked *a, struct control *from)
 {
 	const char *at = from->text, *end = from->text + CONTROL_TEXT - 1;
+
+	from->text[CONTROL_TEXT - 1] = '\0';
 
 	while (at < end && *at && a->count < WORDS_MOST) {
 		a->words[a->count++] = at;
@@ -351,7 +354,7 @@ static int run_control(struct task *t)
 	struct control *to;
 	int result = -ENOTTY;
 
-	split_words(&a, t->data);
+	split_words(&a, (struct control *)(uintptr_t)t->data);
 	a.answer = json_object();
 	to = calloc(1, sizeof *to);
 	if (!to || !a.answer) {

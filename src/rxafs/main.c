@@ -185,7 +185,8 @@ static int serve_mount(const struct settings *s, struct mount *mount, const char
 	if (open_client(s, mount))
 		goto out;
 	mount->root = rxafs_root(mount->client);
-	if (watcher_start(mount) || flusher_start(mount) || open_session(s, mount, where)) {
+	if (watcher_start(mount) || flusher_start(mount) || open_session(s, mount, where) ||
+	    mount_begin_session(mount)) {
 		tools_error("cannot mount %s", where);
 		goto out;
 	}

@@ -29,11 +29,15 @@ struct mount {
 	atomic_bool stopping;	     /* no more opens */
 	bool many_users;	     /* processes of several users may come: allow_other */
 	bool foreground;
-	bool can_expire;  /* the kernel can be told that a name must be asked again */
-	bool keep_names;  /* whether the kernel may keep names and attributes */
-	unsigned readers; /* threads that read requests */
+	atomic_bool greeted; /* INIT was answered */
+	bool parallel_names; /* the kernel can look up several names of a directory at a time */
+	bool can_expire;     /* the kernel can be told that a name must be asked again */
+	bool keep_names;     /* whether the kernel may keep names and attributes */
+	unsigned readers;    /* threads that read requests */
 };
 
+/* After fuse_session_mount(). 0 or a negative errno. */
+int mount_begin_session(struct mount *mount);
 /*
  * Serve requests until the file system is unmounted or mount_stop() is called. 0 or a negative
  * errno.

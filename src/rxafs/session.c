@@ -1,17 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The session with the kernel: what is negotiated, and the threads that read requests. */
 #include <errno.h>
+#include <linux/fuse.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
 
 #define READ_AHEAD_KB 1024
+
+/* Of the kernel's protocol: it can look up several names of a directory at a time. */
+#define PARALLEL_MINOR 25
+
+/*
+ * libfuse 3.14 does not pass FUSE_PARALLEL_DIROPS on, although it offers it. Without it the kernel looks up one name of a
+ * directory at a time, and who waits for his turn cannot be killed. So the flag is put into the first answer, that to INIT.
+ */
+static ssize_t write_answer(int fd, struct iovec *iov, int count, void *arg)
+{
+	struct mount *mount = arg;
+
+	if (!atomic_exchange(&mount->greeted, true) && count == 2 && mount->parallel_names &&
+	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags) + 4) {
+		struct fuse_init_out *answer = iov[1].iov_base;
+
+		answer->flags |= FUSE_PARALLEL_DIROPS;
+	}
+	return writev(fd, iov, count);
+}
+
+static ssize_t read_request(int fd, void *buffer, size_t length, void *arg)
+{
+	(void)arg;
+	return read(fd, buffer, length);
+}
+
+int mount_begin_session(struct mount *mount)
+{
+	static const struct fuse_custom_io io = {.writev = write_answer, .read = read_request};
+
+	return fuse_session_custom_io(mount->session, &io, fuse_session_fd(mount->session));
+}
 
 static void want_if_capable(struct fuse_conn_info *conn, unsigned caps)
 {
@@ -24,7 +59,10 @@ static void want_if_capable(struct fuse_conn_info *conn, unsigned caps)
  */
 static void begin_session(void *arg, struct fuse_conn_info *conn)
 {
-	kernel_begin(arg, conn->proto_minor);
+	struct mount *mount = arg;
+
+	kernel_begin(mount, conn->proto_minor);
+	mount->parallel_names = conn->proto_minor >= PARALLEL_MINOR;
 	conn->want &=
 		~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
 			    FUSE_CAP_POSIX_ACL | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_SPLICE_READ |

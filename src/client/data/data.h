@@ -103,6 +103,11 @@ struct cl_data_wait {
 
 int cl_data_create(const struct cl_data_options *options, const struct cl_data_ops *ops,
 		   struct cl_data **data, char *message, size_t size);
+/*
+ * The end of background fetches and stores: waits for the calls in flight, which the user has cancelled. No operation may begin
+ * afterwards, nor may be in progress.
+ */
+void cl_data_stop(struct cl_data *data);
 /* All files must have been freed. */
 void cl_data_free(struct cl_data *data);
 /*

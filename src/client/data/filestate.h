@@ -163,7 +163,7 @@ struct cl_data {
 	struct area *areas;
 	pthread_cond_t tick;
 	pthread_t ticker;
-	bool ticking, stop;
+	bool ticking, stop, stopped;
 
 	_Atomic uint64_t memory; /* bytes of buffers that are in use */
 	_Atomic uint64_t dirty;

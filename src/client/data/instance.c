@@ -86,10 +86,18 @@ failed_disk:
 	return error;
 }
 
-void cl_data_free(struct cl_data *data)
+void cl_data_stop(struct cl_data *data)
 {
+	if (data->stopped)
+		return;
+	data->stopped = true;
 	ticker_stop(data);
 	jobs_stop(&data->jobs);
+}
+
+void cl_data_free(struct cl_data *data)
+{
+	cl_data_stop(data);
 	assert(data->dirties.next == &data->dirties);
 	assert(data->blocks.next == &data->blocks);
 	buffers_free_areas(data);

@@ -128,10 +128,11 @@ static void free_client(rxafs_client *client, unsigned limit_ms)
 {
 	fs_lock_keeper_free(client->keeper);
 	fs_executor_free(client->executor);
-	fs_close_tables(client);
 	if (client->data) {
 		cl_data_give_up(client->data);
+		cl_data_stop(client->data);
 	}
+	fs_close_tables(client);
 	if (client->cache)
 		cl_cache_destroy(client->cache);
 	if (client->data)

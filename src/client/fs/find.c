@@ -225,7 +225,7 @@ static int fetch_text(struct fs_vnode *v, struct rxafs_request *request, char **
 		if (image.length && memchr(image.bytes, 0, image.length))
 			result = -EIO;
 		else
-			*text = strndup((char *)image.bytes, image.length);
+			*text = strndup(image.bytes ? (char *)image.bytes : "", image.length);
 		if (!result && !*text)
 			result = -ENOMEM;
 	}

@@ -35,6 +35,20 @@ def wait_gone(child, seconds):
     return False
 
 
+def stop_server():
+    """Until each of its threads has stopped."""
+    os.kill(server, signal.SIGSTOP)
+    for _ in range(1000):
+        states = []
+        for task in os.listdir(f'/proc/{server}/task'):
+            with open(f'/proc/{server}/task/{task}/stat', encoding='utf-8', errors='replace') as f:
+                states.append(f.read().rsplit(')', 1)[1].split()[0])
+        if set(states) == {'T'}:
+            return
+        time.sleep(0.002)
+    fail('the server does not stop')
+
+
 def kill_in(name, prepare, operation, number=signal.SIGKILL):
     """prepare() while the server answers, in the child; its result goes to operation()."""
     ready_r, ready_w = os.pipe()
@@ -50,7 +64,7 @@ def kill_in(name, prepare, operation, number=signal.SIGKILL):
             os._exit(1)
         os._exit(0)
     os.read(ready_r, 1)
-    os.kill(server, signal.SIGSTOP)
+    stop_server()
     os.write(go_w, b'1')
     time.sleep(0.3)
     try:
@@ -82,6 +96,7 @@ def nothing():
 
 
 def main():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     os.makedirs(at('tree', 'sub'), exist_ok=True)
     for i in range(20):
         write_file(at('tree', f'f{i}'), b'x' * 10000)
@@ -109,6 +124,27 @@ def main():
     kill_in('cold open', nothing, lambda _: os.open(at('cold', 'd3', 'a'), os.O_RDONLY))
     kill_in('cold readlink', nothing, lambda _: os.readlink(at('cold', 'd4', 'link')))
     kill_in('acl', nothing, lambda _: os.getxattr(at('tree'), 'afs.acl'))
+    print('-- two in one directory')
+    first = os.fork()
+    if not first:
+        # Until the server is stopped.
+        signal.sigwait([signal.SIGUSR1])
+        os.path.exists(at('cold', 'd5', 'a'))
+        os._exit(0)
+    stop_server()
+    os.kill(first, signal.SIGUSR1)
+    second = os.fork()
+    if not second:
+        time.sleep(0.2)
+        os.path.exists(at('cold', 'd5', 'link'))
+        os._exit(0)
+    time.sleep(0.6)
+    os.kill(second, signal.SIGKILL)
+    if not wait_gone(second, 1.0):
+        fail('a process that looks up a second name of a directory was still there after 1 s')
+    os.kill(first, signal.SIGKILL)
+    os.kill(server, signal.SIGCONT)
+    os.waitpid(first, 0)
     print('-- locks')
     fd = os.open(at('tree', 'f6'), os.O_RDWR)
     fcntl.lockf(fd, fcntl.LOCK_EX)

@@ -5,7 +5,7 @@
 . "${top_srcdir:-.}/src/tests/rxafs/lib.sh"
 make_cell
 mkdir -p "$work/cold"
-for d in d1 d2 d3 d4; do
+for d in d1 d2 d3 d4 d5; do
 	mkdir "$work/cold/$d"
 	echo a > "$work/cold/$d/a"
 	ln -s a "$work/cold/$d/link"
