@@ -18,7 +18,8 @@ static bool fill_open(struct task *t, struct fuse_file_info *fi)
 		return false;
 	h->writable = (t->flags & O_ACCMODE) != O_RDONLY;
 	*fi = (struct fuse_file_info){.flags = t->flags, .fh = (uint64_t)(uintptr_t)h};
-	fi->direct_io = (t->flags & O_DIRECT) != 0;
+	/* The kernel would put what is appended into its pages where it believes the end to be. */
+	fi->direct_io = (t->flags & (O_DIRECT | O_APPEND)) != 0;
 	fi->keep_cache = kernel_keeps_pages(t->mount, t->made ? t->made : t->object,
 					    rxafs_file_contents(t->file));
 	fi->noflush = !h->writable;

@@ -442,11 +442,18 @@ void flusher_changed(void *arg, rxafs_object *object, unsigned what)
 	}
 	*work = (struct work){.object = rxafs_hold(object)};
 	pthread_mutex_lock(&f->lock);
-	*f->last = work;
-	f->last = &work->next;
-	f->added++;
-	pthread_cond_signal(&f->some);
+	if (!f->ending) {
+		*f->last = work;
+		f->last = &work->next;
+		f->added++;
+		pthread_cond_signal(&f->some);
+		work = NULL;
+	}
 	pthread_mutex_unlock(&f->lock);
+	if (work) {
+		rxafs_release(work->object);
+		free(work);
+	}
 }
 
 void flusher_settle(void *arg)
@@ -495,6 +502,14 @@ void flusher_stop(struct mount *mount)
 	pthread_mutex_unlock(&f->lock);
 	for (unsigned i = 0; i < f->count; i++)
 		pthread_join(f->threads[i], NULL);
+}
+
+void flusher_free(struct mount *mount)
+{
+	struct flusher *f = mount->flusher;
+
+	if (!f)
+		return;
 	mount->flusher = NULL;
 	pthread_cond_destroy(&f->some);
 	pthread_cond_destroy(&f->done);

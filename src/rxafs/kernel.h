@@ -34,7 +34,9 @@ bool kernel_keeps_pages(struct mount *mount, rxafs_object *object, uint64_t cont
 void kernel_begin(struct mount *mount, unsigned minor);
 /* Threads that invalidate. */
 int flusher_start(struct mount *mount);
+/* The hooks do nothing from then on; they may be called until the client is closed. */
 void flusher_stop(struct mount *mount);
+void flusher_free(struct mount *mount);
 /* Hooks of the client. */
 void flusher_changed(void *arg, rxafs_object *object, unsigned what);
 void flusher_settle(void *arg);

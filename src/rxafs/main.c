@@ -201,6 +201,7 @@ out:
 	flusher_stop(mount);
 	if (mount->client && rxafs_close_client(mount->client, 30000))
 		result = TOOLS_EXIT_FAILURE;
+	flusher_free(mount);
 	if (mount->session)
 		fuse_session_destroy(mount->session);
 	return result;

@@ -126,6 +126,9 @@ static int open_modules(rxafs_client *client, const struct rxafs_options *option
 
 static void free_client(rxafs_client *client, unsigned limit_ms)
 {
+	pthread_rwlock_wrlock(&client->upcalls);
+	client->deaf = true;
+	pthread_rwlock_unlock(&client->upcalls);
 	fs_lock_keeper_free(client->keeper);
 	fs_executor_free(client->executor);
 	if (client->data) {
@@ -145,6 +148,7 @@ static void free_client(rxafs_client *client, unsigned limit_ms)
 		free(client->sysnames[i]);
 	free(client->sysnames);
 	pthread_cond_destroy(&client->asked);
+	pthread_rwlock_destroy(&client->upcalls);
 	pthread_mutex_destroy(&client->lock);
 	free(client);
 }
@@ -167,6 +171,7 @@ int rxafs_open_client(const struct rxafs_options *options, rxafs_client **out,
 	if (getentropy(client->key, sizeof client->key))
 		client->key[0] = (uint64_t)(uintptr_t)client;
 	pthread_mutex_init(&client->lock, NULL);
+	pthread_rwlock_init(&client->upcalls, NULL);
 	monotonic_cond_init(&client->asked);
 	result = open_modules(client, options, text, sizeof text);
 	if (!result)

@@ -94,6 +94,10 @@ struct rxafs_client {
 	time_t started;
 	uint64_t key[2]; /* of hashes of names, secret */
 
+	/* Servers may call until the net is closed, which comes last. */
+	pthread_rwlock_t upcalls;
+	bool deaf; /* what they say is no longer heard; lock `upcalls` */
+
 	pthread_mutex_t lock; /* of the tables */
 	pthread_cond_t asked; /* a claim was given up: see ask.c */
 	struct htable objects;

@@ -33,12 +33,24 @@ static void settle_kernel(rxafs_client *client)
 		client->hooks.settle(client->hooks.arg);
 }
 
+/* False: the client is at its end. Else the lock is held. */
+static bool begin_upcall(rxafs_client *client)
+{
+	pthread_rwlock_rdlock(&client->upcalls);
+	if (!client->deaf)
+		return true;
+	pthread_rwlock_unlock(&client->upcalls);
+	return false;
+}
+
 static void promises_broken(void *arg, uint32_t server, const struct rxafs_fid *fids,
 			    uint32_t count)
 {
 	rxafs_client *client = arg;
 
 	(void)server;
+	if (!begin_upcall(client))
+		return;
 	/* All of them in the cache before anything that takes time. */
 	for (uint32_t i = 0; i < count; i++) {
 		bool whole = false;
@@ -50,6 +62,7 @@ static void promises_broken(void *arg, uint32_t server, const struct rxafs_fid *
 			tell_of_all(client, &fids[i]);
 	}
 	settle_kernel(client);
+	pthread_rwlock_unlock(&client->upcalls);
 }
 
 static void promises_reset(void *arg, uint32_t server, uint32_t resets)
@@ -57,10 +70,13 @@ static void promises_reset(void *arg, uint32_t server, uint32_t resets)
 	rxafs_client *client = arg;
 
 	(void)resets;
+	if (!begin_upcall(client))
+		return;
 	cl_cache_reset(client->cache, server);
 	fs_renew_locks(client);
 	tell_of_all(client, NULL);
 	settle_kernel(client);
+	pthread_rwlock_unlock(&client->upcalls);
 }
 
 static void note_line(void *arg, const char *text)

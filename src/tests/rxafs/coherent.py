@@ -88,6 +88,23 @@ def contents():
         check('contents through an open descriptor', f.read() == b'other')
 
 
+def appended():
+    """What is appended goes behind what another mount has appended since the file was opened here."""
+    a, b = os.path.join(one, 'long'), os.path.join(two, 'long')
+    write_file(a, b'a' * 100)
+    reader = os.open(b, os.O_RDWR)
+    os.pread(reader, 100, 0)
+    with open(a, 'ab') as f:
+        f.write(b'b' * 20000)
+    writer = os.open(b, os.O_WRONLY | os.O_APPEND)
+    os.write(writer, b'c' * 9000)
+    os.close(writer)
+    want = b'a' * 100 + b'b' * 20000 + b'c' * 9000
+    check('appended bytes where they were written', read_file(a) == want)
+    check('appended bytes in the other mount', read_file(b) == want)
+    os.close(reader)
+
+
 def names():
     """Names that come and go, missing ones too."""
     stale = 0
@@ -119,7 +136,7 @@ def two_ways():
 
 
 def main():
-    for test in (working_directory, renamed_directories, contents, names, two_ways):
+    for test in (working_directory, renamed_directories, contents, appended, names, two_ways):
         begin = time.monotonic()
         test()
         print(f'{test.__name__}: {time.monotonic() - begin:.1f} s')
