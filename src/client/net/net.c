@@ -69,13 +69,20 @@ static int start_engine(struct cl_net *net, const struct cl_net_options *o)
 
 static void free_net(struct cl_net *net)
 {
+	int rc;
+
 	cl_probes_stop(net);
+	for (size_t i = 0; i < net->server_count; i++)
+		cl_server_disconnect(net->servers[i]);
+	cl_locations_free(net);
+	/* Waits for callbacks in progress, which use what is freed below. */
+	rc = rxw_endpoint_destroy(net->endpoint);
+	assert(rc == 0);
+	(void)rc;
 	for (size_t i = 0; i < net->server_count; i++)
 		cl_server_free(net->servers[i]);
 	free(net->servers);
-	cl_locations_free(net);
 	cl_records_free(net);
-	rxw_endpoint_destroy(net->endpoint);
 	if (net->own_engine)
 		rxw_engine_destroy(net->engine);
 	pthread_cond_destroy(&net->changed);

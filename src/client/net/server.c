@@ -524,11 +524,17 @@ rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
 	return code;
 }
 
-void cl_server_free(struct cl_server *server)
+void cl_server_disconnect(struct cl_server *server)
 {
 	assert(atomic_load(&server->calls) == 0);
 	cl_server_drop_lanes(server, NULL);
 	rxw_connection_release(server->keeper);
+	server->keeper = NULL;
+}
+
+void cl_server_free(struct cl_server *server)
+{
+	assert(!server->lanes && !server->keeper);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 }

@@ -135,6 +135,8 @@ void cl_server_abort(struct cl_server *server);
 void cl_server_keep(struct cl_server *server);
 /* Connections that were not used for long are closed. */
 void cl_server_idle(struct cl_server *server);
+/* Its connections are released. Callbacks may still use it, until the endpoint is gone. */
+void cl_server_disconnect(struct cl_server *server);
 void cl_server_free(struct cl_server *server);
 
 /* ---- probe.c ---- */

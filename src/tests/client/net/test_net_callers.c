@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -269,6 +270,41 @@ START_TEST(strangers_and_servers_that_forget)
 }
 END_TEST
 
+static _Atomic bool closed;
+
+static void *break_for_ever(void *arg)
+{
+	const AFSFid fids[] = {{FAKE_RW, 2, 9}, {FAKE_RW, 0, 0}};
+
+	/* After the end nobody answers, or the service is gone. */
+	while (!closed)
+		fake_break(0, fids, 2);
+	return arg;
+}
+
+START_TEST(breaks_while_the_client_ends)
+{
+	for (int round = 0; round < 20; round++) {
+		pthread_t threads[4];
+
+		closed = false;
+		fake_open(1, 1000);
+		looks(fake_volume);
+		for (int i = 0; i < 4; i++)
+			pthread_create(&threads[i], NULL, break_for_ever, NULL);
+		pthread_mutex_lock(&fake_lock);
+		while (fake.breaks < 10)
+			pthread_cond_wait(&fake_changed, &fake_lock);
+		pthread_mutex_unlock(&fake_lock);
+		fake_close_client();
+		closed = true;
+		for (int i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+		fake_close();
+	}
+}
+END_TEST
+
 START_TEST(a_silent_server_is_in_doubt)
 {
 	struct operation o = {.creates = false};
@@ -325,7 +361,10 @@ START_TEST(time_does_not_run_backwards)
 	other = 1 - used;
 	/* A release has reached the site in use. */
 	fake.servers[used].creation = 20;
+	/* The other one could have become the nearer one. */
+	fake_answers(1 - used, FAKE_REPEATS, 1, AFS_VBUSY);
 	looks(ro);
+	fake_answers(1 - used, 0, 0);
 	ck_assert_uint_eq(fake_stamp.sync.spare1, 20);
 	/* For a moment it is busy: the other one's answer is older, and does not count. */
 	fake_answers(used, 0, 2, AFS_VBUSY, AFS_VBUSY);
@@ -358,7 +397,10 @@ START_TEST(an_old_site_is_better_than_none)
 	looks(ro);
 	used = fake_stamp.server - 1;
 	fake.servers[used].creation = 20;
+	/* The other one could have become the nearer one. */
+	fake_answers(1 - used, FAKE_REPEATS, 1, AFS_VBUSY);
 	looks(ro);
+	fake_answers(1 - used, 0, 0);
 	fake_server_stop(used);
 	/* The newer one may come back: this waits for it as for a read-write volume. */
 	rc = fake_look(ro);
@@ -618,6 +660,7 @@ END_TEST
 TEST_MAIN_WITHIN(120, "net callers", a_read_is_cancelled, a_change_is_not_aborted_by_cancel,
 		 waits_are_cancelled, deadlines, all_are_cancelled_at_the_end,
 		 breaks_are_answered_while_all_threads_wait, strangers_and_servers_that_forget,
-		 a_silent_server_is_in_doubt, promises_are_given_back, time_does_not_run_backwards,
-		 an_old_site_is_better_than_none, tokens, servers_see_other_addresses,
-		 servers_are_listed_and_probed, a_busy_server_is_not_down)
+		 breaks_while_the_client_ends, a_silent_server_is_in_doubt, promises_are_given_back,
+		 time_does_not_run_backwards, an_old_site_is_better_than_none, tokens,
+		 servers_see_other_addresses, servers_are_listed_and_probed,
+		 a_busy_server_is_not_down)
