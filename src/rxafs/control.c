@@ -36,7 +36,7 @@ static const char *word_of(const struct asked *a, unsigned n)
 	return n < a->count ? a->words[n] : "";
 }
 
-static void set_text_member(json_t *to, const char *name, const char *text)
+static void add_json_text(json_t *to, const char *name, const char *text)
 {
 	json_t *value = json_string(text);
 
@@ -44,7 +44,7 @@ static void set_text_member(json_t *to, const char *name, const char *text)
 	json_object_set_new(to, name, value ? value : json_string("?"));
 }
 
-static void set_number_member(json_t *to, const char *name, uint64_t number)
+static void add_json_number(json_t *to, const char *name, uint64_t number)
 {
 	json_object_set_new(to, name, json_integer((json_int_t)number));
 }
@@ -61,20 +61,20 @@ static int answer_examine(struct asked *a)
 		return result;
 	snprintf(fid, sizeof fid, "%u.%u.%u", volume.fid.volume, volume.fid.vnode,
 		 volume.fid.unique);
-	set_text_member(a->answer, "fid", fid);
-	set_text_member(a->answer, "cell", volume.cell);
-	set_text_member(a->answer, "volume", volume.name);
-	set_number_member(a->answer, "id", volume.id);
-	set_number_member(a->answer, "readWrite", volume.read_write);
-	set_number_member(a->answer, "readOnly", volume.read_only);
-	set_number_member(a->answer, "backup", volume.backup);
+	add_json_text(a->answer, "fid", fid);
+	add_json_text(a->answer, "cell", volume.cell);
+	add_json_text(a->answer, "volume", volume.name);
+	add_json_number(a->answer, "id", volume.id);
+	add_json_number(a->answer, "readWrite", volume.read_write);
+	add_json_number(a->answer, "readOnly", volume.read_only);
+	add_json_number(a->answer, "backup", volume.backup);
 	json_object_set_new(a->answer, "writable", json_boolean(volume.writable));
 	json_object_set_new(a->answer, "online", json_boolean(volume.online));
-	set_number_member(a->answer, "quota", volume.quota);
-	set_number_member(a->answer, "used", volume.used);
-	set_number_member(a->answer, "free", volume.free);
-	set_number_member(a->answer, "total", volume.total);
-	set_text_member(a->answer, "message", volume.message);
+	add_json_number(a->answer, "quota", volume.quota);
+	add_json_number(a->answer, "used", volume.used);
+	add_json_number(a->answer, "free", volume.free);
+	add_json_number(a->answer, "total", volume.total);
+	add_json_text(a->answer, "message", volume.message);
 	return 0;
 }
 
@@ -95,9 +95,9 @@ static int answer_quota(struct asked *a)
 	}
 	result = rxafs_examine(a->object, &a->task->request, &volume);
 	if (!result) {
-		set_text_member(a->answer, "volume", volume.name);
-		set_number_member(a->answer, "quota", volume.quota);
-		set_number_member(a->answer, "used", volume.used);
+		add_json_text(a->answer, "volume", volume.name);
+		add_json_number(a->answer, "quota", volume.quota);
+		add_json_number(a->answer, "used", volume.used);
 	}
 	return result;
 }
@@ -108,10 +108,10 @@ static void put_server(json_t *list, const struct rxafs_server *server)
 	json_t *one = json_object();
 	char text[TOOLS_ADDRESS_TEXT];
 
-	set_text_member(one, "address", tools_address_text(&server->address, text, sizeof text));
-	set_text_member(one, "cell", server->cell);
-	set_text_member(one, "state", states[server->state]);
-	set_number_member(one, "roundTripMicroseconds", server->rtt_us);
+	add_json_text(one, "address", tools_address_text(&server->address, text, sizeof text));
+	add_json_text(one, "cell", server->cell);
+	add_json_text(one, "state", states[server->state]);
+	add_json_number(one, "roundTripMicroseconds", server->rtt_us);
 	json_array_append_new(list, one);
 }
 
@@ -172,7 +172,7 @@ static int answer_lsmount(struct asked *a)
 	rxafs_release(object);
 	if (result)
 		return result;
-	set_text_member(a->answer, "target", text);
+	add_json_text(a->answer, "target", text);
 	free(text);
 	return 0;
 }
@@ -281,10 +281,10 @@ static int answer_login(struct asked *a)
 		result = rxafs_set_token(a->task->request.user, cell, rxw_token_security(token),
 					 details.expires);
 	if (!result) {
-		set_text_member(a->answer, "cell", cell);
-		set_text_member(a->answer, "client",
-				details.client ? details.client : "the service itself");
-		set_number_member(a->answer, "expires", (uint64_t)details.expires);
+		add_json_text(a->answer, "cell", cell);
+		add_json_text(a->answer, "client",
+			      details.client ? details.client : "the service itself");
+		add_json_number(a->answer, "expires", (uint64_t)details.expires);
 	}
 	rxw_token_unref(token);
 	return result;
@@ -313,8 +313,8 @@ static int answer_tokens(struct asked *a)
 
 		if (!one)
 			continue;
-		set_text_member(one, "cell", cell);
-		set_number_member(one, "expires", (uint64_t)expires);
+		add_json_text(one, "cell", cell);
+		add_json_number(one, "expires", (uint64_t)expires);
 		json_array_append_new(list, one);
 	}
 	json_object_set_new(a->answer, "tokens", list);
@@ -366,10 +366,10 @@ static int run_control(struct task *t)
 		if (!strcmp(a.words[0], commands[i].name))
 			result = commands[i].answer(&a);
 	if (result) {
-		set_number_member(a.answer, "error", (uint64_t)-result);
-		set_text_member(a.answer, "text",
-				t->request.failure.text[0] ? t->request.failure.text
-							   : strerror(-result));
+		add_json_number(a.answer, "error", (uint64_t)-result);
+		add_json_text(a.answer, "text",
+			      t->request.failure.text[0] ? t->request.failure.text
+							 : strerror(-result));
 	}
 	/* An answer that does not fit is cut, which the reader notices. */
 	json_dumpb(a.answer, to->text, sizeof to->text - 1, JSON_COMPACT);

@@ -22,7 +22,7 @@
  * libfuse 3.14 does not pass FUSE_PARALLEL_DIROPS on, although it offers it. Without it the kernel looks up one name of a
  * directory at a time, and who waits for his turn cannot be killed. So the flag is put into the first answer, that to INIT.
  */
-static ssize_t write_answer(int fd, struct iovec *iov, int count, void *arg)
+static ssize_t write_to_kernel(int fd, struct iovec *iov, int count, void *arg)
 {
 	struct mount *mount = arg;
 
@@ -35,7 +35,7 @@ static ssize_t write_answer(int fd, struct iovec *iov, int count, void *arg)
 	return writev(fd, iov, count);
 }
 
-static ssize_t read_request(int fd, void *buffer, size_t length, void *arg)
+static ssize_t read_from_kernel(int fd, void *buffer, size_t length, void *arg)
 {
 	(void)arg;
 	return read(fd, buffer, length);
@@ -43,7 +43,8 @@ static ssize_t read_request(int fd, void *buffer, size_t length, void *arg)
 
 int mount_begin_session(struct mount *mount)
 {
-	static const struct fuse_custom_io io = {.writev = write_answer, .read = read_request};
+	static const struct fuse_custom_io io = {.writev = write_to_kernel,
+						 .read = read_from_kernel};
 
 	return fuse_session_custom_io(mount->session, &io, fuse_session_fd(mount->session));
 }

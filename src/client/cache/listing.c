@@ -121,8 +121,8 @@ static int find_name(struct cl_object *directory, const char *name, size_t lengt
 	return result;
 }
 
-static int find_fid(struct cl_object *directory, const char *name, size_t length, uint64_t now,
-		    struct rxafs_fid *fid)
+static int find_fid_of_name(struct cl_object *directory, const char *name, size_t length,
+			    uint64_t now, struct rxafs_fid *fid)
 {
 	fid->cell = directory->volume->cell;
 	fid->volume = directory->volume->id;
@@ -141,7 +141,7 @@ static void note_parent(struct cl_object *object, const struct cl_object *direct
 int cl_dir_find(struct cl_object *directory, const char *name, size_t length, uint64_t now,
 		struct rxafs_fid *fid)
 {
-	int result = find_fid(directory, name, length, now, fid);
+	int result = find_fid_of_name(directory, name, length, now, fid);
 	struct cl_object *object;
 
 	if (!result && fid->vnode % 2 == 0) {
@@ -184,7 +184,7 @@ int cl_dir_walk(struct cl_object *directory, const char *name, size_t length, ui
 		struct cl_object **object, struct cl_status *status)
 {
 	struct rxafs_fid fid;
-	int result = find_fid(directory, name, length, now, &fid);
+	int result = find_fid_of_name(directory, name, length, now, &fid);
 
 	if (result)
 		return result;

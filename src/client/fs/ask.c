@@ -95,8 +95,8 @@ void fs_learned(struct fs_vnode *v, const struct cl_status *status)
 }
 
 /* One question. *again: what is known is not the answer, and may be old. *rights: those that the caller was told. */
-static int ask_once(struct fs_vnode *v, struct rxafs_request *request, bool older,
-		    struct cl_status *status, uint32_t *rights, bool *again)
+static int ask_status_once(struct fs_vnode *v, struct rxafs_request *request, bool older,
+			   struct cl_status *status, uint32_t *rights, bool *again)
 {
 	AFSFid fid = fs_afs_fid(&v->fid);
 	enum cl_verdict verdict;
@@ -127,8 +127,8 @@ static int ask_status(struct fs_vnode *v, struct rxafs_request *request, struct 
 	int result = 0;
 
 	for (unsigned asked = 0; !result && again && asked < ASKS_MOST; asked++)
-		result = ask_once(v, request, asked + 1 == ASKS_MOST && !status->kind, status,
-				  rights, &again);
+		result = ask_status_once(v, request, asked + 1 == ASKS_MOST && !status->kind,
+					 status, rights, &again);
 	if (!result)
 		fs_learned(v, status);
 	return result;

@@ -145,8 +145,8 @@ void rxafs_give_back(rxafs_loan *loan)
 }
 
 /* Whoever keeps pages has put the bytes where he believed the end to be. */
-static ssize_t append_bytes(rxafs_file *file, const struct cl_data_wait *wait, const void *data,
-			    size_t length, uint64_t believed)
+static ssize_t append_to_contents(rxafs_file *file, const struct cl_data_wait *wait,
+				  const void *data, size_t length, uint64_t believed)
 {
 	uint64_t offset = believed;
 	ssize_t count = cl_data_append(file->handle, wait, data, length, &offset);
@@ -172,7 +172,7 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
 	if (request->quick && file->flags & (O_SYNC | O_DSYNC))
 		return RXAFS_WOULD_WAIT;
 	if (file->flags & O_APPEND)
-		count = append_bytes(file, &wait, data, length, offset);
+		count = append_to_contents(file, &wait, data, length, offset);
 	else
 		count = cl_data_write(file->handle, &wait, offset, data, length);
 	if (count == -EAGAIN && request->quick)

@@ -552,8 +552,8 @@ static int join_question(struct cl_net *net, struct asking *asking, const struct
 }
 
 /* As fetch_entry(), but once for all that ask at the same time. */
-static int ask_once(struct cl_net *net, struct cl_cell *cell, const char *name,
-		    const struct cl_caller *caller, struct rxafs_failure *failure)
+static int ask_location_once(struct cl_net *net, struct cl_cell *cell, const char *name,
+			     const struct cl_caller *caller, struct rxafs_failure *failure)
 {
 	struct asking *asking;
 	int rc;
@@ -637,7 +637,7 @@ int cl_record_refresh(struct cl_volume *volume, uint64_t since, const struct cl_
 		return 0;
 	/* By number: the name may have been given to another volume. */
 	snprintf(name, sizeof(name), "%u", volume->id);
-	rc = ask_once(record->net, record->cell, name, caller, failure);
+	rc = ask_location_once(record->net, record->cell, name, caller, failure);
 	if (rc == 0 && take_over_sites(volume) < 0)
 		rc = cl_fail(failure, ENODEV, "volume %s: it does not exist any more", name);
 	if (rc < 0)
@@ -786,7 +786,7 @@ static int ask_for_volume(struct cl_net *net, struct cl_cell *cell,
 		snprintf(asked, sizeof(asked), "%u", wanted->id);
 	else
 		snprintf(asked, sizeof(asked), "%s", wanted->base);
-	return ask_once(net, cell, asked, caller, failure);
+	return ask_location_once(net, cell, asked, caller, failure);
 }
 
 /* The volume of this cell, with a reference. 0 or a negative errno value. */
