@@ -91,7 +91,12 @@ void fs_learned(struct fs_vnode *v, const struct cl_status *status)
 	if (!other)
 		return;
 	atomic_fetch_add(&v->contents, 1);
-	fs_tell(v, RXAFS_CHANGED_DATA | RXAFS_CHANGED_STATUS, NULL);
+	/*
+	 * The break has told it already, mostly. Another word now would come while the kernel waits for the size that it asked
+	 * for, which it then throws away.
+	 */
+	if (!atomic_load(&v->forgotten))
+		fs_tell(v, RXAFS_CHANGED_DATA | RXAFS_CHANGED_STATUS, NULL);
 }
 
 /* One question. *again: what is known is not the answer, and may be old. *rights: those that the caller was told. */

@@ -117,6 +117,7 @@ int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer
 	if (result)
 		return result;
 	fs_learned(file->vnode, &status);
+	atomic_store(&file->vnode->forgotten, false);
 	count = cl_data_read(file->handle, &wait, offset, buffer, length);
 	return count == -EAGAIN && request->quick ? RXAFS_WOULD_WAIT : count;
 }
@@ -134,6 +135,7 @@ int64_t rxafs_lend(rxafs_file *file, struct rxafs_request *request, size_t lengt
 	if (result)
 		return result;
 	fs_learned(file->vnode, &status);
+	atomic_store(&file->vnode->forgotten, false);
 	got = cl_data_lend(file->handle, &wait, offset, length, iov, count, &lent);
 	*loan = (rxafs_loan *)lent;
 	return got == -EAGAIN && request->quick ? RXAFS_WOULD_WAIT : got;

@@ -36,6 +36,7 @@ struct fs_vnode {
 	struct cl_data_file *data; /* from the first use on */
 	struct fs_locks *locks;	   /* NULL: none were ever taken */
 	void (*free_locks)(struct fs_locks *locks);
+	atomic_bool forgotten; /* callers were told that it changed, and were given nothing since */
 	atomic_bool lock_lost; /* it is locked here, but no longer at the server */
 	char *text;	       /* of a link, at text_version */
 	uint64_t text_version;

@@ -76,6 +76,7 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	struct stat *stat = &a->stat;
 	uint64_t now = cl_net_now();
 
+	atomic_store(&v->forgotten, false);
 	stat->st_mode = mode_of_kind(status->kind) | status->mode;
 	stat->st_nlink = status->links;
 	stat->st_uid = status->owner;

@@ -10,6 +10,7 @@ static void tell_of(struct cl_object *object)
 
 	if (v) {
 		fs_wake_locks(v);
+		atomic_store(&v->forgotten, true);
 		fs_tell(v, RXAFS_CHANGED_STATUS | RXAFS_CHANGED_DATA | RXAFS_CHANGED_NAMES, NULL);
 	}
 	cl_object_put(object);

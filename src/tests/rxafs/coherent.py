@@ -88,6 +88,23 @@ def contents():
         check('contents through an open descriptor', f.read() == b'other')
 
 
+def sizes():
+    """The end of a file that another mount has made longer, through an open descriptor, after fsync."""
+    a, b = os.path.join(one, 'grows'), os.path.join(two, 'grows')
+    writer = os.open(a, os.O_RDWR | os.O_CREAT)
+    reader = os.open(b, os.O_RDWR)
+    stale = 0
+    for i in range(1, 200):
+        data = bytes([i]) * (37 * i)
+        os.ftruncate(writer, 0)
+        os.pwrite(writer, data, 0)
+        os.fsync(writer)
+        stale += os.pread(reader, 100000, 0) != data
+    check(f'{stale} stale ends of a file', not stale)
+    os.close(writer)
+    os.close(reader)
+
+
 def appended():
     """What is appended goes behind what another mount has appended since the file was opened here."""
     a, b = os.path.join(one, 'long'), os.path.join(two, 'long')
@@ -136,7 +153,7 @@ def two_ways():
 
 
 def main():
-    for test in (working_directory, renamed_directories, contents, appended, names, two_ways):
+    for test in (working_directory, renamed_directories, contents, sizes, appended, names, two_ways):
         begin = time.monotonic()
         test()
         print(f'{test.__name__}: {time.monotonic() - begin:.1f} s')
