@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
 
 static void reply_attributes(struct task *t)
 {
+	kernel_show_owner(t->mount, &t->attributes.stat);
 	fuse_reply_attr(t->req, &t->attributes.stat,
 			kernel_attribute_time(t->mount, &t->attributes));
 }
@@ -75,6 +77,11 @@ void serve_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_se
 	struct task t = task_of(req, &kind, node);
 
 	t.handle = handle_of(fi);
+	/* A file already is that of its user. */
+	if (t.mount->own_files && attr->st_uid == getuid())
+		to_set &= ~FUSE_SET_ATTR_UID;
+	if (t.mount->own_files && attr->st_gid == getgid())
+		to_set &= ~FUSE_SET_ATTR_GID;
 	read_changes(&t.changes, attr, to_set);
 	task_start(&t);
 }

@@ -10,6 +10,7 @@
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -225,6 +226,18 @@ double kernel_missing_time(struct mount *mount, const struct kernel_look *look,
 	return name_time(mount, look, attributes, false);
 }
 
+/*
+ * The kernel refuses access lists of POSIX, which cp -p and sed -i set, to all but the owner, and git trusts no
+ * folder of another user. The numbers of owners in AFS belong to no user of this machine.
+ */
+void kernel_show_owner(const struct mount *mount, struct stat *stat)
+{
+	if (!mount->own_files)
+		return;
+	stat->st_uid = getuid();
+	stat->st_gid = getgid();
+}
+
 void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxafs_object *object,
 		       const struct rxafs_attributes *attributes, struct fuse_entry_param *entry)
 {
@@ -236,6 +249,7 @@ void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxaf
 		.attr = attributes->stat,
 		.attr_timeout = known ? kernel_attribute_time(mount, attributes) : 0,
 	};
+	kernel_show_owner(mount, &entry->attr);
 	/*
 	 * To unhash the name of a directory would take it out of the kernel's tree, and the working directories of
 	 * processes with it. A kernel that cannot expire such names asks for them each time.

@@ -5,6 +5,9 @@
 
 #include "rxafs/mount.h"
 
+/* Owner and group as the kernel gets them. */
+void kernel_show_owner(const struct mount *mount, struct stat *stat);
+
 /*
  * Before a look at names of a directory: the result goes to the functions below, so that no change is missed between the look
  * and the answer.

@@ -21,7 +21,8 @@ struct settings {
 	const char *cell, *config_dir, *cache, *root_volume, *mount_options;
 	struct tools_list cells, sysnames;
 	uint64_t cache_bytes, memory_bytes, limit_ms, readers;
-	bool allow_other, foreground, ignore_owner, read_write, strict_locks, no_names;
+	bool allow_other, foreground, ignore_owner, read_write, strict_locks, no_names,
+		numeric_owner;
 };
 
 #define SETTING(member) offsetof(struct settings, member)
@@ -52,6 +53,8 @@ static const struct tools_option options[] = {
 		     "prefer read-write volumes in other cells as well"),
 	TOOLS_OPTION("strict-locks", 0, TOOLS_FLAG, strict_locks, NULL,
 		     "locks of ranges exclude other clients, too, by locks of whole files"),
+	TOOLS_OPTION("numeric-owner", 0, TOOLS_FLAG, numeric_owner, NULL,
+		     "show the owners' numbers in AFS, as always for root and with --allow-other"),
 	TOOLS_OPTION("no-name-cache", 0, TOOLS_FLAG, no_names, NULL,
 		     "the kernel keeps neither names nor attributes"),
 	TOOLS_OPTION("readers", 0, TOOLS_UINT, readers, "N",
@@ -242,6 +245,7 @@ int main(int argc, char **argv)
 				  strerror(errno));
 	mount.many_users = settings.allow_other;
 	mount.keep_names = !settings.no_names;
+	mount.own_files = getuid() && !settings.allow_other && !settings.numeric_owner;
 	mount.readers = settings.readers ? (unsigned)settings.readers
 			: processors < 2 ? 2
 			: processors > 8 ? 8

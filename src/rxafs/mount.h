@@ -28,6 +28,7 @@ struct mount {
 	_Atomic uint64_t generation; /* of node ids that are used again */
 	atomic_bool stopping;	     /* no more opens */
 	bool many_users;	     /* processes of several users may come: allow_other */
+	bool own_files;		     /* files look like those of the user who has mounted */
 	bool foreground;
 	atomic_bool greeted; /* INIT was answered */
 	bool parallel_names; /* the kernel can look up several names of a directory at a time */
