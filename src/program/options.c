@@ -1099,7 +1099,8 @@ const void *tools_find_command(const struct tools_program *program, const void *
 	}
 	if (word_count - 1 >= command->least && word_count - 1 <= command->most)
 		return command;
-	return tools_fail(NULL, "usage: %s -S DIR %s%s%s", program->name, command->name,
+	return tools_fail(NULL, "usage: %s %s%s%s%s", program->name,
+			  strstr(program->usage, " -S DIR ") ? "-S DIR " : "", command->name,
 			  *command->arguments ? " " : "", command->arguments);
 }
 

@@ -210,6 +210,23 @@ out:
 	return result;
 }
 
+/* The kernel would mount on a file as well, and then all uses of it would fail. */
+static bool can_mount_at(const char *where)
+{
+	struct stat stat_of;
+
+	if (stat(where, &stat_of) && errno == ENOTCONN)
+		tools_error("%s: the daemon of this mount has ended: fusermount3 -uz %s", where,
+			    where);
+	else if (stat(where, &stat_of))
+		tools_error("%s: %s", where, strerror(errno));
+	else if (!S_ISDIR(stat_of.st_mode))
+		tools_error("%s is not a directory", where);
+	else
+		return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct settings settings = {.limit_ms = 60000};
@@ -239,6 +256,8 @@ int main(int argc, char **argv)
 		settings.cell = argv[first];
 	mount.where = argv[argc - 1];
 	mount.foreground = settings.foreground;
+	if (!can_mount_at(mount.where))
+		return tools_finish(TOOLS_EXIT_FAILURE);
 	openlog("rxafs", LOG_PID, LOG_DAEMON);
 	if (!settings.foreground && go_to_background(ready))
 		return tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",

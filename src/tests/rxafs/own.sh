@@ -52,6 +52,9 @@ user sh -c "cd '$dir/repository' && echo text > file && git add file &&
 user fusermount3 -u "$work/home/afs" || fail "the user cannot unmount"
 wait "$daemon" || fail "rxafs ended with $?"
 
+"$rxafs" --foreground "$work/rxvol.out" > "$work/refused" 2>&1 && fail "a mount at a file"
+grep -q 'is not a directory' "$work/refused" || fail "mount at a file: $(cat "$work/refused")"
+
 as_user --numeric-owner
 [ "$(user stat -c %u "$dir/file")" != 65534 ] || fail "--numeric-owner shows the user"
 user fusermount3 -u "$work/home/afs" || fail "the user cannot unmount"
