@@ -81,9 +81,23 @@ static int32_t answer_probe_uuid(void *context, rxw_call *call, const struct rxw
 	return afs_uuid_same(uuid, &net->self) ? 0 : 1;
 }
 
+static bool knows_sender_in_cell(struct cl_net *net, const struct sockaddr_storage *sa,
+				 const struct cl_cell *cell)
+{
+	uint32_t last = 0;
+	struct cl_server *server;
+
+	while ((server = cl_server_from(net, sa, last))) {
+		if (server->cell == cell)
+			return true;
+		last = server->number;
+	}
+	return false;
+}
+
 /*
- * All servers that the sender may be, and those with the UUID that it says, if it is no stranger:
- * his words count for nothing.
+ * All servers that the sender may be, and those with the UUID that it says, in the cells of which it is a
+ * server: a stranger has no promises, and a server of one cell does not speak for those of another.
  */
 static void reset_servers(struct cl_net *net, rxw_call *call, const struct rxw_uuid *uuid)
 {
@@ -91,11 +105,12 @@ static void reset_servers(struct cl_net *net, rxw_call *call, const struct rxw_u
 	socklen_t len = sizeof(sa);
 	struct cl_server *server;
 
-	if (rxw_call_peer(call, &sa, &len) < 0 || !cl_server_from(net, &sa, 0))
+	if (rxw_call_peer(call, &sa, &len) < 0)
 		return;
 	for (uint32_t n = 1; (server = cl_server_at(net, n)); n++)
 		if (cl_server_has_address(server, &sa) ||
-		    (uuid && server->by_uuid && afs_uuid_same(&server->uuid, uuid)))
+		    (uuid && server->by_uuid && afs_uuid_same(&server->uuid, uuid) &&
+		     knows_sender_in_cell(net, &sa, server->cell)))
 			cl_server_reset(server);
 }
 
