@@ -123,10 +123,11 @@ static int open_session(const struct settings *s, struct mount *mount, const cha
 	char text[512];
 	int result = -1;
 
-	snprintf(text, sizeof text, "-osubtype=rxafs,fsname=AFS%s%s%s",
-		 s->allow_other ? ",allow_other" : "", s->mount_options ? "," : "",
-		 s->mount_options ? s->mount_options : "");
-	if (fuse_opt_add_arg(&args, "rxafs") || fuse_opt_add_arg(&args, text))
+	if (snprintf(text, sizeof text, "-osubtype=rxafs,fsname=%s%s%s%s",
+		     mount->source && !strpbrk(mount->source, ",\\") ? mount->source : "AFS",
+		     s->allow_other ? ",allow_other" : "", s->mount_options ? "," : "",
+		     s->mount_options ? s->mount_options : "") >= (int)sizeof text ||
+	    fuse_opt_add_arg(&args, "rxafs") || fuse_opt_add_arg(&args, text))
 		goto out;
 	mount->session = fuse_session_new(&args, &mount_operations, sizeof mount_operations, mount);
 	if (!mount->session)
@@ -255,6 +256,7 @@ int main(int argc, char **argv)
 	if (argc - first == 2 && !settings.cell && strcmp(argv[first], "none"))
 		settings.cell = argv[first];
 	mount.where = argv[argc - 1];
+	mount.source = argc - first == 2 ? argv[first] : NULL;
 	mount.foreground = settings.foreground;
 	if (!can_mount_at(mount.where))
 		return tools_finish(TOOLS_EXIT_FAILURE);

@@ -23,6 +23,7 @@ struct mount {
 	struct fuse_session *session;
 	rxafs_object *root;
 	const char *where;
+	const char *source;	     /* as mount(8) shows it; NULL: AFS */
 	struct watcher *watcher;     /* of interrupted requests */
 	struct flusher *flusher;     /* of the kernel's caches */
 	_Atomic uint64_t generation; /* of node ids that are used again */

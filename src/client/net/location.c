@@ -159,6 +159,8 @@ static int start_question(struct question *q, struct cl_net *net, struct cl_cell
 			       .what = what,
 			       .until = now + QUESTION_NS,
 			       .pause = PAUSE_NS};
+	if (net->soft_ms < QUESTION_NS / NS_PER_MS)
+		q->until = now + (uint64_t)net->soft_ms * NS_PER_MS;
 	if (caller->deadline && caller->deadline < q->until)
 		q->until = caller->deadline;
 	count = cl_cell_servers(cell, q->until, servers);
