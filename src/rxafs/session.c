@@ -73,8 +73,9 @@ static void begin_session(void *arg, struct fuse_conn_info *conn)
 				      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
 				      FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS |
 				      FUSE_CAP_ASYNC_DIO | FUSE_CAP_HANDLE_KILLPRIV);
-	conn->max_background = 64;
-	conn->congestion_threshold = 48;
+	/* The library bounds what waits for a server. A bound for all of them would stop reads from others. */
+	conn->max_background = UINT16_MAX;
+	conn->congestion_threshold = UINT16_MAX / 4 * 3;
 	conn->time_gran = 1000000000;
 }
 

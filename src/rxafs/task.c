@@ -104,6 +104,18 @@ static bool claim_answer(struct waiting *w)
 	return true;
 }
 
+static void run_waiting(void *arg);
+
+/* To the threads that may wait for the servers it needs. The request may be answered before this returns. */
+static void hand_over_task(struct waiting *w)
+{
+	if (!rxafs_run(w->task.mount->client, w->task.object, &w->task.request, run_waiting, w))
+		return;
+	if (claim_answer(w))
+		fuse_reply_err(w->task.req, ENOMEM);
+	free_waiting(w);
+}
+
 /* On a thread of the library. */
 static void run_waiting(void *arg)
 {
@@ -111,6 +123,10 @@ static void run_waiting(void *arg)
 	struct task *t = &w->task;
 	int result = t->kind->run(t);
 
+	if (result == RXAFS_WOULD_WAIT && t->request.moves) {
+		hand_over_task(w);
+		return;
+	}
 	if (claim_answer(w))
 		answer_task(t, result);
 	else if (!result && t->kind->undo)
@@ -169,6 +185,7 @@ static struct waiting *keep_task(const struct task *t)
 	atomic_init(&w->references, 1);
 	w->thread = fuse_req_ctx(t->req)->pid;
 	w->task.request.quick = false;
+	w->task.request.moves = !t->kind->never_quick;
 	if (t->object)
 		rxafs_hold(t->object);
 	if (t->other)
@@ -203,13 +220,8 @@ void task_start(struct task *t)
 		rxafs_put_user(t->request.user);
 		return;
 	}
-	/* The request may be answered before rxafs_run() returns. */
 	fuse_req_interrupt_func(t->req, note_interrupt, w);
-	if (rxafs_run(t->mount->client, w->task.object, run_waiting, w)) {
-		if (claim_answer(w))
-			fuse_reply_err(w->task.req, ENOMEM);
-		free_waiting(w);
-	}
+	hand_over_task(w);
 }
 
 /* -- interrupted requests ----------------------------------------------------------------- */

@@ -29,6 +29,12 @@ const struct cl_reply *fs_reply(struct fs_call *call, const AFSCallBack *callbac
 	return &call->reply;
 }
 
+int fs_would_wait(struct fs_vnode *vnode, struct rxafs_request *request)
+{
+	request->awaited = (struct rxafs_awaited){true, vnode->fid.cell, fs_server_of(vnode)};
+	return RXAFS_WOULD_WAIT;
+}
+
 int fs_claim(struct fs_vnode *vnode, struct rxafs_request *request, unsigned claim)
 {
 	rxafs_client *client = vnode->client;
@@ -149,7 +155,7 @@ int fs_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_statu
 	if (result != -ESTALE)
 		return result;
 	if (request->quick)
-		return RXAFS_WOULD_WAIT;
+		return fs_would_wait(v, request);
 	result = fs_claim(v, request, CL_CLAIM_STATUS);
 	if (result)
 		return result;
@@ -210,7 +216,7 @@ int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_
 	if (result != -ESTALE)
 		return result;
 	if (request->quick)
-		return RXAFS_WOULD_WAIT;
+		return fs_would_wait(directory, request);
 	result = fs_claim(directory, request, CL_CLAIM_STATUS);
 	if (result)
 		return result;

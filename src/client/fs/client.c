@@ -210,12 +210,21 @@ rxafs_object *rxafs_root(rxafs_client *client)
 	return rxafs_hold(client->root);
 }
 
-int rxafs_run(rxafs_client *client, rxafs_object *about, void (*run)(void *arg), void *arg)
+uint32_t fs_server_of(struct fs_vnode *vnode)
 {
-	struct fs_vnode *vnode = about ? fs_entered(about) : NULL;
 	uint32_t server = 0;
 
-	if (vnode)
-		cl_volume_state(vnode->volume, &server);
-	return fs_execute(client->executor, server, run, arg);
+	cl_volume_state(vnode->volume, &server);
+	return server;
+}
+
+int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
+	      void (*run)(void *arg), void *arg)
+{
+	struct rxafs_awaited *awaited = &request->awaited;
+
+	if (!awaited->known)
+		*awaited = about ? fs_awaited(about) : (struct rxafs_awaited){.known = true};
+	/* From here on the request may be over. */
+	return fs_execute(client->executor, awaited->cell, awaited->server, run, arg);
 }

@@ -67,8 +67,10 @@ int fs_dynamic_find(rxafs_object *root, struct rxafs_request *request, const cha
 	if (!is_known(root->client, plain)) {
 		if (!strchr(plain, '.'))
 			return -ENOENT;
-		if (request->quick)
+		if (request->quick) {
+			request->awaited = (struct rxafs_awaited){.known = true};
 			return RXAFS_WOULD_WAIT;
+		}
 	}
 	result = cl_cells_find(root->client->cells, plain, request->deadline, &cell);
 	if (result)

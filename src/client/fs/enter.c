@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "afs/numbers.h"
 #include "client/fs/operate.h"
@@ -130,6 +131,45 @@ static int set_target(rxafs_object *object, struct cl_volume *volume)
 	return 0;
 }
 
+/* 0: none of the cells that are known. */
+static uint32_t number_of_cell(rxafs_client *client, const char *name)
+{
+	struct cl_cell *cell;
+
+	for (uint32_t i = 1; (cell = cl_cells_at(client->cells, i)); i++)
+		if (!strcasecmp(cl_cell_name(cell), name))
+			return i;
+	return 0;
+}
+
+struct rxafs_awaited fs_awaited(rxafs_object *object)
+{
+	struct rxafs_awaited awaited = {.known = true};
+	struct fs_vnode *v = fs_entered(object);
+	struct mount_text text;
+
+	if (v) {
+		awaited.cell = v->fid.cell;
+		awaited.server = fs_server_of(v);
+	} else if (object->text && parse_mount_text(object->text, &text)) {
+		if (text.cell[0])
+			awaited.cell = number_of_cell(object->client, text.cell);
+		else if (object->vnode)
+			awaited.cell = object->vnode->fid.cell;
+	}
+	return awaited;
+}
+
+bool fs_must_move(rxafs_object *object, struct rxafs_request *request)
+{
+	struct rxafs_awaited awaited = fs_awaited(object);
+
+	if (!request->moves || request->quick || awaited.cell == request->awaited.cell)
+		return false;
+	request->awaited = awaited;
+	return true;
+}
+
 int fs_enter(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **vnode)
 {
 	struct cl_volume *volume;
@@ -140,8 +180,10 @@ int fs_enter(rxafs_object *object, struct rxafs_request *request, struct fs_vnod
 		return 0;
 	if (object->what == FS_ROOT || object->what == FS_ALIAS)
 		return -EROFS;
-	if (request->quick)
+	if (request->quick) {
+		request->awaited = fs_awaited(object);
 		return RXAFS_WOULD_WAIT;
+	}
 	result = look_for_mounted(object, request, &volume);
 	if (result)
 		return result;

@@ -354,6 +354,6 @@ void rxafs_drop_locks(rxafs_file *file, uint64_t owner, bool whole)
 	if (!tell)
 		return;
 	cl_object_hold(v->object);
-	if (fs_execute(v->client->executor, 0, drop_at_server, v))
+	if (fs_execute(v->client->executor, v->fid.cell, fs_server_of(v), drop_at_server, v))
 		drop_at_server(v);
 }

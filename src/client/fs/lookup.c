@@ -10,6 +10,24 @@
 
 #define LINKS_MOST 40
 
+/* Of the root of another volume, perhaps that of another cell, which then must answer for it. */
+static int show_behind(rxafs_object *object, struct rxafs_request *request,
+		       struct rxafs_attributes *attributes)
+{
+	struct rxafs_request known = *request;
+	int result;
+
+	if (request->quick || !request->moves)
+		return fs_show_now(object, request, attributes);
+	known.quick = true;
+	result = fs_show_now(object, &known, attributes);
+	if (result != RXAFS_WOULD_WAIT) {
+		request->failure = known.failure;
+		return result;
+	}
+	return fs_must_move(object, request) ? result : fs_show_now(object, request, attributes);
+}
+
 static int look_dynamic(rxafs_object *directory, struct rxafs_request *request, const char *name,
 			rxafs_object **object, struct rxafs_attributes *attributes)
 {
@@ -17,7 +35,7 @@ static int look_dynamic(rxafs_object *directory, struct rxafs_request *request, 
 
 	if (result)
 		return result;
-	result = fs_show_now(*object, request, attributes);
+	result = show_behind(*object, request, attributes);
 	if (result && result != RXAFS_WOULD_WAIT) {
 		/* A cell whose servers are away is still a name. */
 		*attributes = (struct rxafs_attributes){.fid = (*object)->fid, .mount_point = true};
@@ -63,7 +81,7 @@ static int look_plain(rxafs_object *directory, struct rxafs_request *request, co
 	if ((*object)->what == FS_PLAIN)
 		fs_show(*object, request, &status, attributes);
 	else if (fs_entered(*object))
-		result = fs_show_now(*object, request, attributes);
+		result = show_behind(*object, request, attributes);
 	else
 		fs_show(*object, request, &status, attributes);
 	attributes->name_valid_ns = known_ns;

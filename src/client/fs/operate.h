@@ -23,6 +23,9 @@ static inline AFSFid fs_afs_fid(const struct rxafs_fid *fid)
 	return (AFSFid){fid->volume, fid->vnode, fid->unique};
 }
 
+/* Note that the operation waits for the servers of a vnode. Returns RXAFS_WOULD_WAIT. */
+int fs_would_wait(struct fs_vnode *vnode, struct rxafs_request *request);
+
 /*
  * A status that can be used now, by a call if there is none. -ESTALE: the object is gone.
  */
@@ -64,6 +67,13 @@ int fs_object_of(rxafs_object *directory, struct rxafs_request *request, const c
 
 /* -- enter.c ----------------------------------------------------------------------------- */
 
+/* What an operation waits for that needs the volume behind a mount point, or a plain object. */
+struct rxafs_awaited fs_awaited(rxafs_object *object);
+/*
+ * Whether the operation must be run again, since it has come to an object of another cell than the one that it was said to
+ * wait for.
+ */
+bool fs_must_move(rxafs_object *object, struct rxafs_request *request);
 /*
  * The vnode whose contents an object shows: of a mount point, the root of the volume. Not a reference: lives as
  * long as the object.
@@ -167,7 +177,10 @@ void fs_renew_locks(rxafs_client *client);
 
 struct fs_executor *fs_executor_create(void);
 void fs_executor_free(struct fs_executor *executor);
-/* For the share of `key`. 0 or -ENOMEM. */
-int fs_execute(struct fs_executor *executor, uint32_t key, void (*run)(void *arg), void *arg);
+/* As one of those that wait for a server: see rxafs_awaited. 0 or -ENOMEM. */
+int fs_execute(struct fs_executor *executor, uint32_t cell, uint32_t server, void (*run)(void *arg),
+	       void *arg);
+/* The server that calls on the volume of a vnode go to; 0: not known yet. */
+uint32_t fs_server_of(struct fs_vnode *vnode);
 
 #endif

@@ -214,8 +214,11 @@ int rxafs_entry_object(rxafs_listing *l, struct rxafs_request *request,
 	uint64_t known_ns = 0;
 	int result;
 
-	if (!l->vnode)
-		return rxafs_lookup(l->directory, &now, entry->name, object, attributes);
+	if (!l->vnode) {
+		result = rxafs_lookup(l->directory, &now, entry->name, object, attributes);
+		request->awaited = now.awaited;
+		return result;
+	}
 	if (l->once)
 		return -ENODATA;
 	now.quick = true;

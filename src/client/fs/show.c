@@ -18,6 +18,12 @@ static mode_t mode_of_kind(enum rxafs_kind kind)
 	return kind == RXAFS_DIRECTORY ? S_IFDIR : kind == RXAFS_SYMLINK ? S_IFLNK : S_IFREG;
 }
 
+/* A server may tell any length. */
+static off_t shown_length(uint64_t length)
+{
+	return length < INT64_MAX ? (off_t)length : INT64_MAX;
+}
+
 /* What this client has changed and not stored yet. */
 static void show_own_changes(struct fs_vnode *v, struct stat *stat)
 {
@@ -26,7 +32,7 @@ static void show_own_changes(struct fs_vnode *v, struct stat *stat)
 	pthread_mutex_lock(&v->lock);
 	if (v->data) {
 		if (cl_data_is_dirty(v->data, &mtime)) {
-			stat->st_size = (off_t)cl_data_length(v->data);
+			stat->st_size = shown_length(cl_data_length(v->data));
 			set_times(stat, mtime, stat->st_ctim.tv_sec);
 		}
 	}
@@ -81,7 +87,7 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	stat->st_nlink = status->links;
 	stat->st_uid = status->owner;
 	stat->st_gid = status->group;
-	stat->st_size = (off_t)status->size;
+	stat->st_size = shown_length(status->size);
 	set_times(stat, status->modified, status->changed);
 	show_own_changes(v, stat);
 	a->version = status->version;
@@ -104,7 +110,7 @@ void fs_show(rxafs_object *object, struct rxafs_request *request, const struct c
 	/* The same before and after a mount point is entered: programs that walk trees compare. */
 	a->stat.st_ino = fs_inode(object->client, &object->fid);
 	a->stat.st_blksize = 65536;
-	a->stat.st_blocks = (a->stat.st_size + 511) / 512;
+	a->stat.st_blocks = a->stat.st_size / 512 + (a->stat.st_size % 512 != 0);
 }
 
 int fs_show_now(rxafs_object *object, struct rxafs_request *request,

@@ -158,6 +158,6 @@ void fs_note_close(struct fs_vnode *v)
 	r->vnode = v;
 	r->hidden = h;
 	cl_object_hold(v->object);
-	if (fs_execute(v->client->executor, 0, remove_hidden, r))
+	if (fs_execute(v->client->executor, v->fid.cell, fs_server_of(v), remove_hidden, r))
 		remove_hidden(r);
 }

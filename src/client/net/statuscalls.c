@@ -149,7 +149,8 @@ int cl_net_fetch_acl(struct cl_volume *volume, const struct cl_caller *caller, c
 				?: EndRXAFS_FetchACL(t.sent.call, &acl, status, &t.stamp->sync);
 
 		if (code == 0) {
-			memcpy(text, acl.val, acl.len);
+			if (acl.len)
+				memcpy(text, acl.val, acl.len);
 			text[acl.len] = 0;
 		}
 		xdrfree_AFSOpaque(&acl);

@@ -82,6 +82,13 @@ void rxafs_free_cancel(rxafs_cancel *cancel);
 /* The result of a quick operation that cannot be done without a server. */
 #define RXAFS_WOULD_WAIT (-EINPROGRESS)
 
+/* The servers that an operation waits for. */
+struct rxafs_awaited {
+	bool known;
+	uint32_t cell;	 /* its number; 0: a name that may be one of a cell */
+	uint32_t server; /* a file server; 0: the location servers of the cell */
+};
+
 /*
  * How an operation is to be done, and what became of it. Zeroed: by an anonymous user, with the
  * client's limit.
@@ -90,6 +97,12 @@ struct rxafs_request {
 	rxafs_user *user;
 	uint64_t deadline; /* nanoseconds of CLOCK_BOOTTIME; 0 = the client's limit */
 	bool quick;	   /* RXAFS_WOULD_WAIT rather than a wait for a server */
+	/*
+	 * Without `quick`: RXAFS_WOULD_WAIT as well, before a wait for another cell than that of
+	 * `awaited`. Only for operations that are run again then.
+	 */
+	bool moves;
+	struct rxafs_awaited awaited; /* set with RXAFS_WOULD_WAIT, and by rxafs_run() */
 	rxafs_cancel *
 		cancel; /* NULL, or what ends the wait with -EINTR; a change goes on at the server */
 	struct rxafs_failure failure; /* of the last function that failed */
@@ -117,11 +130,12 @@ void *rxafs_own_data(const rxafs_object *object);
 void *rxafs_set_own_data(rxafs_object *object, void *data, void (*drop)(void *data));
 
 /*
- * Call run(arg) on a thread of the client, for an operation that may wait for the servers of
- * `about`. Few threads wait for one server; others' operations do not wait behind them. 0 or
- * -ENOMEM.
+ * Call run(arg) on a thread of the client, for an operation that may wait for the servers that
+ * request->awaited names, or else for those of `about`. Few threads wait for one server, or for one cell;
+ * others' operations do not wait behind them. 0 or -ENOMEM.
  */
-int rxafs_run(rxafs_client *client, rxafs_object *about, void (*run)(void *arg), void *arg);
+int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
+	      void (*run)(void *arg), void *arg);
 
 /* Nanoseconds of CLOCK_BOOTTIME. */
 uint64_t rxafs_now(void);

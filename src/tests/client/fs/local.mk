@@ -1,1 +1,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
+check_tests += src/tests/client/fs/test_executor
+src_tests_client_fs_test_executor_SOURCES = src/tests/client/fs/test_executor.c
+src_tests_client_fs_test_executor_LDADD = $(client_test_libs)
