@@ -7,7 +7,8 @@ src_rxafs_rxafs_SOURCES = \
 	src/rxafs/attribute_ops.c src/rxafs/caller.c src/rxafs/control.c src/rxafs/control.h \
 	src/rxafs/directory_ops.c src/rxafs/dying.c src/rxafs/file_ops.c src/rxafs/kernel.c src/rxafs/kernel.h \
 	src/rxafs/main.c src/rxafs/mount.h src/rxafs/mount_options.c src/rxafs/mount_options.h \
-	src/rxafs/name_ops.c src/rxafs/session.c src/rxafs/task.c src/rxafs/task.h
+	src/rxafs/name_ops.c src/rxafs/session.c src/rxafs/task.c src/rxafs/task.h \
+	src/rxafs/watchdog.c src/rxafs/watchdog.h
 src_rxafs_rxafs_CFLAGS = $(AM_CFLAGS) $(FUSE_CFLAGS)
 src_rxafs_rxafs_LDADD = src/client/librxafs_core.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(FUSE_LIBS) $(JANSSON_LIBS) $(PTHREAD_LIBS)

@@ -16,6 +16,7 @@
 #include "rxafs/kernel.h"
 #include "rxafs/mount_options.h"
 #include "rxafs/task.h"
+#include "rxafs/watchdog.h"
 
 struct settings {
 	const char *cell, *config_dir, *cache, *root_volume, *mount_options;
@@ -117,8 +118,10 @@ static int open_client(const struct settings *s, struct mount *mount)
 	return 0;
 }
 
-static int open_session(const struct settings *s, struct mount *mount, const char *where)
+static int open_session(const struct settings *s, struct mount *mount, const char *where,
+			struct watchdog *watchdog)
 {
+	char *path = realpath(where, NULL);
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	char text[512];
 	int result = -1;
@@ -136,8 +139,11 @@ static int open_session(const struct settings *s, struct mount *mount, const cha
 	if (result) {
 		fuse_session_destroy(mount->session);
 		mount->session = NULL;
+	} else if (path) {
+		watchdog_watch(watchdog, path);
 	}
 out:
+	free(path);
 	fuse_opt_free_args(&args);
 	return result;
 }
@@ -181,16 +187,19 @@ static int serve_mount(const struct settings *s, struct mount *mount, const char
 		       int ready[2])
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct watchdog watchdog = {.process = 0};
 	struct tools_signals *signals;
 	int result = TOOLS_EXIT_FAILURE;
 
+	if (watchdog_start(&watchdog))
+		return tools_fail(result, "cannot start a process: %s", strerror(errno));
 	if (tools_signals_start(numbers, 3, end_by_signal, mount, &signals))
-		return tools_fail(result, "cannot start a thread: %s", strerror(errno));
+		goto out_watchdog;
 	if (open_client(s, mount))
 		goto out;
 	mount->root = rxafs_root(mount->client);
-	if (watcher_start(mount) || flusher_start(mount) || open_session(s, mount, where) ||
-	    mount_begin_session(mount)) {
+	if (watcher_start(mount) || flusher_start(mount) ||
+	    open_session(s, mount, where, &watchdog) || mount_begin_session(mount)) {
 		tools_error("cannot mount %s", where);
 		goto out;
 	}
@@ -201,6 +210,8 @@ out:
 	tools_signals_stop(signals);
 	if (mount->session)
 		fuse_session_unmount(mount->session);
+	/* A thread that notifies the kernel may wait for a request that nobody answers now. */
+	watchdog_stop(&watchdog);
 	watcher_stop(mount);
 	flusher_stop(mount);
 	if (mount->client && rxafs_close_client(mount->client, 30000))
@@ -209,6 +220,9 @@ out:
 	if (mount->session)
 		fuse_session_destroy(mount->session);
 	return result;
+out_watchdog:
+	watchdog_stop(&watchdog);
+	return tools_fail(result, "cannot start a thread: %s", strerror(errno));
 }
 
 /* The kernel would mount on a file as well, and then all uses of it would fail. */
