@@ -87,7 +87,7 @@ struct cl_data_options {
 	uint64_t ahead_most;	  /* read-ahead of one handle; 16 MiB */
 	uint32_t block;		  /* 256 KiB */
 	uint32_t store_after_s;	  /* changes older than this are stored in the background; 30 s */
-	uint32_t threads_most;	  /* for background fetches and stores; 64 */
+	uint32_t threads_most;	  /* for background fetches and stores, at most 512; 512 */
 	const char *folder;	  /* of the disk cache; NULL = none */
 	uint64_t disk_most;	  /* bytes; 1 GiB */
 };

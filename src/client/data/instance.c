@@ -19,7 +19,7 @@ static void set_defaults(struct cl_data_options *options)
 							.ahead_most = 16 * MIB,
 							.block = MIB / 4,
 							.store_after_s = 30,
-							.threads_most = 64,
+							.threads_most = JOBS_LANES,
 							.disk_most = 1024ull * MIB};
 
 	if (!options->memory_most)

@@ -10,40 +10,102 @@
 #include "common/held.h"
 #include "common/sigmask.h"
 
-#define IDLE_NS (10ull * NS_PER_S) /* a thread without work ends after it */
+#define LANE_MOST 16
+#define CELL_PART 4		     /* of the threads that are left, for one cell */
+#define LANE_PART 2		     /* of those that its cell has left, for one lane */
+#define IDLE_NS	  (10ull * NS_PER_S) /* a thread without work ends after it */
 
-/* The index of a lane that has running jobs, or of a free place; JOBS_LANES if all are in use. */
-static unsigned find_lane(const struct jobs *jobs, uint64_t lane)
+/*
+ * The index of a lane that has running jobs, or else of a free place. *of_cell: how many of all lanes of the cell are running. There is
+ * a place, since there are as many as threads.
+ */
+static unsigned find_lane(const struct jobs *jobs, uint64_t lane, unsigned *of_cell)
 {
-	unsigned place = JOBS_LANES;
+	unsigned place = jobs->lanes_used, found = jobs->lanes_used;
 
-	for (unsigned i = 0; i < JOBS_LANES; i++) {
-		if (jobs->lanes[i].running && jobs->lanes[i].lane == lane)
-			return i;
-		if (!jobs->lanes[i].running && place == JOBS_LANES)
+	*of_cell = 0;
+	for (unsigned i = 0; i < jobs->lanes_used; i++) {
+		if (!jobs->lanes[i].running) {
 			place = i;
+			continue;
+		}
+		if (jobs->lanes[i].lane >> 32 == lane >> 32)
+			*of_cell += jobs->lanes[i].running;
+		if (jobs->lanes[i].lane == lane)
+			found = i;
 	}
-	return place;
+	return found < jobs->lanes_used ? found : place;
 }
 
-/* The first job whose lane has not its share of the threads. NULL: none. */
-static struct job *take_job(struct jobs *jobs, unsigned *lane)
+/*
+ * Whether the job may have a thread. A cell has a part of the threads that are left, and a lane a part of those that its cell has
+ * left: however many are dead, others get a thread. *lane: its index.
+ */
+static bool lane_has_room(const struct jobs *jobs, const struct job *job, unsigned *lane)
+{
+	unsigned left = jobs->threads_most - jobs->running, most = left / CELL_PART;
+	unsigned of_cell, running;
+
+	if (!left)
+		return false;
+	*lane = find_lane(jobs, job->lane, &of_cell);
+	running = *lane < jobs->lanes_used ? jobs->lanes[*lane].running : 0;
+	if (running >= (job->most ? job->most : LANE_MOST))
+		return false;
+	return !of_cell || (of_cell < most && running <= (most - of_cell) / LANE_PART);
+}
+
+/* Where the first job is that may have a thread. NULL: there is none. */
+static struct job **find_job(struct jobs *jobs, unsigned *lane)
 {
 	assert(mutex_is_held(&jobs->lock));
-	for (struct job **at = &jobs->first, *job; (job = *at) != NULL; at = &job->next) {
-		*lane = find_lane(jobs, job->lane);
-		if (*lane == JOBS_LANES ||
-		    jobs->lanes[*lane].running >= (job->most ? job->most : jobs->share))
-			continue;
-		*at = job->next;
-		jobs->waiting--;
-		if (!*at)
-			jobs->last = at;
-		jobs->lanes[*lane].lane = job->lane;
-		jobs->lanes[*lane].running++;
-		return job;
-	}
+	for (struct job **at = &jobs->first; *at; at = &(*at)->next)
+		if (lane_has_room(jobs, *at, lane))
+			return at;
 	return NULL;
+}
+
+static struct job *take_job(struct jobs *jobs, unsigned *lane)
+{
+	struct job **at = find_job(jobs, lane), *job;
+
+	if (!at)
+		return NULL;
+	job = *at;
+	*at = job->next;
+	jobs->waiting--;
+	if (!*at)
+		jobs->last = at;
+	assert(*lane < JOBS_LANES);
+	if (*lane == jobs->lanes_used)
+		jobs->lanes[jobs->lanes_used++].running = 0;
+	jobs->lanes[*lane].lane = job->lane;
+	jobs->lanes[*lane].running++;
+	jobs->running++;
+	return job;
+}
+
+static void leave_lane(struct jobs *jobs, unsigned lane)
+{
+	assert(jobs->running && jobs->lanes[lane].running);
+	jobs->running--;
+	jobs->lanes[lane].running--;
+	while (jobs->lanes_used && !jobs->lanes[jobs->lanes_used - 1].running)
+		jobs->lanes_used--;
+}
+
+static int add_job_thread(struct jobs *jobs);
+
+/* A job that has ended may make room for several. */
+static void call_for_next_job(struct jobs *jobs)
+{
+	unsigned lane;
+
+	if (!jobs->first || !find_job(jobs, &lane))
+		return;
+	if (!jobs->idle && jobs->threads < jobs->threads_most)
+		add_job_thread(jobs);
+	pthread_cond_signal(&jobs->wake);
 }
 
 static void *work_on_jobs(void *arg)
@@ -56,10 +118,11 @@ static void *work_on_jobs(void *arg)
 		struct job *job = take_job(jobs, &lane);
 
 		if (job) {
+			call_for_next_job(jobs);
 			pthread_mutex_unlock(&jobs->lock);
 			job->run(job);
 			pthread_mutex_lock(&jobs->lock);
-			jobs->lanes[lane].running--;
+			leave_lane(jobs, lane);
 			continue;
 		}
 		if (jobs->stop && !jobs->first)
@@ -98,9 +161,8 @@ int jobs_start(struct jobs *jobs, unsigned threads_most)
 {
 	int error;
 
-	assert(threads_most > 0);
-	*jobs = (struct jobs){.threads_most = threads_most,
-			      .share = threads_most < 4 ? 1 : threads_most / 4};
+	assert(threads_most > 0 && threads_most <= JOBS_LANES);
+	*jobs = (struct jobs){.threads_most = threads_most};
 	jobs->last = &jobs->first;
 	pthread_mutex_init(&jobs->lock, NULL);
 	monotonic_cond_init(&jobs->wake);
@@ -127,14 +189,18 @@ void jobs_stop(struct jobs *jobs)
 
 void jobs_add(struct jobs *jobs, struct job *job)
 {
+	unsigned lane;
+
 	pthread_mutex_lock(&jobs->lock);
 	assert(!jobs->stop);
 	job->next = NULL;
 	*jobs->last = job;
 	jobs->last = &job->next;
 	jobs->waiting++;
-	if (jobs->idle < jobs->waiting && jobs->threads < jobs->threads_most)
-		add_job_thread(jobs);
-	pthread_cond_signal(&jobs->wake);
+	if (lane_has_room(jobs, job, &lane)) {
+		if (jobs->idle < jobs->waiting && jobs->threads < jobs->threads_most)
+			add_job_thread(jobs);
+		pthread_cond_signal(&jobs->wake);
+	}
 	pthread_mutex_unlock(&jobs->lock);
 }

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define JOBS_LANES 64
+#define JOBS_LANES 512 /* and threads at most */
 
 /* Part of the structure that the job works on, which lives until run() ends it. */
 struct job {
 	void (*run)(struct job *job);
 	uint64_t
-		lane; /* jobs of one lane have a share of the threads: a volume whose server is dead does not occupy all */
+		lane; /* jobs of one lane have a share of the threads: a volume whose server is dead does not occupy all; upper half: its cell */
 	unsigned most; /* threads of the lane; 0: the usual share */
 	struct job *next;
 };
@@ -22,12 +22,13 @@ struct jobs {
 	pthread_mutex_t lock; /* innermost: held by nobody who takes another lock */
 	pthread_cond_t wake, quiet;
 	struct job *first, **last; /* that wait */
-	unsigned waiting, threads, idle, threads_most, share;
+	unsigned waiting, threads, idle, running, threads_most;
 	bool stop;
 	struct {
 		uint64_t lane;
 		unsigned running;
-	} lanes[JOBS_LANES]; /* with running jobs */
+	} lanes[JOBS_LANES]; /* with running jobs, below lanes_used */
+	unsigned lanes_used;
 };
 
 /* 0 or a negative errno value. */

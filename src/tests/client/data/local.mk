@@ -16,3 +16,6 @@ src_tests_client_data_test_sharing_LDADD = $(client_test_libs)
 check_tests += src/tests/client/data/test_crowded
 src_tests_client_data_test_crowded_SOURCES = src/tests/client/data/test_crowded.c $(client_data_fake)
 src_tests_client_data_test_crowded_LDADD = $(client_test_libs)
+check_tests += src/tests/client/data/test_jobs
+src_tests_client_data_test_jobs_SOURCES = src/tests/client/data/test_jobs.c
+src_tests_client_data_test_jobs_LDADD = $(client_test_libs)
