@@ -210,14 +210,6 @@ rxafs_object *rxafs_root(rxafs_client *client)
 	return rxafs_hold(client->root);
 }
 
-uint32_t fs_server_of(struct fs_vnode *vnode)
-{
-	uint32_t server = 0;
-
-	cl_volume_state(vnode->volume, &server);
-	return server;
-}
-
 int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
 	      void (*run)(void *arg), void *arg)
 {

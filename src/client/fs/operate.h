@@ -23,6 +23,15 @@ static inline AFSFid fs_afs_fid(const struct rxafs_fid *fid)
 	return (AFSFid){fid->volume, fid->vnode, fid->unique};
 }
 
+/* The server that calls on the volume of a vnode go to; 0: not known yet. */
+static inline uint32_t fs_server_of(struct fs_vnode *vnode)
+{
+	uint32_t server = 0;
+
+	cl_volume_state(vnode->volume, &server);
+	return server;
+}
+
 /* Note that the operation waits for the servers of a vnode. Returns RXAFS_WOULD_WAIT. */
 int fs_would_wait(struct fs_vnode *vnode, struct rxafs_request *request);
 
@@ -180,7 +189,5 @@ void fs_executor_free(struct fs_executor *executor);
 /* As one of those that wait for a server: see rxafs_awaited. 0 or -ENOMEM. */
 int fs_execute(struct fs_executor *executor, uint32_t cell, uint32_t server, void (*run)(void *arg),
 	       void *arg);
-/* The server that calls on the volume of a vnode go to; 0: not known yet. */
-uint32_t fs_server_of(struct fs_vnode *vnode);
 
 #endif
