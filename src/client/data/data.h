@@ -111,8 +111,8 @@ void cl_data_stop(struct cl_data *data);
 /* All files must have been freed. */
 void cl_data_free(struct cl_data *data);
 /*
- * Stores the changes of all files, or of one volume if it is not 0 (cell and volume). The first error. For syncfs and the end: after
- * `wait` is over the rest is left dirty.
+ * Stores the changes of all files, or of one volume if it is not 0 (cell and volume). The first error, a permanent one before others. For
+ * syncfs and the end: until `wait` is over, failures that may pass are tried again. Then the rest is left dirty.
  */
 int cl_data_flush_all(struct cl_data *data, uint32_t cell, uint32_t volume, bool durable,
 		      const struct cl_data_wait *wait);

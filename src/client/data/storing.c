@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/data/filesteps.h"
 #include "common/clock.h"
@@ -16,6 +17,7 @@
 
 #define RETRY_NS      (5ull * NS_PER_S) /* after a failure; doubled each time */
 #define RETRY_MOST_NS (60ull * NS_PER_S)
+#define ROUND_NS      (200 * NS_PER_MS)	  /* between two tries to store all files */
 #define GIVE_UP_NS    (600ull * NS_PER_S) /* after the last close (K-137) */
 
 /* What is to be done after the lock is released. */
@@ -642,35 +644,71 @@ static size_t collect_dirty(struct cl_data *data, uint32_t cell, uint32_t volume
 	return count;
 }
 
+static void queue_stores(struct cl_data_file **files, size_t count, bool durable)
+{
+	for (size_t i = 0; i < count; i++) {
+		pthread_mutex_lock(&files[i]->lock);
+		if (files[i]->held) {
+			files[i]->durable_wanted |= durable;
+			if (!files[i]->storing)
+				file_store_later(files[i]);
+		}
+		pthread_mutex_unlock(&files[i]->lock);
+	}
+}
+
+/* One round over all files. */
+struct round {
+	int passing, permanent; /* the first errors that may pass and that do not */
+};
+
+static void flush_each(struct cl_data_file **files, size_t count, bool durable,
+		       const struct cl_data_wait *wait, struct round *round)
+{
+	round->passing = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct ending ending;
+		int error;
+
+		pthread_mutex_lock(&files[i]->lock);
+		error = flush_file(files[i], wait, durable);
+		settle_file(files[i], &ending);
+		pthread_mutex_unlock(&files[i]->lock);
+		finish_settling(files[i], &ending);
+		if (error_is_permanent(error))
+			round->permanent = round->permanent ? round->permanent : error;
+		else
+			round->passing = round->passing ? round->passing : error;
+	}
+}
+
+/* False: the wait is over, or has no limit. */
+static bool pause_rounds(const struct cl_data_wait *wait)
+{
+	const struct timespec pause = {.tv_nsec = ROUND_NS};
+
+	if (!wait || !wait->deadline || wait_is_over(wait))
+		return false;
+	nanosleep(&pause, NULL);
+	return !wait_is_over(wait);
+}
+
+/* A server that is away may come back, so what failed is tried again as long as the wait lasts. */
 int cl_data_flush_all(struct cl_data *data, uint32_t cell, uint32_t volume, bool durable,
 		      const struct cl_data_wait *wait)
 {
 	struct cl_data_file **files;
 	size_t count = collect_dirty(data, cell, volume, &files);
-	int first = 0;
+	struct round round = {.permanent = 0};
 
-	for (size_t i = 0; i < count; i++) {
-		pthread_mutex_lock(&files[i]->lock);
-		files[i]->durable_wanted |= durable;
-		if (!files[i]->storing)
-			file_store_later(files[i]);
-		pthread_mutex_unlock(&files[i]->lock);
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct cl_data_file *file = files[i];
-		struct ending ending;
-		int error;
-
-		pthread_mutex_lock(&file->lock);
-		error = flush_file(file, wait, durable);
-		settle_file(file, &ending);
-		pthread_mutex_unlock(&file->lock);
-		finish_settling(file, &ending);
-		first = first ? first : error;
-		data->ops.drop(file->owner);
-	}
+	do {
+		queue_stores(files, count, durable);
+		flush_each(files, count, durable, wait, &round);
+	} while (round.passing && pause_rounds(wait));
+	for (size_t i = 0; i < count; i++)
+		data->ops.drop(files[i]->owner);
 	free(files);
-	return first;
+	return round.permanent ? round.permanent : round.passing;
 }
 
 void cl_data_give_up(struct cl_data *data)

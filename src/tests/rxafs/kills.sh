@@ -45,12 +45,7 @@ for i in $(seq "$kills"); do
 		kill "$writer" 2> /dev/null
 		wait "$writer" 2> /dev/null
 		check "mnt$i" "$i of the server"
-		# What close has not acknowledged may be lost at the end, if the log says so.
-		umount "$work/mnt$i" || fail "mnt$i cannot be unmounted"
-		wait "$daemon"
-		status=$?
-		[ $status -eq 0 ] || { [ $status -eq 1 ] && grep -q 'are lost' "$work/mnt$i.err"; } ||
-			fail "rxafs ended with $status: $(tail -n 2 "$work/mnt$i.err")"
+		unmount_afs "mnt$i" "$daemon"
 	fi
 done
 tail -n 3 "$work/writer.out"

@@ -378,6 +378,32 @@ START_TEST(time_during_store)
 }
 END_TEST
 
+/* The server comes back while the end waits; a permanent error does not make it wait. */
+START_TEST(end_with_a_server_that_returns)
+{
+	uint64_t now = (uint64_t)read_clock_ns(CLOCK_BOOTTIME);
+	struct cl_data_wait wait = {.deadline = now + 60ull * NS_PER_S};
+
+	set_up(0, NULL);
+	fake.store_error = -ETIMEDOUT;
+	fake.error_calls = 3;
+	write_bytes(0, "new", 3);
+	ck_assert_int_eq(cl_data_flush_all(data, 0, 0, true, &wait), 0);
+	ck_assert_uint_eq(fake.stores, 4);
+	check_server("new", 3);
+	fake.store_error = -EDQUOT;
+	fake.error_calls = 0;
+	write_bytes(0, "NEW", 3);
+	ck_assert_int_eq(cl_data_flush_all(data, 0, 0, true, &wait), -EDQUOT);
+	ck_assert_uint_lt((uint64_t)read_clock_ns(CLOCK_BOOTTIME), wait.deadline);
+	fake_await_idle(&fake);
+	fake.store_error = 0;
+	ck_assert_int_eq(cl_data_flush_all(data, 0, 0, true, &wait), 0);
+	check_server("NEW", 3);
+	tear_down();
+}
+END_TEST
+
 /* Old changes are stored though nobody asks (K-071); the end gives up what cannot be stored. */
 START_TEST(by_time_and_end)
 {
@@ -462,5 +488,5 @@ END_TEST
 
 TEST_MAIN_WITHIN(30, "sharing", joined, failed_fetch, bounded_waits, conflicts, back_in_time,
 		 writing_during_store, cut_during_store, back_pressure, errors, server_away,
-		 identities_and_times, time_during_store, by_time_and_end, reading_ahead,
-		 little_memory)
+		 identities_and_times, time_during_store, end_with_a_server_that_returns,
+		 by_time_and_end, reading_ahead, little_memory)
