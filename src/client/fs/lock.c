@@ -25,7 +25,7 @@ struct fs_locks {
 	pthread_cond_t changed; /* with the lock of the vnode */
 	struct fs_server_lock server;
 	uint64_t told; /* breaks of promises for the file */
-	bool busy;     /* a call about the server's lock is in progress */
+	bool busy;     /* the server's lock is being changed, or what it protects is being stored */
 };
 
 static void free_lock_list(struct fs_locks *locks)
@@ -227,9 +227,10 @@ static int acquire_lock(struct fs_vnode *v, struct rxafs_request *request,
 
 	while (!result) {
 		bool conflict = find_conflict(v->locks, lock) != NULL;
+		/* While it is being changed, nobody can tell what the server holds. */
+		bool enough = !v->locks->busy && !is_less(v->locks->server.type, lock->type);
 
-		if (!conflict && (read_only || !is_for_server(v->client, lock) ||
-				  !is_less(v->locks->server.type, lock->type)))
+		if (!conflict && (read_only || !is_for_server(v->client, lock) || enough))
 			return 0;
 		if (conflict && !wait)
 			return -EAGAIN;
@@ -250,17 +251,23 @@ static int acquire_lock(struct fs_vnode *v, struct rxafs_request *request,
 static int release_at_server(rxafs_file *file, struct rxafs_request *request)
 {
 	struct fs_vnode *v = file->vnode;
-	int stored = 0, result = 0;
+	int stored = 0, result = 0, needed;
 
 	while (!result && is_less(needed_at_server(v->client, v->locks), v->locks->server.type)) {
 		if (v->locks->busy) {
 			result = wait_for_lock(v, request, POLL_NS);
 			continue;
 		}
+		v->locks->busy = true;
 		pthread_mutex_unlock(&v->lock);
 		stored = rxafs_flush(file, request, false);
 		pthread_mutex_lock(&v->lock);
-		result = change_at_server(v, request, needed_at_server(v->client, v->locks));
+		v->locks->busy = false;
+		needed = needed_at_server(v->client, v->locks);
+		if (is_less(needed, v->locks->server.type))
+			result = change_at_server(v, request, needed);
+		else
+			pthread_cond_broadcast(&v->locks->changed);
 	}
 	return result ? result : stored;
 }
