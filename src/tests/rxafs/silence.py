@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Many who wait for a silent cell, and one who does not. silence.py MOUNT"""
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+root = sys.argv[1]
+failures = 0
+WAITING = 150  # more than one server, and one cell, may have threads
+SECONDS = 10   # of what does not wait; operations that do wait for 60
+
+
+def check(good, text):
+    global failures
+    if not good:
+        failures += 1
+        print('FAIL:', text)
+
+
+def is_asleep(child):
+    with open(f'/proc/{child}/stat', encoding='utf-8', errors='replace') as f:
+        return f.read().rsplit(')', 1)[1].split()[0] in 'SD'
+
+
+def wait_in_silent_cell():
+    """Children that look up a name each in the cell that was not entered, once each of them waits."""
+    children = []
+    for n in range(WAITING):
+        child = os.fork()
+        if not child:
+            try:
+                os.stat(f'{root}/silent.example/{n}')
+            except OSError:
+                pass
+            os._exit(0)
+        children.append(child)
+    end = time.monotonic() + 30
+    while not all(is_asleep(child) for child in children):
+        check(time.monotonic() < end, 'the children do not wait')
+        if failures:
+            break
+        time.sleep(0.02)
+    return children
+
+
+def in_time(what, *command):
+    try:
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=SECONDS, check=False)
+        check(not done.returncode, f'{what}: ended with {done.returncode}')
+    except subprocess.TimeoutExpired:
+        check(False, f'{what}: waits for another cell')
+
+
+def kill_all(children):
+    begin = time.monotonic()
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    for child in children:
+        os.waitpid(child, 0)
+    check(time.monotonic() - begin < 5, 'the waiting processes cannot be killed soon')
+
+
+def ask_nonsense():
+    """As rxafsctl, with a text that has no end."""
+    text, data = 8000, 8192
+    size = text + 4 + data
+    command = 3 << 30 | size << 16 | ord('A') << 8 | 0x46
+    for word in (b'lsmount', b'quota', b'login', b'mkmount', b'nonsense'):
+        asked = bytearray(word + b'\0' + b'A' * (text - len(word) - 1) + struct.pack('=I', 0x41414141) + b'A' * data)
+        fd = os.open(f'{root}/test.example', os.O_RDONLY)
+        try:
+            fcntl.ioctl(fd, command, asked)
+            check(b'"error"' in asked, f'{word}: {bytes(asked[:100])}')
+        finally:
+            os.close(fd)
+
+
+waiting = wait_in_silent_cell()
+# None of these was entered.
+in_time('another cell', 'ls', f'{root}/test.example')
+in_time('its other path', 'ls', f'{root}/.test.example')
+in_time('a mount point in it', 'ls', f'{root}/test.example/work')
+in_time('a new file', 'dd', 'if=/dev/zero', f'of={root}/test.example/rw/file', 'bs=100k', 'count=1', 'conv=fsync', 'status=none')
+in_time('a read', 'cat', f'{root}/test.example/work/file')
+kill_all(waiting)
+in_time('after the waiting processes were killed', 'ls', f'{root}/test.example/rw')
+ask_nonsense()
+in_time('after nonsense', 'ls', f'{root}/test.example')
+sys.exit(failures != 0)
