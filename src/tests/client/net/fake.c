@@ -126,6 +126,17 @@ static int32_t store_status(void *context, rxw_call *call, const AFSFid *fid,
 	return code;
 }
 
+static int32_t fetch_empty_acl(void *context, rxw_call *call, const AFSFid *dir, AFSOpaque *acl,
+			       AFSFetchStatus *st, AFSVolSync *sync)
+{
+	int32_t code = take_answer(context, call);
+
+	*acl = (AFSOpaque){0};
+	fill_status(dir, st);
+	fill_rest(context, NULL, sync);
+	return code;
+}
+
 static int32_t store_acl(void *context, rxw_call *call, const AFSFid *dir, const AFSOpaque *acl,
 			 AFSFetchStatus *st, AFSVolSync *sync)
 {
@@ -267,6 +278,7 @@ static const struct RXAFS_handlers fs_handlers = {
 	.InlineBulkStatus = bulk_status,
 	.CreateFile = create_file,
 	.StoreStatus = store_status,
+	.FetchACL = fetch_empty_acl,
 	.StoreACL = store_acl,
 	.OldStoreACL = old_store_acl,
 	.StoreData64 = store_data64,

@@ -718,6 +718,19 @@ START_TEST(a_server_that_wants_a_length)
 }
 END_TEST
 
+START_TEST(an_empty_access_list)
+{
+	char text[AFSOPAQUEMAX + 1] = "not empty";
+
+	fake_open(1, 5000);
+	ck_assert_int_eq(cl_net_fetch_acl(fake_volume, &fake_caller, &directory, text, &fake_status,
+					  &fake_stamp, &fake_failure),
+			 0);
+	ck_assert_str_eq(text, "");
+	fake_close();
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, another_site_answers,
 		 a_moved_volume_is_followed, one_refresh_for_all, volumes_of_a_record,
 		 a_volume_is_renamed, a_volume_is_replaced, older_location_server,
@@ -726,4 +739,4 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
 		 another_address_of_the_server, a_change_without_answer_is_not_repeated,
 		 a_fetch_begins_again, a_store_is_repeated, older_file_server,
-		 a_server_that_wants_a_length)
+		 a_server_that_wants_a_length, an_empty_access_list)
