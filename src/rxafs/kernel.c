@@ -16,9 +16,13 @@
 
 #include "common/clock.h"
 #include "common/htable.h"
+#include "rxafs/lanes.h"
 
-/* One may wait for a page that is being read, others go on. */
-#define FLUSHERS 4
+/*
+ * Threads. One may wait for a page that is being read or for the lock of a directory, as long as a server does not answer, so few of
+ * them work for one server or cell.
+ */
+#define FLUSHERS 256
 /* How long a server waits for the kernel (K-163). */
 #define SETTLE_NS (100 * NS_PER_MS)
 
@@ -52,19 +56,21 @@ struct known {
 };
 
 struct work {
+	struct lane_item item;
 	rxafs_object *object;
-	struct work *next;
+	struct rxafs_awaited server; /* whose requests the kernel may wait for */
 	/* Names of directories that are expired for the second time, when it is `due`. */
 	struct given *names;
 	uint64_t due;
+	struct work *next; /* of those that are due later */
 };
 
 struct flusher {
 	pthread_t threads[FLUSHERS];
-	unsigned count;
+	unsigned count, idle;
 	pthread_mutex_t lock;
 	pthread_cond_t some, done;
-	struct work *first, **last;
+	struct lanes lanes;
 	struct work *later, **last_later; /* in the order of `due` */
 	uint64_t added, finished;	  /* pieces of work; finished ones may be any of them */
 	bool ending;
@@ -306,8 +312,10 @@ static void push_later(struct flusher *f, rxafs_object *object, struct given *na
 		free_names(names);
 		return;
 	}
-	*work = (struct work){
-		.object = rxafs_hold(object), .names = names, .due = monotonic_ns() + AGAIN_NS};
+	*work = (struct work){.object = rxafs_hold(object),
+			      .server = rxafs_awaited_of(object),
+			      .names = names,
+			      .due = monotonic_ns() + AGAIN_NS};
 	pthread_mutex_lock(&f->lock);
 	*f->last_later = work;
 	f->last_later = &work->next;
@@ -375,33 +383,62 @@ static void do_work(struct mount *mount, struct work *work)
 	}
 }
 
-/* With the lock. NULL: the end. *later: it is not counted. */
-static struct work *take_flush_work(struct flusher *f, bool *later)
+static void free_work(struct work *work)
+{
+	rxafs_release(work->object);
+	free_names(work->names);
+	free(work);
+}
+
+static void *flush_loop(void *arg);
+
+/* With the lock: another thread, if there is work that may begin. */
+static void wake_flusher(struct mount *mount, struct flusher *f)
+{
+	if (!lanes_ready(&f->lanes))
+		return;
+	if (f->idle)
+		pthread_cond_signal(&f->some);
+	else if (!f->ending && f->count < FLUSHERS &&
+		 !pthread_create(&f->threads[f->count], NULL, flush_loop, mount))
+		f->count++;
+}
+
+/* With the lock. */
+static void queue_due_work(struct flusher *f)
+{
+	while (f->later && (f->ending || f->later->due <= monotonic_ns())) {
+		struct work *work = f->later;
+
+		if (!lanes_add(&f->lanes, &work->server, &work->item))
+			return;
+		f->later = work->next;
+		if (!f->later)
+			f->last_later = &f->later;
+	}
+}
+
+/* With the lock. NULL: the end. */
+static struct work *take_flush_work(struct mount *mount, struct flusher *f)
 {
 	for (;;) {
-		struct work *work = f->first;
+		struct work *work;
 
-		*later = false;
+		queue_due_work(f);
+		work = (struct work *)lanes_take(&f->lanes, f->ending);
 		if (work) {
-			f->first = work->next;
-			if (!f->first)
-				f->last = &f->first;
-			return work;
-		}
-		work = f->later;
-		if (work && (f->ending || work->due <= monotonic_ns())) {
-			*later = true;
-			f->later = work->next;
-			if (!f->later)
-				f->last_later = &f->later;
+			/* This one may be long. */
+			wake_flusher(mount, f);
 			return work;
 		}
 		if (f->ending)
 			return NULL;
-		if (work)
-			monotonic_wait(&f->some, &f->lock, work->due);
+		f->idle++;
+		if (f->later)
+			monotonic_wait(&f->some, &f->lock, f->later->due);
 		else
 			pthread_cond_wait(&f->some, &f->lock);
+		f->idle--;
 	}
 }
 
@@ -410,20 +447,19 @@ static void *flush_loop(void *arg)
 	struct mount *mount = arg;
 	struct flusher *f = mount->flusher;
 	struct work *work;
-	bool later;
 
 	pthread_mutex_lock(&f->lock);
-	while ((work = take_flush_work(f, &later))) {
-		bool ending = f->ending;
+	while ((work = take_flush_work(mount, f))) {
+		struct lane *lane = work->item.lane;
+		bool ending = f->ending, counted = !work->names;
 
 		pthread_mutex_unlock(&f->lock);
 		if (!ending)
 			do_work(mount, work);
-		rxafs_release(work->object);
-		free_names(work->names);
-		free(work);
+		free_work(work);
 		pthread_mutex_lock(&f->lock);
-		if (!later) {
+		lanes_done(&f->lanes, lane);
+		if (counted) {
 			f->finished++;
 			pthread_cond_broadcast(&f->done);
 		}
@@ -454,19 +490,17 @@ void flusher_changed(void *arg, rxafs_object *object, unsigned what)
 		atomic_store(&known->waiting, 0);
 		return;
 	}
-	*work = (struct work){.object = rxafs_hold(object)};
+	*work = (struct work){.object = rxafs_hold(object), .server = rxafs_awaited_of(object)};
 	pthread_mutex_lock(&f->lock);
-	if (!f->ending) {
-		*f->last = work;
-		f->last = &work->next;
+	if (!f->ending && lanes_add(&f->lanes, &work->server, &work->item)) {
 		f->added++;
-		pthread_cond_signal(&f->some);
+		wake_flusher(mount, f);
 		work = NULL;
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (work) {
-		rxafs_release(work->object);
-		free(work);
+		atomic_store(&known->waiting, 0);
+		free_work(work);
 	}
 }
 
@@ -494,13 +528,12 @@ int flusher_start(struct mount *mount)
 	pthread_mutex_init(&f->lock, NULL);
 	monotonic_cond_init(&f->done);
 	monotonic_cond_init(&f->some);
-	f->last = &f->first;
 	f->last_later = &f->later;
 	mount->flusher = f;
-	for (; f->count < FLUSHERS; f->count++)
-		if (pthread_create(&f->threads[f->count], NULL, flush_loop, mount))
-			break;
-	return f->count ? 0 : -EAGAIN;
+	if (pthread_create(&f->threads[0], NULL, flush_loop, mount))
+		return -EAGAIN;
+	f->count = 1;
+	return 0;
 }
 
 void flusher_stop(struct mount *mount)

@@ -6,6 +6,7 @@ bin_PROGRAMS += src/rxafs/rxafs
 src_rxafs_rxafs_SOURCES = \
 	src/rxafs/attribute_ops.c src/rxafs/caller.c src/rxafs/control.c src/rxafs/control.h \
 	src/rxafs/directory_ops.c src/rxafs/dying.c src/rxafs/file_ops.c src/rxafs/kernel.c src/rxafs/kernel.h \
+	src/rxafs/lanes.c src/rxafs/lanes.h \
 	src/rxafs/main.c src/rxafs/mount.h src/rxafs/mount_options.c src/rxafs/mount_options.h \
 	src/rxafs/name_ops.c src/rxafs/session.c src/rxafs/task.c src/rxafs/task.h \
 	src/rxafs/watchdog.c src/rxafs/watchdog.h

@@ -210,6 +210,11 @@ rxafs_object *rxafs_root(rxafs_client *client)
 	return rxafs_hold(client->root);
 }
 
+struct rxafs_awaited rxafs_awaited_of(rxafs_object *object)
+{
+	return fs_awaited(object);
+}
+
 int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
 	      void (*run)(void *arg), void *arg)
 {

@@ -129,6 +129,8 @@ void *rxafs_own_data(const rxafs_object *object);
  */
 void *rxafs_set_own_data(rxafs_object *object, void *data, void (*drop)(void *data));
 
+/* The servers that operations on an object wait for, as far as it is known. Never waits. */
+struct rxafs_awaited rxafs_awaited_of(rxafs_object *object);
 /*
  * Call run(arg) on a thread of the client, for an operation that may wait for the servers that
  * request->awaited names, or else for those of `about`. Few threads wait for one server, or for one cell;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Work in queues, one for each server, with a bound of what runs at a time for one server and one cell. The user has a lock. */
+#ifndef RXAFS_LANES_H
+#define RXAFS_LANES_H
+
+#include <rxafs/client.h>
+
+/* At a time. */
+#define LANE_SERVER_MOST 4u
+#define LANE_CELL_MOST	 8u
+
+struct lane;
+struct cell_work;
+
+/* The first member of a piece of work. */
+struct lane_item {
+	struct lane_item *next;
+	struct lane *lane;
+};
+
+struct lanes {
+	struct lane
+		*first; /* with work that waits or runs, in the order in which they are looked at */
+	struct cell_work *cells;
+};
+
+/* False: no memory. */
+bool lanes_add(struct lanes *lanes, const struct rxafs_awaited *server, struct lane_item *item);
+/* NULL: nothing may run now. `unbounded`: without regard to the bounds. */
+struct lane_item *lanes_take(struct lanes *lanes, bool unbounded);
+/* Whether lanes_take() would give something. */
+bool lanes_ready(const struct lanes *lanes);
+/* What was taken has ended; item->lane. */
+void lanes_done(struct lanes *lanes, struct lane *lane);
+
+#endif
