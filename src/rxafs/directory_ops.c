@@ -20,14 +20,14 @@ static void undo_opendir(struct task *t)
 
 static void reply_opendir(struct task *t)
 {
-	struct handle *h = handle_create(NULL, t->listing);
+	struct handle *h = handle_create(t->mount, NULL, t->listing);
 	struct fuse_file_info fi = {.fh = (uint64_t)(uintptr_t)h};
 
 	if (!h) {
 		undo_opendir(t);
 		fuse_reply_err(t->req, ENOMEM);
 	} else if (fuse_reply_open(t->req, &fi)) {
-		handle_put(h);
+		handle_release(h);
 	}
 }
 
@@ -212,7 +212,7 @@ void serve_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi
 {
 	(void)node;
 	fuse_reply_err(req, 0);
-	handle_put(handle_of(fi));
+	handle_release(handle_of(fi));
 }
 
 /* Changes of names are at the server before they return. */

@@ -12,7 +12,7 @@
 /* The answer to open and create: the handle goes to the kernel. False: no memory. */
 static bool fill_open(struct task *t, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_create(t->file, NULL);
+	struct handle *h = handle_create(t->mount, t->file, NULL);
 
 	if (!h)
 		return false;
@@ -39,7 +39,7 @@ static void reply_open(struct task *t)
 		rxafs_close(t->file);
 		fuse_reply_err(t->req, ENOMEM);
 	} else if (fuse_reply_open(t->req, &fi)) {
-		handle_put(handle_of(&fi));
+		handle_release(handle_of(&fi));
 	}
 }
 
@@ -88,7 +88,7 @@ static void reply_create(struct task *t)
 	}
 	kernel_fill_entry(t->mount, &look, t->made, &t->attributes, &entry);
 	if (fuse_reply_create(t->req, &entry, &fi)) {
-		handle_put(handle_of(&fi));
+		handle_release(handle_of(&fi));
 		rxafs_release(t->made);
 	}
 }
@@ -233,7 +233,7 @@ void serve_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		rxafs_drop_locks(h->file, fi->lock_owner, false);
 	}
 	fuse_reply_err(req, 0);
-	handle_put(h);
+	handle_release(h);
 }
 
 /* -- locks -------------------------------------------------------------------------------- */

@@ -214,6 +214,7 @@ out:
 	watchdog_stop(&watchdog);
 	watcher_stop(mount);
 	flusher_stop(mount);
+	handles_end(mount);
 	if (mount->client && rxafs_close_client(mount->client, 30000))
 		result = TOOLS_EXIT_FAILURE;
 	flusher_free(mount);
@@ -245,7 +246,7 @@ static bool can_mount_at(const char *where)
 int main(int argc, char **argv)
 {
 	struct settings settings = {.limit_ms = 60000};
-	struct mount mount = {.keep_names = true};
+	struct mount mount = {.keep_names = true, .handles_lock = PTHREAD_MUTEX_INITIALIZER};
 	struct rxw_config config;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int first, ready[2] = {-1, -1};

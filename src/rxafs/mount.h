@@ -14,6 +14,7 @@
 #include <rxafs/client.h>
 #include <rxafs/file.h>
 
+struct handle;
 struct known;
 struct flusher;
 struct watcher;
@@ -26,6 +27,8 @@ struct mount {
 	const char *source;	     /* as mount(8) shows it; NULL: AFS */
 	struct watcher *watcher;     /* of interrupted requests */
 	struct flusher *flusher;     /* of the kernel's caches */
+	pthread_mutex_t handles_lock;
+	struct handle *handles;	     /* that the kernel has; under that lock */
 	_Atomic uint64_t generation; /* of node ids that are used again */
 	atomic_bool stopping;	     /* no more opens */
 	bool many_users;	     /* processes of several users may come: allow_other */

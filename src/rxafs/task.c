@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 
 /* Between two looks at a process that was interrupted and went on. */
 #define LOOK_NS (250 * NS_PER_MS)
@@ -32,7 +33,7 @@ struct watcher {
 	bool ending;
 };
 
-struct handle *handle_create(rxafs_file *file, rxafs_listing *listing)
+struct handle *handle_create(struct mount *mount, rxafs_file *file, rxafs_listing *listing)
 {
 	struct handle *h = calloc(1, sizeof *h);
 
@@ -40,9 +41,26 @@ struct handle *handle_create(rxafs_file *file, rxafs_listing *listing)
 		return NULL;
 	atomic_init(&h->references, 1);
 	pthread_mutex_init(&h->reading, NULL);
+	h->mount = mount;
 	h->file = file;
 	h->listing = listing;
+	pthread_mutex_lock(&mount->handles_lock);
+	h->next = mount->handles;
+	h->at = &mount->handles;
+	if (h->next)
+		h->next->at = &h->next;
+	mount->handles = h;
+	pthread_mutex_unlock(&mount->handles_lock);
 	return h;
+}
+
+/* With the lock of the list. */
+static void unlist_handle(struct handle *h)
+{
+	assert(mutex_is_held(&h->mount->handles_lock));
+	*h->at = h->next;
+	if (h->next)
+		h->next->at = h->at;
 }
 
 void handle_put(struct handle *h)
@@ -55,6 +73,28 @@ void handle_put(struct handle *h)
 		rxafs_close_listing(h->listing);
 	pthread_mutex_destroy(&h->reading);
 	free(h);
+}
+
+void handle_release(struct handle *h)
+{
+	pthread_mutex_lock(&h->mount->handles_lock);
+	unlist_handle(h);
+	pthread_mutex_unlock(&h->mount->handles_lock);
+	handle_put(h);
+}
+
+void handles_end(struct mount *mount)
+{
+	struct handle *h;
+
+	pthread_mutex_lock(&mount->handles_lock);
+	while ((h = mount->handles)) {
+		unlist_handle(h);
+		pthread_mutex_unlock(&mount->handles_lock);
+		handle_put(h);
+		pthread_mutex_lock(&mount->handles_lock);
+	}
+	pthread_mutex_unlock(&mount->handles_lock);
 }
 
 struct task task_of(fuse_req_t req, const struct task_kind *kind, fuse_ino_t node)

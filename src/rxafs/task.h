@@ -11,6 +11,8 @@
 
 /* An open file or directory of the kernel. Counted, since a task may outlive the descriptor. */
 struct handle {
+	struct mount *mount;
+	struct handle *next, **at; /* in the mount's list */
 	atomic_uint references;
 	rxafs_file *file;
 	rxafs_listing *listing;
@@ -76,7 +78,12 @@ struct task {
 struct task task_of(fuse_req_t req, const struct task_kind *kind, fuse_ino_t node);
 void task_start(struct task *t);
 
-struct handle *handle_create(rxafs_file *file, rxafs_listing *listing);
+/* For the kernel, which has a reference until handle_release(). NULL: no memory. */
+struct handle *handle_create(struct mount *mount, rxafs_file *file, rxafs_listing *listing);
+/* The kernel has it no longer. */
+void handle_release(struct handle *handle);
+/* Nor any other: after an end of the mount with requests in progress it does not tell. */
+void handles_end(struct mount *mount);
 static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {
 	return fi ? (struct handle *)(uintptr_t)fi->fh : NULL;

@@ -12,6 +12,7 @@ for d in d1 d2 d3 d4 d5; do
 done
 head -c 3000000 /dev/zero > "$work/cold/big"
 "$afscp" -q -s "$where" put -r "$work/cold" work: || fail "afscp put"
+"$afscp" -q -s "$where" put "$work/cold/big" work:unread || fail "afscp put"
 mount_afs mnt
 timeout -k 1 120 "$python" "$top_srcdir/src/tests/rxafs/killed.py" "$work/mnt/test.example/rw" "$server" || fail "killed.py"
 
@@ -36,9 +37,16 @@ os.rmdir(root)
 signal.setitimer(signal.ITIMER_REAL, 0)
 END
 
-# Unmounting while the server is away.
+# Unmounting while the server is away. Reads of a process that was killed are in progress: the kernel then tells nothing of the
+# end of its descriptor.
 ls "$work/mnt/test.example/work/tree" > "$work/list"
+stat "$work/mnt/test.example/work/unread" > "$work/stat"
 kill -STOP "$server"
+cat "$work/mnt/test.example/work/unread" > "$work/bytes" 2> /dev/null &
+reader=$!
+wait_until 5 grep -q folio_wait "/proc/$reader/wchan" || fail "a read does not wait for its server"
+kill -9 "$reader"
+wait "$reader" 2> /dev/null
 begin=$(date +%s%N)
 timeout 10 umount "$work/mnt" || fail "umount ended with $?"
 wait_until 5 eval '! kill -0 "$daemon" 2> /dev/null' || fail "the daemon of an unmounted file system is still there after 5 s"
