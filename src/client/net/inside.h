@@ -47,6 +47,11 @@ struct cl_net {
 	struct cl_prober *prober;
 };
 
+/* ---- location.c ---- */
+
+/* Questions in progress end. */
+void cl_locations_abort(struct cl_net *net);
+
 /* ---- caller.c ---- */
 
 /*

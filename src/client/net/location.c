@@ -35,6 +35,7 @@ struct cl_location {
 	pthread_mutex_t lock; /* covers the members below */
 	struct guide guides[CL_CELL_SERVERS];
 	unsigned count;
+	struct question *questions; /* with calls in progress */
 };
 
 static void drop_guides(struct guide *guides, unsigned count)
@@ -128,6 +129,7 @@ static int choose_guide(const struct cl_location *location, uint32_t asked)
 
 /* A question in progress. */
 struct question {
+	struct question *next; /* of the location's list, while there is a call */
 	struct cl_net *net;
 	struct cl_location *location;
 	const struct cl_caller *caller;
@@ -145,6 +147,39 @@ struct question {
 	rxw_code code;
 	enum rxw_origin origin;
 };
+
+/* The call has begun. False: nobody may begin one any more, and nobody will abort it. */
+static bool list_question(struct question *q)
+{
+	pthread_mutex_lock(&q->location->lock);
+	q->next = q->location->questions;
+	q->location->questions = q;
+	pthread_mutex_unlock(&q->location->lock);
+	return !atomic_load(&q->net->cancelled);
+}
+
+static void unlist_question(struct question *q)
+{
+	struct question **at = &q->location->questions;
+
+	pthread_mutex_lock(&q->location->lock);
+	while (*at != q)
+		at = &(*at)->next;
+	*at = q->next;
+	pthread_mutex_unlock(&q->location->lock);
+}
+
+void cl_locations_abort(struct cl_net *net)
+{
+	pthread_mutex_lock(&net->table_lock);
+	for (struct cl_location *l = net->locations; l; l = l->next) {
+		pthread_mutex_lock(&l->lock);
+		for (struct question *q = l->questions; q; q = q->next)
+			rxw_call_abort(q->call, RXW_USER_ABORT);
+		pthread_mutex_unlock(&l->lock);
+	}
+	pthread_mutex_unlock(&net->table_lock);
+}
 
 static int start_question(struct question *q, struct cl_net *net, struct cl_cell *cell,
 			  const struct cl_caller *caller, const char *what,
@@ -255,8 +290,9 @@ static int ask_next(struct question *q, struct rxafs_failure *failure)
 	rxw_connection *connection = NULL;
 	uint64_t now = cl_net_now(), left;
 	bool others;
-	int rc;
 
+	if (atomic_load(&q->net->cancelled))
+		return cl_fail(failure, EINTR, "%s: interrupted", q->what);
 	if (now >= q->until)
 		return fail_question(q, failure);
 	left = (q->until - now) / NS_PER_MS + 1;
@@ -268,7 +304,8 @@ static int ask_next(struct question *q, struct rxafs_failure *failure)
 		q->at = guide->at;
 		q->no_uuids = guide->no_uuids;
 		q->asked |= 1u << q->index;
-		rc = connect_guide(q, guide, &connection);
+		if (connect_guide(q, guide, &connection) < 0)
+			connection = NULL;
 	}
 	others = choose_guide(q->location, q->asked) >= 0;
 	pthread_mutex_unlock(&q->location->lock);
@@ -283,8 +320,8 @@ static int ask_next(struct question *q, struct rxafs_failure *failure)
 	q->origin = RXW_ORIGIN_LOCAL;
 	if (q->code)
 		return 0;
-	rc = cl_cancel_attach(q->caller->cancel, q->call);
-	if (rc < 0) {
+	if (!list_question(q) || cl_cancel_attach(q->caller->cancel, q->call) < 0) {
+		unlist_question(q);
 		rxw_call_end(q->call, RXW_USER_ABORT, NULL);
 		return cl_fail(failure, EINTR, "%s: interrupted", q->what);
 	}
@@ -319,6 +356,7 @@ static int judge_answer(struct question *q, rxw_code code, unsigned function,
 			struct rxafs_failure *failure)
 {
 	cl_cancel_detach(q->caller->cancel);
+	unlist_question(q);
 	q->code = rxw_rpc_end(q->call, code, &VL_interface, function);
 	q->origin = q->code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
 	q->call = NULL;

@@ -142,6 +142,7 @@ void cl_net_cancel_all(struct cl_net *net)
 	atomic_store(&net->cancelled, true);
 	for (uint32_t n = 1; (server = cl_server_at(net, n)); n++)
 		cl_server_abort(server);
+	cl_locations_abort(net);
 	cl_wake_waiters(net);
 }
 

@@ -388,6 +388,9 @@ void cl_server_abort(struct cl_server *server)
 	pthread_mutex_lock(&server->lock);
 	for (struct cl_lane *lane = server->lanes; lane; lane = lane->next)
 		rxw_connpool_abort(lane->pool, RXW_USER_ABORT);
+	/* Connections that the pools have given up may carry calls, too. */
+	for (struct cl_sent *sent = server->sent; sent; sent = sent->next)
+		rxw_call_abort(sent->call, RXW_USER_ABORT);
 	pthread_mutex_unlock(&server->lock);
 }
 
@@ -469,11 +472,27 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 		atomic_fetch_add(&server->calls, 1);
 	}
 	pthread_mutex_lock(&server->lock);
+	if (rc == 0) {
+		sent->next = server->sent;
+		server->sent = sent;
+	}
 	lane = put_lane(server, lane);
 	pthread_mutex_unlock(&server->lock);
 	if (lane)
 		free_lane(lane);
 	return rc;
+}
+
+/* Nobody aborts the call any more. */
+static void forget_sent(struct cl_sent *sent)
+{
+	struct cl_sent **at = &sent->server->sent;
+
+	pthread_mutex_lock(&sent->server->lock);
+	while (*at != sent)
+		at = &(*at)->next;
+	*at = sent->next;
+	pthread_mutex_unlock(&sent->server->lock);
 }
 
 /* Now and then the round trip of a call is taken as that of its address. */
@@ -508,6 +527,7 @@ rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
 	struct cl_server *server = sent->server;
 
 	note_statistics(sent, code);
+	forget_sent(sent);
 	code = rxw_rpc_end(sent->call, code, &RXAFS_interface, function);
 	*origin = code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
 	sent->call = NULL;
@@ -534,7 +554,7 @@ void cl_server_disconnect(struct cl_server *server)
 
 void cl_server_free(struct cl_server *server)
 {
-	assert(!server->lanes && !server->keeper);
+	assert(!server->lanes && !server->keeper && !server->sent);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 }

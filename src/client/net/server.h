@@ -50,6 +50,7 @@ struct cl_server {
 	unsigned address_count, current;
 	int32_t generation; /* of the addresses in the location service */
 	struct cl_lane *lanes;
+	struct cl_sent *sent; /* calls in progress */
 	/*
 	 * without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet
 	 */
@@ -101,6 +102,8 @@ const char *cl_server_text(struct cl_server *server, char *text, size_t size);
 
 /* A call to a server. */
 struct cl_sent {
+	struct cl_sent
+		*next; /* of the server's list; it stays at its place until cl_server_end() */
 	struct cl_server *server;
 	rxw_call *call;
 	struct sockaddr_storage sa; /* the address */

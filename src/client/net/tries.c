@@ -398,8 +398,10 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 	}
 	rc = cl_server_begin(server, t->credential, (unsigned)ms, &t->sent);
 	if (rc == 0) {
-		if (!(t->flags & CL_READS) ||
-		    cl_cancel_attach(t->caller->cancel, t->sent.call) == 0)
+		/* cl_net_cancel_all() aborts the calls that it finds. */
+		if (!atomic_load(&server->net->cancelled) &&
+		    (!(t->flags & CL_READS) ||
+		     cl_cancel_attach(t->caller->cancel, t->sent.call) == 0))
 			return true;
 		t->sent.server = server;
 		cl_server_end(&t->sent, RXW_USER_ABORT, 0, &t->origin);

@@ -181,6 +181,67 @@ START_TEST(all_are_cancelled_at_the_end)
 }
 END_TEST
 
+/* Of connections that are not used for further calls, too. */
+START_TEST(calls_of_dropped_connections_end)
+{
+	struct operation o[2] = {{.creates = false}, {.creates = true}};
+
+	fake_open(1, UINT32_MAX);
+	fake_hold(0, true);
+	for (int i = 0; i < 2; i++)
+		begin_operation(&o[i]);
+	fake_await_held(0, 2);
+	cl_server_drop_lanes(cl_server_at(fake_net, 1), NULL);
+	cl_net_cancel_all(fake_net);
+	for (int i = 0; i < 2; i++) {
+		end_operation(&o[i]);
+		ck_assert_int_eq(o[i].rc, -EINTR);
+	}
+	fake_hold(0, false);
+	fake_close();
+}
+END_TEST
+
+static void *find_other_volume(void *arg)
+{
+	struct operation *o = arg;
+	struct cl_volume *volume;
+
+	o->rc = cl_volume_find(fake_net, cl_cells_home(fake_cells), "other", CL_WANT_EXACT,
+			       &o->caller, &volume, &o->failure);
+	return NULL;
+}
+
+START_TEST(questions_for_volumes_end)
+{
+	struct operation o = {.creates = false};
+	unsigned asked;
+	uint64_t began;
+
+	fake_open(1, UINT32_MAX);
+	asked = fake_asked();
+	pthread_mutex_lock(&fake_lock);
+	fake.vl_hold = true;
+	pthread_mutex_unlock(&fake_lock);
+	ck_assert_int_eq(pthread_create(&o.thread, NULL, find_other_volume, &o), 0);
+	pthread_mutex_lock(&fake_lock);
+	while (fake.asked == asked)
+		pthread_cond_wait(&fake_changed, &fake_lock);
+	pthread_mutex_unlock(&fake_lock);
+	began = monotonic_ns();
+	cl_net_cancel_all(fake_net);
+	end_operation(&o);
+	ck_assert_int_eq(o.rc, -EINTR);
+	/* A question has 30 s. */
+	ck_assert_uint_lt(monotonic_ns() - began, (uint64_t)10 * NS_PER_S);
+	pthread_mutex_lock(&fake_lock);
+	fake.vl_hold = false;
+	pthread_cond_broadcast(&fake_changed);
+	pthread_mutex_unlock(&fake_lock);
+	fake_close();
+}
+END_TEST
+
 /* -- callbacks -- */
 
 #define BUSY 80 /* more than the connections to a server can carry */
@@ -659,6 +720,7 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "net callers", a_read_is_cancelled, a_change_is_not_aborted_by_cancel,
 		 waits_are_cancelled, deadlines, all_are_cancelled_at_the_end,
+		 calls_of_dropped_connections_end, questions_for_volumes_end,
 		 breaks_are_answered_while_all_threads_wait, strangers_and_servers_that_forget,
 		 breaks_while_the_client_ends, a_silent_server_is_in_doubt, promises_are_given_back,
 		 time_does_not_run_backwards, an_old_site_is_better_than_none, tokens,
