@@ -466,7 +466,8 @@ static void run_store(struct job *job)
 	durable = file->durable_wanted;
 	file->queued = file->durable_wanted = false;
 	if (!file->storing && !must_give_up(file) &&
-	    (file->clean_to < file->changes || file_is_dirty(file) || (durable && file->held)))
+	    (file->clean_to < file->changes || file_is_dirty(file) ||
+	     (durable && (file->held || !file->unsynced))))
 		store_pass(file, durable);
 	settle_file(file, &ending);
 	file_store_if_large(file);

@@ -256,6 +256,24 @@ START_TEST(cut_during_store)
 }
 END_TEST
 
+/* A change that was taken back leaves nothing to store: fsync() with a limit ends, too. */
+START_TEST(nothing_to_sync)
+{
+	struct cl_data_wait limit = {.deadline = (uint64_t)read_clock_ns(CLOCK_BOOTTIME) +
+						 20 * (uint64_t)NS_PER_S,
+				     .cancelled = never_cancelled};
+
+	set_up(0, NULL);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		write_bytes(0, "text", 4);
+		ck_assert_int_eq(cl_data_truncate(handle, NULL, 0), 0);
+		ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+		ck_assert_int_eq(cl_data_flush(handle, &limit, true), 0);
+	}
+	tear_down();
+}
+END_TEST
+
 /* Large files are stored while they are written; a writer that is too fast waits (K-071). */
 START_TEST(back_pressure)
 {
@@ -487,6 +505,6 @@ START_TEST(little_memory)
 END_TEST
 
 TEST_MAIN_WITHIN(30, "sharing", joined, failed_fetch, bounded_waits, conflicts, back_in_time,
-		 writing_during_store, cut_during_store, back_pressure, errors, server_away,
-		 identities_and_times, time_during_store, end_with_a_server_that_returns,
-		 by_time_and_end, reading_ahead, little_memory)
+		 writing_during_store, cut_during_store, nothing_to_sync, back_pressure, errors,
+		 server_away, identities_and_times, time_during_store,
+		 end_with_a_server_that_returns, by_time_and_end, reading_ahead, little_memory)
