@@ -66,6 +66,13 @@ static void call_silent(unsigned first, unsigned count, uint32_t cell, uint32_t 
 	}
 }
 
+static void begin_silence(void)
+{
+	waiting = ended = 0;
+	silent = true;
+	ck_assert_int_eq(jobs_start(&jobs, JOBS_LANES), 0);
+}
+
 static void end_silence(unsigned calls)
 {
 	pthread_mutex_lock(&lock);
@@ -79,7 +86,7 @@ static void end_silence(unsigned calls)
 
 START_TEST(one_volume_is_silent)
 {
-	ck_assert_int_eq(jobs_start(&jobs, JOBS_LANES), 0);
+	begin_silence();
 	call_silent(0, 2 * OF_LANE, 1, 1);
 	pthread_mutex_lock(&lock);
 	while (waiting < OF_LANE)
@@ -96,7 +103,7 @@ START_TEST(many_volumes_of_cells_are_silent)
 {
 	unsigned n = 0;
 
-	ck_assert_int_eq(jobs_start(&jobs, JOBS_LANES), 0);
+	begin_silence();
 	for (uint32_t cell = 1; cell <= CELLS; cell++)
 		for (uint32_t volume = 1; volume <= VOLUMES; volume++, n += EACH)
 			call_silent(n, EACH, cell, volume);
