@@ -52,16 +52,27 @@ static int check_open(rxafs_object *object, struct rxafs_request *request, int f
 	return rxafs_access(object, request, flags & 040 ? X_OK : mask);
 }
 
+/* What depends on the present length needs the present version: another client may have changed it. */
+static int learn_present(rxafs_file *file, struct rxafs_request *request)
+{
+	struct cl_status status;
+	int result = fs_status(file->vnode, request, &status);
+
+	if (!result)
+		fs_learned(file->vnode, &status);
+	return result;
+}
+
 static int truncate_opened(rxafs_file *file, struct rxafs_request *request, uint64_t size)
 {
 	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
+	int result = learn_present(file, request);
 
-	return cl_data_truncate(file->handle, &wait, size);
+	return result ? result : cl_data_truncate(file->handle, &wait, size);
 }
 
 int rxafs_open(rxafs_object *object, struct rxafs_request *request, int flags, rxafs_file **out)
 {
-	struct cl_status status;
 	rxafs_file *file;
 	int result = check_open(object, request, flags);
 
@@ -70,11 +81,7 @@ int rxafs_open(rxafs_object *object, struct rxafs_request *request, int flags, r
 	file = make_open_file(object, object->vnode, request, flags);
 	if (!file)
 		return -ENOMEM;
-	result = fs_status(file->vnode, request, &status);
-	if (!result)
-		fs_learned(file->vnode, &status);
-	if (!result && flags & O_TRUNC)
-		result = truncate_opened(file, request, 0);
+	result = flags & O_TRUNC ? truncate_opened(file, request, 0) : learn_present(file, request);
 	if (result) {
 		rxafs_close(file);
 		return result == -EAGAIN ? RXAFS_WOULD_WAIT : result;
@@ -147,12 +154,17 @@ void rxafs_give_back(rxafs_loan *loan)
 }
 
 /* Whoever keeps pages has put the bytes where he believed the end to be. */
-static ssize_t append_to_contents(rxafs_file *file, const struct cl_data_wait *wait,
-				  const void *data, size_t length, uint64_t believed)
+static ssize_t append_to_contents(rxafs_file *file, struct rxafs_request *request,
+				  const struct cl_data_wait *wait, const void *data, size_t length,
+				  uint64_t believed)
 {
 	uint64_t offset = believed;
-	ssize_t count = cl_data_append(file->handle, wait, data, length, &offset);
+	int result = learn_present(file, request);
+	ssize_t count;
 
+	if (result)
+		return result;
+	count = cl_data_append(file->handle, wait, data, length, &offset);
 	if (count > 0 && offset != believed) {
 		atomic_fetch_add(&file->vnode->contents, 1);
 		fs_tell(file->vnode, RXAFS_CHANGED_DATA | RXAFS_CHANGED_STATUS, NULL);
@@ -174,7 +186,7 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
 	if (request->quick && file->flags & (O_SYNC | O_DSYNC))
 		return RXAFS_WOULD_WAIT;
 	if (file->flags & O_APPEND)
-		count = append_to_contents(file, &wait, data, length, offset);
+		count = append_to_contents(file, request, &wait, data, length, offset);
 	else
 		count = cl_data_write(file->handle, &wait, offset, data, length);
 	if (count == -EAGAIN && request->quick)

@@ -36,13 +36,12 @@ static int store_status(struct fs_vnode *v, struct rxafs_request *request,
 static int set_size(rxafs_object *object, struct rxafs_request *request, uint64_t size)
 {
 	rxafs_file *file;
-	bool open = fs_is_open(object->vnode);
 	int result = rxafs_open(object, request, O_WRONLY, &file);
 
 	if (result)
 		return result;
 	result = rxafs_truncate(file, request, size);
-	if (!result && !open)
+	if (!result)
 		result = rxafs_flush(file, request, false);
 	rxafs_close(file);
 	return result;
