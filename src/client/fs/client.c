@@ -129,8 +129,8 @@ static void free_client(rxafs_client *client, unsigned limit_ms)
 	pthread_rwlock_wrlock(&client->upcalls);
 	client->deaf = true;
 	pthread_rwlock_unlock(&client->upcalls);
-	fs_lock_keeper_free(client->keeper);
 	fs_executor_free(client->executor);
+	fs_lock_keeper_free(client->keeper);
 	if (client->data) {
 		cl_data_give_up(client->data);
 		cl_data_stop(client->data);
@@ -196,9 +196,9 @@ int rxafs_close_client(rxafs_client *client, uint64_t limit_ms)
 
 	if (!client)
 		return 0;
+	atomic_store(&client->ending, true);
 	result = cl_data_flush_all(client->data, 0, 0, true, &wait);
-	fs_lock_keeper_free(client->keeper);
-	client->keeper = NULL;
+	fs_lock_keeper_end(client->keeper);
 	/* What still waits for servers ends now. */
 	cl_net_cancel_all(client->net);
 	free_client(client, limit_ms < FAREWELL_MS ? (unsigned)limit_ms : FAREWELL_MS);

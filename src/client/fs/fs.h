@@ -91,6 +91,7 @@ struct rxafs_client {
 	char **sysnames;
 	size_t sysname_count;
 	bool ignore_owner, read_write, strict_locks;
+	atomic_bool ending; /* nobody waits for locks any more */
 	uint64_t limit_ns;
 	time_t started;
 	uint64_t key[2]; /* of hashes of names, secret */

@@ -156,6 +156,8 @@ static int wait_for_lock(struct fs_vnode *v, struct rxafs_request *request, uint
 			return -EINTR;
 		if (request->deadline && cl_net_now() > request->deadline)
 			return -ETIMEDOUT;
+		if (atomic_load(&v->client->ending))
+			return -EINTR;
 		until += LOOK_NS;
 	} while (until < end);
 	return request->cancel && cl_cancel_raised(request->cancel) ? -EINTR : 0;

@@ -178,6 +178,9 @@ void fs_wake_locks(struct fs_vnode *vnode);
 int fs_change_server_lock(struct fs_vnode *vnode, struct rxafs_request *request,
 			  struct fs_server_lock *lock, int type);
 struct fs_lock_keeper *fs_lock_keeper_create(void);
+/* Gives locks back, in a second in all. No further ones are renewed. */
+void fs_lock_keeper_end(struct fs_lock_keeper *keeper);
+/* No operation is in progress. Calls that renew locks end, since all are cancelled. */
 void fs_lock_keeper_free(struct fs_lock_keeper *keeper);
 /* A server has forgotten its locks, perhaps. */
 void fs_renew_locks(rxafs_client *client);

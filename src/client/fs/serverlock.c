@@ -11,11 +11,13 @@
 
 #include "client/fs/operate.h"
 #include "common/clock.h"
+#include "common/held.h"
 
 #define EXTEND_NS (120 * (uint64_t)NS_PER_S)
 #define RETRY_NS  (30 * (uint64_t)NS_PER_S)
-/* At the end of the client. */
-#define FAREWELL_NS (200 * (uint64_t)NS_PER_MS)
+/* At the end of the client: for one, and for all. */
+#define FAREWELL_NS	(200 * (uint64_t)NS_PER_MS)
+#define FAREWELL_ALL_NS (NS_PER_S)
 #define LOST_NS	    (300 * (uint64_t)NS_PER_S)
 
 struct fs_lock_keeper {
@@ -139,23 +141,51 @@ struct fs_lock_keeper *fs_lock_keeper_create(void)
 	return k;
 }
 
+/* One that the server has, and nobody renews. With the lock. */
+static struct fs_server_lock *choose_held_lock(struct fs_lock_keeper *k)
+{
+	struct fs_server_lock *l = k->list;
+
+	assert(mutex_is_held(&k->lock));
+	while (l && (l->lost || l->renewing))
+		l = l->next;
+	return l;
+}
+
+void fs_lock_keeper_end(struct fs_lock_keeper *k)
+{
+	uint64_t end = cl_net_now() + FAREWELL_ALL_NS;
+	struct fs_server_lock *l;
+
+	pthread_mutex_lock(&k->lock);
+	k->ending = true;
+	pthread_cond_broadcast(&k->wake);
+	while (cl_net_now() < end && (l = choose_held_lock(k))) {
+		struct rxafs_request request = {.deadline = cl_net_now() + FAREWELL_NS};
+
+		/* It stays in the list, as in keep_locks(). */
+		l->renewing = true;
+		pthread_mutex_unlock(&k->lock);
+		call_lock(l->vnode, &request, CL_LOCK_RELEASE);
+		pthread_mutex_lock(&k->lock);
+		l->lost = true;
+		l->renewing = false;
+		pthread_cond_broadcast(&k->wake);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
 void fs_lock_keeper_free(struct fs_lock_keeper *k)
 {
 	if (!k)
 		return;
-	pthread_mutex_lock(&k->lock);
-	k->ending = true;
-	pthread_cond_broadcast(&k->wake);
-	pthread_mutex_unlock(&k->lock);
+	assert(!k->running || k->ending);
 	if (k->running)
 		pthread_join(k->thread, NULL);
 	while (k->list) {
 		struct fs_server_lock *l = k->list;
-		struct rxafs_request request = {.deadline = cl_net_now() + FAREWELL_NS};
 
 		k->list = l->next;
-		if (!l->lost)
-			call_lock(l->vnode, &request, CL_LOCK_RELEASE);
 		fs_put_vnode(l->vnode);
 	}
 	pthread_cond_destroy(&k->wake);
@@ -187,7 +217,7 @@ static void list_lock(struct fs_lock_keeper *k, struct fs_vnode *v, struct fs_se
 	lock->next = k->list;
 	k->list = lock;
 	cl_object_hold(v->object);
-	if (!k->running)
+	if (!k->running && !k->ending)
 		k->running = !pthread_create(&k->thread, NULL, keep_locks, k);
 	pthread_cond_broadcast(&k->wake);
 	pthread_mutex_unlock(&k->lock);
