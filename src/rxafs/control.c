@@ -158,18 +158,26 @@ static int answer_flush(struct asked *a)
 
 /* -- mount points: the object is the directory that they are in ------------------------------ */
 
-static int answer_lsmount(struct asked *a)
+/* The text of the mount point that is named; free *text. An error if it is none. */
+static int read_named_mount(struct asked *a, char **text)
 {
 	struct rxafs_attributes attributes;
 	rxafs_object *object;
-	char *text;
 	int result =
 		rxafs_lookup(a->object, &a->task->request, word_of(a, 1), &object, &attributes);
 
 	if (result)
 		return result;
-	result = rxafs_mount_text(object, &text);
+	result = rxafs_mount_text(object, text);
 	rxafs_release(object);
+	return result;
+}
+
+static int answer_lsmount(struct asked *a)
+{
+	char *text;
+	int result = read_named_mount(a, &text);
+
 	if (result)
 		return result;
 	add_json_text(a->answer, "target", text);
@@ -184,16 +192,9 @@ static int answer_mkmount(struct asked *a)
 
 static int answer_rmmount(struct asked *a)
 {
-	struct rxafs_attributes attributes;
-	rxafs_object *object;
 	char *text;
-	int result =
-		rxafs_lookup(a->object, &a->task->request, word_of(a, 1), &object, &attributes);
+	int result = read_named_mount(a, &text);
 
-	if (result)
-		return result;
-	result = rxafs_mount_text(object, &text);
-	rxafs_release(object);
 	if (result)
 		return result;
 	free(text);

@@ -119,7 +119,7 @@ int cl_object_status(struct cl_object *object, uint64_t now, struct cl_status *s
 int cl_object_rights(struct cl_object *directory, uint32_t identity, uint64_t now,
 		     uint32_t *rights);
 
-/* What came with a status. */
+/* Data beside a status in a reply. */
 struct cl_reply {
 	uint64_t note;	   /* cl_cache_note() before the first try of the call */
 	uint64_t sent;	   /* when the request was sent that was answered */
@@ -134,7 +134,7 @@ struct cl_reply {
 /* Before a call. One note serves all objects in the reply, known or not. */
 uint64_t cl_cache_note(const struct cl_cache *cache);
 
-/* What a reply means for contents that are held. The order of two verdicts is undefined: status.version and clean_from decide. */
+/* The meaning of a reply for contents that are held. The order of two verdicts is undefined: status.version and clean_from decide. */
 enum cl_verdict {
 	CL_KEEP,
 	CL_DROP_CLEAN, /* other contents: drop what is not dirty (K-060, K-061, K-077) */
@@ -171,7 +171,7 @@ void cl_cache_doubt(struct cl_cache *cache);
 /*
  * Promises of evicted objects, to be given back by GiveUpCallBacks (K-051): those of one server, whose number is stored. Returns how many,
  * 0 if there are none. Until cl_cache_gave_up() no promise for these FIDs counts, since the server might take it back at once. `done`:
- * the server has answered. What nobody takes is forgotten.
+ * the server has answered. Promises that the caller does not take are forgotten.
  */
 size_t cl_cache_give_up(struct cl_cache *cache, uint32_t *server, struct rxafs_fid *fids,
 			size_t room);

@@ -23,7 +23,7 @@ enum cl_outcome {
 	CL_UNKNOWN,  /* no answer: it may have been carried out, now or later */
 };
 
-/* What happened to the names of a directory: first a name goes, then one comes, in the place of a present one of that name. */
+/* A change of the names of a directory: first a name goes, then one comes, in the place of a present one of that name. */
 struct cl_edit {
 	const char *removed, *added; /* NULL: none */
 	size_t removed_length, added_length;
@@ -42,7 +42,7 @@ struct cl_effect {
 };
 
 /*
- * *known as in cl_cache_apply(). CL_KEEP: nobody else changed the object meanwhile, so contents that are held and what was stored are
+ * *known as in cl_cache_apply(). CL_KEEP: nobody else changed the object meanwhile, so contents that are held and the stored bytes are
  * the contents of the new version. Edits are made if the names were complete and nobody else changed them, else the names are dropped
  * (K-090).
  */

@@ -29,6 +29,23 @@ const struct cl_reply *fs_reply(struct fs_call *call, const AFSCallBack *callbac
 	return &call->reply;
 }
 
+void fs_end_quiet_change(struct fs_vnode *v, struct rxafs_request *request, struct fs_call *call,
+			 int result, const AFSFetchStatus *answer, bool acl)
+{
+	struct cl_effect effect = {.outcome = CL_NOT_DONE, .acl = acl};
+	struct cl_status known;
+
+	if (!result) {
+		effect.outcome = CL_DONE;
+		effect.reply = fs_reply(call, NULL);
+		effect.status = answer;
+	} else if (request->failure.maybe_done) {
+		effect.outcome = CL_UNKNOWN;
+		effect.now = cl_net_now();
+	}
+	cl_change_end(v->object, &effect, &known);
+}
+
 int fs_would_wait(struct fs_vnode *vnode, struct rxafs_request *request)
 {
 	request->awaited = (struct rxafs_awaited){true, vnode->fid.cell, fs_server_of(vnode)};

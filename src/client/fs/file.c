@@ -6,7 +6,7 @@
 
 #include "client/fs/operate.h"
 
-static bool writes(int flags)
+static bool is_for_writing(int flags)
 {
 	return (flags & O_ACCMODE) != O_RDONLY;
 }
@@ -46,7 +46,7 @@ static int check_open(rxafs_object *object, struct rxafs_request *request, int f
 		return -EISDIR;
 	if (object->kind == RXAFS_SYMLINK)
 		return -ELOOP;
-	if (writes(flags) || flags & O_TRUNC)
+	if (is_for_writing(flags) || flags & O_TRUNC)
 		mask |= W_OK;
 	/* The kernel opens a program that it executes with this flag. */
 	return rxafs_access(object, request, flags & 040 ? X_OK : mask);
@@ -178,7 +178,7 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
 	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
 	ssize_t count;
 
-	if (!writes(file->flags))
+	if (!is_for_writing(file->flags))
 		return -EBADF;
 	if (file->locked && atomic_load(&file->vnode->lock_lost))
 		return fs_fail(request, -EIO, "the lock of the file was lost");
@@ -202,7 +202,7 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
 
 int rxafs_truncate(rxafs_file *file, struct rxafs_request *request, uint64_t size)
 {
-	if (!writes(file->flags))
+	if (!is_for_writing(file->flags))
 		return -EINVAL;
 	return truncate_opened(file, request, size);
 }

@@ -53,7 +53,7 @@ static struct fs_locks *get_locks(struct fs_vnode *v)
 	return v->locks;
 }
 
-static bool overlaps(const struct rxafs_lock *a, const struct rxafs_lock *b)
+static bool ranges_overlap(const struct rxafs_lock *a, const struct rxafs_lock *b)
 {
 	return a->start <= b->end && b->start <= a->end;
 }
@@ -63,7 +63,7 @@ static const struct rxafs_lock *find_conflict(const struct fs_locks *locks,
 {
 	for (const struct held *h = locks->list; h; h = h->next)
 		if (h->lock.whole == l->whole && h->lock.owner != l->owner &&
-		    overlaps(&h->lock, l) && (h->lock.type == F_WRLCK || l->type == F_WRLCK))
+		    ranges_overlap(&h->lock, l) && (h->lock.type == F_WRLCK || l->type == F_WRLCK))
 			return &h->lock;
 	return NULL;
 }
@@ -86,7 +86,7 @@ static void replace_range(struct fs_locks *locks, const struct rxafs_lock *l, st
 		struct held *h = *at;
 
 		if (h->lock.owner != l->owner || h->lock.whole != l->whole ||
-		    !overlaps(&h->lock, l)) {
+		    !ranges_overlap(&h->lock, l)) {
 			at = &h->next;
 			continue;
 		}

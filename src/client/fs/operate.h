@@ -18,6 +18,9 @@ struct fs_call {
 void fs_begin_call(struct fs_call *call, rxafs_client *client, struct rxafs_request *request);
 /* Fill call->reply from the stamp. `callback`: that of the object, or NULL: none. */
 const struct cl_reply *fs_reply(struct fs_call *call, const AFSCallBack *callback);
+/* After cl_change_begin_quiet(), and the call whose result and answer these are. `acl`: the access list was changed. */
+void fs_end_quiet_change(struct fs_vnode *v, struct rxafs_request *request, struct fs_call *call,
+			 int result, const AFSFetchStatus *answer, bool acl);
 static inline AFSFid fs_afs_fid(const struct rxafs_fid *fid)
 {
 	return (AFSFid){fid->volume, fid->vnode, fid->unique};

@@ -10,8 +10,6 @@ static int store_status(struct fs_vnode *v, struct rxafs_request *request,
 			const AFSStoreStatus *how)
 {
 	AFSFid fid = fs_afs_fid(&v->fid);
-	struct cl_effect effect = {.outcome = CL_NOT_DONE};
-	struct cl_status known;
 	AFSFetchStatus answer;
 	struct fs_call call;
 	int result;
@@ -20,15 +18,7 @@ static int store_status(struct fs_vnode *v, struct rxafs_request *request,
 	fs_begin_call(&call, v->client, request);
 	result = cl_net_store_status(v->volume, &call.caller, &fid, how, &answer, &call.stamp,
 				     &request->failure);
-	if (!result) {
-		effect.outcome = CL_DONE;
-		effect.reply = fs_reply(&call, NULL);
-		effect.status = &answer;
-	} else if (request->failure.maybe_done) {
-		effect.outcome = CL_UNKNOWN;
-		effect.now = cl_net_now();
-	}
-	cl_change_end(v->object, &effect, &known);
+	fs_end_quiet_change(v, request, &call, result, &answer, false);
 	return result;
 }
 

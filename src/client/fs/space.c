@@ -63,8 +63,6 @@ int rxafs_getxattr(rxafs_object *object, struct rxafs_request *request, const ch
 
 static int tell_acl(struct fs_vnode *v, struct rxafs_request *request, const char *text)
 {
-	struct cl_effect effect = {.outcome = CL_NOT_DONE, .acl = true};
-	struct cl_status known;
 	AFSFid fid = fs_afs_fid(&v->fid);
 	AFSFetchStatus answer;
 	struct fs_call call;
@@ -74,15 +72,7 @@ static int tell_acl(struct fs_vnode *v, struct rxafs_request *request, const cha
 	fs_begin_call(&call, v->client, request);
 	result = cl_net_store_acl(v->volume, &call.caller, &fid, text, &answer, &call.stamp,
 				  &request->failure);
-	if (!result) {
-		effect.outcome = CL_DONE;
-		effect.reply = fs_reply(&call, NULL);
-		effect.status = &answer;
-	} else if (request->failure.maybe_done) {
-		effect.outcome = CL_UNKNOWN;
-		effect.now = cl_net_now();
-	}
-	cl_change_end(v->object, &effect, &known);
+	fs_end_quiet_change(v, request, &call, result, &answer, true);
 	fs_tell(v, RXAFS_CHANGED_STATUS | RXAFS_CHANGED_NAMES, NULL);
 	return result;
 }
