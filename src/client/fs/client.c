@@ -40,8 +40,12 @@ static int open_net(rxafs_client *client, const struct rxafs_options *options, c
 	struct cl_net_options o = {.cells = client->cells,
 				   .ops = &fs_net_ops,
 				   .arg = client,
-				   .soft_ms = (unsigned)options->limit_ms};
+				   .config = options->transport,
+				   .soft_ms = (unsigned)options->limit_ms,
+				   .one_round = options->one_round};
 
+	if (options->transport)
+		o.dead_ms = options->transport->dead_ms;
 	return cl_net_create(&o, &client->net, text, size);
 }
 

@@ -28,6 +28,7 @@ struct cl_net {
 	void *arg;
 	unsigned soft_ms; /* UINT32_MAX: none */
 	unsigned dead_ms, pause_ms;
+	bool one_round;
 	unsigned spread;		  /* random: which of equal sites is the first */
 	struct RXAFSCB_service callbacks; /* its context is the instance */
 	struct rxw_uuid self;

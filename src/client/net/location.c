@@ -248,7 +248,7 @@ static int begin_round(struct question *q, struct rxafs_failure *failure)
 {
 	uint64_t until = cl_net_now() + q->pause;
 
-	if (until >= q->until)
+	if (q->net->one_round || until >= q->until)
 		return fail_question(q, failure);
 	q->pause *= 2;
 	q->asked = 0;

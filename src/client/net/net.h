@@ -59,6 +59,7 @@ struct cl_net_options {
 	unsigned
 		soft_ms; /* limit of waits for a server that is away; 0 = 60,000; UINT32_MAX = none */
 	unsigned dead_ms; /* a server that is silent so long is dead; 0 = 12,000 */
+	bool one_round;	  /* no waits for servers that are away or busy */
 	/*
 	 * The first wait for a volume that is busy; all other waits are multiples of it. 0 = 1,000;
 	 * tests set less

@@ -248,7 +248,7 @@ static bool wait_for_site(struct cl_tries *t, struct search *s)
 		fail_tries(t, ENODEV, "no server has it");
 		return false;
 	}
-	if (end && cl_net_now() >= end) {
+	if (net->one_round || (end && cl_net_now() >= end)) {
 		fail_waiting(t, -ETIMEDOUT);
 		return false;
 	}

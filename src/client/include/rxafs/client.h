@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include <rxwire/config.h>
 #include <rxwire/security.h>
 
 #include <rxafs/types.h>
@@ -61,6 +62,12 @@ struct rxafs_options {
 	bool read_write;   /* prefer read-write volumes at mount points of other cells */
 	rxw_security *security; /* of users without tokens; NULL = anonymous */
 	struct rxafs_hooks hooks;
+	const struct rxw_config *transport; /* NULL = defaults */
+	/*
+	 * Operations ask each server that may answer once, and fail then: the caller repeats them when he
+	 * likes. Otherwise they wait for servers that are away or busy, up to `limit_ms`.
+	 */
+	bool one_round;
 };
 
 int rxafs_open_client(const struct rxafs_options *options, rxafs_client **client,
