@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rxafs/stream.h>
+
 #include "afs/fetchstatus.h"
 #include "client/fs/operate.h"
 
@@ -15,6 +17,8 @@ struct making {
 	const char *name, *text;
 	enum rxafs_kind kind;
 	uint32_t mode;
+	bool timed; /* its time is given: */
+	uint32_t time;
 	struct cl_made made;
 	struct cl_status status; /* of the new object */
 	struct fs_vnode *vnode;	 /* a reference */
@@ -25,7 +29,7 @@ static int call_make(struct making *m, struct fs_change *c)
 	AFSFid directory = fs_afs_fid(&c->directory->fid);
 	AFSStoreStatus how = {.Mask = AFS_SETMODE | AFS_SETMODTIME,
 			      .UnixModeBits = m->mode,
-			      .ClientModTime = (uint32_t)time(NULL)};
+			      .ClientModTime = m->timed ? m->time : (uint32_t)time(NULL)};
 	struct rxafs_failure *failure = &m->request->failure;
 
 	if (m->kind == RXAFS_DIRECTORY)
@@ -150,6 +154,21 @@ static int make_object_named(struct making *m, rxafs_object **object,
 		return -ENOMEM;
 	show_made(m, *object, attributes);
 	return 0;
+}
+
+int rxafs_make_file(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		    const struct rxafs_changes *set, rxafs_object **object,
+		    struct rxafs_attributes *attributes)
+{
+	struct making m = {directory,
+			   request,
+			   .name = name,
+			   .kind = RXAFS_FILE,
+			   .mode = set->set & RXAFS_SET_MODE ? set->mode & 0777 : 0644,
+			   .timed = set->set & RXAFS_SET_TIME,
+			   .time = (uint32_t)set->time};
+
+	return make_object_named(&m, object, attributes);
 }
 
 int rxafs_mkdir(rxafs_object *directory, struct rxafs_request *request, const char *name,

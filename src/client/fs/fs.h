@@ -166,6 +166,12 @@ int fs_open_tables(rxafs_client *client);
 void fs_close_tables(rxafs_client *client);
 uint64_t fs_inode(rxafs_client *client, const struct rxafs_fid *fid);
 
+/* -- show.c ------------------------------------------------------------------------------- */
+
+/* Attributes of an answer, past the cache. */
+void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFSFetchStatus *answer,
+		    struct rxafs_attributes *attributes);
+
 /* The net's callbacks. */
 extern const struct cl_net_ops fs_net_ops;
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
 #include "client/fs/operate.h"
 
 static void set_times(struct stat *stat, time_t modified, time_t changed)
@@ -111,6 +113,27 @@ void fs_show(rxafs_object *object, struct rxafs_request *request, const struct c
 	a->stat.st_ino = fs_inode(object->client, &object->fid);
 	a->stat.st_blksize = 65536;
 	a->stat.st_blocks = a->stat.st_size / 512 + (a->stat.st_size % 512 != 0);
+}
+
+void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFSFetchStatus *answer,
+		    struct rxafs_attributes *a)
+{
+	enum rxafs_kind kind = answer->FileType == AFS_TYPE_DIR	      ? RXAFS_DIRECTORY
+			       : answer->FileType == AFS_TYPE_SYMLINK ? RXAFS_SYMLINK
+								      : RXAFS_FILE;
+	struct stat *stat = &a->stat;
+
+	*a = (struct rxafs_attributes){
+		.fid = *fid, .kind = kind, .version = afs_status_version(answer)};
+	stat->st_mode = mode_of_kind(kind) | (answer->UnixModeBits & 07777);
+	stat->st_nlink = answer->LinkCount;
+	stat->st_uid = answer->Owner;
+	stat->st_gid = answer->Group;
+	stat->st_size = shown_length(afs_status_length(answer));
+	set_times(stat, answer->ClientModTime, answer->ServerModTime);
+	stat->st_ino = fs_inode(client, fid);
+	stat->st_blksize = 65536;
+	stat->st_blocks = stat->st_size / 512 + (stat->st_size % 512 != 0);
 }
 
 int fs_show_now(rxafs_object *object, struct rxafs_request *request,

@@ -49,6 +49,9 @@ int cl_net_fetch_statuses(struct cl_volume *volume, const struct cl_caller *call
 			  AFSCallBack *callbacks, struct cl_stamp *stamp,
 			  struct rxafs_failure *failure);
 
+/* The negative errno value for the errorCode of one of these statuses. */
+int cl_net_result_of_code(int32_t code);
+
 /*
  * Takes the next bytes of a file, in order, as they arrive; they are valid until it returns. After
  * a failure in the middle another server may be tried: then `offset` begins again where the fetch

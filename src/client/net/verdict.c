@@ -85,6 +85,15 @@ enum cl_verdict cl_verdict_of(rxw_code code, enum rxw_origin origin, int *number
 	return *number == EIO ? CL_VERDICT_DAMAGED : CL_VERDICT_FINAL;
 }
 
+int cl_net_result_of_code(int32_t code)
+{
+	int number = 0;
+
+	if (code)
+		cl_verdict_of(code, RXW_ORIGIN_PEER, &number);
+	return -number;
+}
+
 bool cl_verdict_unknown(rxw_code code, enum rxw_origin origin)
 {
 	if (code == 0)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Contents of files past the cache, as they arrive and as they can leave. */
+#include <errno.h>
+#include <string.h>
+
+#include <rxafs/stream.h>
+
+#include "afs/client/data.h"
+#include "afs/fetchstatus.h"
+#include "client/fs/operate.h"
+
+static int find_file(rxafs_object *file, struct fs_vnode **vnode)
+{
+	if (file->kind != RXAFS_FILE || file->what != FS_PLAIN)
+		return file->kind == RXAFS_DIRECTORY ? -EISDIR : -EINVAL;
+	*vnode = file->vnode;
+	return 0;
+}
+
+/* One call. *known: the status of what was read. */
+static int fetch_range(struct fs_vnode *v, struct rxafs_request *request, uint64_t offset,
+		       uint64_t length, rxafs_take_fn *take, void *arg, uint64_t *fetched,
+		       AFSFetchStatus *answer)
+{
+	AFSFid fid = fs_afs_fid(&v->fid);
+	struct cl_status known;
+	struct fs_call call;
+	int result;
+
+	fs_begin_call(&call, v->client, request);
+	result = cl_net_fetch_data(v->volume, &call.caller, &fid, offset, length, take, arg,
+				   fetched, answer, &call.stamp, &request->failure);
+	if (result == -ESTALE)
+		cl_object_gone(v->object);
+	if (result)
+		return result;
+	cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), answer, &known);
+	fs_learned(v, &known);
+	return 0;
+}
+
+int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64_t offset,
+		       uint64_t length, rxafs_take_fn *take, void *arg, uint64_t *fetched,
+		       struct rxafs_attributes *attributes)
+{
+	uint64_t version = 0, part = 0, wanted;
+	AFSFetchStatus answer;
+	struct fs_vnode *v;
+	int result = find_file(file, &v);
+
+	*fetched = 0;
+	if (result)
+		return result;
+	do {
+		wanted = length - *fetched < AFS_FETCH_MAX ? length - *fetched : AFS_FETCH_MAX;
+		result = fetch_range(v, request, offset + *fetched, wanted, take, arg, &part,
+				     &answer);
+		if (result)
+			return result;
+		if (*fetched && afs_status_version(&answer) != version)
+			return fs_fail(request, -EAGAIN, "the file has changed meanwhile");
+		version = afs_status_version(&answer);
+		*fetched += part;
+	} while (part == wanted && *fetched < length);
+	fs_show_status(v->client, &v->fid, &answer, attributes);
+	return 0;
+}
+
+/* Own changes in the cache would be mixed with what is stored. */
+static bool is_dirty(struct fs_vnode *v)
+{
+	int64_t mtime;
+	bool dirty;
+
+	pthread_mutex_lock(&v->lock);
+	dirty = v->data && cl_data_is_dirty(v->data, &mtime);
+	pthread_mutex_unlock(&v->lock);
+	return dirty;
+}
+
+static AFSStoreStatus status_to_set(const struct rxafs_changes *set)
+{
+	AFSStoreStatus how = {0};
+
+	if (set->set & RXAFS_SET_MODE) {
+		how.Mask |= AFS_SETMODE;
+		how.UnixModeBits = set->mode & 0777;
+	}
+	if (set->set & RXAFS_SET_TIME) {
+		how.Mask |= AFS_SETMODTIME;
+		how.ClientModTime = (uint32_t)set->time;
+	}
+	return how;
+}
+
+/*
+ * The cache learns of it as of another client's change, so that it drops the contents that it has.
+ */
+static void learn_store(struct fs_vnode *v, struct fs_call *call, int result,
+			const AFSFetchStatus *answer)
+{
+	struct cl_status known;
+
+	if (!result) {
+		cl_cache_apply(v->object, fs_reply(call, NULL), answer, &known);
+		fs_learned(v, &known);
+	} else if (call->request->failure.maybe_done) {
+		cl_object_doubt(v->object);
+	}
+}
+
+int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
+		       const struct rxafs_store *store, rxafs_give_fn *give, void *arg,
+		       struct rxafs_attributes *attributes)
+{
+	AFSStoreStatus how = status_to_set(&store->set);
+	AFSFetchStatus answer;
+	struct fs_vnode *v;
+	struct fs_call call;
+	AFSFid fid;
+	int result = find_file(file, &v);
+
+	if (!result)
+		result = fs_enter_to_change(file, request, &v);
+	if (result)
+		return result;
+	if (is_dirty(v))
+		return fs_fail(request, -EBUSY, "the file has changes that are not stored yet");
+	if (store->durable)
+		how.Mask |= AFS_FSYNC;
+	fid = fs_afs_fid(&v->fid);
+	fs_begin_call(&call, v->client, request);
+	result = cl_net_store_data(v->volume, &call.caller, &fid, &how, store->offset,
+				   store->length, store->size, store->size, give, arg, &answer,
+				   &call.stamp, &request->failure);
+	learn_store(v, &call, result, &answer);
+	if (!result)
+		fs_show_status(v->client, &v->fid, &answer, attributes);
+	return result;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whole files and directories past the cache, for programs that copy or compare trees. Every function is one
+ * call to a server, or few; several threads may use one object.
+ */
+#ifndef RXAFS_STREAM_H
+#define RXAFS_STREAM_H
+
+#include <sys/uio.h>
+
+#include <rxafs/object.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Takes the next bytes of a file, in order, as they arrive. They are valid until it returns, and it may
+ * change `iov`. After a failure another server may be tried: then `offset` begins again where the fetch began. A
+ * negative errno ends the fetch, which returns it.
+ */
+typedef int rxafs_take_fn(void *arg, uint64_t offset, struct iovec *iov, unsigned count);
+/*
+ * Bytes of a file from the server, at most `length` of them. *fetched: how many, fewer only at the end of the
+ * file. The attributes are those of the version that was read. -EAGAIN: the file has changed meanwhile.
+ */
+int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64_t offset,
+		       uint64_t length, rxafs_take_fn *take, void *arg, uint64_t *fetched,
+		       struct rxafs_attributes *attributes);
+
+/* Fills iov[0..count) with the next bytes to store. As for rxafs_take_fn, the offset may begin again. */
+typedef int rxafs_give_fn(void *arg, uint64_t offset, const struct iovec *iov, unsigned count);
+struct rxafs_store {
+	uint64_t offset, length;  /* of the bytes */
+	uint64_t size;		  /* of the file afterwards: what is behind it is cut */
+	struct rxafs_changes set; /* mode and time, in the same call */
+	bool durable;		  /* on the server's disk before the call returns */
+};
+/*
+ * Store bytes. What the cache has of the file is dropped. -EBUSY: it has changes there that are not stored
+ * yet, see rxafs_flush().
+ */
+int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
+		       const struct rxafs_store *store, rxafs_give_fn *give, void *arg,
+		       struct rxafs_attributes *attributes);
+/* A new file, with mode and time of `set`. -EEXIST. *object is a reference. */
+int rxafs_make_file(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		    const struct rxafs_changes *set, rxafs_object **object,
+		    struct rxafs_attributes *attributes);
+
+/* The names of a directory without "." and "..", in its own order. */
+struct rxafs_names {
+	struct rxafs_name {
+		const char *text;
+		struct rxafs_fid fid;
+	} * list;
+	size_t count;
+	void *storage;
+};
+int rxafs_list_names(rxafs_object *directory, struct rxafs_request *request,
+		     struct rxafs_names *names);
+void rxafs_free_names(struct rxafs_names *names);
+
+#define RXAFS_BATCH 50 /* names whose attributes one call gets */
+/*
+ * Attributes of `count` names, at most RXAFS_BATCH. results[i]: 0 or a negative errno of that name. Nothing is
+ * cached. A mount point is shown as rxafs_lookup() shows it.
+ */
+int rxafs_fetch_attributes(rxafs_object *directory, struct rxafs_request *request,
+			   const struct rxafs_name *names, unsigned count,
+			   struct rxafs_attributes *attributes, int *results);
+/* The object of a name whose attributes were fetched; a reference. No call, except for a mount point. */
+int rxafs_take_object(rxafs_object *directory, struct rxafs_request *request,
+		      const struct rxafs_name *name, const struct rxafs_attributes *attributes,
+		      rxafs_object **object);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
