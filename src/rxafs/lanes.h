@@ -3,7 +3,7 @@
 #ifndef RXAFS_LANES_H
 #define RXAFS_LANES_H
 
-#include <rxafs/client.h>
+#include <rxafs/daemon.h>
 
 /* At a time. */
 #define LANE_SERVER_MOST 4u

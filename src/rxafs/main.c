@@ -91,7 +91,10 @@ static void log_line(void *arg, int priority, const char *text)
 
 static int open_client(const struct settings *s, struct mount *mount)
 {
+	const struct rxafs_hooks hooks = {
+		.changed = flusher_changed, .settle = flusher_settle, .arg = mount};
 	struct rxafs_options o = {
+		.size = sizeof o,
 		.cell = s->cell,
 		.cells = s->cells.items,
 		.cell_count = s->cells.count,
@@ -106,10 +109,9 @@ static int open_client(const struct settings *s, struct mount *mount)
 		.ignore_owner = s->ignore_owner,
 		.read_write = s->read_write,
 		.strict_locks = s->strict_locks,
-		.hooks = {.changed = flusher_changed,
-			  .settle = flusher_settle,
-			  .log = log_line,
-			  .arg = mount},
+		.log = log_line,
+		.log_arg = mount,
+		.hooks = &hooks,
 	};
 	struct rxafs_failure failure = {0};
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rxafs/client.h>
+#include <rxafs/daemon.h>
 #include <rxafs/file.h>
 
 struct handle;

@@ -9,6 +9,7 @@
 
 #include "client/fs/operate.h"
 #include "common/clock.h"
+#include "common/sized.h"
 
 /* How long servers may take to answer when promises are given back. */
 #define FAREWELL_MS 200u
@@ -157,16 +158,16 @@ static void free_client(rxafs_client *client, unsigned limit_ms)
 	free(client);
 }
 
-int rxafs_open_client(const struct rxafs_options *options, rxafs_client **out,
-		      struct rxafs_failure *failure)
+static rxafs_client *make_client(const struct rxafs_options *options)
 {
 	rxafs_client *client = calloc(1, sizeof *client);
-	char text[200] = "";
-	int result;
 
 	if (!client)
-		return -ENOMEM;
-	client->hooks = options->hooks;
+		return NULL;
+	if (options->hooks)
+		client->hooks = *options->hooks;
+	client->log = options->log;
+	client->log_arg = options->log_arg;
 	client->ignore_owner = options->ignore_owner;
 	client->read_write = options->read_write;
 	client->strict_locks = options->strict_locks;
@@ -177,20 +178,41 @@ int rxafs_open_client(const struct rxafs_options *options, rxafs_client **out,
 	pthread_mutex_init(&client->lock, NULL);
 	pthread_rwlock_init(&client->upcalls, NULL);
 	monotonic_cond_init(&client->asked);
-	result = open_modules(client, options, text, sizeof text);
-	if (!result)
-		result = make_root(client, options, text, sizeof text);
-	if (!result) {
-		*out = client;
-		return 0;
-	}
-	free_client(client, 0);
+	return client;
+}
+
+static int fail_open(struct rxafs_failure *failure, int result, const char *text)
+{
 	if (failure) {
 		*failure = (struct rxafs_failure){.number = -result};
 		snprintf(failure->text, sizeof failure->text, "%s",
 			 text[0] ? text : strerror(-result));
 	}
 	return result;
+}
+
+int rxafs_open_client(const struct rxafs_options *given, rxafs_client **out,
+		      struct rxafs_failure *failure)
+{
+	struct rxafs_options options = {.size = sizeof options};
+	rxafs_client *client;
+	char text[200] = "";
+	int result;
+
+	if (given && !sized_read(&options, sizeof options, given))
+		return fail_open(failure, -EINVAL, "the size of the options is wrong");
+	client = make_client(&options);
+	if (!client)
+		return fail_open(failure, -ENOMEM, text);
+	result = open_modules(client, &options, text, sizeof text);
+	if (!result)
+		result = make_root(client, &options, text, sizeof text);
+	if (result) {
+		free_client(client, 0);
+		return fail_open(failure, result, text);
+	}
+	*out = client;
+	return 0;
 }
 
 int rxafs_close_client(rxafs_client *client, uint64_t limit_ms)

@@ -103,21 +103,28 @@ static int look_for_mounted(rxafs_object *object, struct rxafs_request *request,
 			      &caller, volume, &request->failure);
 }
 
-/* The first one who comes sets it; others find it. */
-static int set_target(rxafs_object *object, struct cl_volume *volume)
+int fs_root_of_volume(rxafs_client *client, struct cl_volume *volume, struct fs_vnode **vnode)
 {
-	rxafs_client *client = object->client;
 	struct rxafs_fid fid = {cl_cell_number(cl_volume_cell(volume)), cl_volume_id(volume),
 				AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
-	struct fs_vnode *v, *present = NULL;
 	int result = cl_cache_set_readonly(client->cache, fid.cell, fid.volume,
 					   cl_volume_type(volume) != AFS_VL_RW);
 
 	if (result)
 		return result;
-	v = fs_get_vnode(client, volume, &fid);
-	if (!v)
-		return -ENOMEM;
+	*vnode = fs_get_vnode(client, volume, &fid);
+	return *vnode ? 0 : -ENOMEM;
+}
+
+/* The first one who comes sets it; others find it. */
+static int set_target(rxafs_object *object, struct cl_volume *volume)
+{
+	rxafs_client *client = object->client;
+	struct fs_vnode *v, *present = NULL;
+	int result = fs_root_of_volume(client, volume, &v);
+
+	if (result)
+		return result;
 	pthread_mutex_lock(&client->lock);
 	present = atomic_load(&object->target);
 	if (!present) {

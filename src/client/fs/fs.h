@@ -12,6 +12,7 @@
 
 #include <rxafs/client.h>
 #include <rxafs/file.h>
+#include <rxafs/daemon.h>
 #include <rxafs/object.h>
 
 #include "client/cache/cache.h"
@@ -87,6 +88,8 @@ struct rxafs_client {
 	struct fs_executor *executor;
 	struct fs_lock_keeper *keeper;
 	struct rxafs_hooks hooks;
+	void (*log)(void *arg, int priority, const char *text);
+	void *log_arg;
 	rxafs_object *root;
 	char **sysnames;
 	size_t sysname_count;
@@ -157,6 +160,10 @@ void fs_drop_vnode(void *vnode);
 /* The object of a child of `parent`. `text`: of a mount point, else NULL. */
 rxafs_object *fs_get_object(rxafs_object *parent, struct fs_vnode *vnode, enum rxafs_kind kind,
 			    const char *text);
+/* The root directory of a volume: a reference. */
+int fs_root_of_volume(rxafs_client *client, struct cl_volume *volume, struct fs_vnode **vnode);
+/* The object of the root of a volume, as it is without a mount point: nothing is above it. */
+rxafs_object *fs_get_root_object(struct fs_vnode *vnode);
 /* One that is not of a server. */
 rxafs_object *fs_get_special(rxafs_client *client, rxafs_object *parent, enum fs_what what,
 			     const struct rxafs_fid *fid, enum rxafs_kind kind, const char *text);

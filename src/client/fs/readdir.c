@@ -20,6 +20,7 @@ struct rxafs_listing {
 	char name[CL_CELL_NAME + 2];
 	/* Statuses were asked up to this offset. */
 	uint64_t asked;
+	uint64_t next; /* of rxafs_read_listing() */
 };
 
 int rxafs_open_listing(rxafs_object *directory, struct rxafs_request *request,
@@ -131,6 +132,7 @@ static void show_entry(rxafs_listing *l, const struct cl_entry *from, struct rxa
 	entry->fid.vnode = from->vnode;
 	entry->fid.unique = from->unique;
 	entry->next = from->next;
+	entry->error = 0;
 	entry->type = known_type(l, &entry->fid);
 	shown = entry->fid;
 	if (!strcmp(from->name, ".")) {
@@ -246,4 +248,37 @@ int rxafs_entry_object(rxafs_listing *l, struct rxafs_request *request,
 		known_ns = status.valid_until - cl_net_now();
 	attributes->name_valid_ns = known_ns;
 	return 0;
+}
+
+/* The object of an entry by itself, where it does not come with others. *object is NULL: entry->error. */
+static void look_up_entry(rxafs_listing *l, struct rxafs_request *request,
+			  struct rxafs_entry *entry, rxafs_object **object,
+			  struct rxafs_attributes *attributes)
+{
+	int result = rxafs_entry_object(l, request, entry, object, attributes);
+
+	if (result == -ENODATA)
+		result = rxafs_lookup(l->directory, request, entry->name, object, attributes);
+	if (result)
+		*object = NULL;
+	entry->error = result;
+}
+
+int rxafs_read_listing(rxafs_listing *l, struct rxafs_request *request, struct rxafs_entry *entry,
+		       rxafs_object **object, struct rxafs_attributes *attributes)
+{
+	int result;
+
+	while ((result = rxafs_next_entry(l, request, l->next, entry)) == 1) {
+		if (object && strcmp(entry->name, ".") && strcmp(entry->name, ".."))
+			look_up_entry(l, request, entry, object, attributes);
+		if (entry->error == RXAFS_WOULD_WAIT)
+			return RXAFS_WOULD_WAIT;
+		l->next = entry->next;
+		/* It may have been removed since the names were fetched. */
+		if (strcmp(entry->name, ".") && strcmp(entry->name, "..") &&
+		    entry->error != -ENOENT)
+			return 1;
+	}
+	return result;
 }

@@ -2,6 +2,7 @@
 /* What goes with an operation: for whom it is done, until when, and how it failed. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/fs/fs.h"
 
@@ -31,12 +32,12 @@ void fs_log(rxafs_client *client, int priority, const char *format, ...)
 	char text[512];
 	va_list args;
 
-	if (!client->hooks.log)
+	if (!client->log)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	client->hooks.log(client->hooks.arg, priority, text);
+	client->log(client->log_arg, priority, text);
 }
 
 int fs_fail(struct rxafs_request *request, int result, const char *text)
@@ -44,6 +45,17 @@ int fs_fail(struct rxafs_request *request, int result, const char *text)
 	request->failure = (struct rxafs_failure){.number = -result};
 	snprintf(request->failure.text, sizeof request->failure.text, "%s", text);
 	return result;
+}
+
+const char *rxafs_error_text(struct rxafs_request *request, int64_t result)
+{
+	struct rxafs_failure *failure = &request->failure;
+
+	if (failure->number != -result || !failure->text[0]) {
+		*failure = (struct rxafs_failure){.number = (int)-result};
+		snprintf(failure->text, sizeof failure->text, "%s", strerror((int)-result));
+	}
+	return failure->text;
 }
 
 struct cl_caller fs_caller(rxafs_client *client, const struct rxafs_request *request)

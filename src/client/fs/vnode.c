@@ -178,7 +178,7 @@ static rxafs_object *settle_object(rxafs_client *client, rxafs_object *fresh, rx
 	o = find_face(client, passage, &fresh->fid);
 	if (o) {
 		atomic_fetch_add(&o->references, 1);
-		if (o->kind == RXAFS_DIRECTORY && o->parent != parent && parent != o) {
+		if (o->kind == RXAFS_DIRECTORY && parent && o->parent != parent && parent != o) {
 			old_parent = o->parent;
 			o->parent = rxafs_hold(parent);
 		}
@@ -216,6 +216,17 @@ rxafs_object *fs_get_object(rxafs_object *parent, struct fs_vnode *vnode, enum r
 	if (o->kind == RXAFS_DIRECTORY)
 		o->passage = parent->what == FS_PLAIN ? parent->passage : parent;
 	return settle_object(parent->client, o, parent);
+}
+
+rxafs_object *fs_get_root_object(struct fs_vnode *vnode)
+{
+	rxafs_object *o = make_face(vnode->client, FS_PLAIN, &vnode->fid, RXAFS_DIRECTORY, NULL);
+
+	if (!o)
+		return NULL;
+	o->vnode = vnode;
+	cl_object_hold(vnode->object);
+	return settle_object(vnode->client, o, NULL);
 }
 
 rxafs_object *fs_get_special(rxafs_client *client, rxafs_object *parent, enum fs_what what,

@@ -59,9 +59,6 @@ int rxafs_mount_text(rxafs_object *object, char **text);
 int rxafs_make_mount(rxafs_object *directory, struct rxafs_request *request, const char *name,
 		     const char *text);
 
-/* Seconds since 1970 until which a user's token for a cell is valid; 0: he has none. */
-int64_t rxafs_token_expires(rxafs_user *user, const char *cell);
-
 #ifdef __cplusplus
 }
 #endif

@@ -3,8 +3,6 @@
 #ifndef RXAFS_FILE_H
 #define RXAFS_FILE_H
 
-#include <sys/uio.h>
-
 #include <rxafs/object.h>
 
 #ifdef __cplusplus
@@ -19,7 +17,9 @@ typedef struct rxafs_listing rxafs_listing;
  * written with the tokens of the user who opened it.
  */
 int rxafs_open(rxafs_object *object, struct rxafs_request *request, int flags, rxafs_file **file);
-/* A new file. O_EXCL: -EEXIST if the name exists; else that file is opened. */
+/*
+ * A new file, opened; *object is a reference. O_EXCL: -EEXIST if the name exists; else that file is opened.
+ */
 int rxafs_create(rxafs_object *directory, struct rxafs_request *request, const char *name,
 		 uint32_t mode, int flags, rxafs_object **object,
 		 struct rxafs_attributes *attributes, rxafs_file **file);
@@ -29,13 +29,9 @@ int rxafs_create(rxafs_object *directory, struct rxafs_request *request, const c
 int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer, size_t length,
 		   uint64_t offset);
 /*
- * The same without a copy: fills iov[0..*count) with what stays as it is until rxafs_give_back(). *loan is NULL unless the result is
- * above 0. -E2BIG: the bytes are in more than *count places; read them instead.
+ * The count of bytes that were taken. They are stored by rxafs_flush(), or sooner in the background. With O_APPEND `offset` is not
+ * used.
  */
-typedef struct rxafs_loan rxafs_loan;
-int64_t rxafs_lend(rxafs_file *file, struct rxafs_request *request, size_t length, uint64_t offset,
-		   struct iovec *iov, unsigned *count, rxafs_loan **loan);
-void rxafs_give_back(rxafs_loan *loan);
 int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void *data,
 		    size_t length, uint64_t offset);
 /*
@@ -43,11 +39,14 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
  * `durable`: on the server's disk as well.
  */
 int rxafs_flush(rxafs_file *file, struct rxafs_request *request, bool durable);
-/* The last use. What was not flushed is stored in the background. */
+/*
+ * The last use. What was not flushed is stored in the background, and an error then reaches only the log: call rxafs_flush()
+ * first.
+ */
 void rxafs_close(rxafs_file *file);
+/* Of which it is; no reference. */
 rxafs_object *rxafs_file_object(const rxafs_file *file);
-/* Changes whenever others have changed the contents, but not by own writes; never 0. */
-uint64_t rxafs_file_contents(const rxafs_file *file);
+/* The file must be open for writing. */
 int rxafs_truncate(rxafs_file *file, struct rxafs_request *request, uint64_t size);
 
 /*
@@ -69,20 +68,30 @@ int rxafs_test_lock(rxafs_file *file, struct rxafs_request *request, struct rxaf
 /* All locks of an owner on the file, of one of the two kinds. */
 void rxafs_drop_locks(rxafs_file *file, uint64_t owner, bool whole);
 
-/*
- * A directory that is read. `offset` 0 is the beginning; each entry has the offset of the one behind
- * it, which stays right while other entries come and go.
- */
+/* An entry of a directory that is read. */
 struct rxafs_entry {
 	const char *name; /* until the next call */
 	struct rxafs_fid fid;
 	uint64_t inode;
 	unsigned type; /* DT_DIR, DT_REG, DT_LNK or DT_UNKNOWN */
+	int error; /* of rxafs_read_listing() with an object: why there is none, a negative errno */
 	uint64_t next;
 };
+/* One thread at a time may use a listing. */
 int rxafs_open_listing(rxafs_object *directory, struct rxafs_request *request,
 		       rxafs_listing **listing);
-/* 1 and *entry, 0 at the end, or a negative errno. */
+/*
+ * The next entry, without "." and "..": 1, 0 at the end, or a negative errno. With `object` and `attributes`, which may both be NULL, also
+ * its object, a reference, with its attributes. They come by one call for many entries. Where they cannot be had
+ * *object is NULL, and entry->error tells why.
+ */
+int rxafs_read_listing(rxafs_listing *listing, struct rxafs_request *request,
+		       struct rxafs_entry *entry, rxafs_object **object,
+		       struct rxafs_attributes *attributes);
+/*
+ * The entry at an offset, with "." and "..". `offset` 0 is the beginning; entry->next is that of the one behind
+ * it, which stays right while other entries come and go. 1, 0 at the end, or a negative errno.
+ */
 int rxafs_next_entry(rxafs_listing *listing, struct rxafs_request *request, uint64_t offset,
 		     struct rxafs_entry *entry);
 /*

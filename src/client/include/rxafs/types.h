@@ -67,6 +67,13 @@ struct rxafs_failure {
 	char text[200];	 /* one line */
 };
 
+/* Of the mount daemon: the servers that an operation waits for. */
+struct rxafs_awaited {
+	bool known;
+	uint32_t cell;	 /* its number; 0: a name that may be one of a cell */
+	uint32_t server; /* a file server; 0: the location servers of the cell */
+};
+
 #ifdef __cplusplus
 }
 #endif

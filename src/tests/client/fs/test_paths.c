@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The library as a program sees it: options, paths, volumes without mount points, listings, texts of errors. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rxafs/rxafs.h>
+
+#include "tests/client/realserver.h"
+#include "tests/main.h"
+
+static struct realserver server;
+static rxafs_client *client;
+static struct rxafs_request request;
+
+static void open_cell(void)
+{
+	const char *volumes[] = {"root.cell", "music", NULL};
+	const char *cell;
+	struct rxafs_options options = {.size = sizeof options, .cell = "example.org", .cell_count = 1};
+	struct rxafs_failure failure;
+
+	realserver_open(&server, volumes);
+	cell = realserver_cell(&server, "example.org");
+	options.cells = &cell;
+	request = (struct rxafs_request){0};
+	ck_assert_msg(!rxafs_open_client(&options, &client, &failure), "%s", failure.text);
+}
+
+static void close_cell(void)
+{
+	ck_assert_int_eq(rxafs_close_client(client, 10000), 0);
+	realserver_close(&server);
+}
+
+static rxafs_object *object_at(const char *path)
+{
+	rxafs_object *object = NULL;
+	int result = rxafs_find_path(client, &request, path, true, &object);
+
+	ck_assert_msg(!result, "%s: %s", path, rxafs_error_text(&request, result));
+	return object;
+}
+
+static int result_at(const char *path)
+{
+	rxafs_object *object;
+
+	return rxafs_find_path(client, &request, path, true, &object);
+}
+
+static void make_directory(const char *path)
+{
+	struct rxafs_attributes attributes;
+	rxafs_object *parent, *made;
+	char name[256];
+
+	ck_assert_int_eq(rxafs_find_parent(client, &request, path, &parent, name), 0);
+	ck_assert_int_eq(rxafs_mkdir(parent, &request, name, 0755, &made, &attributes), 0);
+	rxafs_release(made);
+	rxafs_release(parent);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	struct rxafs_attributes attributes;
+	rxafs_object *parent, *made;
+	rxafs_file *file;
+	char name[256];
+
+	ck_assert_int_eq(rxafs_find_parent(client, &request, path, &parent, name), 0);
+	ck_assert_int_eq(rxafs_create(parent, &request, name, 0644, O_WRONLY | O_EXCL, &made,
+				      &attributes, &file),
+			 0);
+	ck_assert_int_eq(rxafs_write(file, &request, text, strlen(text), 0), (int)strlen(text));
+	ck_assert_int_eq(rxafs_flush(file, &request, false), 0);
+	rxafs_close(file);
+	rxafs_release(made);
+	rxafs_release(parent);
+}
+
+static void expect_text(const char *path, const char *text)
+{
+	rxafs_object *object = object_at(path);
+	char buffer[64] = "";
+	rxafs_file *file;
+
+	ck_assert_int_eq(rxafs_open(object, &request, O_RDONLY, &file), 0);
+	ck_assert_int_eq(rxafs_read(file, &request, buffer, sizeof buffer, 0), (int)strlen(text));
+	ck_assert_str_eq(buffer, text);
+	rxafs_close(file);
+	rxafs_release(object);
+}
+
+START_TEST(paths_of_both_forms)
+{
+	rxafs_object *root, *music;
+
+	open_cell();
+	make_directory("music:albums");
+	write_text("music:/albums//one", "first");
+	expect_text("music:albums/one", "first");
+	root = object_at("root.cell:");
+	ck_assert_int_eq(rxafs_make_mount(root, &request, "music", "#music."), 0);
+	expect_text("/afs/example.org/music/albums/one", "first");
+	expect_text("/afs/example.org/music/albums/../albums/./one", "first");
+
+	/* Nothing is above the root of a volume. */
+	music = object_at("music:albums/../..");
+	rxafs_release(music);
+	music = object_at("music:");
+	rxafs_object *above = rxafs_parent(music);
+	ck_assert_ptr_eq(above, music);
+	rxafs_release(above);
+	rxafs_release(music);
+	rxafs_release(root);
+	close_cell();
+}
+END_TEST
+
+START_TEST(paths_that_lead_nowhere)
+{
+	rxafs_object *parent;
+	char name[256], longest[300];
+	int result;
+
+	open_cell();
+	write_text("music:file", "x");
+	ck_assert_int_eq(result_at(""), -EINVAL);
+	ck_assert_int_eq(result_at("music"), -EINVAL);
+	ck_assert_int_eq(result_at(":x"), -EINVAL);
+	ck_assert_int_eq(result_at("/etc/passwd"), -EINVAL);
+	ck_assert_int_eq(result_at("/afsx/y"), -EINVAL);
+	ck_assert_int_eq(result_at("nobody:"), -ENODEV);
+	ck_assert_int_eq(result_at("music:none"), -ENOENT);
+	ck_assert_int_eq(result_at("music:file/none"), -ENOTDIR);
+	ck_assert_int_eq(result_at("/afs/nowhere"), -ENOENT);
+	ck_assert_int_eq(rxafs_find_parent(client, &request, "music:", &parent, name), -EINVAL);
+	ck_assert_int_eq(rxafs_find_parent(client, &request, "music:a/..", &parent, name), -EINVAL);
+	ck_assert_int_eq(rxafs_find_parent(client, &request, "music:none/x", &parent, name), -ENOENT);
+	ck_assert_int_eq(rxafs_find_parent(client, &request, "music:file/x", &parent, name), -ENOTDIR);
+	memset(longest, 'n', sizeof longest);
+	memcpy(longest, "music:", 6);
+	longest[299] = '\0';
+	ck_assert_int_eq(rxafs_find_parent(client, &request, longest, &parent, name), -ENAMETOOLONG);
+
+	/* A text of its own, that of the errno, and no text of a failure before. */
+	result = result_at("music");
+	ck_assert_ptr_nonnull(strstr(rxafs_error_text(&request, result), "VOLUME:"));
+	ck_assert_str_eq(rxafs_error_text(&request, -ENOENT), strerror(ENOENT));
+	close_cell();
+}
+END_TEST
+
+START_TEST(volumes_by_name_and_number)
+{
+	struct rxafs_volume volume;
+	struct rxafs_attributes attributes;
+	rxafs_object *by_name, *by_number, *copy;
+	char number[16];
+
+	open_cell();
+	ck_assert_int_eq(rxafs_open_volume(client, &request, NULL, "music", &by_name), 0);
+	ck_assert_int_eq(rxafs_examine(by_name, &request, &volume), 0);
+	ck_assert_str_eq(volume.name, "music");
+	ck_assert(volume.writable);
+	snprintf(number, sizeof number, "%u", volume.id);
+	ck_assert_int_eq(rxafs_open_volume(client, &request, "example.org", number, &by_number), 0);
+	ck_assert_ptr_eq(by_name, by_number);
+	ck_assert_int_eq(rxafs_getattr(by_name, &request, &attributes), 0);
+	ck_assert(S_ISDIR(attributes.stat.st_mode));
+	ck_assert_int_eq(rxafs_open_volume(client, &request, NULL, "music.readonly", &copy), -ENODEV);
+	ck_assert_int_eq(rxafs_open_volume(client, &request, "no.cell", "music", &copy), -ENOENT);
+	rxafs_release(by_name);
+	rxafs_release(by_number);
+	close_cell();
+}
+END_TEST
+
+#define FILES 120
+
+START_TEST(listings_with_attributes)
+{
+	bool seen[FILES] = {false};
+	struct rxafs_attributes attributes;
+	struct rxafs_entry entry;
+	rxafs_object *music, *object;
+	rxafs_listing *listing;
+	unsigned count = 0, i;
+	char path[32], text[FILES + 1] = "";
+	int result;
+
+	open_cell();
+	for (i = 0; i < FILES; i++) {
+		snprintf(path, sizeof path, "music:%u", i);
+		write_text(path, text);
+		text[i] = 'x';
+	}
+	music = object_at("music:");
+	ck_assert_int_eq(rxafs_open_listing(music, &request, &listing), 0);
+	while ((result = rxafs_read_listing(listing, &request, &entry, &object, &attributes)) == 1) {
+		ck_assert_int_eq(entry.error, 0);
+		ck_assert_int_eq(sscanf(entry.name, "%u", &i), 1);
+		ck_assert(i < FILES && !seen[i]);
+		seen[i] = true;
+		ck_assert_int_eq(attributes.stat.st_size, i);
+		ck_assert(rxafs_fid_same(&attributes.fid, &entry.fid));
+		rxafs_release(object);
+		count++;
+	}
+	ck_assert_int_eq(result, 0);
+	ck_assert_int_eq(count, FILES);
+	rxafs_close_listing(listing);
+
+	/* Names alone. */
+	ck_assert_int_eq(rxafs_open_listing(music, &request, &listing), 0);
+	for (count = 0; rxafs_read_listing(listing, &request, &entry, NULL, NULL) == 1; count++)
+		ck_assert(strcmp(entry.name, ".") && strcmp(entry.name, ".."));
+	ck_assert_int_eq(count, FILES);
+	rxafs_close_listing(listing);
+	rxafs_release(music);
+	close_cell();
+}
+END_TEST
+
+START_TEST(options_have_a_size)
+{
+	struct rxafs_options options = {.size = sizeof options, .cell = "example.org"};
+	struct {
+		struct rxafs_options known;
+		uint64_t unknown;
+	} longer = {.known = {.size = sizeof longer, .cell = "example.org"}};
+	struct rxafs_failure failure;
+
+	ck_assert_int_eq(rxafs_open_client(&options, &client, &failure), 0);
+	ck_assert_int_eq(rxafs_close_client(client, 0), 0);
+	ck_assert_int_eq(rxafs_open_client(&longer.known, &client, &failure), 0);
+	ck_assert_int_eq(rxafs_close_client(client, 0), 0);
+	longer.unknown = 1;
+	ck_assert_int_eq(rxafs_open_client(&longer.known, &client, &failure), -EINVAL);
+	ck_assert(failure.number == EINVAL && failure.text[0]);
+	options.size = 0;
+	ck_assert_int_eq(rxafs_open_client(&options, &client, NULL), -EINVAL);
+	/* Only a name: what this machine has configured suffices. */
+	ck_assert_int_eq(rxafs_open_client(NULL, &client, &failure), 0);
+	ck_assert_int_eq(rxafs_close_client(client, 0), 0);
+}
+END_TEST
+
+TEST_MAIN("paths", paths_of_both_forms, paths_that_lead_nowhere, volumes_by_name_and_number,
+	  listings_with_attributes, options_have_a_size)
