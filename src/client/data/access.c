@@ -368,7 +368,7 @@ static ssize_t write_blocks(struct cl_data_file *file, uint64_t offset, const un
 			cl_disk_drop_blocks(file->disk, number, 1);
 			block->on_disk = false;
 		}
-		error = block_write(block, start, bytes + done, part, true);
+		error = block_change(block, start, bytes + done, part);
 		if (error)
 			return done ? (ssize_t)done : error;
 		done += part;

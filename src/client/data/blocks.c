@@ -13,7 +13,7 @@
 #define AREA_BYTES    (2u * 1024 * 1024) /* of buffers, allocated at a time */
 #define AREA_LEAST    (64u * 1024)	 /* smaller blocks are allocated one by one */
 
-#define RECYCLE_LOOKS 8u /* at the oldest blocks */
+#define RECYCLE_LOOKS 64u /* at the oldest blocks: several reads have lent theirs */
 
 static void recycle_block(struct cl_data *data, struct cl_data_file *mine);
 
@@ -21,7 +21,7 @@ static void recycle_block(struct cl_data *data, struct cl_data_file *mine);
 
 /*
  * Buffers of whole blocks come from areas and stay for the next blocks: the first touch of new memory costs more than the copy of its
- * bytes. Large pages made it worse: new memory is then cleared 2 MiB at a time, for what is used once.
+ * bytes. An area is a large page, if the kernel has one: the kernel then finds the pages of a buffer faster.
  */
 struct area {
 	struct area *next;
@@ -47,6 +47,7 @@ static void add_area(struct cl_data *data)
 		free(area);
 		return;
 	}
+	madvise(area->bytes, AREA_BYTES, MADV_HUGEPAGE);
 	area->next = data->areas;
 	data->areas = area;
 	for (size_t i = 0; i < count; i++) {
@@ -269,9 +270,34 @@ static void count_dirty(struct cl_data_file *file, uint32_t more, uint32_t less)
 	atomic_fetch_add(&file->data->dirty, (uint64_t)more - less);
 }
 
+/* The next bytes of several places. NULL: passed over. */
+static void copy_next_bytes(struct places *from, unsigned char *to, size_t length)
+{
+	while (length) {
+		size_t part = from->iov->iov_len - from->used;
+
+		if (part > length)
+			part = length;
+		if (to) {
+			memcpy(to, (const unsigned char *)from->iov->iov_base + from->used, part);
+			to += part;
+		}
+		from->used += part;
+		length -= part;
+		if (from->used < from->iov->iov_len)
+			return;
+		from->iov++;
+		from->used = 0;
+	}
+}
+
+void places_skip(struct places *from, size_t length)
+{
+	copy_next_bytes(from, NULL, length);
+}
+
 /* Copies a change in. The buffer is ready. */
-static int write_dirty(struct block *block, uint32_t start, const unsigned char *bytes,
-		       uint32_t end)
+static int write_dirty(struct block *block, uint32_t start, struct places *from, uint32_t end)
 {
 	uint32_t grown, ignored;
 	uint64_t base = block->number << block->file->data->block_shift;
@@ -283,7 +309,7 @@ static int write_dirty(struct block *block, uint32_t start, const unsigned char 
 	    !extents_reserve(&block->valid, block->valid.count + block->dirty.count + 2) ||
 	    (again && !extents_reserve(&block->again, block->again.count + 1)))
 		return -ENOMEM;
-	memcpy(block->buffer->bytes + start, bytes, end - start);
+	copy_next_bytes(from, block->buffer->bytes + start, end - start);
 	if (again)
 		extents_add(&block->again, start, end, &ignored);
 	extents_add(&block->valid, start, end, &ignored);
@@ -306,27 +332,37 @@ static uint32_t likely_size(const struct block *block, bool dirty)
 	return likely < size ? (uint32_t)likely : size;
 }
 
-int block_write(struct block *block, uint32_t start, const unsigned char *bytes, uint32_t length,
-		bool dirty)
+int block_change(struct block *block, uint32_t start, const void *bytes, uint32_t length)
 {
-	uint32_t end = start + length, from = start, to, ignored;
+	const struct iovec iov = {(void *)(uintptr_t)bytes, length};
+	struct places places = {&iov, 0};
+	int error;
+
+	assert(mutex_is_held(&block->file->lock));
+	assert(length && start + length <= block_size(block->file->data));
+	block->used = true;
+	error = own_buffer(block, start, start + length, likely_size(block, true));
+	return error ? error : write_dirty(block, start, &places, start + length);
+}
+
+int block_fill(struct block *block, uint32_t start, struct places *places, uint32_t length)
+{
+	uint32_t end = start + length, at = start, from = start, to, ignored;
 	int error;
 
 	assert(mutex_is_held(&block->file->lock));
 	assert(length && end <= block_size(block->file->data));
 	block->used = true;
-	if (dirty) {
-		error = own_buffer(block, start, end, likely_size(block, true));
-		return error ? error : write_dirty(block, start, bytes, end);
-	}
-	for (; (from = extents_gap(&block->valid, from, end, &to)) < end; from = to) {
+	for (; (from = extents_gap(&block->valid, from, end, &to)) < end; from = at = to) {
 		error = own_buffer(block, from, to, likely_size(block, false));
 		if (!error && !extents_add(&block->valid, from, to, &ignored))
 			error = -ENOMEM;
 		if (error)
 			return error;
-		memcpy(block->buffer->bytes + from, bytes + (from - start), to - from);
+		places_skip(places, from - at);
+		copy_next_bytes(places, block->buffer->bytes + from, to - from);
 	}
+	places_skip(places, end - at);
 	return 0;
 }
 

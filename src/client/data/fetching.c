@@ -8,7 +8,7 @@
 #include "client/data/filesteps.h"
 #include "common/held.h"
 
-#define FETCH_MOST  (4u * 1024 * 1024) /* bytes of one call for read-ahead */
+#define FETCH_MOST  (8u * 1024 * 1024) /* bytes of one call for read-ahead */
 #define FETCH_SMALL (1024u * 1024)     /* files up to this size are fetched by one call */
 #define TRIES_MOST  16		       /* of one read whose file is changed by others meanwhile */
 
@@ -74,7 +74,7 @@ static void undo_fetch(struct fetch *fetch)
 }
 
 /* Copies bytes to the blocks, where nothing is yet. */
-static int fill_blocks(struct fetch *fetch, const unsigned char *bytes, uint64_t length)
+static int fill_blocks(struct fetch *fetch, struct places *from, uint64_t length)
 {
 	struct cl_data_file *file = fetch->file;
 	unsigned shift = file->data->block_shift;
@@ -93,11 +93,12 @@ static int fill_blocks(struct fetch *fetch, const unsigned char *bytes, uint64_t
 		else if (part > fetch->limit - fetch->position)
 			part = (uint32_t)(fetch->limit - fetch->position);
 		if (fetch->position < fetch->limit)
-			error = block_write(block_find(file, number), start, bytes, part, false);
+			error = block_fill(block_find(file, number), start, from, part);
+		else
+			places_skip(from, part);
 		if (error)
 			return error;
 		fetch->position += part;
-		bytes += part;
 	}
 	return 0;
 }
@@ -106,19 +107,19 @@ static int take_bytes(void *arg, uint64_t offset, struct iovec *iov, unsigned co
 {
 	struct fetch *fetch = arg;
 	struct cl_data_file *file = fetch->file;
+	struct places from = {iov, 0};
+	uint64_t length = 0;
 	int error = 0;
 
+	for (unsigned i = 0; i < count; i++)
+		length += iov[i].iov_len;
 	pthread_mutex_lock(&file->lock);
 	if (offset < fetch->position && offset == fetch->start)
 		undo_fetch(fetch);
-	if (offset != fetch->position)
+	if (offset != fetch->position || length > fetch->end - fetch->position)
 		error = -EIO;
-	for (unsigned i = 0; i < count && !error; i++) {
-		if (iov[i].iov_len > fetch->end - fetch->position)
-			error = -EIO;
-		else
-			error = fill_blocks(fetch, iov[i].iov_base, iov[i].iov_len);
-	}
+	else
+		error = fill_blocks(fetch, &from, length);
 	file_wake(file, false);
 	pthread_mutex_unlock(&file->lock);
 	return error;
@@ -313,7 +314,8 @@ static int fill_from_disk(struct block *block, unsigned char *bytes, int64_t got
 {
 	if (got <= 0)
 		return got < 0 ? (int)got : -ENOENT;
-	return block_write(block, 0, bytes, (uint32_t)got, false);
+	return block_fill(block, 0, &(struct places){&(struct iovec){bytes, (size_t)got}, 0},
+			  (uint32_t)got);
 }
 
 /* Reads a block that is on the disk. With the lock held, which is released meanwhile. */

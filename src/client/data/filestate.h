@@ -28,7 +28,7 @@ struct link {
 
 /*
  * Bytes of a block. One reference is the block's, others are of readers and stores, which read without the lock. Bytes below lent_end may
- * be read so: whoever wants to change them takes another buffer (block_write()).
+ * be read so: whoever wants to change them takes another buffer (block_change()).
  */
 struct buffer {
 	struct cl_data *data;

@@ -63,9 +63,16 @@ struct buffer *buffer_make(struct cl_data *data, uint32_t need);
 void buffer_put(struct buffer *buffer);
 /* At the end: nobody has a buffer. */
 void buffers_free_areas(struct cl_data *data);
-/* Copies bytes in. -ENOMEM. Dirty: they are a change. Not dirty: only where nothing is valid. */
-int block_write(struct block *block, uint32_t start, const unsigned char *bytes, uint32_t length,
-		bool dirty);
+/* Where bytes come from that are copied: the place of the next one. */
+struct places {
+	const struct iovec *iov;
+	size_t used; /* of the first one */
+};
+void places_skip(struct places *places, size_t length);
+/* Copies a change in. -ENOMEM. */
+int block_change(struct block *block, uint32_t start, const void *bytes, uint32_t length);
+/* Copies what the server has, where nothing is valid, and passes over the rest. -ENOMEM. */
+int block_fill(struct block *block, uint32_t start, struct places *places, uint32_t length);
 /* Drops valid bytes in [start, end) that are not dirty. */
 void block_drop_clean(struct block *block, uint32_t start, uint32_t end);
 /* What was dirty is stored, but for what was changed again meanwhile. */
