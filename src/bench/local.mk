@@ -150,10 +150,10 @@ bench-crowd: bench-programs
 		--page $(srcdir)/doc/notes/crowd.md $(CROWD_ARGS)
 
 # Calls and times of the mount daemon; options: make bench-mount MOUNT_ARGS='--only calls'
-EXTRA_DIST += src/bench/mount
+EXTRA_DIST += src/bench/mount src/bench/mountbed.py src/bench/mountfar.py src/bench/mounttimes.py
 
 .PHONY: bench-mount
-bench-mount: all
+bench-mount: bench-programs
 	python3 $(srcdir)/src/bench/mount --build '$(abs_top_builddir)' $(MOUNT_ARGS)
 
 # Copies by afscp get, beside rsync and rxperf; options: make bench-copies COPIES_ARGS='--only tree'

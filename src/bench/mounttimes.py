@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rows of src/bench/mount: times beside the local disk, afscp and libfuse's own passthrough example; memory."""
+import mmap
+import os
+import statistics
+import subprocess
+import time
+
+import measure
+from mountbed import list_long, make_tree, read_file, seconds, write_file
+
+FLOOR = "/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c"
+PIECE = 1 << 20
+
+
+def touch_memory(size):
+    """A machine that is virtual may get its memory at the first touch, which is slow; the kernel uses this again."""
+    with mmap.mmap(-1, size) as m:
+        for at in range(0, size, mmap.PAGESIZE):
+            m[at] = 1
+
+
+class Floor:
+    """A folder through libfuse's passthrough example, or nothing if its source is not installed."""
+
+    def __init__(self, work):
+        self.at, self.daemon = None, None
+        if not os.path.exists(FLOOR):
+            return
+        program, self.inside = os.path.join(work, "passthrough"), os.path.join(work, "floor.src")
+        write_file(os.path.join(work, "config.h"), b"")
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fuse3"], check=True, stdout=subprocess.PIPE,
+                               text=True).stdout.split()
+        subprocess.run(["cc", "-O2", "-w", "-I", work, FLOOR, "-o", program, *flags], check=True)
+        self.at = os.path.join(work, "floor")
+        os.mkdir(self.inside)
+        os.mkdir(self.at)
+        self.daemon = subprocess.Popen([program, "-f", "-o", f"source={self.inside},cache=always,timeout=3600", self.at])
+        for _ in range(100):
+            if os.path.ismount(self.at):
+                return
+            time.sleep(0.05)
+        raise measure.Failed("passthrough_ll did not mount")
+
+    def close(self):
+        if self.daemon:
+            subprocess.run(["umount", "-l", self.at], check=False)
+            self.daemon.wait()
+
+
+def microseconds_of_stat(path):
+    count = 20000
+    return seconds(lambda: [os.stat(path) for _ in range(count)]) / count * 1e6
+
+
+def read_by(readers, path, count, size, flags):
+    """`count` reads of `size` bytes in `readers` processes, each in its own part of a file; the seconds."""
+    length = os.path.getsize(path)
+
+    def read_part(i):
+        fd = os.open(path, os.O_RDONLY | flags)
+        with mmap.mmap(-1, size) as buffer:
+            at = i * (length // readers) // size * size
+            for _ in range(count // readers):
+                os.preadv(fd, [buffer], at)
+                at = at + size if at + 2 * size <= length else 0
+
+    def work():
+        children = []
+        for i in range(readers):
+            pid = os.fork()
+            if not pid:
+                read_part(i)
+                os._exit(0)
+            children.append(pid)
+        for pid in children:
+            if os.waitpid(pid, 0)[1]:
+                raise measure.Failed("a reader failed")
+    return seconds(work)
+
+
+def take_times(bed, a, floor, take):
+    """One turn."""
+    local = os.path.join(bed.work, "local")
+    turn = len(os.listdir(bed.work))
+    data = os.urandom(PIECE)
+
+    def write(folder):
+        with open(folder + "/big", "wb", buffering=0) as f:
+            for _ in range(a.large):
+                f.write(data)
+
+    touch_memory(8 * a.large << 20)
+    start = time.monotonic()
+    top, daemon = bed.mount(f"times{turn}")
+    take("mount", time.monotonic() - start)
+    os.listdir(top)
+    take("write ext4", seconds(lambda: write(local)))
+    take("write mount", seconds(lambda: write(top)))
+    take("put", seconds(lambda: bed.afscp("put", local + "/big", "root.cell:big")))
+    again, second = bed.mount(f"cold{turn}")
+    os.listdir(again)
+    take("cold", seconds(lambda: read_file(again + "/big")))
+    take("get", seconds(lambda: bed.afscp("get", "root.cell:big", "/dev/null")))
+    for name, folder in [("mount", again), ("ext4", local), *([("floor", floor.at)] if floor.at else [])]:
+        if name == "floor":
+            write(folder)
+            read_file(folder + "/big")
+        take("warm " + name, seconds(lambda: read_file(folder + "/big")))
+        write_file(folder + "/one", b"1")
+        take("stat " + name, microseconds_of_stat(folder + "/one"))
+    write_file(again + "/part", data * 16)
+    for name, size, flags, path in [("cached", PIECE, 0, again + "/part"), ("direct", 1 << 16, os.O_DIRECT, again + "/part"),
+                                    ("ext4", PIECE, 0, local + "/big")]:
+        read_by(1, path, 256, size, flags)
+        for readers in (1, 8):
+            take(f"{name} {readers}", read_by(readers, path, 4000, size, flags))
+    os.unlink(top + "/big")
+    for name, folder in [("mount", top), *([("floor", floor.at)] if floor.at else [])]:
+        os.mkdir(f"{folder}/untar{turn}")
+        take("untar " + name, seconds(lambda: subprocess.run(["tar", "--no-same-owner", "-C", f"{folder}/untar{turn}", "-xf",
+                                                              bed.work + "/tree.tar"], check=True)))
+    take("unmount", bed.unmount(second))
+    take("unmount", bed.unmount(daemon))
+
+
+def compare_times(bed, a, out):
+    os.mkdir(os.path.join(bed.work, "local"))
+    make_tree(bed.work + "/tree", 5000)
+    subprocess.run(["tar", "-C", bed.work, "-cf", bed.work + "/tree.tar", "tree"], check=True)
+    rows = {}
+    floor = Floor(bed.work)
+    try:
+        for _ in range(a.rounds):
+            take_times(bed, a, floor, lambda name, value: rows.setdefault(name, []).append(value))
+    finally:
+        floor.close()
+    middle = {name: statistics.median(values) for name, values in rows.items()}
+    rate = a.large * PIECE / 1e6
+    out("cold read, MB/s", rate / middle["cold"], None)
+    out("cold read ÷ afscp get", middle["get"] / middle["cold"], 0.7)
+    out("read from the kernel's cache ÷ ext4", middle["warm ext4"] / middle["warm mount"], 0.9)
+    out("write and close, MB/s", rate / middle["write mount"], None)
+    out("write and close ÷ afscp put", middle["put"] / middle["write mount"], 0.6)
+    out("write and close ÷ ext4", middle["write ext4"] / middle["write mount"], None)
+    out("8 readers ÷ 1, from the kernel's cache", middle["cached 1"] / middle["cached 8"], 1.7)
+    out("8 readers ÷ 1, ext4", middle["ext4 1"] / middle["ext4 8"], None)
+    out("8 readers ÷ 1, from the daemon's memory", middle["direct 1"] / middle["direct 8"], 1.7)
+    out("untar of 5,000 files, s", middle["untar mount"], None)
+    if floor.at:
+        out("untar ÷ floor (at most)", middle["untar mount"] / middle["untar floor"], 2.5)
+        out("floor: read from the kernel's cache ÷ ext4", middle["warm ext4"] / middle["warm floor"], None)
+    out("stat, µs", middle["stat mount"], None)
+    out("stat ÷ ext4 (at most)", middle["stat mount"] / middle["stat ext4"], 2)
+    out("mount, s (at most)", middle["mount"], 0.2)
+    out("unmount, s (at most)", middle["unmount"], 0.3)
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+def mebibytes(daemon, what):
+    with open(f"/proc/{daemon.pid}/status", encoding="ascii") as f:
+        for line in f:
+            if line.startswith(what + ":"):
+                return int(line.split()[1]) / 1024
+    raise measure.Failed("the kernel does not tell the memory of a process")
+
+
+def measure_memory(bed, a, out):
+    top, daemon = bed.mount("memory")
+    os.listdir(top)
+    time.sleep(1)
+    out("memory, idle, MiB (at most)", mebibytes(daemon, "VmRSS"), 20)
+    with open(top + "/sparse", "wb") as f:
+        f.truncate(4 << 30)
+    folders = [f"{top}/o{i}" for i in range((a.objects + 999) // 1000)]
+    for folder in folders:
+        os.mkdir(folder)
+        for i in range(min(1000, a.objects)):
+            os.close(os.open(f"{folder}/{i}", os.O_CREAT | os.O_WRONLY))
+    again, second = bed.mount("listed")
+    for folder in folders:
+        list_long(folder.replace(top, again))
+    out(f"memory, {a.objects:,} objects, MiB (at most)", mebibytes(second, "VmRSS"), 100)
+    before = mebibytes(second, "VmRSS")
+    read_file(again + "/sparse")
+    out("memory, a file of 4 GiB read, most above that, MiB", mebibytes(second, "VmHWM") - before, None)
+    bed.unmount(second)
+    bed.unmount(daemon)
