@@ -300,7 +300,7 @@ static void expire_name(struct mount *mount, fuse_ino_t node, const struct given
 			       {(void *)(uintptr_t)g->name, g->length + 1}};
 
 	/* ENOENT: the kernel knows no such name. */
-	if (writev(fuse_session_fd(mount->session), iov, 3) < 0)
+	if (writev(mount->device, iov, 3) < 0)
 		return;
 }
 

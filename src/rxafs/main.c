@@ -211,7 +211,7 @@ out:
 	/* From here on a signal finds nothing to stop. */
 	tools_signals_stop(signals);
 	if (mount->session)
-		fuse_session_unmount(mount->session);
+		mount_end_session(mount);
 	/* A thread that notifies the kernel may wait for a request that nobody answers now. */
 	watchdog_stop(&watchdog);
 	watcher_stop(mount);
@@ -222,6 +222,8 @@ out:
 	flusher_free(mount);
 	if (mount->session)
 		fuse_session_destroy(mount->session);
+	if (mount->device >= 0)
+		close(mount->device);
 	return result;
 out_watchdog:
 	watchdog_stop(&watchdog);
@@ -248,7 +250,8 @@ static bool can_mount_at(const char *where)
 int main(int argc, char **argv)
 {
 	struct settings settings = {.limit_ms = 60000};
-	struct mount mount = {.keep_names = true, .handles_lock = PTHREAD_MUTEX_INITIALIZER};
+	struct mount mount = {
+		.keep_names = true, .handles_lock = PTHREAD_MUTEX_INITIALIZER, .device = -1};
 	struct rxw_config config;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	int first, ready[2] = {-1, -1};
@@ -277,6 +280,7 @@ int main(int argc, char **argv)
 	mount.foreground = settings.foreground;
 	if (!can_mount_at(mount.where))
 		return tools_finish(TOOLS_EXIT_FAILURE);
+	sem_init(&mount.ended, 0, 0);
 	openlog("rxafs", LOG_PID, LOG_DAEMON);
 	if (!settings.foreground && go_to_background(ready))
 		return tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",

@@ -7,6 +7,7 @@
 #include <fuse3/fuse_lowlevel.h>
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +40,9 @@ struct mount {
 	bool can_expire;     /* the kernel can be told that a name must be asked again */
 	bool keep_names;     /* whether the kernel may keep names and attributes */
 	unsigned readers;    /* threads that read requests */
+	atomic_uint reading; /* of them, those that run */
+	sem_t ended;	     /* one of them has ended, or shall */
+	int device;	     /* /dev/fuse, also at the end of the session; -1 = none */
 };
 
 /* After fuse_session_mount(). 0 or a negative errno. */
@@ -48,6 +52,8 @@ int mount_begin_session(struct mount *mount);
  * errno.
  */
 int mount_serve(struct mount *mount);
+/* Take the mount away after mount_serve(), and end the connection. */
+void mount_end_session(struct mount *mount);
 /* End mount_serve(). Any thread. */
 void mount_stop(struct mount *mount);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The session with the kernel: what is negotiated, and the threads that read requests. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,10 @@
 #include "rxafs/task.h"
 
 #define READ_AHEAD_KB 1024
+
+/* Ends the wait of a thread that reads requests. */
+#define WAKE_SIGNAL   SIGUSR1
+#define WAKE_AGAIN_US 500
 
 /* Of the kernel's protocol: it can look up several names of a directory at a time. */
 #define PARALLEL_MINOR 25
@@ -32,13 +38,16 @@ static ssize_t write_to_kernel(int fd, struct iovec *iov, int count, void *arg)
 
 		answer->flags |= FUSE_PARALLEL_DIROPS;
 	}
-	return writev(fd, iov, count);
+	(void)fd;
+	return writev(mount->device, iov, count);
 }
 
 static ssize_t read_from_kernel(int fd, void *buffer, size_t length, void *arg)
 {
-	(void)arg;
-	return read(fd, buffer, length);
+	const struct mount *mount = arg;
+
+	(void)fd;
+	return read(mount->device, buffer, length);
 }
 
 int mount_begin_session(struct mount *mount)
@@ -46,7 +55,25 @@ int mount_begin_session(struct mount *mount)
 	static const struct fuse_custom_io io = {.writev = write_to_kernel,
 						 .read = read_from_kernel};
 
+	mount->device = fcntl(fuse_session_fd(mount->session), F_DUPFD_CLOEXEC, 0);
+	if (mount->device < 0)
+		return -errno;
 	return fuse_session_custom_io(mount->session, &io, fuse_session_fd(mount->session));
+}
+
+/*
+ * Threads may still answer requests, so the number must not become that of another file. With the last descriptor of
+ * the device the kernel ends the connection, and all who wait.
+ */
+void mount_end_session(struct mount *mount)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (mount->device >= 0 && nothing >= 0)
+		dup3(nothing, mount->device, O_CLOEXEC);
+	if (nothing >= 0)
+		close(nothing);
+	fuse_session_unmount(mount->session);
 }
 
 static void want_if_capable(struct fuse_conn_info *conn, unsigned caps)
@@ -161,6 +188,8 @@ static void *read_requests(void *arg)
 	}
 	fuse_session_exit(mount->session);
 	free(buffer.mem);
+	atomic_fetch_sub(&mount->reading, 1);
+	sem_post(&mount->ended);
 	return NULL;
 }
 
@@ -188,20 +217,44 @@ static void *run_raiser(void *arg)
 	return NULL;
 }
 
+static void ignore_wake(int number)
+{
+	(void)number;
+}
+
+/* While a file is open, an end of the mount wakes nobody who reads: a signal does. */
+static void wake_readers(struct mount *mount, const pthread_t *threads, unsigned count)
+{
+	while (atomic_load(&mount->reading)) {
+		for (unsigned i = 0; i < count; i++)
+			pthread_kill(threads[i], WAKE_SIGNAL);
+		usleep(WAKE_AGAIN_US);
+	}
+}
+
 int mount_serve(struct mount *mount)
 {
+	struct sigaction wake = {.sa_handler = ignore_wake};
 	pthread_t raiser;
 	pthread_t threads[16];
 	unsigned count;
 
-	for (count = 0; count < mount->readers && count < 16; count++)
-		if (pthread_create(&threads[count], NULL, read_requests, mount))
-			break;
+	sigaction(WAKE_SIGNAL, &wake, NULL);
+	for (count = 0; count < mount->readers && count < 16; count++) {
+		atomic_fetch_add(&mount->reading, 1);
+		if (!pthread_create(&threads[count], NULL, read_requests, mount))
+			continue;
+		atomic_fetch_sub(&mount->reading, 1);
+		break;
+	}
 	if (!count)
 		return -EAGAIN;
 	/* It looks at the mount, so the readers must serve it. */
 	if (!pthread_create(&raiser, NULL, run_raiser, mount))
 		pthread_detach(raiser);
+	while (sem_wait(&mount->ended))
+		continue;
+	wake_readers(mount, threads, count);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	return 0;
@@ -211,6 +264,5 @@ void mount_stop(struct mount *mount)
 {
 	atomic_store(&mount->stopping, true);
 	fuse_session_exit(mount->session);
-	/* Readers that wait get an end of file. */
-	fuse_session_unmount(mount->session);
+	sem_post(&mount->ended);
 }
