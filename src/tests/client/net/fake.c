@@ -635,12 +635,10 @@ int fake_look(struct cl_volume *volume)
 				   &fake_failure);
 }
 
-int32_t fake_break(unsigned number, const AFSFid *fids, uint32_t count)
+rxw_connection *fake_connect_client(unsigned number)
 {
 	struct fake_server *s = &fake.servers[number];
-	AFSCallBack cbs[AFSCBMAX] = {0};
 	rxw_connection *connection;
-	int32_t code;
 
 	ck_assert_int_eq(rxw_connection_create(s->endpoint, (struct sockaddr *)&s->client,
 					       s->client.ss_family == AF_INET6
@@ -648,8 +646,22 @@ int32_t fake_break(unsigned number, const AFSFid *fids, uint32_t count)
 						       : sizeof(struct sockaddr_in),
 					       AFS_SERVICE_CB, NULL, &connection),
 			 0);
-	code = RXAFSCB_CallBack(connection, &(AFSCBFids){count, (AFSFid *)fids},
+	return connection;
+}
+
+int32_t fake_break_by(rxw_connection *connection, const AFSFid *fids, uint32_t count)
+{
+	AFSCallBack cbs[AFSCBMAX] = {0};
+
+	return RXAFSCB_CallBack(connection, &(AFSCBFids){count, (AFSFid *)fids},
 				&(AFSCBs){count, cbs});
+}
+
+int32_t fake_break(unsigned number, const AFSFid *fids, uint32_t count)
+{
+	rxw_connection *connection = fake_connect_client(number);
+	int32_t code = fake_break_by(connection, fids, count);
+
 	rxw_connection_release(connection);
 	return code;
 }

@@ -109,7 +109,10 @@ unsigned fake_asked(void);
 struct cl_volume *fake_find(const char *name, enum cl_wanted wanted);
 /* FetchStatus of the root: 0 or a negative errno value. */
 int fake_look(struct cl_volume *volume);
-/* A call to the callback service of the client from server `number`. */
+/* A connection from server `number` to the callback service of the client, and a call through it. */
+rxw_connection *fake_connect_client(unsigned number);
+int32_t fake_break_by(rxw_connection *connection, const AFSFid *fids, uint32_t count);
+/* The same with a connection of its own. */
 int32_t fake_break(unsigned number, const AFSFid *fids, uint32_t count);
 
 #endif

@@ -339,28 +339,36 @@ static void *break_for_ever(void *arg)
 
 	/* After the end nobody answers, or the service is gone. */
 	while (!closed)
-		fake_break(0, fids, 2);
+		fake_break_by(arg, fids, 2);
 	return arg;
 }
 
 START_TEST(breaks_while_the_client_ends)
 {
 	for (int round = 0; round < 20; round++) {
+		rxw_connection *connections[4];
 		pthread_t threads[4];
 
 		closed = false;
 		fake_open(1, 1000);
 		looks(fake_volume);
-		for (int i = 0; i < 4; i++)
-			pthread_create(&threads[i], NULL, break_for_ever, NULL);
+		for (int i = 0; i < 4; i++) {
+			connections[i] = fake_connect_client(0);
+			pthread_create(&threads[i], NULL, break_for_ever, connections[i]);
+		}
 		pthread_mutex_lock(&fake_lock);
 		while (fake.breaks < 10)
 			pthread_cond_wait(&fake_changed, &fake_lock);
 		pthread_mutex_unlock(&fake_lock);
 		fake_close_client();
 		closed = true;
+		/* Else a call that was sent at the end waits until its server sends it again. */
 		for (int i = 0; i < 4; i++)
+			rxw_connection_abort(connections[i], RXW_USER_ABORT);
+		for (int i = 0; i < 4; i++) {
 			pthread_join(threads[i], NULL);
+			rxw_connection_release(connections[i]);
+		}
 		fake_close();
 	}
 }
