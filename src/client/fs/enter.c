@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <syslog.h>
 
 #include "afs/numbers.h"
 #include "client/fs/operate.h"
@@ -116,25 +117,43 @@ int fs_root_of_volume(rxafs_client *client, struct cl_volume *volume, struct fs_
 	return *vnode ? 0 : -ENOMEM;
 }
 
-/* The first one who comes sets it; others find it. */
-static int set_target(rxafs_object *object, struct cl_volume *volume)
+/* NULL: *result. */
+static struct fs_target *make_target(rxafs_client *client, struct cl_volume *volume, int *result)
+{
+	struct fs_target *target = calloc(1, sizeof *target);
+
+	*result = target ? fs_root_of_volume(client, volume, &target->vnode) : -ENOMEM;
+	if (*result) {
+		free(target);
+		return NULL;
+	}
+	target->volume = cl_volume_ref(volume);
+	atomic_init(&target->standing, cl_volume_standing(volume));
+	return target;
+}
+
+/* The mount point leads to this volume from now on. Another one may have said so meanwhile. */
+static int set_target(rxafs_object *object, struct fs_target *present, struct cl_volume *volume)
 {
 	rxafs_client *client = object->client;
-	struct fs_vnode *v, *present = NULL;
-	int result = fs_root_of_volume(client, volume, &v);
+	struct fs_target *target;
+	int result;
 
-	if (result)
+	target = make_target(client, volume, &result);
+	if (!target)
 		return result;
-	pthread_mutex_lock(&client->lock);
-	present = atomic_load(&object->target);
-	if (!present) {
-		object->next_face = v->faces;
-		v->faces = object;
-		atomic_store(&object->target, v);
+	if (!fs_set_target(object, present, target)) {
+		fs_free_target(target);
+		return 0;
 	}
-	pthread_mutex_unlock(&client->lock);
-	if (present)
-		fs_put_vnode(v);
+	if (!present || present->vnode == target->vnode)
+		return 0;
+	fs_log(client, LOG_NOTICE, "volume %s has another number: %u, before %u",
+	       cl_volume_name(volume), cl_volume_id(volume), cl_volume_id(present->volume));
+	if (client->hooks.changed)
+		client->hooks.changed(client->hooks.arg, object,
+				      RXAFS_CHANGED_STATUS | RXAFS_CHANGED_DATA |
+					      RXAFS_CHANGED_NAMES);
 	return 0;
 }
 
@@ -177,13 +196,23 @@ bool fs_must_move(rxafs_object *object, struct rxafs_request *request)
 	return true;
 }
 
+/* Whether another look at the mount point is due (K-011). */
+static bool is_unsettled(struct fs_target *target)
+{
+	return atomic_load(&target->standing) != cl_volume_standing(target->volume);
+}
+
 int fs_enter(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **vnode)
 {
+	struct fs_target *present = NULL;
 	struct cl_volume *volume;
+	uint32_t standing = 0;
 	int result;
 
 	*vnode = fs_entered(object);
-	if (*vnode)
+	if (object->what != FS_PLAIN)
+		present = atomic_load(&object->target);
+	if (*vnode && (!present || !is_unsettled(present)))
 		return 0;
 	if (object->what == FS_ROOT || object->what == FS_ALIAS)
 		return -EROFS;
@@ -191,10 +220,15 @@ int fs_enter(rxafs_object *object, struct rxafs_request *request, struct fs_vnod
 		request->awaited = fs_awaited(object);
 		return RXAFS_WOULD_WAIT;
 	}
+	if (present)
+		standing = cl_volume_standing(present->volume);
 	result = look_for_mounted(object, request, &volume);
 	if (result)
 		return result;
-	result = set_target(object, volume);
+	if (present && present->volume == volume)
+		atomic_store(&present->standing, standing);
+	else
+		result = set_target(object, present, volume);
 	cl_volume_unref(volume);
 	*vnode = fs_entered(object);
 	return result;

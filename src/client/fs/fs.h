@@ -57,6 +57,14 @@ enum fs_what {
 	FS_ALIAS  /* a link in the dynamic root */
 };
 
+/* The volume behind a mount point. Former ones stay as long as the object: somebody may be using them. */
+struct fs_target {
+	struct fs_target *former;
+	struct fs_vnode *vnode;	  /* its root; a reference */
+	struct cl_volume *volume; /* a reference */
+	atomic_uint standing;	  /* of the volume, when it was looked up */
+};
+
 /*
  * What callers hold. A directory that is reached through several mount points is several objects (K-021); a file is one. `parent` of a directory
  * may change; the lock of the table protects it.
@@ -73,8 +81,7 @@ struct rxafs_object {
 		passage; /* mount point through which the volume was entered; a reference, or NULL */
 	rxafs_object *parent;	/* a reference; NULL: it is the root, or no directory */
 	struct fs_vnode *vnode; /* of `fid`; NULL in the dynamic root */
-	_Atomic(struct fs_vnode *)
-		target; /* FS_MOUNT, FS_CELL: the volume's root, once it is known */
+	_Atomic(struct fs_target *) target; /* FS_MOUNT, FS_CELL: once it was entered */
 	char *text;	/* of a mount point or alias */
 	_Atomic(void *) own_data;
 	void (*drop_own_data)(void *data);
@@ -108,6 +115,7 @@ struct rxafs_client {
 	struct htable objects;
 	struct htable users;
 	struct htable numbers;	  /* of volumes, for st_ino */
+	struct htable spaces;	  /* of volumes, from the first look on: see space.c */
 	struct fs_hidden *hidden; /* see silly.c */
 };
 
@@ -136,7 +144,12 @@ static inline bool fs_is_directory(const rxafs_object *object)
 /* Without a wait; NULL: not entered yet. */
 static inline struct fs_vnode *fs_entered(const rxafs_object *object)
 {
-	return object->what == FS_PLAIN ? object->vnode : atomic_load(&object->target);
+	const struct fs_target *target;
+
+	if (object->what == FS_PLAIN)
+		return object->vnode;
+	target = atomic_load(&object->target);
+	return target ? target->vnode : NULL;
 }
 
 /* -- request.c, user.c ----------------------------------------------------------------------- */
@@ -164,6 +177,11 @@ rxafs_object *fs_get_object(rxafs_object *parent, struct fs_vnode *vnode, enum r
 int fs_root_of_volume(rxafs_client *client, struct cl_volume *volume, struct fs_vnode **vnode);
 /* The object of the root of a volume, as it is without a mount point: nothing is above it. */
 rxafs_object *fs_get_root_object(struct fs_vnode *vnode);
+/*
+ * Make a target, with its references, that of a mount point, unless `present` is no longer what that was. True: it is now.
+ */
+bool fs_set_target(rxafs_object *object, struct fs_target *present, struct fs_target *target);
+void fs_free_target(struct fs_target *target);
 /* One that is not of a server. */
 rxafs_object *fs_get_special(rxafs_client *client, rxafs_object *parent, enum fs_what what,
 			     const struct rxafs_fid *fid, enum rxafs_kind kind, const char *text);

@@ -98,12 +98,10 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	(void)object;
 }
 
-void fs_show(rxafs_object *object, struct rxafs_request *request, const struct cl_status *status,
-	     struct rxafs_attributes *a)
+/* With what is behind it, or NULL. */
+static void show_as(rxafs_object *object, struct fs_vnode *v, const struct cl_status *status,
+		    struct rxafs_attributes *a)
 {
-	struct fs_vnode *v = fs_entered(object);
-
-	(void)request;
 	*a = (struct rxafs_attributes){.fid = v ? v->fid : object->fid, .kind = object->kind};
 	if (v && status)
 		show_entered(object, v, status, a);
@@ -136,21 +134,59 @@ void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFS
 	stat->st_blocks = stat->st_size / 512 + (stat->st_size % 512 != 0);
 }
 
+void fs_show(rxafs_object *object, struct rxafs_request *request, const struct cl_status *status,
+	     struct rxafs_attributes *attributes)
+{
+	(void)request;
+	show_as(object, fs_entered(object), status, attributes);
+}
+
+/* What is behind an object that was entered. NULL: it was not, or the volume is gone, and the mount point is shown. */
+static int look_behind(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **v)
+{
+	int result;
+
+	*v = fs_entered(object);
+	if (!*v || object->what == FS_PLAIN)
+		return 0;
+	result = fs_enter(object, request, v);
+	if (result == -ENODEV)
+		*v = NULL;
+	return result == -ENODEV ? 0 : result;
+}
+
+static int show_mount_point(rxafs_object *object, struct rxafs_request *request,
+			    struct rxafs_attributes *attributes)
+{
+	struct cl_status status;
+	int result = object->vnode ? fs_status(object->vnode, request, &status) : 0;
+
+	if (!result)
+		show_as(object, NULL, object->vnode ? &status : NULL, attributes);
+	return result;
+}
+
+static int ask_behind(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **v,
+		      struct cl_status *status)
+{
+	int result = look_behind(object, request, v);
+
+	return result || !*v ? result : fs_status(*v, request, status);
+}
+
 int fs_show_now(rxafs_object *object, struct rxafs_request *request,
 		struct rxafs_attributes *attributes)
 {
-	struct fs_vnode *v = fs_entered(object);
 	struct cl_status status;
+	struct fs_vnode *v;
 	uint32_t rights;
-	int result;
+	int result = ask_behind(object, request, &v, &status);
 
-	if (!v) {
-		result = object->vnode ? fs_status(object->vnode, request, &status) : 0;
-		if (!result)
-			fs_show(object, request, object->vnode ? &status : NULL, attributes);
-		return result;
-	}
-	result = fs_status(v, request, &status);
+	/* The volume is gone: another one may have its name. */
+	if (result == -ENODEV && object->what != FS_PLAIN)
+		result = ask_behind(object, request, &v, &status);
+	if (!result && !v)
+		return show_mount_point(object, request, attributes);
 	if (!result && status.kind != RXAFS_DIRECTORY) {
 		/* Another identity may have asked for it (K-126). */
 		result = fs_governing_rights(v, &status, request, &rights);
@@ -158,7 +194,7 @@ int fs_show_now(rxafs_object *object, struct rxafs_request *request,
 			result = fs_fail(request, -EACCES, "the access list does not permit it");
 	}
 	if (!result)
-		fs_show(object, request, &status, attributes);
+		show_as(object, v, &status, attributes);
 	return result;
 }
 

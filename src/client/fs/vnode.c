@@ -237,6 +237,31 @@ rxafs_object *fs_get_special(rxafs_client *client, rxafs_object *parent, enum fs
 	return o ? settle_object(client, o, parent) : NULL;
 }
 
+bool fs_set_target(rxafs_object *object, struct fs_target *present, struct fs_target *target)
+{
+	rxafs_client *client = object->client;
+	bool set;
+
+	pthread_mutex_lock(&client->lock);
+	set = atomic_load(&object->target) == present;
+	if (set) {
+		if (present)
+			remove_face(present->vnode, object);
+		target->former = present;
+		add_face(target->vnode, object);
+		atomic_store(&object->target, target);
+	}
+	pthread_mutex_unlock(&client->lock);
+	return set;
+}
+
+void fs_free_target(struct fs_target *target)
+{
+	fs_put_vnode(target->vnode);
+	cl_volume_unref(target->volume);
+	free(target);
+}
+
 rxafs_object *rxafs_hold(rxafs_object *object)
 {
 	atomic_fetch_add(&object->references, 1);
@@ -246,11 +271,16 @@ rxafs_object *rxafs_hold(rxafs_object *object)
 static void free_face(rxafs_object *o)
 {
 	void *data = atomic_load(&o->own_data);
-	struct fs_vnode *target = atomic_load(&o->target);
+	struct fs_target *target = atomic_load(&o->target);
 
 	if (data)
 		o->drop_own_data(data);
-	fs_put_vnode(target);
+	while (target) {
+		struct fs_target *former = target->former;
+
+		fs_free_target(target);
+		target = former;
+	}
 	fs_put_vnode(o->vnode);
 	free(o->text);
 	free(o);
@@ -429,5 +459,6 @@ void fs_close_tables(rxafs_client *client)
 		}
 	htable_fini(t, NULL);
 	htable_fini(&client->numbers, free);
+	htable_fini(&client->spaces, free);
 	fs_free_users(client);
 }

@@ -173,6 +173,7 @@ static void unlink_record(struct cl_net *net, struct cl_record *record)
 		if (record->volumes[i].id)
 			htable_remove(&net->records->by_id, &record->volumes[i]);
 	record->replaced = true;
+	cl_record_unsettle(record);
 	if (atomic_load(&record->refs) == 0) {
 		net->records->unused--;
 		free_record(record);
@@ -283,8 +284,10 @@ void cl_record_doubt(struct cl_net *net, uint32_t cell, uint32_t id)
 
 	pthread_mutex_lock(&net->table_lock);
 	volume = of ? find_volume_id(net, of, id) : NULL;
-	if (volume)
+	if (volume) {
 		atomic_store(&volume->record->stale, true);
+		cl_record_unsettle(volume->record);
+	}
 	pthread_mutex_unlock(&net->table_lock);
 }
 
@@ -424,6 +427,7 @@ static void add_volumes(struct cl_net *net, struct cl_record *record, const stru
 		if (volume->id || !entry->id[i])
 			continue;
 		volume->id = entry->id[i];
+		cl_record_unsettle(record);
 		htable_add(&net->records->by_id, volume);
 	}
 }
@@ -619,6 +623,15 @@ static int take_over_sites(struct cl_volume *volume)
 	return 0;
 }
 
+/* The location service does not know the volume: its name may be that of another one. */
+static void forget_volume(struct cl_record *record)
+{
+	pthread_mutex_lock(&record->net->table_lock);
+	if (!record->replaced)
+		unlink_record(record->net, record);
+	pthread_mutex_unlock(&record->net->table_lock);
+}
+
 int cl_record_refresh(struct cl_volume *volume, uint64_t since, const struct cl_caller *caller,
 		      bool *changed, struct rxafs_failure *failure)
 {
@@ -640,6 +653,8 @@ int cl_record_refresh(struct cl_volume *volume, uint64_t since, const struct cl_
 	rc = ask_location_once(record->net, record->cell, name, caller, failure);
 	if (rc == 0 && take_over_sites(volume) < 0)
 		rc = cl_fail(failure, ENODEV, "volume %s: it does not exist any more", name);
+	if (rc == -ENODEV)
+		forget_volume(record);
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&record->lock);
@@ -800,7 +815,8 @@ static int look_up_in_cell(struct cl_net *net, struct cl_cell *cell, const char 
 	if (record && *volume) {
 		rc = cl_record_renew(*volume, caller, failure);
 		put_record(record);
-		if (rc < 0)
+		/* The name of one that is gone may be that of another. */
+		if (rc < 0 && (rc != -ENODEV || wanted->id))
 			return rc;
 		/* Other volumes of the record may exist now, or this one no longer. */
 		record = find_known_volume(net, cell, wanted, volume);

@@ -81,6 +81,7 @@ struct cl_record {
 	_Atomic unsigned refs;		     /* of volumes that are in use; the tables have none */
 	struct cl_volume volumes[MAXTYPES];
 	_Atomic bool stale;	  /* to be refreshed at the next use */
+	_Atomic uint32_t standing; /* see cl_volume_standing() */
 	_Atomic uint64_t used_at; /* last released */
 
 	pthread_mutex_t lock; /* covers the members below, and parts of `volumes` */
@@ -94,6 +95,11 @@ struct cl_record {
 
 int cl_records_create(struct cl_net *net);
 void cl_records_free(struct cl_net *net);
+/* A look-up of its name may give another volume from now on. */
+static inline void cl_record_unsettle(struct cl_record *record)
+{
+	atomic_fetch_add(&record->standing, 1);
+}
 /* The record of this volume is refreshed at the next use, if it is known. */
 void cl_record_doubt(struct cl_net *net, uint32_t cell, uint32_t id);
 /*

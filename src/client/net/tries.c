@@ -217,7 +217,10 @@ static uint64_t end_of_waits(const struct cl_tries *t)
 	return end;
 }
 
-/* Ask the location service again, once in an operation. True: the sites are others now. */
+/*
+ * Ask the location service again, once in an operation. True: the sites are others now, or the volume exists no longer, and the
+ * operation is over.
+ */
 static bool refresh_once(struct cl_tries *t)
 {
 	bool changed = false;
@@ -227,9 +230,10 @@ static bool refresh_once(struct cl_tries *t)
 	t->refreshed = true;
 	/* A record that was fetched after this call was sent is new to it. */
 	if (cl_record_refresh(t->volume, t->sent.at ? t->sent.at : t->began, t->caller, &changed,
-			      NULL) == -ENODEV)
-		t->reason = ENODEV;
-	return changed;
+			      NULL) != -ENODEV)
+		return changed;
+	fail_tries(t, ENODEV, "the volume does not exist any more");
+	return true;
 }
 
 /*

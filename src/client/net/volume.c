@@ -73,7 +73,13 @@ enum cl_server_state cl_volume_state(struct cl_volume *volume, uint32_t *number)
 	return any ? best : CL_SERVER_UP;
 }
 
+uint32_t cl_volume_standing(const struct cl_volume *volume)
+{
+	return atomic_load(&volume->record->standing);
+}
+
 void cl_volume_forget_record(struct cl_volume *volume)
 {
 	atomic_store(&volume->record->stale, true);
+	cl_record_unsettle(volume->record);
 }

@@ -45,6 +45,11 @@ unsigned cl_volume_servers(struct cl_volume *volume, uint32_t *servers, unsigned
  * server's number in *server (may be NULL; 0: not known yet).
  */
 enum cl_server_state cl_volume_state(struct cl_volume *volume, uint32_t *server);
+/*
+ * Changes when another look-up of the name may give another volume: this one is gone or was replaced, others of its record
+ * were made, or a server has said that the volume has changed as a whole. Never waits.
+ */
+uint32_t cl_volume_standing(const struct cl_volume *volume);
 /* The record is refreshed at the next use. */
 void cl_volume_forget_record(struct cl_volume *volume);
 

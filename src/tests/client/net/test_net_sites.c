@@ -278,6 +278,8 @@ END_TEST
 START_TEST(a_volume_is_replaced)
 {
 	struct cl_volume *v;
+	uint32_t standing;
+	unsigned calls;
 
 	fake.has_ro = true;
 	fake.ro_servers = 1;
@@ -285,12 +287,20 @@ START_TEST(a_volume_is_replaced)
 	pthread_mutex_lock(&fake_lock);
 	fake.shift = 10;
 	pthread_mutex_unlock(&fake_lock);
-	/* What is cached holds for an hour, unless a server says something. */
+	standing = cl_volume_standing(fake_volume);
+	/* What is cached holds for an hour, unless a server says something. Then the end is not waited for. */
 	fake_answers(0, FAKE_REPEATS, 1, AFS_VNOVOL);
+	calls = fake_calls(0);
 	ck_assert_int_eq(fake_look(fake_volume), -ENODEV);
+	ck_assert_uint_eq(fake_calls(0), calls + 1);
+	ck_assert_uint_ne(cl_volume_standing(fake_volume), standing);
 	fake_answers(0, 0, 0);
 	cl_volume_forget_record(fake_volume);
 	ck_assert_int_eq(fake_look(fake_volume), -ENODEV);
+	/* Its name leads to the new one. */
+	v = fake_find("vol", CL_WANT_EXACT);
+	ck_assert_uint_eq(cl_volume_id(v), FAKE_RW + 10);
+	cl_volume_unref(v);
 	v = fake_find("110", CL_WANT_EXACT);
 	ck_assert_uint_eq(cl_volume_id(v), FAKE_RW + 10);
 	looks(v);
