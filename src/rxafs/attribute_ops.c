@@ -73,7 +73,7 @@ void serve_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_se
 		   struct fuse_file_info *fi)
 {
 	static const struct task_kind kind = {
-		.run = run_setattr, .reply = reply_attributes, .never_quick = true};
+		.run = run_setattr, .reply = reply_attributes, .never_quick = true, .holds = true};
 	struct task t = task_of(req, &kind, node);
 
 	t.handle = handle_of(fi);
@@ -216,7 +216,7 @@ void serve_setxattr(fuse_req_t req, fuse_ino_t node, const char *name, const cha
 		    size_t size, int flags)
 {
 	static const struct task_kind kind = {
-		.run = run_setxattr, .reply = reply_nothing, .never_quick = true};
+		.run = run_setxattr, .reply = reply_nothing, .never_quick = true, .holds = true};
 	struct task t = task_of(req, &kind, node);
 
 	(void)flags;

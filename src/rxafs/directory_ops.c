@@ -193,8 +193,11 @@ static void start_listing(fuse_req_t req, const struct task_kind *kind, fuse_ino
 void serve_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		   struct fuse_file_info *fi)
 {
-	static const struct task_kind kind = {
-		.run = run_readdir, .reply = reply_entries, .undo = undo_entries, .cancels = true};
+	static const struct task_kind kind = {.run = run_readdir,
+					      .reply = reply_entries,
+					      .undo = undo_entries,
+					      .cancels = true,
+					      .holds = true};
 
 	start_listing(req, &kind, node, size, offset, fi);
 }
@@ -202,8 +205,10 @@ void serve_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 void serve_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		       struct fuse_file_info *fi)
 {
-	static const struct task_kind kind = {
-		.run = run_readdirplus, .reply = reply_objects, .undo = undo_objects};
+	static const struct task_kind kind = {.run = run_readdirplus,
+					      .reply = reply_objects,
+					      .undo = undo_objects,
+					      .holds = true};
 
 	start_listing(req, &kind, node, size, offset, fi);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Whether the signal that interrupted a thread will end it. The kernel interrupts a request once, at the first
- * signal of any kind, and then waits for the answer: a SIGKILL that comes later is not told.
+ * signal of any kind, and then waits for the answer: a SIGKILL that comes later is not told. Nor is one to a process that
+ * waits for a lock behind a request of another process: such processes are looked for.
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +13,11 @@
 #include <unistd.h>
 #include <signal.h>
 
+#include "common/clock.h"
 #include "rxafs/task.h"
+
+#define COUNTS_FROM_NS	   (100 * (uint64_t)NS_PER_MS)
+#define COUNTS_UNTIL_NS	   (10 * (uint64_t)NS_PER_S)
 
 #define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1))
 
@@ -25,6 +32,109 @@ static uint64_t signal_set(const char *status, const char *name)
 	const char *line = strstr(status, name);
 
 	return line ? strtoull(line + strlen(name), NULL, 16) : 0;
+}
+
+/* The state letter of a thread, and the threads of its process. 0: it is gone, or not to be seen. */
+static char state_of(const char *path, unsigned *threads)
+{
+	char text[512], *end;
+	ssize_t length;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	length = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (length <= 0)
+		return 0;
+	text[length] = '\0';
+	/* Behind the name, which may contain anything. */
+	end = strrchr(text, ')');
+	if (!end || sscanf(end,
+			   ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			   "%*d %u",
+			   threads) != 1)
+		return 0;
+	return end[2];
+}
+
+/* After a fatal signal the first thread may have ended, while another one waits. */
+static bool some_thread_waits(const char *process)
+{
+	char path[320];
+	struct dirent *entry;
+	unsigned threads;
+	bool found = false;
+	DIR *tasks;
+
+	snprintf(path, sizeof path, "/proc/%.32s/task", process);
+	tasks = opendir(path);
+	if (!tasks)
+		return false;
+	while (!found && (entry = readdir(tasks))) {
+		snprintf(path, sizeof path, "/proc/%.32s/task/%.32s/stat", process, entry->d_name);
+		found = isdigit((unsigned char)entry->d_name[0]) && state_of(path, &threads) == 'D';
+	}
+	closedir(tasks);
+	return found;
+}
+
+static bool process_waits_dying(const char *process)
+{
+	unsigned threads = 0;
+	char path[64], state;
+
+	snprintf(path, sizeof path, "/proc/%.32s/stat", process);
+	state = state_of(path, &threads);
+	if (state == 'D')
+		return thread_is_dying((pid_t)atoi(process));
+	return state == 'Z' && threads > 1 && some_thread_waits(process);
+}
+
+/* Whether it counts. */
+static bool note_dying(struct dying *dying, pid_t process, uint64_t now)
+{
+	unsigned i = 0;
+
+	while (i < dying->count && dying->list[i].process != process)
+		i++;
+	if (i == DYING_MOST)
+		return false;
+	if (i == dying->count) {
+		dying->list[dying->count++].process = process;
+		dying->list[i].since = now;
+	}
+	dying->list[i].seen = true;
+	return now >= dying->list[i].since + COUNTS_FROM_NS &&
+	       now < dying->list[i].since + COUNTS_UNTIL_NS;
+}
+
+static void forget_ended(struct dying *dying)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < dying->count; i++)
+		if (dying->list[i].seen) {
+			dying->list[kept] = dying->list[i];
+			dying->list[kept++].seen = false;
+		}
+	dying->count = kept;
+}
+
+bool any_waits_dying(struct dying *dying, uint64_t now)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	if (!processes)
+		return false;
+	while ((entry = readdir(processes)))
+		if (isdigit((unsigned char)entry->d_name[0]) && process_waits_dying(entry->d_name))
+			found |= note_dying(dying, (pid_t)atoi(entry->d_name), now);
+	closedir(processes);
+	forget_ended(dying);
+	return found;
 }
 
 bool thread_is_dying(pid_t thread)

@@ -96,8 +96,11 @@ static void reply_create(struct task *t)
 void serve_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		  struct fuse_file_info *fi)
 {
-	static const struct task_kind kind = {
-		.run = run_create, .reply = reply_create, .undo = undo_create, .never_quick = true};
+	static const struct task_kind kind = {.run = run_create,
+					      .reply = reply_create,
+					      .undo = undo_create,
+					      .never_quick = true,
+					      .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	if (atomic_load(&t.mount->stopping)) {
@@ -171,7 +174,8 @@ static void reply_count(struct task *t)
 void serve_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
 		 struct fuse_file_info *fi)
 {
-	static const struct task_kind kind = {.run = run_write, .reply = reply_count};
+	static const struct task_kind kind = {
+		.run = run_write, .reply = reply_count, .holds = true};
 	struct task t = task_of(req, &kind, node);
 
 	t.handle = handle_of(fi);
@@ -215,7 +219,8 @@ static int run_fsync(struct task *t)
 
 void serve_fsync(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_file_info *fi)
 {
-	static const struct task_kind kind = {.run = run_fsync, .reply = reply_flushed};
+	static const struct task_kind kind = {
+		.run = run_fsync, .reply = reply_flushed, .holds = true};
 	struct task t = task_of(req, &kind, node);
 
 	(void)data_only;

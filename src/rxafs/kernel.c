@@ -452,13 +452,14 @@ static void *flush_loop(void *arg)
 	while ((work = take_flush_work(mount, f))) {
 		struct lane *lane = work->item.lane;
 		bool ending = f->ending, counted = !work->names;
+		uint64_t started = work->item.started;
 
 		pthread_mutex_unlock(&f->lock);
 		if (!ending)
 			do_work(mount, work);
 		free_work(work);
 		pthread_mutex_lock(&f->lock);
-		lanes_done(&f->lanes, lane);
+		lanes_done(&f->lanes, lane, started);
 		if (counted) {
 			f->finished++;
 			pthread_cond_broadcast(&f->done);
@@ -529,6 +530,7 @@ int flusher_start(struct mount *mount)
 	monotonic_cond_init(&f->done);
 	monotonic_cond_init(&f->some);
 	f->last_later = &f->later;
+	f->lanes.most = FLUSHERS;
 	mount->flusher = f;
 	if (pthread_create(&f->threads[0], NULL, flush_loop, mount))
 		return -EAGAIN;
@@ -558,6 +560,7 @@ void flusher_free(struct mount *mount)
 	if (!f)
 		return;
 	mount->flusher = NULL;
+	lanes_free(&f->lanes);
 	pthread_cond_destroy(&f->some);
 	pthread_cond_destroy(&f->done);
 	pthread_mutex_destroy(&f->lock);

@@ -5,10 +5,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
+
+#define PROMPT_NS NS_PER_S
+
 struct cell_work {
 	struct cell_work *next;
 	uint32_t number;
-	unsigned running, lanes;
+	unsigned running;
+	uint64_t ended; /* the beginning of the latest work that was over soon; 0 = none yet */
+	bool prompt;
 };
 
 struct lane {
@@ -36,19 +42,6 @@ static struct cell_work *work_of_cell(struct lanes *lanes, uint32_t number)
 	return cell;
 }
 
-static void drop_cell_if_idle(struct lanes *lanes, struct cell_work *cell)
-{
-	struct cell_work **at = &lanes->cells;
-
-	if (cell->lanes)
-		return;
-	assert(!cell->running);
-	while (*at != cell)
-		at = &(*at)->next;
-	*at = cell->next;
-	free(cell);
-}
-
 static struct lane *lane_of_server(struct lanes *lanes, const struct rxafs_awaited *server)
 {
 	struct lane **at = &lanes->first, *lane;
@@ -61,14 +54,11 @@ static struct lane *lane_of_server(struct lanes *lanes, const struct rxafs_await
 	if (!cell)
 		return NULL;
 	lane = calloc(1, sizeof *lane);
-	if (!lane) {
-		drop_cell_if_idle(lanes, cell);
+	if (!lane)
 		return NULL;
-	}
 	lane->cell = cell;
 	lane->server = server->server;
 	lane->last = &lane->first;
-	cell->lanes++;
 	*at = lane;
 	return lane;
 }
@@ -86,16 +76,24 @@ bool lanes_add(struct lanes *lanes, const struct rxafs_awaited *server, struct l
 	return true;
 }
 
-static bool lane_may_run(const struct lane *lane)
+static bool lane_may_run(const struct lanes *lanes, const struct lane *lane)
 {
-	return lane->first && lane->running < LANE_SERVER_MOST &&
-	       lane->cell->running < LANE_CELL_MOST;
+	const struct cell_work *cell = lane->cell;
+	unsigned left = lanes->most - lanes->running, reserve = lanes->most / LANE_RESERVE, part;
+
+	assert(lanes->running <= lanes->most);
+	if (!lane->first || lane->running >= LANE_SERVER_MOST || cell->running >= LANE_CELL_MOST)
+		return false;
+	if (!cell->prompt)
+		left = left > reserve ? left - reserve : 0;
+	part = left / LANE_CELL_PART;
+	return cell->running ? cell->running < part : left > 0;
 }
 
 bool lanes_ready(const struct lanes *lanes)
 {
 	for (const struct lane *lane = lanes->first; lane; lane = lane->next)
-		if (lane_may_run(lane))
+		if (lane_may_run(lanes, lane))
 			return true;
 	return false;
 }
@@ -117,7 +115,7 @@ struct lane_item *lanes_take(struct lanes *lanes, bool unbounded)
 	struct lane **at = &lanes->first, *lane;
 	struct lane_item *item;
 
-	while (*at && !(unbounded ? (*at)->first != NULL : lane_may_run(*at)))
+	while (*at && !(unbounded ? (*at)->first != NULL : lane_may_run(lanes, *at)))
 		at = &(*at)->next;
 	lane = *at;
 	if (!lane)
@@ -129,23 +127,45 @@ struct lane_item *lanes_take(struct lanes *lanes, bool unbounded)
 		lane->last = &lane->first;
 	lane->running++;
 	lane->cell->running++;
+	lanes->running++;
+	item->started = monotonic_ns();
 	return item;
 }
 
-void lanes_done(struct lanes *lanes, struct lane *lane)
+static void judge_cell_work(struct cell_work *cell, uint64_t started)
 {
-	struct cell_work *cell = lane->cell;
+	if (monotonic_ns() - started < PROMPT_NS) {
+		cell->ended = started;
+		cell->prompt = true;
+	} else if (cell->ended < started) {
+		cell->prompt = false;
+	}
+}
+
+void lanes_done(struct lanes *lanes, struct lane *lane, uint64_t started)
+{
 	struct lane **at = &lanes->first;
 
-	assert(lane->running && cell->running);
+	assert(lane->running && lane->cell->running && lanes->running);
+	judge_cell_work(lane->cell, started);
 	lane->running--;
-	cell->running--;
+	lane->cell->running--;
+	lanes->running--;
 	if (lane->running || lane->first)
 		return;
 	while (*at != lane)
 		at = &(*at)->next;
 	*at = lane->next;
 	free(lane);
-	cell->lanes--;
-	drop_cell_if_idle(lanes, cell);
+}
+
+void lanes_free(struct lanes *lanes)
+{
+	struct cell_work *cell;
+
+	assert(!lanes->first && !lanes->running);
+	while ((cell = lanes->cells)) {
+		lanes->cells = cell->next;
+		free(cell);
+	}
 }

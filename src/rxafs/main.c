@@ -219,6 +219,7 @@ out:
 	handles_end(mount);
 	if (mount->client && rxafs_close_client(mount->client, 30000))
 		result = TOOLS_EXIT_FAILURE;
+	watcher_free(mount);
 	flusher_free(mount);
 	if (mount->session)
 		fuse_session_destroy(mount->session);

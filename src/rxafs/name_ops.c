@@ -64,8 +64,11 @@ static void undo_lookup(struct task *t)
 
 void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	static const struct task_kind kind = {
-		.run = run_lookup, .reply = reply_lookup, .undo = undo_lookup, .cancels = true};
+	static const struct task_kind kind = {.run = run_lookup,
+					      .reply = reply_lookup,
+					      .undo = undo_lookup,
+					      .cancels = true,
+					      .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	t.name = name;
@@ -80,8 +83,11 @@ static int run_mkdir(struct task *t)
 
 void serve_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	static const struct task_kind kind = {
-		.run = run_mkdir, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	static const struct task_kind kind = {.run = run_mkdir,
+					      .reply = give_entry,
+					      .undo = undo_entry,
+					      .never_quick = true,
+					      .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	t.name = name;
@@ -105,8 +111,11 @@ static int run_mknod(struct task *t)
 /* Only plain files: AFS has no others. */
 void serve_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
-	static const struct task_kind kind = {
-		.run = run_mknod, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	static const struct task_kind kind = {.run = run_mknod,
+					      .reply = give_entry,
+					      .undo = undo_entry,
+					      .never_quick = true,
+					      .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	(void)device;
@@ -128,8 +137,11 @@ static int run_symlink(struct task *t)
 
 void serve_symlink(fuse_req_t req, const char *text, fuse_ino_t parent, const char *name)
 {
-	static const struct task_kind kind = {
-		.run = run_symlink, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	static const struct task_kind kind = {.run = run_symlink,
+					      .reply = give_entry,
+					      .undo = undo_entry,
+					      .never_quick = true,
+					      .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	t.name = name;
@@ -150,8 +162,11 @@ static int run_link(struct task *t)
 
 void serve_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent, const char *new_name)
 {
-	static const struct task_kind kind = {
-		.run = run_link, .reply = give_entry, .undo = undo_entry, .never_quick = true};
+	static const struct task_kind kind = {.run = run_link,
+					      .reply = give_entry,
+					      .undo = undo_entry,
+					      .never_quick = true,
+					      .holds = true};
 	struct task t = task_of(req, &kind, node);
 
 	t.other = node_object(t.mount, new_parent);
@@ -172,7 +187,7 @@ static int run_unlink(struct task *t)
 void serve_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	static const struct task_kind kind = {
-		.run = run_unlink, .reply = reply_done, .never_quick = true};
+		.run = run_unlink, .reply = reply_done, .never_quick = true, .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	t.name = name;
@@ -187,7 +202,7 @@ static int run_rmdir(struct task *t)
 void serve_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	static const struct task_kind kind = {
-		.run = run_rmdir, .reply = reply_done, .never_quick = true};
+		.run = run_rmdir, .reply = reply_done, .never_quick = true, .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	t.name = name;
@@ -223,7 +238,7 @@ void serve_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_
 		  const char *new_name, unsigned flags)
 {
 	static const struct task_kind kind = {
-		.run = run_rename, .reply = reply_done, .never_quick = true};
+		.run = run_rename, .reply = reply_done, .never_quick = true, .holds = true};
 	struct task t = task_of(req, &kind, parent);
 
 	if (flags & ~(unsigned)RENAME_NOREPLACE) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tasks: tried at once, handed over, and answered by whoever comes first, their thread or the watcher. */
+#include <rxafs/admin.h>
+
 #include "rxafs/task.h"
 
 #include <assert.h>
@@ -14,6 +16,19 @@
 /* Between two looks at a process that was interrupted and went on. */
 #define LOOK_NS (250 * NS_PER_MS)
 
+/*
+ * A request that holds a lock of the kernel for so long may keep processes from their end, which the kernel does not tell. Then
+ * they are looked for, with at most one part in HOLD_LOOK_PART of a processor.
+ */
+#define HOLD_NS	     (400 * (uint64_t)NS_PER_MS)
+#define HOLD_LOOK_NS (100 * (uint64_t)NS_PER_MS)
+/* While there are such processes: several requests may be ahead of them. */
+#define URGENT_NS      (NS_PER_S)
+#define URGENT_HOLD_NS (20 * (uint64_t)NS_PER_MS)
+/* For them a server that answers others has so much time. */
+#define ANSWER_NS      (700 * (uint64_t)NS_PER_MS)
+#define HOLD_LOOK_PART 20u
+
 /* A task that has left the thread that read it. */
 struct waiting {
 	struct task task;
@@ -22,6 +37,9 @@ struct waiting {
 	atomic_bool answered; /* the kernel has been, or is being, answered */
 	bool listed;	      /* by the watcher; under its lock */
 	struct waiting *next;
+	/* If its kind holds a lock: among the holders, in the order of `since`; a reference. The watcher's lock. */
+	struct waiting *next_holder, **holder_at;
+	uint64_t since;
 	char *name_copy, *new_name_copy, *data_copy;
 };
 
@@ -30,6 +48,9 @@ struct watcher {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	struct waiting *list; /* each has a reference */
+	struct waiting *holders, **last_holder;
+	struct dying dying; /* that they may keep from their end */
+	uint64_t next_look, urgent_until;
 	bool ending;
 };
 
@@ -144,6 +165,53 @@ static bool claim_answer(struct waiting *w)
 	return true;
 }
 
+static void list_holder(struct waiting *w)
+{
+	struct watcher *watcher = w->task.mount->watcher;
+
+	if (!w->task.kind->holds)
+		return;
+	atomic_fetch_add(&w->references, 1);
+	w->since = monotonic_ns();
+	pthread_mutex_lock(&watcher->lock);
+	w->next_holder = NULL;
+	w->holder_at = watcher->last_holder;
+	*watcher->last_holder = w;
+	watcher->last_holder = &w->next_holder;
+	if (watcher->holders == w)
+		pthread_cond_signal(&watcher->work);
+	pthread_mutex_unlock(&watcher->lock);
+}
+
+/* With the lock of the watcher. The caller has its reference then. */
+static void take_holder(struct watcher *watcher, struct waiting *w)
+{
+	assert(mutex_is_held(&watcher->lock));
+	*w->holder_at = w->next_holder;
+	if (w->next_holder)
+		w->next_holder->holder_at = w->holder_at;
+	else
+		watcher->last_holder = w->holder_at;
+	w->holder_at = NULL;
+}
+
+/* The request is answered: the kernel gives the lock back. */
+static void unlist_holder(struct waiting *w)
+{
+	struct watcher *watcher = w->task.mount->watcher;
+	bool listed;
+
+	if (!w->task.kind->holds)
+		return;
+	pthread_mutex_lock(&watcher->lock);
+	listed = w->holder_at != NULL;
+	if (listed)
+		take_holder(watcher, w);
+	pthread_mutex_unlock(&watcher->lock);
+	if (listed)
+		free_waiting(w);
+}
+
 static void run_waiting(void *arg);
 
 /* To the threads that may wait for the servers it needs. The request may be answered before this returns. */
@@ -151,6 +219,7 @@ static void hand_over_task(struct waiting *w)
 {
 	if (!rxafs_run(w->task.mount->client, w->task.object, &w->task.request, run_waiting, w))
 		return;
+	unlist_holder(w);
 	if (claim_answer(w))
 		fuse_reply_err(w->task.req, ENOMEM);
 	free_waiting(w);
@@ -167,6 +236,7 @@ static void run_waiting(void *arg)
 		hand_over_task(w);
 		return;
 	}
+	unlist_holder(w);
 	if (claim_answer(w))
 		answer_task(t, result);
 	else if (!result && t->kind->undo)
@@ -261,6 +331,7 @@ void task_start(struct task *t)
 		return;
 	}
 	fuse_req_interrupt_func(t->req, note_interrupt, w);
+	list_holder(w);
 	hand_over_task(w);
 }
 
@@ -295,6 +366,98 @@ static void look_at_all(struct waiting *list, struct waiting **left)
 	}
 }
 
+static uint64_t hold_ns(const struct watcher *watcher, uint64_t now)
+{
+	return now < watcher->urgent_until ? URGENT_HOLD_NS : HOLD_NS;
+}
+
+/* NULL: all have a server that may answer soon. */
+static struct waiting *find_silent_holder(struct watcher *watcher)
+{
+	uint64_t now = monotonic_ns();
+	struct waiting *w = watcher->holders;
+	struct rxafs_server server;
+
+	for (; w && w->since + hold_ns(watcher, now) <= now; w = w->next_holder)
+		if (w->since + ANSWER_NS <= now ||
+		    (rxafs_server_at(w->task.mount->client, w->task.request.awaited.server,
+				     &server) &&
+		     server.state != RXAFS_SERVER_UP))
+			return w;
+	return NULL;
+}
+
+/*
+ * A process that was killed waits for a lock, perhaps for that of a holder: all who have waited for some time are told that the
+ * server does not answer. What they change goes on. With the lock, which is released meanwhile.
+ */
+static void release_locks(struct watcher *watcher)
+{
+	struct waiting *w;
+
+	while ((w = find_silent_holder(watcher))) {
+		take_holder(watcher, w);
+		pthread_mutex_unlock(&watcher->lock);
+		if (w->task.kind->cancels)
+			rxafs_raise_cancel(w->task.request.cancel);
+		if (claim_answer(w))
+			fuse_reply_err(w->task.req, ETIMEDOUT);
+		free_waiting(w);
+		pthread_mutex_lock(&watcher->lock);
+	}
+}
+
+/* With the lock, which is released meanwhile. */
+static void look_at_holders(struct watcher *watcher)
+{
+	uint64_t begun = monotonic_ns(), cost, pause;
+	struct waiting *w;
+	bool found;
+
+	/* Their processes were killed, or another way to answer was found. */
+	while ((w = watcher->holders) && atomic_load(&w->answered)) {
+		take_holder(watcher, w);
+		free_waiting(w);
+	}
+	if (begun < watcher->urgent_until)
+		release_locks(watcher);
+	if (!watcher->holders || watcher->holders->since + hold_ns(watcher, begun) > begun ||
+	    watcher->next_look > begun)
+		return;
+	pthread_mutex_unlock(&watcher->lock);
+	cost = (uint64_t)read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	found = any_waits_dying(&watcher->dying, begun);
+	cost = ((uint64_t)read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cost) * HOLD_LOOK_PART;
+	pthread_mutex_lock(&watcher->lock);
+	if (found)
+		watcher->urgent_until = begun + URGENT_NS;
+	pause = found ? URGENT_HOLD_NS : HOLD_LOOK_NS;
+	watcher->next_look = monotonic_ns() + (cost > pause ? cost : pause);
+	if (found)
+		release_locks(watcher);
+}
+
+/* Until there is something to do. With the lock. */
+static void wait_for_interrupt(struct watcher *watcher, bool again)
+{
+	uint64_t now = monotonic_ns(), until = again ? now + LOOK_NS : 0, due;
+
+	if (watcher->list)
+		return;
+	if (watcher->holders) {
+		due = watcher->holders->since + hold_ns(watcher, now);
+		if (now < watcher->urgent_until)
+			due = due > now ? due : now + URGENT_HOLD_NS;
+		else if (due < watcher->next_look)
+			due = watcher->next_look;
+		until = until && until < due ? until : due;
+	}
+	if (!until)
+		pthread_cond_wait(&watcher->work, &watcher->lock);
+	else if (until > now)
+		monotonic_wait(&watcher->work, &watcher->lock, until);
+}
+
 static void *watch_interrupted(void *arg)
 {
 	struct watcher *watcher = arg;
@@ -302,12 +465,10 @@ static void *watch_interrupted(void *arg)
 
 	pthread_mutex_lock(&watcher->lock);
 	while (!watcher->ending) {
-		struct waiting *fresh = watcher->list;
+		struct waiting *fresh;
 
-		if (!fresh && left)
-			monotonic_wait(&watcher->work, &watcher->lock, monotonic_ns() + LOOK_NS);
-		else if (!fresh)
-			pthread_cond_wait(&watcher->work, &watcher->lock);
+		wait_for_interrupt(watcher, left != NULL);
+		look_at_holders(watcher);
 		fresh = watcher->list;
 		watcher->list = NULL;
 		pthread_mutex_unlock(&watcher->lock);
@@ -337,6 +498,7 @@ int watcher_start(struct mount *mount)
 		return -ENOMEM;
 	pthread_mutex_init(&watcher->lock, NULL);
 	monotonic_cond_init(&watcher->work);
+	watcher->last_holder = &watcher->holders;
 	error = pthread_create(&watcher->thread, NULL, watch_interrupted, watcher);
 	if (error) {
 		free(watcher);
@@ -363,6 +525,23 @@ void watcher_stop(struct mount *mount)
 		watcher->list = w->next;
 		free_waiting(w);
 	}
+	while (watcher->holders) {
+		struct waiting *w = watcher->holders;
+
+		pthread_mutex_lock(&watcher->lock);
+		take_holder(watcher, w);
+		pthread_mutex_unlock(&watcher->lock);
+		free_waiting(w);
+	}
+}
+
+void watcher_free(struct mount *mount)
+{
+	struct watcher *watcher = mount->watcher;
+
+	if (!watcher)
+		return;
+	assert(!watcher->holders && !watcher->list);
 	pthread_cond_destroy(&watcher->work);
 	pthread_mutex_destroy(&watcher->lock);
 	free(watcher);

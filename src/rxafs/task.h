@@ -35,6 +35,7 @@ struct task_kind {
 	bool never_quick; /* it changes something at a server */
 	bool cancels;	  /* a killed process ends the operation, too: it only reads or waits */
 	bool any_signal;  /* ends the wait with EINTR, also one that the process handles */
+	bool holds; /* the kernel holds a lock of the object meanwhile, for which others cannot be killed */
 };
 
 struct task {
@@ -93,9 +94,26 @@ void handle_put(struct handle *handle);
 /* The thread that looks after processes whose requests were interrupted. */
 int watcher_start(struct mount *mount);
 void watcher_stop(struct mount *mount);
+/* After the client, whose threads end requests until then. */
+void watcher_free(struct mount *mount);
 
 /* Whether a signal that ends the thread is pending, or the thread is gone. */
 bool thread_is_dying(pid_t thread);
+/*
+ * Processes that are to end, but wait in the kernel. One that was seen before counts for a short time: if it is there still, then its
+ * wait is for something else.
+ */
+#define DYING_MOST 32
+struct dying {
+	struct {
+		pid_t process;
+		bool seen;
+		uint64_t since; /* monotonic_ns() */
+	} list[DYING_MOST];
+	unsigned count;
+};
+/* Look for them. Whether there is one that counts. */
+bool any_waits_dying(struct dying *dying, uint64_t now);
 
 /* Operations of one file each, for the table. */
 void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

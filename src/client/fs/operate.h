@@ -171,7 +171,8 @@ int fs_open_new(rxafs_object *object, struct rxafs_request *request, int flags,
 struct fs_server_lock {
 	struct fs_server_lock *next;
 	struct fs_vnode *vnode;
-	int type; /* F_UNLCK, F_RDLCK or F_WRLCK */
+	rxafs_user *user; /* who got it, in the list; a reference or NULL */
+	int type;	  /* F_UNLCK, F_RDLCK or F_WRLCK */
 	uint64_t extended, due;
 	bool renewing, lost;
 };

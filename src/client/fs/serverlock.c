@@ -68,7 +68,7 @@ static int get_lock(struct fs_vnode *v, struct rxafs_request *request, int type)
 /* Extends one, or gets it again. False: the server does not answer. */
 static bool renew_lock(struct fs_server_lock *lock)
 {
-	struct rxafs_request request = {.deadline = cl_net_now() + RETRY_NS};
+	struct rxafs_request request = {.user = lock->user, .deadline = cl_net_now() + RETRY_NS};
 	int result = call_lock(lock->vnode, &request, CL_LOCK_EXTEND);
 
 	if (result == -EINVAL)
@@ -161,7 +161,8 @@ void fs_lock_keeper_end(struct fs_lock_keeper *k)
 	k->ending = true;
 	pthread_cond_broadcast(&k->wake);
 	while (cl_net_now() < end && (l = choose_held_lock(k))) {
-		struct rxafs_request request = {.deadline = cl_net_now() + FAREWELL_NS};
+		struct rxafs_request request = {.user = l->user,
+						.deadline = cl_net_now() + FAREWELL_NS};
 
 		/* It stays in the list, as in keep_locks(). */
 		l->renewing = true;
@@ -186,6 +187,7 @@ void fs_lock_keeper_free(struct fs_lock_keeper *k)
 		struct fs_server_lock *l = k->list;
 
 		k->list = l->next;
+		rxafs_put_user(l->user);
 		fs_put_vnode(l->vnode);
 	}
 	pthread_cond_destroy(&k->wake);
@@ -206,10 +208,14 @@ void fs_renew_locks(rxafs_client *client)
 	pthread_mutex_unlock(&k->lock);
 }
 
-static void list_lock(struct fs_lock_keeper *k, struct fs_vnode *v, struct fs_server_lock *lock)
+static void list_lock(struct fs_lock_keeper *k, struct fs_vnode *v, rxafs_user *user,
+		      struct fs_server_lock *lock)
 {
 	pthread_mutex_lock(&k->lock);
 	lock->vnode = v;
+	lock->user = user;
+	if (user)
+		atomic_fetch_add(&user->references, 1);
 	lock->extended = monotonic_ns();
 	lock->due = lock->extended + EXTEND_NS;
 	lock->lost = false;
@@ -246,10 +252,16 @@ int fs_change_server_lock(struct fs_vnode *v, struct rxafs_request *request,
 	assert(type != lock->type);
 	if (lock->type != F_UNLCK) {
 		/* The server has no change of a lock: it is released and got again (K-105). */
+		struct rxafs_request owner = *request;
+
 		unlist_lock(k, lock);
 		lock->type = F_UNLCK;
+		owner.user = lock->user;
 		if (!lock->lost)
-			result = call_lock(v, request, CL_LOCK_RELEASE);
+			result = call_lock(v, &owner, CL_LOCK_RELEASE);
+		request->failure = owner.failure;
+		rxafs_put_user(lock->user);
+		lock->user = NULL;
 		lock->lost = false;
 		atomic_store(&v->lock_lost, false);
 	}
@@ -259,6 +271,6 @@ int fs_change_server_lock(struct fs_vnode *v, struct rxafs_request *request,
 	if (result)
 		return result;
 	lock->type = type;
-	list_lock(k, v, lock);
+	list_lock(k, v, request->user, lock);
 	return 0;
 }

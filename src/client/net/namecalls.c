@@ -2,129 +2,132 @@
 /* Calls that change the names of a directory. None is repeated after a lost answer (K-094). */
 #include "client/net/tries.h"
 
-/* The object that was made, and its directory. */
-static void check_made(struct cl_tries *t, rxw_code code, const struct cl_made *made)
+/*
+ * A call with its arguments: a name in a directory, another one, a text, or the modes of a new object; and the places of its
+ * results. Each call uses those that it has.
+ */
+struct name_call {
+	const char *operation;
+	unsigned function;
+	rxw_code (*run)(struct name_call *c, rxw_call *call, struct cl_stamp *stamp);
+	const AFSFid *dir, *other;
+	const char *name, *text;
+	const AFSStoreStatus *how;
+	struct cl_made *made; /* NULL: nothing is made, */
+	AFSFetchStatus *dir_status,
+		*other_status; /* but these directories change; the second may be NULL */
+};
+
+/* The server's answer can be used: the object that was made, and the directories. */
+static bool is_answer_usable(const struct name_call *c)
 {
-	if (code == 0 && (!made->fid.Vnode || !afs_status_usable(&made->status) ||
-			  !afs_status_usable(&made->dir_status)))
-		cl_tries_reject(t, "the status is malformed");
+	if (c->made)
+		return c->made->fid.Vnode && afs_status_usable(&c->made->status) &&
+		       afs_status_usable(&c->made->dir_status);
+	return afs_status_usable(c->dir_status) &&
+	       (!c->other_status || afs_status_usable(c->other_status));
 }
 
-static void check_dir_answer(struct cl_tries *t, rxw_code code, const AFSFetchStatus *status)
+static int make_name_call(struct name_call *c, struct cl_volume *volume,
+			  const struct cl_caller *caller, struct cl_stamp *stamp,
+			  struct rxafs_failure *failure)
 {
-	if (code == 0 && !afs_status_usable(status))
-		cl_tries_reject(t, "the status of the directory is malformed");
+	struct cl_tries t;
+
+	cl_tries_start(&t, volume, caller, c->operation, c->dir, CL_ONCE, stamp, failure);
+	while (cl_tries_next(&t)) {
+		rxw_code code = c->run(c, t.sent.call, t.stamp);
+
+		if (code == 0 && !is_answer_usable(c))
+			cl_tries_reject(&t, "a status is malformed");
+		cl_tries_judge(&t, code, c->function);
+	}
+	return cl_tries_result(&t);
 }
+
+/* Begin a call, and wait for its results. */
+#define RUN_CALL(name, arguments, results)                                                      \
+	static rxw_code run_##name(struct name_call *c, rxw_call *call, struct cl_stamp *stamp) \
+	{                                                                                       \
+		return StartRXAFS_##name arguments ?: EndRXAFS_##name results;                  \
+	}
+
+RUN_CALL(CreateFile, (call, c->dir, c->name, c->how),
+	 (call, &c->made->fid, &c->made->status, &c->made->dir_status, &stamp->callback,
+	  &stamp->sync))
+RUN_CALL(MakeDir, (call, c->dir, c->name, c->how),
+	 (call, &c->made->fid, &c->made->status, &c->made->dir_status, &stamp->callback,
+	  &stamp->sync))
+RUN_CALL(Symlink, (call, c->dir, c->name, c->text, c->how),
+	 (call, &c->made->fid, &c->made->status, &c->made->dir_status, &stamp->sync))
+RUN_CALL(Link, (call, c->dir, c->name, c->other),
+	 (call, &c->made->status, &c->made->dir_status, &stamp->sync))
+RUN_CALL(RemoveFile, (call, c->dir, c->name), (call, c->dir_status, &stamp->sync))
+RUN_CALL(RemoveDir, (call, c->dir, c->name), (call, c->dir_status, &stamp->sync))
+RUN_CALL(Rename, (call, c->dir, c->name, c->other, c->text),
+	 (call, c->dir_status, c->other_status, &stamp->sync))
+
+#define NAME_CALL(call) .operation = #call, .function = RXAFS_FN_##call, .run = run_##call
 
 int cl_net_create_file(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
 		       const char *name, const AFSStoreStatus *how, struct cl_made *made,
 		       struct cl_stamp *stamp, struct rxafs_failure *failure)
 {
-	struct cl_tries t;
+	struct name_call c = {NAME_CALL(CreateFile), .dir = dir, .name = name, .how = how,
+			      .made = made};
 
-	cl_tries_start(&t, volume, caller, "CreateFile", dir, CL_ONCE, stamp, failure);
-	while (cl_tries_next(&t)) {
-		rxw_code code = StartRXAFS_CreateFile(t.sent.call, dir, name, how)
-					?: EndRXAFS_CreateFile(t.sent.call, &made->fid,
-							       &made->status, &made->dir_status,
-							       &t.stamp->callback, &t.stamp->sync);
-
-		check_made(&t, code, made);
-		cl_tries_judge(&t, code, RXAFS_FN_CreateFile);
-	}
-	return cl_tries_result(&t);
+	return make_name_call(&c, volume, caller, stamp, failure);
 }
 
 int cl_net_make_dir(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
 		    const char *name, const AFSStoreStatus *how, struct cl_made *made,
 		    struct cl_stamp *stamp, struct rxafs_failure *failure)
 {
-	struct cl_tries t;
+	struct name_call c = {NAME_CALL(MakeDir), .dir = dir, .name = name, .how = how,
+			      .made = made};
 
-	cl_tries_start(&t, volume, caller, "MakeDir", dir, CL_ONCE, stamp, failure);
-	while (cl_tries_next(&t)) {
-		rxw_code code = StartRXAFS_MakeDir(t.sent.call, dir, name, how)
-					?: EndRXAFS_MakeDir(t.sent.call, &made->fid, &made->status,
-							    &made->dir_status, &t.stamp->callback,
-							    &t.stamp->sync);
-
-		check_made(&t, code, made);
-		cl_tries_judge(&t, code, RXAFS_FN_MakeDir);
-	}
-	return cl_tries_result(&t);
+	return make_name_call(&c, volume, caller, stamp, failure);
 }
 
 int cl_net_make_symlink(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
 			const char *name, const char *text, const AFSStoreStatus *how,
 			struct cl_made *made, struct cl_stamp *stamp, struct rxafs_failure *failure)
 {
-	struct cl_tries t;
+	struct name_call c = {NAME_CALL(Symlink), .dir = dir, .name = name,
+			      .text = text,	  .how = how, .made = made};
 
-	cl_tries_start(&t, volume, caller, "Symlink", dir, CL_ONCE, stamp, failure);
-	while (cl_tries_next(&t)) {
-		rxw_code code = StartRXAFS_Symlink(t.sent.call, dir, name, text, how)
-					?: EndRXAFS_Symlink(t.sent.call, &made->fid, &made->status,
-							    &made->dir_status, &t.stamp->sync);
-
-		check_made(&t, code, made);
-		cl_tries_judge(&t, code, RXAFS_FN_Symlink);
-	}
-	return cl_tries_result(&t);
+	return make_name_call(&c, volume, caller, stamp, failure);
 }
 
 int cl_net_make_link(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
 		     const char *name, const AFSFid *existing, struct cl_made *made,
 		     struct cl_stamp *stamp, struct rxafs_failure *failure)
 {
-	struct cl_tries t;
+	struct name_call c = {NAME_CALL(Link), .dir = dir, .name = name, .other = existing,
+			      .made = made};
 
 	made->fid = *existing;
-	cl_tries_start(&t, volume, caller, "Link", dir, CL_ONCE, stamp, failure);
-	while (cl_tries_next(&t)) {
-		rxw_code code = StartRXAFS_Link(t.sent.call, dir, name, existing)
-					?: EndRXAFS_Link(t.sent.call, &made->status,
-							 &made->dir_status, &t.stamp->sync);
-
-		check_made(&t, code, made);
-		cl_tries_judge(&t, code, RXAFS_FN_Link);
-	}
-	return cl_tries_result(&t);
+	return make_name_call(&c, volume, caller, stamp, failure);
 }
 
 int cl_net_remove_file(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
 		       const char *name, AFSFetchStatus *dir_status, struct cl_stamp *stamp,
 		       struct rxafs_failure *failure)
 {
-	struct cl_tries t;
+	struct name_call c = {NAME_CALL(RemoveFile), .dir = dir, .name = name,
+			      .dir_status = dir_status};
 
-	cl_tries_start(&t, volume, caller, "RemoveFile", dir, CL_ONCE, stamp, failure);
-	while (cl_tries_next(&t)) {
-		rxw_code code =
-			StartRXAFS_RemoveFile(t.sent.call, dir, name)
-				?: EndRXAFS_RemoveFile(t.sent.call, dir_status, &t.stamp->sync);
-
-		check_dir_answer(&t, code, dir_status);
-		cl_tries_judge(&t, code, RXAFS_FN_RemoveFile);
-	}
-	return cl_tries_result(&t);
+	return make_name_call(&c, volume, caller, stamp, failure);
 }
 
 int cl_net_remove_dir(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
 		      const char *name, AFSFetchStatus *dir_status, struct cl_stamp *stamp,
 		      struct rxafs_failure *failure)
 {
-	struct cl_tries t;
+	struct name_call c = {NAME_CALL(RemoveDir), .dir = dir, .name = name,
+			      .dir_status = dir_status};
 
-	cl_tries_start(&t, volume, caller, "RemoveDir", dir, CL_ONCE, stamp, failure);
-	while (cl_tries_next(&t)) {
-		rxw_code code =
-			StartRXAFS_RemoveDir(t.sent.call, dir, name)
-				?: EndRXAFS_RemoveDir(t.sent.call, dir_status, &t.stamp->sync);
-
-		check_dir_answer(&t, code, dir_status);
-		cl_tries_judge(&t, code, RXAFS_FN_RemoveDir);
-	}
-	return cl_tries_result(&t);
+	return make_name_call(&c, volume, caller, stamp, failure);
 }
 
 int cl_net_rename(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *old_dir,
@@ -132,17 +135,9 @@ int cl_net_rename(struct cl_volume *volume, const struct cl_caller *caller, cons
 		  AFSFetchStatus *old_status, AFSFetchStatus *new_status, struct cl_stamp *stamp,
 		  struct rxafs_failure *failure)
 {
-	struct cl_tries t;
+	struct name_call c = {NAME_CALL(Rename),	 .dir = old_dir,   .name = old_name,
+			      .other = new_dir,		 .text = new_name, .dir_status = old_status,
+			      .other_status = new_status};
 
-	cl_tries_start(&t, volume, caller, "Rename", old_dir, CL_ONCE, stamp, failure);
-	while (cl_tries_next(&t)) {
-		rxw_code code = StartRXAFS_Rename(t.sent.call, old_dir, old_name, new_dir, new_name)
-					?: EndRXAFS_Rename(t.sent.call, old_status, new_status,
-							   &t.stamp->sync);
-
-		check_dir_answer(&t, code, old_status);
-		check_dir_answer(&t, code, new_status);
-		cl_tries_judge(&t, code, RXAFS_FN_Rename);
-	}
-	return cl_tries_result(&t);
+	return make_name_call(&c, volume, caller, stamp, failure);
 }

@@ -59,7 +59,8 @@ struct cl_volume {
 	struct cl_record *record;
 	void *link; /* in the table by cell and id */
 	enum afs_vl_type type;
-	uint32_t id; /* 0: this type does not exist; set once */
+	uint32_t id;		   /* 0: this type does not exist; set once */
+	_Atomic bool offline_told; /* the log has a line since it went off-line */
 	/* the record's lock covers the rest: */
 	struct cl_pause pause[NMAXNSERVERS]; /* by index of the site */
 	uint32_t creation[NMAXNSERVERS];     /* newest VolSync of a site; 0 = not seen */

@@ -241,7 +241,8 @@ int cl_net_fetch_volume_status(struct cl_volume *volume, const struct cl_caller 
 {
 	struct cl_tries t;
 
-	cl_tries_start(&t, volume, caller, "GetVolumeStatus", NULL, CL_READS, NULL, failure);
+	cl_tries_start(&t, volume, caller, "GetVolumeStatus", NULL, CL_READS | CL_NOW, NULL,
+		       failure);
 	while (cl_tries_next(&t)) {
 		char *name = NULL, *offline = NULL, *motd = NULL;
 		rxw_code code = StartRXAFS_GetVolumeStatus(t.sent.call, (int32_t)t.fid.Volume)

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -167,7 +168,7 @@ static void search_sites(struct search *s)
 		if (!cl_site_serves(&record->sites[i], volume->type))
 			continue;
 		s->any = true;
-		if (volume->pause[i].until > now) {
+		if (volume->pause[i].until > now && !(s->t->flags & CL_NOW)) {
 			if (!s->next || volume->pause[i].until < s->next)
 				s->next = volume->pause[i].until;
 			continue;
@@ -509,6 +510,24 @@ static bool has_other_site(struct cl_tries *t)
 	return find_site(&s);
 }
 
+/* Once in each time off-line: users see that they wait, and the reason that the administrator gave. */
+static void tell_offline(struct cl_tries *t)
+{
+	struct cl_volume *volume = t->volume;
+	struct cl_volume_status *status;
+	const char *reason = "";
+
+	if (atomic_exchange(&volume->offline_told, true))
+		return;
+	status = malloc(sizeof *status);
+	if (status && cl_net_fetch_volume_status(volume, t->caller, status, NULL) == 0)
+		reason = status->offline;
+	cl_net_note(record_of(t)->net, "volume %s of cell %s is off-line%s%.200s",
+		    cl_record_name(record_of(t)), cl_cell_name(record_of(t)->cell),
+		    *reason ? ": " : "", reason);
+	free(status);
+}
+
 /* After a failure: what is to be done. */
 static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int number)
 {
@@ -519,12 +538,17 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 		t->tried |= 1u << t->site;
 		return;
 	case CL_VERDICT_BUSY:
+		if (t->flags & CL_NOW)
+			break;
 		t->reason = number;
 		pause_site(t, 1, BUSY_MOST);
 		return;
 	case CL_VERDICT_OFFLINE:
+		if (t->flags & CL_NOW)
+			break;
 		t->reason = number;
 		pause_site(t, OFFLINE_STEP, OFFLINE_STEP);
+		tell_offline(t);
 		return;
 	case CL_VERDICT_GONE:
 	case CL_VERDICT_MOVED:
@@ -605,8 +629,11 @@ static bool accept_site(struct cl_tries *t)
 		goto out;
 	if (creation)
 		volume->newest = creation;
-	volume->pause[t->site] = (struct cl_pause){0};
 	volume->last = t->site;
+	if (!(t->flags & CL_NOW)) {
+		volume->pause[t->site] = (struct cl_pause){0};
+		atomic_store(&volume->offline_told, false);
+	}
 out:
 	pthread_mutex_unlock(&record->lock);
 	return accepted;

@@ -9,6 +9,7 @@
 #define CL_READS \
 	1u /* changes nothing: a cancel aborts it, and without a valid token it is made as anonymous */
 #define CL_ONCE 2u /* not repeated if it may have been carried out */
+#define CL_NOW	4u /* asks about the volume, also while that is off-line or busy */
 
 /*
  * A call as

@@ -85,6 +85,56 @@ def kill_in(name, prepare, operation, number=signal.SIGKILL):
             os.close(fd)
 
 
+def state_of(child):
+    with open(f'/proc/{child}/stat', encoding='utf-8', errors='replace') as f:
+        return f.read().rsplit(')', 1)[1].split()[0]
+
+
+def fork_doing(operation, *args):
+    child = os.fork()
+    if child:
+        return child
+    try:
+        operation(*args)
+    except OSError:
+        pass
+    os._exit(0)
+
+
+def await_states(children, letters):
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        if all(state_of(child) in letters for child in children):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def kill_behind_a_lock():
+    """A new name waits for the server with the kernel's lock of its directory. Others that want the lock can be killed."""
+    write_file(at('tree', 'sub', 'one'))
+    for _ in range(3):
+        os.listdir(at('tree', 'sub'))
+        os.stat(at('tree', 'sub', 'one'))
+        os.path.exists(at('tree', 'sub', 'other'))
+    stop_server()
+    holder = fork_doing(write_file, at('tree', 'sub', 'new'))
+    await_states([holder], 'SD')
+    time.sleep(0.3)
+    others = [fork_doing(os.stat, at('tree', 'sub', 'other')), fork_doing(os.mkdir, at('tree', 'sub', 'directory')),
+              fork_doing(os.stat, at('tree', 'sub', 'another'))]
+    await_states(others, 'SD')
+    for child in reversed(others):
+        os.kill(child, signal.SIGKILL)
+        begin = time.monotonic()
+        if not wait_gone(child, 3.0):
+            fail('a process behind a lock was still there after 3 s')
+        else:
+            print(f'behind a lock: gone after {time.monotonic() - begin:.3f} s')
+    os.kill(server, signal.SIGCONT)
+    os.waitpid(holder, 0)
+
+
 def open_written(name):
     fd = os.open(at(name), os.O_RDWR | os.O_CREAT)
     os.write(fd, b'x' * 100000)
@@ -113,6 +163,7 @@ def main():
     kill_in('symlink', nothing, lambda _: os.symlink('f3', at('tree', 'symlinked')))
     kill_in('chmod', nothing, lambda _: os.chmod(at('tree', 'f4'), 0o600))
     kill_in('truncate', nothing, lambda _: os.truncate(at('tree', 'f5'), 5))
+    kill_behind_a_lock()
     print('-- contents')
     kill_in('fsync', lambda: open_written('synced'), os.fsync)
     kill_in('close', lambda: open_written('closed'), os.close)
