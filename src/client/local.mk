@@ -4,8 +4,9 @@
 client_sources =
 rxafs_public_headers = \
 	src/client/include/rxafs/admin.h src/client/include/rxafs/client.h src/client/include/rxafs/file.h \
-	src/client/include/rxafs/object.h src/client/include/rxafs/path.h src/client/include/rxafs/rxafs.h \
-	src/client/include/rxafs/stream.h src/client/include/rxafs/types.h
+	src/client/include/rxafs/object.h src/client/include/rxafs/path.h src/client/include/rxafs/queue.h \
+	src/client/include/rxafs/rxafs.h src/client/include/rxafs/stream.h src/client/include/rxafs/types.h \
+	src/client/include/rxafs/watch.h
 
 include src/client/cell/local.mk
 include src/client/net/local.mk

@@ -25,6 +25,7 @@
 
 struct fs_executor;
 struct fs_locks;
+struct fs_listener;
 
 /* What the client knows of an object of a server, beside the cache. It lives as long as the object there. */
 struct fs_vnode {
@@ -47,6 +48,7 @@ struct fs_vnode {
 	uint64_t version;
 	uint32_t incarnation;
 	_Atomic uint64_t contents; /* see rxafs_file_contents() */
+	struct fs_listener *listeners; /* see listeners.h */
 };
 
 enum fs_what {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/listeners.h"
 #include "common/held.h"
 
 /* The number of a volume in st_ino. */
@@ -65,7 +66,7 @@ void fs_drop_vnode(void *arg)
 {
 	struct fs_vnode *v = arg;
 
-	assert(!v->faces);
+	assert(!v->faces && !v->listeners);
 	if (v->data)
 		cl_data_file_free(v->data);
 	if (v->locks)
@@ -374,6 +375,7 @@ void fs_tell(struct fs_vnode *vnode, unsigned what, const rxafs_object *except)
 	rxafs_object *faces[FACES];
 	unsigned count, skip = 0;
 
+	fs_note_change(vnode);
 	if (!client->hooks.changed)
 		return;
 	do {

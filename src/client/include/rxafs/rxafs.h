@@ -8,7 +8,9 @@
 #include <rxafs/file.h>
 #include <rxafs/object.h>
 #include <rxafs/path.h>
+#include <rxafs/queue.h>
 #include <rxafs/stream.h>
 #include <rxafs/types.h>
+#include <rxafs/watch.h>
 
 #endif

@@ -5,99 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rxafs/rxafs.h>
-
-#include "tests/client/realserver.h"
+#include "tests/client/fs/program.h"
 #include "tests/main.h"
-
-static struct realserver server;
-static rxafs_client *client;
-static struct rxafs_request request;
-
-static void open_cell(void)
-{
-	const char *volumes[] = {"root.cell", "music", NULL};
-	const char *cell;
-	struct rxafs_options options = {.size = sizeof options, .cell = "example.org", .cell_count = 1};
-	struct rxafs_failure failure;
-
-	realserver_open(&server, volumes);
-	cell = realserver_cell(&server, "example.org");
-	options.cells = &cell;
-	request = (struct rxafs_request){0};
-	ck_assert_msg(!rxafs_open_client(&options, &client, &failure), "%s", failure.text);
-}
-
-static void close_cell(void)
-{
-	ck_assert_int_eq(rxafs_close_client(client, 10000), 0);
-	realserver_close(&server);
-}
-
-static rxafs_object *object_at(const char *path)
-{
-	rxafs_object *object = NULL;
-	int result = rxafs_find_path(client, &request, path, true, &object);
-
-	ck_assert_msg(!result, "%s: %s", path, rxafs_error_text(&request, result));
-	return object;
-}
-
-static int result_at(const char *path)
-{
-	rxafs_object *object;
-
-	return rxafs_find_path(client, &request, path, true, &object);
-}
-
-static void make_directory(const char *path)
-{
-	struct rxafs_attributes attributes;
-	rxafs_object *parent, *made;
-	char name[256];
-
-	ck_assert_int_eq(rxafs_find_parent(client, &request, path, &parent, name), 0);
-	ck_assert_int_eq(rxafs_mkdir(parent, &request, name, 0755, &made, &attributes), 0);
-	rxafs_release(made);
-	rxafs_release(parent);
-}
-
-static void write_text(const char *path, const char *text)
-{
-	struct rxafs_attributes attributes;
-	rxafs_object *parent, *made;
-	rxafs_file *file;
-	char name[256];
-
-	ck_assert_int_eq(rxafs_find_parent(client, &request, path, &parent, name), 0);
-	ck_assert_int_eq(rxafs_create(parent, &request, name, 0644, O_WRONLY | O_EXCL, &made,
-				      &attributes, &file),
-			 0);
-	ck_assert_int_eq(rxafs_write(file, &request, text, strlen(text), 0), (int)strlen(text));
-	ck_assert_int_eq(rxafs_flush(file, &request, false), 0);
-	rxafs_close(file);
-	rxafs_release(made);
-	rxafs_release(parent);
-}
-
-static void expect_text(const char *path, const char *text)
-{
-	rxafs_object *object = object_at(path);
-	char buffer[64] = "";
-	rxafs_file *file;
-
-	ck_assert_int_eq(rxafs_open(object, &request, O_RDONLY, &file), 0);
-	ck_assert_int_eq(rxafs_read(file, &request, buffer, sizeof buffer, 0), (int)strlen(text));
-	ck_assert_str_eq(buffer, text);
-	rxafs_close(file);
-	rxafs_release(object);
-}
 
 START_TEST(paths_of_both_forms)
 {
 	rxafs_object *root, *music;
 
-	open_cell();
+	open_program_cell();
 	make_directory("music:albums");
 	write_text("music:/albums//one", "first");
 	expect_text("music:albums/one", "first");
@@ -115,7 +30,7 @@ START_TEST(paths_of_both_forms)
 	rxafs_release(above);
 	rxafs_release(music);
 	rxafs_release(root);
-	close_cell();
+	close_program_cell();
 }
 END_TEST
 
@@ -125,7 +40,7 @@ START_TEST(paths_that_lead_nowhere)
 	char name[256], longest[300];
 	int result;
 
-	open_cell();
+	open_program_cell();
 	write_text("music:file", "x");
 	ck_assert_int_eq(result_at(""), -EINVAL);
 	ck_assert_int_eq(result_at("music"), -EINVAL);
@@ -149,7 +64,7 @@ START_TEST(paths_that_lead_nowhere)
 	result = result_at("music");
 	ck_assert_ptr_nonnull(strstr(rxafs_error_text(&request, result), "VOLUME:"));
 	ck_assert_str_eq(rxafs_error_text(&request, -ENOENT), strerror(ENOENT));
-	close_cell();
+	close_program_cell();
 }
 END_TEST
 
@@ -160,7 +75,7 @@ START_TEST(volumes_by_name_and_number)
 	rxafs_object *by_name, *by_number, *copy;
 	char number[16];
 
-	open_cell();
+	open_program_cell();
 	ck_assert_int_eq(rxafs_open_volume(client, &request, NULL, "music", &by_name), 0);
 	ck_assert_int_eq(rxafs_examine(by_name, &request, &volume), 0);
 	ck_assert_str_eq(volume.name, "music");
@@ -174,7 +89,7 @@ START_TEST(volumes_by_name_and_number)
 	ck_assert_int_eq(rxafs_open_volume(client, &request, "no.cell", "music", &copy), -ENOENT);
 	rxafs_release(by_name);
 	rxafs_release(by_number);
-	close_cell();
+	close_program_cell();
 }
 END_TEST
 
@@ -191,7 +106,7 @@ START_TEST(listings_with_attributes)
 	char path[32], text[FILES + 1] = "";
 	int result;
 
-	open_cell();
+	open_program_cell();
 	for (i = 0; i < FILES; i++) {
 		snprintf(path, sizeof path, "music:%u", i);
 		write_text(path, text);
@@ -220,7 +135,7 @@ START_TEST(listings_with_attributes)
 	ck_assert_int_eq(count, FILES);
 	rxafs_close_listing(listing);
 	rxafs_release(music);
-	close_cell();
+	close_program_cell();
 }
 END_TEST
 
