@@ -11,7 +11,7 @@
 #include "common/held.h"
 
 #define BATCH	64u
-#define BATCHES 4u /* that are looked at for names to ask for */
+#define BATCHES 4u /* that are looked at for names to ask for, besides as many as are wanted */
 
 /* -- loading ------------------------------------------------------------------------------- */
 
@@ -252,7 +252,7 @@ static unsigned gather_unasked(struct cl_object *directory, uint64_t offset, uin
 	struct rxafs_fid batch[BATCH];
 	unsigned found = 0, count;
 
-	for (unsigned i = 0; i < BATCHES && found < room; i++) {
+	for (unsigned i = 0; i < BATCHES + room / BATCH && found < room; i++) {
 		count = next_fids(directory, &offset, batch);
 		for (unsigned j = 0; j < count && found < room; j++)
 			if (!is_usable(directory->volume->cache, &batch[j], now))

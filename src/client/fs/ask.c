@@ -2,6 +2,7 @@
 /* Statuses and rights: from the cache while a promise holds, else by one call however many ask. */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/fs/operate.h"
@@ -222,6 +223,105 @@ int fs_ask_statuses(struct fs_vnode *directory, struct rxafs_request *request,
 	for (unsigned i = 0; !result && i < count; i++)
 		apply_one(&call, &fids[i], &answers[i], &callbacks[i]);
 	return result;
+}
+
+/* -- many statuses -------------------------------------------------------------------------- */
+
+/* Questions that the asker and helpers take one by one. Helpers that come late find none: nobody waits for those. */
+struct questions {
+	pthread_mutex_t lock;
+	pthread_cond_t answered;
+	unsigned references;
+	struct fs_vnode *directory;
+	const struct rxafs_request *request; /* as long as some are open or being asked */
+	const struct rxafs_fid *fids;
+	unsigned count, next; /* FIDs, and the first one of the next question */
+	unsigned asking;      /* by threads */
+};
+
+static void put_questions(struct questions *q)
+{
+	bool last;
+
+	pthread_mutex_lock(&q->lock);
+	last = --q->references == 0;
+	pthread_mutex_unlock(&q->lock);
+	if (!last)
+		return;
+	pthread_mutex_destroy(&q->lock);
+	pthread_cond_destroy(&q->answered);
+	free(q);
+}
+
+/* Until none is open. `cancel` is of one operation, the asker's. */
+static void ask_questions(struct questions *q, rxafs_cancel *cancel)
+{
+	struct rxafs_request request;
+
+	pthread_mutex_lock(&q->lock);
+	q->asking++;
+	while (q->next < q->count) {
+		unsigned at = q->next;
+		unsigned count = q->count - at < AFSCBMAX ? q->count - at : AFSCBMAX;
+
+		q->next += count;
+		pthread_mutex_unlock(&q->lock);
+		request = *q->request;
+		request.cancel = cancel;
+		/* After a failure the rest would fail as well. */
+		if (fs_ask_statuses(q->directory, &request, q->fids + at, count))
+			count = q->count;
+		pthread_mutex_lock(&q->lock);
+		if (count == q->count)
+			q->next = q->count;
+	}
+	if (--q->asking == 0)
+		pthread_cond_signal(&q->answered);
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void help_to_ask(void *arg)
+{
+	ask_questions(arg, NULL);
+	put_questions(arg);
+}
+
+static void call_helpers(struct questions *q)
+{
+	struct fs_vnode *v = q->directory;
+
+	for (unsigned done = AFSCBMAX; done < q->count; done += AFSCBMAX) {
+		pthread_mutex_lock(&q->lock);
+		q->references++;
+		pthread_mutex_unlock(&q->lock);
+		if (fs_execute(v->client->executor, v->fid.cell, fs_server_of(v), help_to_ask, q)) {
+			put_questions(q);
+			return;
+		}
+	}
+}
+
+void fs_ask_many(struct fs_vnode *directory, struct rxafs_request *request,
+		 const struct rxafs_fid *fids, unsigned count)
+{
+	struct questions *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return;
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->answered, NULL);
+	q->references = 1;
+	q->directory = directory;
+	q->request = request;
+	q->fids = fids;
+	q->count = count;
+	call_helpers(q);
+	ask_questions(q, request->cancel);
+	pthread_mutex_lock(&q->lock);
+	while (q->asking)
+		pthread_cond_wait(&q->answered, &q->lock);
+	pthread_mutex_unlock(&q->lock);
+	put_questions(q);
 }
 
 int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t *rights)

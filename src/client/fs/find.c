@@ -122,6 +122,52 @@ static bool has_names(struct fs_vnode *v)
 	return cl_dir_next(v->object, 0, &entry, 1, &count) != -ESTALE;
 }
 
+/* Names that are fetched while nobody waits for them yet. */
+struct names_ahead {
+	struct fs_vnode *vnode;
+	rxafs_user *user;
+};
+
+static void load_names_ahead(void *arg)
+{
+	struct names_ahead *ahead = arg;
+	struct rxafs_request request = {.user = ahead->user};
+	struct cl_names *once = NULL;
+
+	if (!atomic_load(&ahead->vnode->client->ending))
+		fs_load_names(ahead->vnode, &request, &once);
+	cl_names_free(once);
+	rxafs_put_user(ahead->user);
+	fs_put_vnode(ahead->vnode);
+	free(ahead);
+}
+
+/*
+ * The status of a directory is asked for since somebody goes there: then its names are needed as well. Fetched at the same
+ * time they cost no round trip of their own.
+ */
+static void fetch_names_ahead(struct fs_vnode *child, struct rxafs_request *request)
+{
+	struct names_ahead *ahead;
+
+	if (!(child->fid.vnode & 1) || has_names(child))
+		return;
+	ahead = malloc(sizeof *ahead);
+	if (!ahead)
+		return;
+	ahead->vnode = fs_get_vnode(child->client, child->volume, &child->fid);
+	ahead->user = request->user;
+	if (ahead->user)
+		atomic_fetch_add(&ahead->user->references, 1);
+	if (ahead->vnode && !fs_execute(child->client->executor, child->fid.cell,
+					fs_server_of(child), load_names_ahead, ahead))
+		return;
+	if (ahead->vnode)
+		fs_put_vnode(ahead->vnode);
+	rxafs_put_user(ahead->user);
+	free(ahead);
+}
+
 static int find_once(struct cl_names *names, const char *name, struct rxafs_fid *fid)
 {
 	return cl_names_find(names, name, strlen(name), &fid->vnode, &fid->unique) ? 0 : -ENOENT;
@@ -280,6 +326,7 @@ static int child_status(struct fs_vnode *directory, const char *name, struct fs_
 		return result;
 	if (request->quick)
 		return RXAFS_WOULD_WAIT;
+	fetch_names_ahead(child, request);
 	result = fs_claim(child, request, CL_CLAIM_STATUS);
 	if (result)
 		return result;

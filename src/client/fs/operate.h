@@ -38,13 +38,14 @@ static inline uint32_t fs_server_of(struct fs_vnode *vnode)
 /* Note that the operation waits for the servers of a vnode. Returns RXAFS_WOULD_WAIT. */
 int fs_would_wait(struct fs_vnode *vnode, struct rxafs_request *request);
 
-/*
- * A status that can be used now, by a call if there is none. -ESTALE: the object is gone.
- */
+/* A status that can be used now, by a call if there is none. -ESTALE: the object is gone. */
 int fs_status(struct fs_vnode *vnode, struct rxafs_request *request, struct cl_status *status);
 /* Of the objects whose FIDs are given, all of the volume of `directory`; those that fail are left out. */
 int fs_ask_statuses(struct fs_vnode *directory, struct rxafs_request *request,
 		    const struct rxafs_fid *fids, unsigned count);
+/* The same of any number, in several calls at once. */
+void fs_ask_many(struct fs_vnode *directory, struct rxafs_request *request,
+		 const struct rxafs_fid *fids, unsigned count);
 /* The rights of the caller in a directory. */
 int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t *rights);
 /* The rights of the caller that govern an object: of the directory itself, or of that which it is in. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories that are read: names from the cache, statuses by 50 ahead of the reader. */
+/* Directories that are read: names from the cache, statuses ahead of the reader, by 50 and several times at once. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,9 @@
 
 #include "client/fs/operate.h"
 
-#define AHEAD 32
+#define AHEAD	    32
+#define CALLS_FIRST 20u /* for statuses, at once: they take one round trip like one of them */
+#define CALLS_MOST  20u
 
 struct rxafs_listing {
 	rxafs_object *directory; /* a reference */
@@ -18,9 +20,8 @@ struct rxafs_listing {
 	uint64_t at;
 	unsigned count, used;
 	char name[CL_CELL_NAME + 2];
-	/* Statuses were asked up to this offset. */
-	uint64_t asked;
 	uint64_t next; /* of rxafs_read_listing() */
+	unsigned calls; /* for statuses, that were made at once the last time */
 };
 
 int rxafs_open_listing(rxafs_object *directory, struct rxafs_request *request,
@@ -66,7 +67,7 @@ static int begin_scan(rxafs_listing *l, struct rxafs_request *request)
 		cl_names_free(l->once);
 	l->once = NULL;
 	l->count = l->used = 0;
-	l->asked = 0;
+	l->calls = 0;
 	if (cl_dir_loaded(l->vnode->object, cl_net_now()))
 		return 0;
 	if (request->quick)
@@ -197,14 +198,22 @@ int rxafs_next_entry(rxafs_listing *l, struct rxafs_request *request, uint64_t o
 	}
 }
 
-/* Ask for those that follow, 50 in one call. */
-static int ask_ahead(rxafs_listing *l, struct rxafs_request *request, const char *wanted)
+/* Ask for those that follow, in several calls at once: a long list takes few round trips. */
+static void ask_ahead(rxafs_listing *l, struct rxafs_request *request, const char *wanted)
 {
-	struct rxafs_fid fids[AFSCBMAX];
-	unsigned count = cl_dir_neighbours(l->vnode->object, wanted, strlen(wanted), cl_net_now(),
-					   fids, AFSCBMAX);
+	struct rxafs_fid *fids;
+	unsigned most, count;
 
-	return count ? fs_ask_statuses(l->vnode, request, fids, count) : -ENODATA;
+	l->calls = l->calls ? CALLS_MOST : CALLS_FIRST;
+	most = l->calls * AFSCBMAX;
+	fids = malloc(most * sizeof(*fids));
+	if (!fids)
+		return;
+	count = cl_dir_neighbours(l->vnode->object, wanted, strlen(wanted), cl_net_now(), fids,
+				  most);
+	if (count)
+		fs_ask_many(l->vnode, request, fids, count);
+	free(fids);
 }
 
 int rxafs_entry_object(rxafs_listing *l, struct rxafs_request *request,
