@@ -454,9 +454,9 @@ int cl_data_truncate(struct cl_data_handle *handle, const struct cl_data_wait *w
 	pthread_mutex_lock(&file->lock);
 	old = file_length(file);
 	error = report_at_write(handle);
-	if (!error && length != old)
+	if (!error)
 		error = file_note_change(handle);
-	if (error || length == old)
+	if (error)
 		goto out;
 	if (length < old)
 		cut_blocks(file, length);
@@ -468,6 +468,8 @@ int cl_data_truncate(struct cl_data_handle *handle, const struct cl_data_wait *w
 	}
 	file->grow = length > file_known_end(file) ? length : 0;
 	file->mtime = time(NULL);
+	/* Perhaps the server has this length already, but an older time. */
+	file->time_pending = true;
 	file_wake(file, false);
 out:
 	pthread_mutex_unlock(&file->lock);

@@ -41,9 +41,9 @@ static int set_size(rxafs_object *object, struct rxafs_request *request, uint64_
 static unsigned fill_changes(rxafs_client *client, const struct rxafs_changes *changes,
 			     const struct cl_status *status, AFSStoreStatus *how)
 {
-	if (changes->set & RXAFS_SET_MODE && (changes->mode & 0777) != (status->mode & 0777)) {
+	if (changes->set & RXAFS_SET_MODE && (changes->mode & 07777) != (status->mode & 07777)) {
 		how->Mask |= AFS_SETMODE;
-		how->UnixModeBits = changes->mode & 0777;
+		how->UnixModeBits = changes->mode & 07777;
 	}
 	if (changes->set & RXAFS_SET_OWNER && changes->owner != status->owner &&
 	    !client->ignore_owner) {
@@ -94,6 +94,11 @@ int rxafs_setattr(rxafs_object *object, struct rxafs_request *request,
 		left.set &= ~(unsigned)RXAFS_SET_TIME;
 	if (fill_changes(object->client, &left, &status, &how)) {
 		result = store_status(v, request, &how);
+		/* Only administrators may set the bits above. Copying programs set them on directories of everybody. */
+		if (result == -EACCES && how.Mask & AFS_SETMODE && how.UnixModeBits & ~0777u) {
+			how.UnixModeBits &= 0777;
+			result = store_status(v, request, &how);
+		}
 		if (result)
 			return result;
 		fs_tell(v, RXAFS_CHANGED_STATUS, object);
