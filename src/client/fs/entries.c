@@ -282,6 +282,13 @@ int rxafs_link(rxafs_object *object, struct rxafs_request *request, rxafs_object
 
 /* -- names that go ------------------------------------------------------------------------ */
 
+/* A directory without a name. Who has it open still sees what it was. */
+static void note_removed(struct fs_vnode *v)
+{
+	atomic_store(&v->removed, true);
+	cl_object_gone(v->object);
+}
+
 int rxafs_unlink(rxafs_object *directory, struct rxafs_request *request, const char *name)
 {
 	struct rxafs_attributes attributes;
@@ -347,7 +354,7 @@ int rxafs_rmdir(rxafs_object *directory, struct rxafs_request *request, const ch
 			result = 0;
 	}
 	if (!result)
-		cl_object_gone(object->vnode->object);
+		note_removed(object->vnode);
 	if (result == -EEXIST)
 		result = -ENOTEMPTY;
 out:
@@ -357,14 +364,19 @@ out:
 
 /* -- rename ---------------------------------------------------------------------------------- */
 
-/* What is at the new name gives way; 1: nothing is to be done, since both names are of one file. */
+/*
+ * What is at the new name gives way; 1: nothing is to be done, since both names are of one file. *replaced: a reference to the
+ * directory that was there, or NULL.
+ */
 static int clear_target(rxafs_object *object, rxafs_object *new_directory,
-			struct rxafs_request *request, const char *new_name, bool no_replace)
+			struct rxafs_request *request, const char *new_name, bool no_replace,
+			rxafs_object **replaced)
 {
 	struct rxafs_attributes attributes;
 	rxafs_object *target;
 	int result = rxafs_lookup(new_directory, request, new_name, &target, &attributes);
 
+	*replaced = NULL;
 	if (result)
 		return result == -ENOENT ? 0 : result;
 	if (no_replace)
@@ -380,7 +392,10 @@ static int clear_target(rxafs_object *object, rxafs_object *new_directory,
 		result = fs_hide(new_directory, request, new_name, target->vnode);
 	if (!result && target->vnode)
 		cl_object_doubt(target->vnode->object);
-	rxafs_release(target);
+	if (!result && target->what == FS_PLAIN && target->kind == RXAFS_DIRECTORY)
+		*replaced = target;
+	else
+		rxafs_release(target);
 	return result;
 }
 
@@ -389,7 +404,7 @@ int rxafs_rename(rxafs_object *directory, struct rxafs_request *request, const c
 {
 	struct rxafs_attributes attributes;
 	struct fs_vnode *from, *to;
-	rxafs_object *object;
+	rxafs_object *object, *replaced;
 	int result = fs_check_name(name);
 
 	if (!result)
@@ -406,11 +421,16 @@ int rxafs_rename(rxafs_object *directory, struct rxafs_request *request, const c
 	result = rxafs_lookup(directory, request, name, &object, &attributes);
 	if (result)
 		return result;
-	result = clear_target(object, new_directory, request, new_name, no_replace);
+	result = clear_target(object, new_directory, request, new_name, no_replace, &replaced);
 	if (!result)
 		result = fs_rename(directory, request, name, new_directory, new_name, &object->fid);
 	if (!result && from != to && object->vnode)
 		cl_object_moved(object->vnode->object, to->fid.vnode, to->fid.unique);
+	if (replaced) {
+		if (!result)
+			note_removed(replaced->vnode);
+		rxafs_release(replaced);
+	}
 	rxafs_release(object);
 	if (result == -EEXIST && !no_replace)
 		result = -ENOTEMPTY;

@@ -217,6 +217,8 @@ int rxafs_flush(rxafs_file *file, struct rxafs_request *request, bool durable)
 
 void rxafs_close(rxafs_file *file)
 {
+	if (file->locked)
+		fs_drop_locks_of(file);
 	cl_data_close(file->handle);
 	fs_note_close(file->vnode);
 	rxafs_put_user(file->user);

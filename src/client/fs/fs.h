@@ -40,6 +40,7 @@ struct fs_vnode {
 	void (*free_locks)(struct fs_locks *locks);
 	atomic_bool forgotten; /* callers were told that it changed, and were given nothing since */
 	atomic_bool lock_lost; /* it is locked here, but no longer at the server */
+	atomic_bool removed;   /* a directory that this client has removed */
 	char *text;	       /* of a link, at text_version */
 	uint64_t text_version;
 	unsigned opens;

@@ -10,6 +10,7 @@
 
 #include "client/fs/operate.h"
 #include "common/clock.h"
+#include "common/held.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
 /* Between two tries to get a lock that another client has; its release is told, mostly. */
@@ -17,6 +18,7 @@
 
 struct held {
 	struct held *next;
+	const rxafs_file *file; /* by which it was taken; only compared */
 	struct rxafs_lock lock;
 };
 
@@ -68,19 +70,21 @@ static const struct rxafs_lock *find_conflict(const struct fs_locks *locks,
 	return NULL;
 }
 
-static struct held *add_held(struct fs_locks *locks, struct held *h, const struct rxafs_lock *lock)
+static void add_held(struct fs_locks *locks, struct held *h, const rxafs_file *file,
+		     const struct rxafs_lock *lock)
 {
 	h->lock = *lock;
+	h->file = file;
 	h->next = locks->list;
 	locks->list = h;
-	return h;
 }
 
 /*
  * Take a range out of what the owner has, and put the new lock in. Two pieces of memory are at hand: a range that
  * is cut in the middle becomes two.
  */
-static void replace_range(struct fs_locks *locks, const struct rxafs_lock *l, struct held **spare)
+static void replace_range(struct fs_locks *locks, const rxafs_file *file,
+			  const struct rxafs_lock *l, struct held **spare)
 {
 	for (struct held **at = &locks->list; *at;) {
 		struct held *h = *at;
@@ -98,6 +102,7 @@ static void replace_range(struct fs_locks *locks, const struct rxafs_lock *l, st
 			tail.start = l->end + 1;
 			h->lock.end = l->start - 1;
 			more->lock = tail;
+			more->file = h->file;
 			more->next = h->next;
 			h->next = more;
 			at = &more->next;
@@ -116,7 +121,7 @@ static void replace_range(struct fs_locks *locks, const struct rxafs_lock *l, st
 		struct held *h = *spare;
 
 		*spare = h->next;
-		add_held(locks, h, l);
+		add_held(locks, h, file, l);
 	}
 }
 
@@ -294,7 +299,7 @@ int rxafs_set_lock(rxafs_file *file, struct rxafs_request *request, const struct
 	else if (lock->type != F_UNLCK)
 		result = acquire_lock(v, request, lock, wait);
 	if (!result) {
-		replace_range(v->locks, lock, &spare);
+		replace_range(v->locks, file, lock, &spare);
 		pthread_cond_broadcast(&v->locks->changed);
 		if (lock->type != F_WRLCK && !request->quick)
 			result = release_at_server(file, request);
@@ -345,24 +350,57 @@ static void drop_at_server(void *arg)
 	fs_put_vnode(v);
 }
 
-void rxafs_drop_locks(rxafs_file *file, uint64_t owner, bool whole)
+/* Some locks have gone: waiters look again, and the server keeps what is still needed. With the lock of the vnode, which is released. */
+static void end_dropping(struct fs_vnode *v)
 {
-	struct rxafs_lock all = {
-		.owner = owner, .end = UINT64_MAX, .type = F_UNLCK, .whole = whole};
-	struct fs_vnode *v = file->vnode;
-	struct held *none = NULL;
-	bool tell = false;
+	bool tell;
 
-	pthread_mutex_lock(&v->lock);
-	if (v->locks) {
-		replace_range(v->locks, &all, &none);
-		pthread_cond_broadcast(&v->locks->changed);
-		tell = is_less(needed_at_server(v->client, v->locks), v->locks->server.type);
-	}
+	assert(mutex_is_held(&v->lock));
+	pthread_cond_broadcast(&v->locks->changed);
+	tell = is_less(needed_at_server(v->client, v->locks), v->locks->server.type);
 	pthread_mutex_unlock(&v->lock);
 	if (!tell)
 		return;
 	cl_object_hold(v->object);
 	if (fs_execute(v->client->executor, v->fid.cell, fs_server_of(v), drop_at_server, v))
 		drop_at_server(v);
+}
+
+void rxafs_drop_locks(rxafs_file *file, uint64_t owner, bool whole)
+{
+	struct rxafs_lock all = {
+		.owner = owner, .end = UINT64_MAX, .type = F_UNLCK, .whole = whole};
+	struct fs_vnode *v = file->vnode;
+	struct held *none = NULL;
+
+	pthread_mutex_lock(&v->lock);
+	if (!v->locks) {
+		pthread_mutex_unlock(&v->lock);
+		return;
+	}
+	replace_range(v->locks, file, &all, &none);
+	end_dropping(v);
+}
+
+/* Owners that are open descriptions (F_OFD_SETLK) end with the file, and nobody names them then. */
+void fs_drop_locks_of(rxafs_file *file)
+{
+	struct fs_vnode *v = file->vnode;
+
+	pthread_mutex_lock(&v->lock);
+	if (!v->locks) {
+		pthread_mutex_unlock(&v->lock);
+		return;
+	}
+	for (struct held **at = &v->locks->list; *at;) {
+		struct held *h = *at;
+
+		if (h->file != file) {
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		free(h);
+	}
+	end_dropping(v);
 }

@@ -179,6 +179,7 @@ struct fs_server_lock {
 };
 /* The promise of the file was broken, perhaps since another client has released a lock. */
 void fs_wake_locks(struct fs_vnode *vnode);
+void fs_drop_locks_of(rxafs_file *file); /* those that were taken through it */
 /* One change at a time for each file. -EAGAIN: another client has it. */
 int fs_change_server_lock(struct fs_vnode *vnode, struct rxafs_request *request,
 			  struct fs_server_lock *lock, int type);

@@ -187,6 +187,10 @@ int fs_show_now(rxafs_object *object, struct rxafs_request *request,
 		result = ask_behind(object, request, &v, &status);
 	if (!result && !v)
 		return show_mount_point(object, request, attributes);
+	if (result == -ESTALE && v && atomic_load(&v->removed) && status.kind == RXAFS_DIRECTORY) {
+		status.links = 0;
+		result = 0;
+	}
 	if (!result && status.kind != RXAFS_DIRECTORY) {
 		/* Another identity may have asked for it (K-126). */
 		result = fs_governing_rights(v, &status, request, &rights);
