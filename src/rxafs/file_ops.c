@@ -19,7 +19,7 @@ static bool fill_open(struct task *t, struct fuse_file_info *fi)
 	h->writable = (t->flags & O_ACCMODE) != O_RDONLY;
 	*fi = (struct fuse_file_info){.flags = t->flags, .fh = (uint64_t)(uintptr_t)h};
 	/* The kernel would put what is appended into its pages where it believes the end to be. */
-	fi->direct_io = (t->flags & (O_DIRECT | O_APPEND)) != 0;
+	fi->direct_io = (t->flags & O_APPEND) != 0;
 	fi->keep_cache = kernel_keeps_pages(t->mount, t->made ? t->made : t->object,
 					    rxafs_file_contents(t->file));
 	fi->noflush = !h->writable;
@@ -197,8 +197,8 @@ static int run_flush(struct task *t)
 
 	if (result == RXAFS_WOULD_WAIT)
 		return result;
-	if (t->handle->has_locks)
-		rxafs_drop_locks(t->handle->file, t->lock.owner, false);
+	/* Also those that it took by another descriptor. */
+	rxafs_drop_locks(t->handle->file, t->lock.owner, false);
 	return result;
 }
 

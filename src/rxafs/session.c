@@ -24,6 +24,9 @@
 /* Of the kernel's protocol: it can look up several names of a directory at a time. */
 #define PARALLEL_MINOR 25
 
+/* FUSE_DIRECT_IO_ALLOW_MMAP of a kernel since 6.6: files that are open for appending can be mapped. Older ones ignore it. */
+#define MAP_DIRECT (UINT64_C(1) << 36)
+
 /*
  * libfuse 3.14 does not pass FUSE_PARALLEL_DIROPS on, although it offers it. Without it the kernel looks up one name of a
  * directory at a time, and who waits for his turn cannot be killed. So the flag is put into the first answer, that to INIT.
@@ -33,10 +36,11 @@ static ssize_t write_to_kernel(int fd, struct iovec *iov, int count, void *arg)
 	struct mount *mount = arg;
 
 	if (!atomic_exchange(&mount->greeted, true) && count == 2 && mount->parallel_names &&
-	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags) + 4) {
+	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags2) + 4) {
 		struct fuse_init_out *answer = iov[1].iov_base;
 
-		answer->flags |= FUSE_PARALLEL_DIROPS;
+		answer->flags |= FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT;
+		answer->flags2 |= (uint32_t)(MAP_DIRECT >> 32);
 	}
 	(void)fd;
 	return writev(mount->device, iov, count);
@@ -99,7 +103,7 @@ static void begin_session(void *arg, struct fuse_conn_info *conn)
 				      FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS |
 				      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
 				      FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS |
-				      FUSE_CAP_ASYNC_DIO | FUSE_CAP_HANDLE_KILLPRIV);
+				      FUSE_CAP_HANDLE_KILLPRIV);
 	/* The library bounds what waits for a server. A bound for all of them would stop reads from others. */
 	conn->max_background = UINT16_MAX;
 	conn->congestion_threshold = UINT16_MAX / 4 * 3;
