@@ -10,6 +10,9 @@ nobase_dist_doc_DATA = \
 	examples/ported.c \
 	examples/shout-client.c \
 	examples/shout-server.c \
+	examples/afs/Makefile \
+	examples/afs/afs-list.c \
+	examples/afs/afs-watch.c \
 	examples/bindings/shout.cc \
 	examples/bindings/shout.py \
 	examples/kv/Makefile.am \
@@ -39,6 +42,8 @@ nobase_dist_doc_DATA = \
 	examples/notes/notes-key.c \
 	examples/notes/notes-server.c \
 	examples/notes/notes.xg \
+	examples/python/afs-files.py \
+	examples/python/afs-watch.py \
 	examples/python/echo-load.py \
 	examples/python/echo-server.py \
 	examples/python/echo.xg \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The constants, structures and functions of rxwire/_abi.py equal those of the headers.
 
-abi.py TOP CC...    CC is the compiler with its options
+abi.py TOP CC...            CC is the compiler with its options
+abi.py --rxafs TOP CC...    those of rxafs/_abi.py
 """
 import ctypes as C
 import glob
@@ -12,8 +13,17 @@ import subprocess
 import sys
 import tempfile
 
-from rxwire import _abi
+RXAFS = "--rxafs" in sys.argv
+if RXAFS:
+    sys.argv.remove("--rxafs")
+    from rxafs import _abi
+else:
+    from rxwire import _abi
 
+PREFIX = "rxafs_" if RXAFS else "rxw_"
+HEADERS = "src/client/include/rxafs" if RXAFS else "src/rx/include/rxwire"
+INCLUDED = ["rxafs"] if RXAFS else ["rxwire", "token", "keys", "rxkad", "rxgk"]
+BUILD = ("src/client", "librxafs_la") if RXAFS else ("src/rx", "librxwire_la")
 bad = checked = 0
 
 
@@ -26,13 +36,13 @@ def expect(got, want, what):
 
 
 def constants():
-    return {name: value for name, value in vars(_abi).items() if name.startswith("RXW_")}
+    return {name: value for name, value in vars(_abi).items() if name.startswith(PREFIX.upper())}
 
 
 def program():
     """A C program that prints values, sizes and offsets, one a line."""
     lines = ["#include <stddef.h>", "#include <stdio.h>"]
-    lines += [f"#include <rxwire/{name}.h>" for name in ("rxwire", "token", "keys", "rxkad", "rxgk")]
+    lines += [f"#include <{os.path.basename(HEADERS)}/{name}.h>" for name in INCLUDED]
     lines += ["#define SHOW(x) printf(\"%s %lld\\n\", #x, (long long)(x))", "int main(void)", "{"]
     lines += [f"\tSHOW({name});" for name in constants()]
     for structure in _abi.STRUCTURES:
@@ -49,7 +59,7 @@ def run(top, compiler):
         source, binary = os.path.join(folder, "abi.c"), os.path.join(folder, "abi")
         with open(source, "w", encoding="ascii") as file:
             file.write(program())
-        subprocess.run([*compiler, "-I", os.path.join(top, "src/rx/include"), "-o", binary, source], check=True)
+        subprocess.run([*compiler, "-I", os.path.join(top, "src/rx/include"), "-I", os.path.join(top, "src/client/include"), "-o", binary, source], check=True)
         output = subprocess.run([binary], check=True, capture_output=True, text=True).stdout
     return {what: int(value) for what, value in (line.rsplit(" ", 1) for line in output.splitlines())}
 
@@ -69,7 +79,7 @@ def check_values(found):
 # The class of a parameter or a result: what the calling convention distinguishes.
 NUMBERS = {"void": None, "int": ("i", 4), "unsigned": ("u", 4), "int32_t": ("i", 4), "rxw_code": ("i", 4), "uint32_t": ("u", 4),
            "uint16_t": ("u", 2), "uint8_t": ("u", 1), "size_t": ("u", C.sizeof(C.c_size_t)),
-           "ssize_t": ("i", C.sizeof(C.c_size_t)), "socklen_t": ("u", 4), "off_t": ("i", 8), "int64_t": ("i", 8)}
+           "ssize_t": ("i", C.sizeof(C.c_size_t)), "socklen_t": ("u", 4), "off_t": ("i", 8), "int64_t": ("i", 8), "uint64_t": ("u", 8), "bool": ("b", 1)}
 
 
 def of_c(text):
@@ -86,19 +96,21 @@ def of_ctypes(kind):
         return None
     if issubclass(kind, (C.c_void_p, C.c_char_p)) or hasattr(kind, "contents"):
         return "pointer"
+    if issubclass(kind, C.c_bool):
+        return "b", 1
     signed = kind(-1).value < 0
     return ("i" if signed else "u"), C.sizeof(kind)
 
 
 def prototypes(top):
     found = {}
-    for path in glob.glob(os.path.join(top, "src/rx/include/rxwire/*.h")):
+    for path in glob.glob(os.path.join(top, HEADERS, "*.h")):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
         text = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.M | re.S)
         text = re.sub(r"\(\*\w+\)\([^()]*\)", "*", text)  # parameters that are functions
         for statement in re.split("[;{}]", text):
-            match = re.match(r"\s*([\w\s]+?[\s*]+)(rxw_\w+)\(([^()]*)\)", statement)
+            match = re.match(r"\s*([\w\s]+?[\s*]+)(" + PREFIX + r"\w+)\(([^()]*)\)", statement)
             if match:
                 result, name, arguments = match.groups()
                 found[name] = result, [part.strip() for part in arguments.split(",") if part.strip() != "void"]
@@ -118,9 +130,10 @@ def check_functions(top):
 
 
 def check_soname(top):
-    with open(os.path.join(top, "src/rx/local.mk"), encoding="utf-8") as file:
-        current, _, age = re.search(r"librxwire_la_LDFLAGS.*-version-info (\d+):(\d+):(\d+)", file.read()).groups()
-    expect(_abi.SONAME, f"librxwire.so.{int(current) - int(age)}", "the name of the library")
+    folder, target = BUILD
+    with open(os.path.join(top, folder, "local.mk"), encoding="utf-8") as file:
+        current, _, age = re.search(target + r"_LDFLAGS.*-version-info (\d+):(\d+):(\d+)", file.read()).groups()
+    expect(_abi.SONAME, f"{target[:-3]}.so.{int(current) - int(age)}", "the name of the library")
 
 
 def main():

@@ -7,6 +7,7 @@ check_scripts += \
 	src/tests/python/examples.sh \
 	src/tests/python/names.sh \
 	src/tests/python/programs.sh \
+	src/tests/python/rxafs.sh \
 	src/tests/python/types.sh \
 	src/tests/python/typing.sh
 EXTRA_DIST += \
@@ -18,6 +19,7 @@ EXTRA_DIST += \
 	src/tests/python/names.py \
 	src/tests/python/renamed.xg \
 	src/tests/python/programs.py \
+	src/tests/python/rxafs_check.py \
 	src/tests/python/coders.py \
 	src/tests/python/typing_check.py
 

@@ -19,6 +19,7 @@ struct rxafs_volume {
 	bool writable, online;
 	uint64_t quota, used, free, total; /* KiB; quota 0: no limit */
 	char message[256];		   /* why it is off line */
+	uint64_t reserved[4];
 };
 int rxafs_examine(rxafs_object *object, struct rxafs_request *request, struct rxafs_volume *volume);
 /* In KiB; 0: no limit. */
@@ -36,6 +37,7 @@ struct rxafs_server {
 	socklen_t address_len;
 	enum rxafs_server_state state;
 	uint32_t rtt_us; /* 0 = unknown */
+	uint64_t reserved[4];
 };
 /* The servers of the volume, at most `max`; their count. */
 int rxafs_where(rxafs_object *object, struct rxafs_request *request, struct rxafs_server *servers,

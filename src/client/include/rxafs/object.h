@@ -11,6 +11,9 @@
 extern "C" {
 #endif
 
+/* Of 32-bit machines: compile with -D_FILE_OFFSET_BITS=64, as pkg-config says. */
+typedef char rxafs_large_files[sizeof(off_t) == 8 ? 1 : -1];
+
 /* Attributes, and until when they can be kept without a look at the object. */
 struct rxafs_attributes {
 	struct stat stat;
@@ -22,6 +25,7 @@ struct rxafs_attributes {
 	uint64_t version;	/* data version */
 	uint64_t valid_ns;	/* of the attributes, from now on; 0 = must be asked again */
 	uint64_t name_valid_ns; /* of the name, after a look-up or a change of names */
+	uint64_t reserved[4];
 };
 
 /*

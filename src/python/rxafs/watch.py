@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Changes of directories and files."""
+from __future__ import annotations
+
+import ctypes as C
+import enum
+import os
+import select
+import types
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from rxafs import _abi
+from rxafs._abi import lib
+
+if TYPE_CHECKING:
+    from rxafs.client import Client, Fid, Path
+
+MOST = 64  # events that are taken out at a time
+
+
+class EventKind(enum.StrEnum):
+    ADDED = "added"  # a name in the directory
+    REMOVED = "removed"
+    CHANGED = "changed"  # attributes, rights or contents; of the object itself if the name is empty
+    GONE = "gone"  # the object itself was removed: there are no more events
+    FAILED = "failed"  # what happens cannot be seen at present
+    RECOVERED = "recovered"  # it can be seen again; changes of the meantime follow
+
+
+_KINDS = {getattr(_abi, f"RXAFS_EVENT_{kind.name}"): kind for kind in EventKind}
+
+
+class Event(NamedTuple):
+    kind: EventKind
+    name: str
+    fid: Fid
+    error: OSError | None  # of FAILED
+
+
+class Watch:
+    """Events of one object. Iteration waits for the next one, and ends after GONE.
+
+    fileno() is readable while there are events, for select and event loops; then events(0) has them.
+    """
+
+    def __init__(self, client: Client, path: Path, attributes: bool = False) -> None:
+        self._queue, self._watch = C.c_void_p(), C.c_void_p()
+        self._gone = False
+        options = _abi.rxafs_watch_options(size=C.sizeof(_abi.rxafs_watch_options), user=client._user, attributes=attributes)
+        result = lib.rxafs_create_queue(client.handle, C.byref(self._queue))
+        if result:
+            raise OSError(-result, os.strerror(-result))
+        try:
+            with client._find(path) as found:
+                client._run(_create_watch, found.handle, self._queue, C.byref(options), C.byref(self._watch), path=path)
+        except BaseException:
+            self.close()
+            raise
+        client._open.add(self)
+
+    def fileno(self) -> int:
+        if not self._queue:
+            raise ValueError("the watch is closed")
+        return lib.rxafs_queue_fd(self._queue)  # type: ignore[no-any-return]
+
+    def events(self, timeout: float | None = None) -> list[Event]:
+        """The events that are there, at least one unless `timeout` seconds have passed; None: without a limit."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        poll.poll(None if timeout is None else timeout * 1000)
+        events = (_abi.rxafs_event * MOST)()
+        count = lib.rxafs_next_events(self._queue, events, MOST, 0)
+        return [self._make(event) for event in events[:count]]
+
+    def _make(self, event: _abi.rxafs_event) -> Event:
+        from rxafs.client import make_fid
+
+        kind = _KINDS[event.kind]
+        self._gone |= kind is EventKind.GONE
+        error = OSError(-event.error, os.strerror(-event.error)) if event.error else None
+        return Event(kind, os.fsdecode(event.name), make_fid(event.fid), error)
+
+    def __iter__(self) -> Iterator[Event]:
+        while not self._gone and self._queue:
+            yield from self.events()
+
+    def close(self) -> None:
+        watch, self._watch = self._watch, C.c_void_p()
+        queue, self._queue = self._queue, C.c_void_p()
+        lib.rxafs_free_watch(watch)
+        lib.rxafs_free_queue(queue)
+
+    def _close_with_client(self) -> None:
+        self.close()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: types.TracebackType | None) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_queue", None):
+            self.close()
+
+
+def _create_watch(found: int, request: object, queue: C.c_void_p, options: object, made: object) -> int:
+    return lib.rxafs_create_watch(queue, found, request, options, made)  # type: ignore[no-any-return]

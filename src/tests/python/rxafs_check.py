@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The package rxafs with a file server: rxafs_check.py CELL=HOST:VL:FS"""
+import errno
+import io
+import os
+import select
+import signal
+import stat
+import sys
+import threading
+import time
+import unittest
+
+import rxafs
+
+CELL = sys.argv.pop(1)
+NAME = CELL.partition("=")[0]
+
+
+def make_client(**options):
+    return rxafs.Client(NAME, cells=[CELL], **options)
+
+
+class Files(unittest.TestCase):
+    folder = 0
+
+    def setUp(self):
+        Files.folder += 1
+        self.afs = make_client()
+        self.top = f"music:test{Files.folder}"
+        self.afs.mkdir(self.top)
+
+    def tearDown(self):
+        self.afs.close()
+
+    def path(self, name):
+        return f"{self.top}/{name}"
+
+    def put(self, name, data):
+        with self.afs.open(self.path(name), "wb") as file:
+            file.write(data)
+
+    def get(self, name):
+        with self.afs.open(self.path(name), "rb") as file:
+            return file.read()
+
+    def test_modes(self):
+        self.put("file", b"12345")
+        self.assertEqual(self.get("file"), b"12345")
+        with self.afs.open(self.path("file"), "ab") as file:
+            self.assertEqual(file.tell(), 5)
+            file.write(b"67")
+        with self.afs.open(self.path("file"), "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            self.assertEqual(file.read(), b"7")
+            file.seek(1)
+            file.write(b"xx")
+            file.seek(0)
+            self.assertEqual(file.read(4), b"1xx4")
+        self.assertEqual(self.get("file"), b"1xx4567")
+        with self.assertRaises(FileExistsError):
+            self.afs.open(self.path("file"), "x")
+        with self.afs.open(self.path("other"), "x") as file:
+            file.write("äöü\n")
+        with self.afs.open(self.path("other")) as file:
+            self.assertEqual(file.read(), "äöü\n")
+        with self.afs.open(self.path("file"), "w"):
+            pass
+        self.assertEqual(self.get("file"), b"")
+        for mode in ("", "rw", "z", "r++"):
+            with self.assertRaises(ValueError):
+                self.afs.open(self.path("file"), mode)
+        with self.afs.open(self.path("file"), "rb") as file, self.assertRaises(io.UnsupportedOperation):
+            file.write(b"x")
+
+    def test_large(self):
+        data = os.urandom(3_000_001)
+        self.put("large", data)
+        with make_client() as other, other.open(self.path("large"), "rb") as file:
+            self.assertEqual(file.read(), data)
+            file.seek(2_999_990)
+            self.assertEqual(file.read(100), data[2_999_990:])
+            with other.open(self.path("large"), "rb", buffering=0) as raw:
+                self.assertEqual(raw.readall(), data)
+
+    def test_truncate(self):
+        self.put("file", b"1234567890")
+        with self.afs.open(self.path("file"), "r+b") as file:
+            file.truncate(4)
+        self.afs.truncate(self.path("file"), 3)
+        self.assertEqual(self.get("file"), b"123")
+        self.assertEqual(self.afs.stat(self.path("file")).st_size, 3)
+
+    def test_closed(self):
+        self.put("file", b"x")
+        file = self.afs.open(self.path("file"), "rb")
+        file.close()
+        file.close()
+        with self.assertRaises(ValueError):
+            file.read()
+        other = make_client()
+        file = other.open(self.path("late"), "wb", buffering=0)
+        file.write(b"kept")
+        other.close()
+        other.close()
+        with self.assertRaises(ValueError):
+            other.stat(self.path("file"))
+        with self.assertRaises(ValueError):
+            file.write(b"x")
+        self.assertEqual(self.get("late"), b"kept")
+
+    def test_names(self):
+        self.put("file", b"x")
+        self.afs.symlink("file", self.path("link"))
+        self.assertEqual(self.afs.readlink(self.path("link")), "file")
+        self.assertTrue(self.afs.islink(self.path("link")))
+        self.assertTrue(stat.S_ISLNK(self.afs.lstat(self.path("link")).st_mode))
+        self.assertEqual(self.get("link"), b"x")
+        self.afs.link(self.path("file"), self.path("hard"))
+        self.assertEqual(self.afs.stat(self.path("hard")).st_nlink, 2)
+        self.afs.rename(self.path("hard"), self.path("soft"))
+        self.put("new", b"new")
+        self.afs.replace(self.path("new"), self.path("soft"))
+        self.assertEqual(self.get("soft"), b"new")
+        self.afs.unlink(self.path("soft"))
+        self.afs.makedirs(self.path("a/b/c"))
+        self.afs.makedirs(self.path("a/b/c"), exist_ok=True)
+        with self.assertRaises(FileExistsError):
+            self.afs.makedirs(self.path("a/b/c"))
+        self.put("a/b/leaf", b"")
+        self.assertEqual(sorted(self.afs.listdir(self.top)), ["a", "file", "link"])
+        found = {where: (sorted(directories), sorted(files)) for where, directories, files in self.afs.walk(self.top)}
+        self.assertEqual(found[self.top], (["a"], ["file", "link"]))
+        self.assertEqual(found[self.path("a/b")], (["c"], ["leaf"]))
+        with self.assertRaises(OSError) as caught:
+            self.afs.rmdir(self.path("a/b"))
+        self.assertIn(caught.exception.errno, (errno.ENOTEMPTY, errno.EEXIST))
+        self.afs.unlink(self.path("a/b/leaf"))
+        self.afs.rmdir(self.path("a/b/c"))
+        self.assertEqual(self.afs.listdir(self.path("a/b")), [])
+        self.afs.remove(self.path("link"))
+        self.assertFalse(self.afs.exists(self.path("link")))
+
+    def test_strange_names(self):
+        for name in ("new\nline", "blank ", "ä" * 127, "x" * 255, os.fsdecode(b"\xff\xfe")):
+            self.put(name, name.encode(errors="surrogateescape"))
+            self.assertIn(name, self.afs.listdir(self.top))
+            self.assertEqual(self.get(name), name.encode(errors="surrogateescape"))
+        with self.assertRaises(OSError) as caught:
+            self.put("x" * 256, b"")
+        self.assertEqual(caught.exception.errno, errno.ENAMETOOLONG)
+
+    def test_scandir(self):
+        for number in range(120):
+            self.put(f"{number}", b"x" * number)
+        self.afs.mkdir(self.path("directory"))
+        self.afs.symlink("directory", self.path("link"))
+        with make_client() as other:
+            entries = {entry.name: entry for entry in other.scandir(self.top)}
+            self.assertEqual(len(entries), 122)
+            for number in range(120):
+                entry = entries[str(number)]
+                self.assertEqual(entry.stat().st_size, number)
+                self.assertTrue(entry.is_file() and not entry.is_dir() and not entry.is_symlink())
+            self.assertTrue(entries["directory"].is_dir())
+            self.assertTrue(entries["link"].is_symlink() and entries["link"].is_dir())
+            self.assertFalse(entries["link"].is_dir(follow_symlinks=False))
+            self.assertEqual(os.fspath(entries["5"]), self.path("5"))
+            iterator = other.scandir(self.top)
+            next(iterator)  # left in the middle
+
+    def test_attributes(self):
+        self.put("file", b"x")
+        path = self.path("file")
+        self.afs.chmod(path, 0o600)
+        self.afs.utime(path, 1_000_000_000)
+        with self.assertRaises(PermissionError) as caught:
+            self.afs.chown(path, gid=7)
+        self.assertTrue(caught.exception.afs_code and caught.exception.afs_server)
+        found = self.afs.stat(path)
+        self.assertEqual((stat.S_IMODE(found.st_mode), found.st_mtime, found.st_mtime_ns), (0o600, 1e9, 10**18))
+        self.assertTrue(self.afs.access(path, os.R_OK | os.W_OK))
+        self.assertFalse(self.afs.access(path, os.X_OK))
+        self.assertEqual(self.afs.getxattr(path, "afs.cell").rstrip(b"\0"), NAME.encode())
+        self.assertTrue(self.afs.getxattr(self.top, "afs.acl"))
+        fid = self.afs.fid(path)
+        self.assertTrue(fid.vnode and fid.unique)
+
+    def test_volumes(self):
+        volume = self.afs.volume(self.top)
+        self.assertEqual((volume.name, volume.cell, volume.writable, volume.online), ("music", NAME, True, True))
+        with self.assertRaises(PermissionError):
+            self.afs.set_quota(self.top, 100000)
+        self.assertEqual(self.afs.servers(self.top)[0].address, "127.0.0.1")
+        self.afs.make_mount(self.path("mount"), "music")
+        self.assertEqual(self.afs.read_mount(self.path("mount")), "#music.")
+        self.assertIn(self.top.partition(":")[2], self.afs.listdir(self.path("mount")))
+        self.assertEqual(self.afs.cells()[0], NAME)
+        self.assertIn(NAME, self.afs.listdir("/afs"))
+
+    def test_errors(self):
+        for kind, path in ((FileNotFoundError, self.path("none")), (NotADirectoryError, None), (IsADirectoryError, self.top)):
+            if path is None:
+                self.put("file", b"")
+                path = self.path("file/below")
+            with self.assertRaises(kind) as caught:
+                self.afs.open(path)
+            self.assertEqual(caught.exception.filename, path)
+            self.assertTrue(caught.exception.strerror)
+        with self.assertRaises(OSError) as caught:
+            self.afs.stat("nowhere")
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        self.assertIn("VOLUME:", caught.exception.strerror)
+        with self.assertRaises(OSError) as caught:
+            self.afs.stat("none:x")
+        self.assertEqual(caught.exception.errno, errno.ENODEV)
+        with self.assertRaises(OSError):
+            rxafs.Client("example.org", cells=["nonsense"])
+
+    def test_threads(self):
+        problems = []
+
+        def work(number):
+            try:
+                for turn in range(10):
+                    self.put(f"{number}-{turn}", str(turn).encode())
+                    if self.get(f"{number}-{turn}") != str(turn).encode():
+                        problems.append(number)
+            except OSError as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(problems, [])
+
+    def test_watch(self):
+        with make_client() as other, other.watch(self.top) as watch:
+            self.assertEqual(watch.events(0), [])
+            self.put("file", b"x")
+            event, = watch.events(30)
+            self.assertEqual((event.kind, event.name), (rxafs.EventKind.ADDED, "file"))
+            self.assertEqual(event.fid[1:], self.afs.fid(self.path("file"))[1:])
+            self.afs.unlink(self.path("file"))
+            self.assertTrue(select.select([watch], [], [], 30)[0])
+            event = next(iter(watch))
+            self.assertEqual((event.kind, event.name), ("removed", "file"))
+        with self.assertRaises(ValueError):
+            watch.events(0)
+
+    def test_watch_of_a_file(self):
+        self.put("file", b"x")
+        with make_client() as other:
+            watch = other.watch(self.path("file"))
+            self.put("file", b"xy")
+            self.assertEqual(watch.events(30)[0].kind, rxafs.EventKind.CHANGED)
+            self.afs.unlink(self.path("file"))
+            self.assertEqual(list(watch)[-1].kind, rxafs.EventKind.GONE)
+            self.afs.mkdir(self.path("directory"))
+            self.afs.mkdir(self.path("directory/below"))
+            left = other.watch(self.path("directory"), attributes=True)  # closed with the client
+            self.afs.chmod(self.path("directory/below"), 0o700)
+            self.assertEqual(left.events(30)[0].name, "below")
+
+
+class Waits(unittest.TestCase):
+    """A server that never answers: nobody reads from its socket."""
+
+    def setUp(self):
+        import socket
+
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        port = self.socket.getsockname()[1]
+        self.afs = rxafs.Client("silent.example", cells=[f"silent.example=127.0.0.1:{port}:{port}"])
+
+    def tearDown(self):
+        self.afs.close(1)
+        self.socket.close()
+
+    def test_timeout(self):
+        self.afs.timeout = 0.5
+        begun = time.monotonic()
+        with self.assertRaises(TimeoutError):
+            self.afs.stat("music:file")
+        self.assertLess(time.monotonic() - begun, 20)
+
+    def test_interrupt(self):
+        def interrupt():
+            self.socket.recv(2000)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        begun = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            self.afs.stat("music:file")
+        self.assertLess(time.monotonic() - begun, 20)
+        thread.join()
+
+
+if __name__ == "__main__":
+    unittest.main()
