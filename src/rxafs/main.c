@@ -40,7 +40,7 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("cache-size", 0, TOOLS_SIZE, cache_bytes, "SIZE", "of the disk cache (1G)",
 		     .min = 1 << 20),
 	TOOLS_OPTION("memory", 0, TOOLS_SIZE, memory_bytes, "SIZE",
-		     "for contents of files in memory (128M)", .min = 1 << 20),
+		     "for contents of files in memory (64M)", .min = 1 << 20),
 	TOOLS_OPTION("sysname", 0, TOOLS_LIST, sysnames, "NAME",
 		     "what @sys stands for; may be repeated"),
 	TOOLS_OPTION("timeout", 0, TOOLS_DURATION, limit_ms, "S",

@@ -81,7 +81,7 @@ struct cl_data_ops {
 
 /* Zero: the default. */
 struct cl_data_options {
-	uint64_t memory_most;	  /* bytes of blocks in memory; 128 MiB */
+	uint64_t memory_most;	  /* bytes of blocks in memory; 64 MiB */
 	uint64_t dirty_most;	  /* of them not yet stored; half of the above */
 	uint64_t dirty_file_most; /* of one file; 64 MiB */
 	uint64_t ahead_most;	  /* read-ahead of one handle; 16 MiB */

@@ -581,7 +581,7 @@ void file_read_ahead(struct cl_data_handle *handle, uint64_t start, uint64_t end
 		to = clip_fetch(file, from, from + unit);
 		if (find_fetch(file, from) || file_has_on_disk(file, from >> data->block_shift))
 			to = from + mask + 1;
-		else if (atomic_load(&data->ahead) + unit > data->options.memory_most / 4 ||
+		else if (atomic_load(&data->ahead) + unit > data->options.memory_most / 2 ||
 			 !queue_fetch(handle, from, to, true)) {
 			handle->ahead = at;
 			break;

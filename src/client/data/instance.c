@@ -14,7 +14,7 @@
 
 static void set_defaults(struct cl_data_options *options)
 {
-	static const struct cl_data_options defaults = {.memory_most = 128 * MIB,
+	static const struct cl_data_options defaults = {.memory_most = 64 * MIB,
 							.dirty_file_most = 64 * MIB,
 							.ahead_most = 16 * MIB,
 							.block = MIB / 4,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls behind the contents of files. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <syslog.h>
 
 #include "afs/fetchstatus.h"
@@ -124,10 +126,13 @@ static void changes_lost(void *owner, int error, uint64_t bytes)
 {
 	struct fs_vnode *v = owner;
 
-	fs_log(v->client, LOG_ERR,
-	       "%llu bytes written to file %u.%u.%u of cell %s are lost: error %d",
-	       (unsigned long long)bytes, v->fid.volume, v->fid.vnode, v->fid.unique,
-	       cl_cell_name(cl_volume_cell(v->volume)), error);
+	char what[48] = "a new length or time";
+
+	if (bytes)
+		snprintf(what, sizeof what, "%llu bytes written", (unsigned long long)bytes);
+	fs_log(v->client, LOG_ERR, "%s of file %u.%u.%u of cell %s could not be stored: %s", what,
+	       v->fid.volume, v->fid.vnode, v->fid.unique, cl_cell_name(cl_volume_cell(v->volume)),
+	       strerror(-error));
 }
 
 const struct cl_data_ops fs_data_ops = {
