@@ -3,7 +3,7 @@
 
 bench_programs = src/bench/bad_clients src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
 	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store src/bench/store_stall src/bench/store_site \
-	src/bench/fileserver_load src/bench/crowd_load src/bench/crowd_raw_server src/bench/long_tcp
+	src/bench/fileserver_load src/bench/crowd_load src/bench/crowd_raw_server src/bench/long_tcp src/bench/library_stat
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -152,6 +152,8 @@ bench-crowd: bench-programs
 # Calls and times of the mount daemon; options: make bench-mount MOUNT_ARGS='--only calls'
 EXTRA_DIST += src/bench/mount src/bench/mountbed.py src/bench/mountfar.py src/bench/mounttimes.py
 
+src_bench_library_stat_SOURCES = src/bench/library_stat.c
+src_bench_library_stat_LDADD = src/client/librxafs_core.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 .PHONY: bench-mount
 bench-mount: bench-programs
 	python3 $(srcdir)/src/bench/mount --build '$(abs_top_builddir)' $(MOUNT_ARGS)

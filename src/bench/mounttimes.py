@@ -2,12 +2,13 @@
 """Rows of src/bench/mount: times beside the local disk, afscp and libfuse's own passthrough example; memory."""
 import mmap
 import os
+import resource
 import statistics
 import subprocess
 import time
 
 import measure
-from mountbed import list_long, make_tree, read_file, seconds, write_file
+from mountbed import CELL, list_long, make_tree, read_file, seconds, write_file, write_pieces
 
 FLOOR = "/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c"
 PIECE = 1 << 20
@@ -35,6 +36,8 @@ class Floor:
         self.at = os.path.join(work, "floor")
         os.mkdir(self.inside)
         os.mkdir(self.at)
+        # It keeps a descriptor for each file.
+        resource.setrlimit(resource.RLIMIT_NOFILE, 2 * resource.getrlimit(resource.RLIMIT_NOFILE)[1:])
         self.daemon = subprocess.Popen([program, "-f", "-o", f"source={self.inside},cache=always,timeout=3600", self.at])
         for _ in range(100):
             if os.path.ismount(self.at):
@@ -96,8 +99,9 @@ def take_times(bed, a, floor, take):
     take("mount", time.monotonic() - start)
     os.listdir(top)
     take("write ext4", seconds(lambda: write(local)))
+    take("put", seconds(lambda: bed.afscp("put", local + "/big", "root.cell:put")))
+    os.unlink(top + "/put")
     take("write mount", seconds(lambda: write(top)))
-    take("put", seconds(lambda: bed.afscp("put", local + "/big", "root.cell:big")))
     again, second = bed.mount(f"cold{turn}")
     os.listdir(again)
     take("cold", seconds(lambda: read_file(again + "/big")))
@@ -115,6 +119,10 @@ def take_times(bed, a, floor, take):
         read_by(1, path, 256, size, flags)
         for readers in (1, 8):
             take(f"{name} {readers}", read_by(readers, path, 4000, size, flags))
+    words = subprocess.run([bed.program("src/bench/library_stat"), bed.where(), "." + CELL, "one"], check=True,
+                           stdout=subprocess.PIPE).stdout.split()
+    take("library stat", int(words[0]) / 1000)
+    take("library look-up", int(words[1]) / 1000)
     os.unlink(top + "/big")
     for name, folder in [("mount", top), *([("floor", floor.at)] if floor.at else [])]:
         os.mkdir(f"{folder}/untar{turn}")
@@ -152,6 +160,8 @@ def compare_times(bed, a, out):
         out("floor: read from the kernel's cache ÷ ext4", middle["warm ext4"] / middle["warm floor"], None)
     out("stat, µs", middle["stat mount"], None)
     out("stat ÷ ext4 (at most)", middle["stat mount"] / middle["stat ext4"], 2)
+    out("stat through the library, µs (at most)", middle["library stat"], 1)
+    out("look-up and stat through the library, µs", middle["library look-up"], None)
     out("mount, s (at most)", middle["mount"], 0.2)
     out("unmount, s (at most)", middle["unmount"], 0.3)
 
@@ -173,17 +183,23 @@ def measure_memory(bed, a, out):
     out("memory, idle, MiB (at most)", mebibytes(daemon, "VmRSS"), 20)
     with open(top + "/sparse", "wb") as f:
         f.truncate(4 << 30)
-    folders = [f"{top}/o{i}" for i in range((a.objects + 999) // 1000)]
-    for folder in folders:
-        os.mkdir(folder)
-        for i in range(min(1000, a.objects)):
-            os.close(os.open(f"{folder}/{i}", os.O_CREAT | os.O_WRONLY))
+    source = os.path.join(bed.work, "objects")
+    for i in range(a.objects):
+        if i % 1000 == 0:
+            os.makedirs(f"{source}/{i // 1000}")
+        os.mknod(f"{source}/{i // 1000}/{i}")
+    bed.afscp("put", "-r", "-j", "16", source, "root.cell:objects")
     again, second = bed.mount("listed")
-    for folder in folders:
-        list_long(folder.replace(top, again))
+    for folder in os.scandir(again + "/objects"):
+        list_long(folder.path)
     out(f"memory, {a.objects:,} objects, MiB (at most)", mebibytes(second, "VmRSS"), 100)
-    before = mebibytes(second, "VmRSS")
+    bed.unmount(second)
+    again, second = bed.mount("large")
     read_file(again + "/sparse")
-    out("memory, a file of 4 GiB read, most above that, MiB", mebibytes(second, "VmHWM") - before, None)
+    out("memory, 4 GiB read, MiB (at most)", mebibytes(second, "VmHWM"), 100)
+    bed.unmount(second)
+    again, second = bed.mount("written")
+    write_pieces(again + "/sparse", 1024, PIECE)
+    out("memory, 1 GiB written, MiB (at most)", mebibytes(second, "VmHWM"), 100)
     bed.unmount(second)
     bed.unmount(daemon)
