@@ -28,7 +28,7 @@ static int time_getattr(rxafs_object *object, double *ns)
 
 	start = now_ns();
 	for (unsigned i = 0; i < COUNT && !result; i++) {
-		struct rxafs_request request = {.quick = i > 0};
+		struct rxafs_request request = {.user = NULL};
 
 		result = rxafs_getattr(object, &request, &attributes);
 	}
@@ -45,7 +45,7 @@ static int time_lookup(rxafs_object *directory, const char *name, double *ns)
 
 	start = now_ns();
 	for (unsigned i = 0; i < COUNT && !result; i++) {
-		struct rxafs_request request = {.quick = i > 0};
+		struct rxafs_request request = {.user = NULL};
 
 		result = rxafs_lookup(directory, &request, name, &object, &attributes);
 		if (!result)
