@@ -13,6 +13,7 @@
 #include "common/failure.h"
 #include "fileserver/base/base.h"
 #include "fileserver/server.h"
+#include "program/manager.h"
 #include "program/message.h"
 #include "program/metrics.h"
 #include "program/options.h"
@@ -177,7 +178,7 @@ static void tell_manager(const struct fsd_server *server, const char *state, con
 
 	fsd_server_title(server, title, sizeof(title));
 	snprintf(text, sizeof(text), "%s\nSTATUS=%s%s", state, title, status);
-	fsd_notify(text);
+	tools_tell_manager(text);
 }
 
 static void reload_and_tell(struct fsd_server *server, const siginfo_t *signal)

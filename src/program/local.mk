@@ -7,6 +7,7 @@ src_program_libprogram_la_SOURCES = \
 	src/program/auth.c src/program/auth.h \
 	src/program/endpoints.c src/program/endpoints.h \
 	src/program/histogram.c src/program/histogram.h \
+	src/program/manager.c src/program/manager.h \
 	src/program/message.c src/program/message.h \
 	src/program/metrics.c src/program/metrics.h \
 	src/program/number.c src/program/number.h \

@@ -77,14 +77,6 @@ struct fsd_trim {
  */
 bool fsd_trim(struct fsd_trim *trim, size_t used, size_t peak);
 
-/* -- the service manager -- */
-
-/*
- * Send a state to $NOTIFY_SOCKET: "READY=1", "STOPPING=1\nSTATUS=...". Returns 1 if it was sent, 0
- * without a service manager, -1 with errno. The variable is left as it is.
- */
-int fsd_notify(const char *state);
-
 /*
  * -- shares of what callers have in common: entries of a table, places in a queue. A caller gets one more while it has fewer
  * than are free, so that none can take all, and each of the others still finds room. --

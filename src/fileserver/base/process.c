@@ -8,12 +8,9 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/background.h"
@@ -116,38 +113,6 @@ void fsd_log_library(void *arg, enum rxw_log_level level, const char *line)
 {
 	(void)arg;
 	fsd_log(level, "%s", line);
-}
-
-/* -- the service manager -- */
-
-int fsd_notify(const char *state)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	size_t length;
-
-	if (!path || (path[0] != '/' && path[0] != '@'))
-		return 0;
-	length = strlen(path);
-	if (length >= sizeof(sa.sun_path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(sa.sun_path, path, length);
-	if (path[0] == '@')
-		sa.sun_path[0] = 0;
-
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-	ssize_t rc = sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sa, len);
-	int saved = errno;
-
-	close(fd);
-	errno = saved;
-	return rc < 0 ? -1 : 1;
 }
 
 /* -- the limit on stopping -- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of log.c: formats of a line, and messages to the service manager. */
+#include "program/manager.h"
 #include "tests/fileserver/fixture.h"
 
 #include <sys/socket.h>
@@ -103,15 +104,15 @@ START_TEST(manager_notified)
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
 	unsetenv("NOTIFY_SOCKET");
-	ck_assert_int_eq(fsd_notify("READY=1"), 0);
+	ck_assert_int_eq(tools_tell_manager("READY=1"), 0);
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/n", folder);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	setenv("NOTIFY_SOCKET", sa.sun_path, 1);
-	ck_assert_int_eq(fsd_notify("READY=1"), 1);
+	ck_assert_int_eq(tools_tell_manager("READY=1"), 1);
 	ck_assert_int_eq(recv(fd, got, sizeof(got), MSG_DONTWAIT), 7);
 	ck_assert_str_eq(got, "READY=1");
 	close(fd);
-	ck_assert_int_eq(fsd_notify("STOPPING=1"), -1);
+	ck_assert_int_eq(tools_tell_manager("STOPPING=1"), -1);
 	tree_remove(folder);
 }
 END_TEST
@@ -129,7 +130,7 @@ START_TEST(abstract_name)
 			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n)),
 			 0);
 	setenv("NOTIFY_SOCKET", name, 1);
-	ck_assert_int_eq(fsd_notify("READY=1"), 1);
+	ck_assert_int_eq(tools_tell_manager("READY=1"), 1);
 	ck_assert_int_eq(recv(fd, got, sizeof(got), MSG_DONTWAIT), 7);
 	close(fd);
 }
