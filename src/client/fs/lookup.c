@@ -175,9 +175,14 @@ static int walk_name(struct walk *w, const char *name, const char *left, bool fo
 	char *text;
 	int result;
 
-	if (!strcmp(name, ".."))
+	if (!strcmp(name, "..")) {
 		next = rxafs_parent(w->at);
-	else if ((result = rxafs_lookup(w->at, w->request, name, &next, &attributes)))
+		/* A volume that was opened by its name is in no directory. */
+		if (next == w->at && next != next->client->root) {
+			rxafs_release(next);
+			return -EXDEV;
+		}
+	} else if ((result = rxafs_lookup(w->at, w->request, name, &next, &attributes)))
 		return result;
 	if (next->kind == RXAFS_SYMLINK && follow) {
 		result = rxafs_readlink(next, w->request, &text);

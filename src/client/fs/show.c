@@ -93,6 +93,7 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	set_times(stat, status->modified, status->changed);
 	show_own_changes(v, stat);
 	a->version = status->version;
+	a->author = status->author;
 	a->for_all = anonymous_sees(v, status);
 	a->valid_ns = status->valid_until > now ? status->valid_until - now : 0;
 	(void)object;
@@ -121,8 +122,10 @@ void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFS
 								      : RXAFS_FILE;
 	struct stat *stat = &a->stat;
 
-	*a = (struct rxafs_attributes){
-		.fid = *fid, .kind = kind, .version = afs_status_version(answer)};
+	*a = (struct rxafs_attributes){.fid = *fid,
+				       .kind = kind,
+				       .version = afs_status_version(answer),
+				       .author = answer->Author};
 	stat->st_mode = mode_of_kind(kind) | (answer->UnixModeBits & 07777);
 	stat->st_nlink = answer->LinkCount;
 	stat->st_uid = answer->Owner;
@@ -245,6 +248,31 @@ static int check_directory_rights(uint32_t rights, int mask)
 	if (mask & W_OK && !(rights & (RXAFS_INSERT | RXAFS_DELETE)))
 		return -EACCES;
 	return 0;
+}
+
+int rxafs_get_rights(rxafs_object *object, struct rxafs_request *request, uint32_t *own,
+		     uint32_t *anonymous)
+{
+	struct cl_status status;
+	struct fs_vnode *v;
+	uint32_t rights = 0;
+	int result;
+
+	if (object->what == FS_ROOT || object->what == FS_ALIAS) {
+		status.anonymous = rights = RXAFS_READ | RXAFS_LIST;
+		result = 0;
+	} else {
+		result = fs_enter(object, request, &v);
+		if (!result)
+			result = fs_status(v, request, &status);
+		if (!result && own)
+			result = fs_governing_rights(v, &status, request, &rights);
+	}
+	if (!result && own)
+		*own = rights;
+	if (!result && anonymous)
+		*anonymous = status.anonymous;
+	return result;
 }
 
 int rxafs_access(rxafs_object *object, struct rxafs_request *request, int mask)

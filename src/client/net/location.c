@@ -225,12 +225,19 @@ static int fail_question(struct question *q, struct rxafs_failure *failure)
 		if (failure) {
 			failure->origin = RXAFS_FROM_LOCATION;
 			failure->code = q->code;
+			snprintf(failure->server, sizeof(failure->server), "%.63s", server);
 		}
 		return -number;
 	}
-	cl_fail(failure, ETIMEDOUT, "%s: no answer of the %s", q->what, server);
-	if (failure)
+	cl_fail(failure, ETIMEDOUT,
+		q->code == RXW_USER_ABORT ? "%s: %s: its answer is too long"
+					  : "%s: no answer of the %s",
+		q->what, server);
+	if (failure) {
 		failure->origin = RXAFS_FROM_NETWORK;
+		failure->code = q->code;
+		snprintf(failure->server, sizeof(failure->server), "%.63s", server);
+	}
 	return -ETIMEDOUT;
 }
 
@@ -355,9 +362,11 @@ static void note_answer(struct question *q, bool no_uuids)
 static int judge_answer(struct question *q, rxw_code code, unsigned function,
 			struct rxafs_failure *failure)
 {
+	bool endless = code == 0 && !cl_answer_ended(q->call);
+
 	cl_cancel_detach(q->caller->cancel);
 	unlist_question(q);
-	q->code = rxw_rpc_end(q->call, code, &VL_interface, function);
+	q->code = rxw_rpc_end(q->call, endless ? RXW_USER_ABORT : code, &VL_interface, function);
 	q->origin = q->code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
 	q->call = NULL;
 	/* A server that had no time to answer has not failed. */

@@ -104,7 +104,7 @@ int cl_net_create(const struct cl_net_options *o, struct cl_net **out, char *mes
 		net->ops = *o->ops;
 	net->soft_ms = o->soft_ms ? o->soft_ms : SOFT_MS;
 	net->dead_ms = o->dead_ms ? o->dead_ms : DEAD_MS;
-	net->pause_ms = o->pause_ms ? o->pause_ms : o->one_round ? 1 : PAUSE_MS;
+	net->pause_ms = o->pause_ms ? o->pause_ms : PAUSE_MS;
 	net->one_round = o->one_round;
 	pthread_mutex_init(&net->table_lock, NULL);
 	pthread_mutex_init(&net->wait_lock, NULL);

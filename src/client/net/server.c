@@ -521,6 +521,22 @@ static void note_statistics(struct cl_sent *sent, rxw_code code)
 		sample_round_trip(sent, stats.rtt_ns);
 }
 
+#define SURPLUS_MOST 4096 /* bytes after an answer that are discarded */
+
+bool cl_answer_ended(rxw_call *call)
+{
+	uint8_t rest[512];
+	size_t surplus = 0;
+	ssize_t n;
+
+	while ((n = rxw_call_read_some(call, rest, sizeof(rest))) > 0) {
+		surplus += (size_t)n;
+		if (surplus > SURPLUS_MOST)
+			return false;
+	}
+	return true;
+}
+
 rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
 		       enum rxw_origin *origin)
 {

@@ -100,7 +100,9 @@ int cl_net_fetch_statuses(struct cl_volume *volume, const struct cl_caller *call
 								    &t.stamp->sync);
 		}
 		if (code == 0 && !take_statuses(count, &stats, &cbs, statuses, callbacks))
-			cl_tries_reject(&t, "there is not one status for each object");
+			cl_tries_reject(
+				&t,
+				"its answer is malformed: there is not one status for each object");
 		for (uint32_t i = 0; i < cbs.len; i++)
 			if (cbs.val[i].ExpirationTime)
 				atomic_store(&t.sent.server->promised, true);

@@ -469,6 +469,10 @@ static void pause_site(struct cl_tries *t, unsigned least, unsigned most)
 	uint8_t jitter = 128;
 	unsigned pauses;
 
+	if (record->net->one_round) {
+		t->tried |= 1u << t->site;
+		return;
+	}
 	if (getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK) < 0)
 		jitter = 128;
 	pthread_mutex_lock(&record->lock);
@@ -676,6 +680,10 @@ void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 	enum cl_verdict verdict;
 	int number;
 
+	if (code == 0 && !cl_answer_ended(t->sent.call)) {
+		cl_tries_reject(t, "its answer is too long");
+		code = RXW_USER_ABORT;
+	}
 	if (t->flags & CL_READS)
 		cl_cancel_detach(t->caller->cancel);
 	t->code = cl_server_end(&t->sent, code, function, &t->origin);

@@ -23,6 +23,7 @@ struct rxafs_attributes {
 	bool volatile_name;	/* the name was made of @sys and must not be kept */
 	bool for_all;		/* whoever may not log in may see it, too */
 	uint64_t version;	/* data version */
+	uint32_t author;	/* AFS id of who wrote last; 0 if unknown */
 	uint64_t valid_ns;	/* of the attributes, from now on; 0 = must be asked again */
 	uint64_t name_valid_ns; /* of the name, after a look-up or a change of names */
 	uint64_t reserved[4];
@@ -42,6 +43,12 @@ rxafs_object *rxafs_parent(rxafs_object *directory);
 
 int rxafs_getattr(rxafs_object *object, struct rxafs_request *request,
 		  struct rxafs_attributes *attributes);
+/*
+ * Rights of enum rxafs_right in a directory, or that govern a file: of the user of the request, and of those without
+ * a token. Either may be NULL.
+ */
+int rxafs_get_rights(rxafs_object *object, struct rxafs_request *request, uint32_t *own,
+		     uint32_t *anonymous);
 /* R_OK, W_OK and X_OK; 0 or -EACCES, -EROFS. */
 int rxafs_access(rxafs_object *object, struct rxafs_request *request, int mask);
 /* Free *text. */
