@@ -12,6 +12,7 @@
 #include "program/message.h"
 #include "afscp/arguments.h"
 #include "afscp/lookup.h"
+#include "afscp/place.h"
 
 #define ALL -1
 
@@ -32,31 +33,21 @@ static const struct {
 	[ARGUMENTS_PLACE_COMMAND] = {"VOLUME:PATH and a command", 2, 0, 1, 0},
 };
 
-/* "VOLUME:PATH"; the volume's name ends at the first colon. 0, or -1 after a message. */
-static int parse_volume_path(char *text, struct copy_source *source)
+static int parse_places(struct run *run, int count, char **args)
 {
-	char *colon = strchr(text, ':');
-
-	if (!colon || colon == text) {
-		tools_error("\"%s\" is not VOLUME:PATH; the root of a volume is VOLUME:/", text);
-		return -1;
-	}
-	*colon = 0;
-	*source = (struct copy_source){.volume = text, .path = colon + 1};
-	return 0;
-}
-
-static int parse_sources(struct run *run, int count, char **args)
-{
+	run->places = calloc((size_t)count + 1, sizeof(*run->places));
 	run->sources = calloc((size_t)count + 1, sizeof(*run->sources));
-	if (!run->sources) {
+	if (!run->places || !run->sources) {
 		tools_error("no memory");
 		return -1;
 	}
-	run->source_count = (size_t)count;
-	for (int i = 0; i < count; i++)
-		if (parse_volume_path(args[i], &run->sources[i]) < 0)
+	for (int i = 0; i < count; i++) {
+		if (place_require(run, args[i], &run->places[i]) < 0)
 			return -1;
+		run->sources[i].volume = run->places[i].volume;
+		run->sources[i].path = run->places[i].path;
+	}
+	run->place_count = run->source_count = (size_t)count;
 	return 0;
 }
 
@@ -98,7 +89,7 @@ int arguments_take(struct run *run, enum arguments_shape shape, const char *comm
 	}
 	run->arguments = rest ? args + places : args;
 	run->argument_count = (size_t)(rest ? count - places : texts);
-	return parse_sources(run, places, args + texts);
+	return parse_places(run, places, args + texts);
 }
 
 /* ---- options that depend on the command ---- */
@@ -145,113 +136,151 @@ static int find_next_word(const struct tools_option *options, size_t count, int 
 	return argc;
 }
 
-/* Whether a word has several flags and "s" is one of them: "-sf". */
-static bool is_bundle(const struct tools_option *options, size_t count, const char *word)
+/* Short options that mean something else after a command. */
+static struct special {
+	const char *command;
+	char letter;
+	char option[24];
+} specials[] = {
+	{"ln", 's', "--symbolic"},	    {"lock", 's', "--shared"},
+	{"du", 's', "--summarize"},	    {"du", 'h', "--human-readable"},
+	{"du", 'x', "--one-volume"},	    {"df", 'h', "--human-readable"},
+	{"quota", 'h', "--human-readable"}, {"ls", 'x', "--one-volume"},
+	{"find", 'x', "--one-volume"},
+};
+
+/* What find(1) has with one dash. */
+static char conditions[][12] = {"--name", "--type", "--size", "--mtime", "--maxdepth", "--print0"};
+
+#define SPECIAL_COUNT (sizeof(specials) / sizeof(specials[0]))
+
+static struct special *find_special(const char *command, char letter)
+{
+	for (size_t i = 0; i < SPECIAL_COUNT; i++)
+		if (specials[i].letter == letter && strcmp(specials[i].command, command) == 0)
+			return &specials[i];
+	return NULL;
+}
+
+static bool has_specials(const char *command)
+{
+	for (size_t i = 0; i < SPECIAL_COUNT; i++)
+		if (strcmp(specials[i].command, command) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a word has flags of which one is special: "-sf". */
+static bool is_bundle(const struct tools_option *options, size_t count, const char *command,
+		      const char *word)
 {
 	bool found = false;
 
-	if (word[0] != '-' || word[1] == 0 || word[2] == 0)
+	if (word[0] != '-' || word[1] == 0)
 		return false;
 	for (word++; *word; word++) {
 		size_t i = 0;
 
+		if (find_special(command, *word)) {
+			found = true;
+			continue;
+		}
 		while (i < count && options[i].letter != *word)
 			i++;
-		if (*word != 's' && (i == count || options[i].kind != TOOLS_FLAG))
+		if (i == count || options[i].kind != TOOLS_FLAG)
 			return false;
-		found |= *word == 's';
 	}
 	return found;
 }
 
 /*
- * Make "-s -f" of "-sf" after the command, and change that word. Returns the new number of words.
+ * Make "--symbolic -f" of "-sf", and change that word. Returns the new number of words.
  */
-static int split_bundles(const struct tools_option *options, size_t count, int argc, char **argv,
-			 int command, bool lock, char **words)
+static int split_bundle(const char *command, char *word, char **words, int n)
 {
-	static char flag[] = "-s";
-	bool more = true;
-	int n = 0;
+	char *to = word;
 
-	for (int i = 0; i < argc; i++) {
-		char *word = argv[i], *to = word;
+	for (const char *from = word; *from; from++) {
+		struct special *special = from > word ? find_special(command, *from) : NULL;
 
-		/* Options after the place belong to the command that lock runs. */
-		if (i > command && (strcmp(word, "--") == 0 || (lock && word[0] != '-')))
-			more = false;
-		if (i > command && more && is_bundle(options, count, word)) {
-			words[n++] = flag;
-			for (const char *from = word; *from; from++)
-				if (*from != 's')
-					*to++ = *from;
-			*to = 0;
-			if (word[1] == 0)
-				continue;
-		}
-		words[n++] = word;
+		if (!special)
+			*to++ = *from;
+		else if (n == 0 || words[n - 1] != special->option)
+			words[n++] = special->option;
 	}
-	words[n] = NULL;
+	*to = 0;
+	if (word[1])
+		words[n++] = word;
 	return n;
 }
 
-/* The index at which the command that lock runs begins, or its options before that. */
-static int end_of_lock(const struct tools_option *options, size_t count, int argc, char **words,
-		       int command)
+/* "-name" of find as "--name"; else the word itself. */
+static char *replace_condition(const char *command, char *word)
 {
-	int place = command + 1, stop;
-
-	/* "-s" is a flag here. */
-	while (place < argc && strcmp(words[place], "-s") == 0)
-		place++;
-	place = find_next_word(options, count, argc, words, place);
-	stop = place < argc ? place + 1 : argc;
-	while (stop < argc && strcmp(words[stop], "-s") == 0)
-		stop++;
-	return stop;
+	if (strcmp(command, "find") != 0 || word[0] != '-' || word[1] == '-')
+		return word;
+	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
+		if (strcmp(word, conditions[i] + 1) == 0)
+			return conditions[i];
+	return word;
 }
 
-/* Replace "-s" after the command ln or lock. Returns the new number of words. */
-static int replace_short_s(int argc, char **words, int command, bool lock, int stop, char **made)
+/*
+ * The words with those after the command replaced that it has its own meaning for; the command line that lock runs keeps its
+ * options behind a "--". Returns the new number of words.
+ */
+static int replace_words(const struct tools_option *options, size_t count, int argc, char **argv,
+			 int command, char **words)
 {
-	static char symbolic[] = "--symbolic", shared[] = "--shared", end[] = "--";
-	int n = 0;
+	static char end[] = "--";
+	const char *name = argv[command];
+	bool lock = strcmp(name, "lock") == 0, more = true;
+	int n = 0, places = 0;
 
 	for (int i = 0; i < argc; i++) {
-		if (lock && i == stop && strcmp(words[i], "--") != 0 &&
-		    (command == 1 || strcmp(words[command - 1], "--") != 0))
-			made[n++] = end;
-		if (i > command && i < stop && strcmp(words[i], "--") == 0)
-			stop = i;
-		made[n++] = i > command && i < stop && strcmp(words[i], "-s") == 0
-				    ? (lock ? shared : symbolic)
-				    : words[i];
+		char *word = argv[i];
+
+		if (i <= command || !more) {
+			words[n++] = word;
+		} else if (strcmp(word, "--") == 0) {
+			words[n++] = word;
+			more = false;
+		} else if (lock && word[0] != '-' && places++ == 1) {
+			/* Behind the place: the command. */
+			if (strcmp(argv[command - 1], "--") != 0)
+				words[n++] = end;
+			words[n++] = word;
+			more = false;
+		} else if (is_bundle(options, count, name, word)) {
+			n = split_bundle(name, word, words, n);
+		} else {
+			words[n++] = replace_condition(name, word);
+			if (word[0] == '-' && i + 1 < argc && words[n - 1] == word &&
+			    wants_next(options, count, word))
+				words[n++] = argv[++i];
+		}
 	}
+	words[n] = NULL;
 	return n;
 }
 
 char **arguments_prepare(const struct tools_option *options, size_t option_count, int *argc,
 			 char **argv)
 {
-	size_t room = 2 * (size_t)*argc + 2;
-	char **words = calloc(room, sizeof(char *)), **made = calloc(room, sizeof(char *));
-	int command = find_next_word(options, option_count, *argc, argv, 1), stop = *argc;
-	bool lock = command < *argc && strcmp(argv[command], "lock") == 0;
+	size_t room = 2 * SPECIAL_COUNT + 2;
+	int command = find_next_word(options, option_count, *argc, argv, 1);
+	char **words;
 
-	if (!words || !made) {
-		free(words);
-		free(made);
+	for (int i = 0; i < *argc; i++)
+		room += strlen(argv[i]) + 2;
+	words = calloc(room, sizeof(char *));
+	if (!words)
 		return NULL;
-	}
-	if (!lock && (command == *argc || strcmp(argv[command], "ln") != 0)) {
-		memcpy(made, argv, (size_t)*argc * sizeof(char *));
-	} else {
-		*argc = split_bundles(options, option_count, *argc, argv, command, lock, words);
-		stop = lock ? end_of_lock(options, option_count, *argc, words, command) : *argc;
-		*argc = replace_short_s(*argc, words, command, lock, stop, made);
-	}
-	free(words);
-	return made;
+	if (command < *argc && (has_specials(argv[command]) || strcmp(argv[command], "find") == 0))
+		*argc = replace_words(options, option_count, *argc, argv, command, words);
+	else
+		memcpy(words, argv, (size_t)*argc * sizeof(char *));
+	return words;
 }
 
 /* ---- patterns ---- */

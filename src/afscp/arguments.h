@@ -25,17 +25,16 @@ enum arguments_shape {
 };
 
 /*
- * Put the arguments into run->sources (places), run->arguments (texts) and run->destination. 0, or
- * -1 after a message. Changes args; free(run->sources).
+ * Put the arguments into run->places and run->sources, run->arguments (texts) and run->destination. 0, or
+ * -1 after a message. free(run->places) and run->sources.
  */
 int arguments_take(struct run *run, enum arguments_shape shape, const char *command, int count,
 		   char **args);
 
 /*
- * Before the options are parsed: "-s" after the commands ln and lock means --symbolic and --shared,
- * also together with other flags ("-sf", a word that is changed), and the command line that lock
- * runs keeps its options, behind a "--". Returns a copy of the array that ends with NULL, and its
- * length in *argc; free() it. NULL: no memory.
+ * Before the options are parsed: some commands have short options of their own, which become long ones, also
+ * together with other flags (a word "-sf" is changed): ln -s, du -sh, find -name. The command line that lock runs
+ * keeps its options, behind a "--". Returns a copy of the array that ends with NULL, and its length in *argc; free() it. NULL: no memory.
  */
 char **arguments_prepare(const struct tools_option *options, size_t option_count, int *argc,
 			 char **argv);

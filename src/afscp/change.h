@@ -11,6 +11,7 @@
 #include "afscp/copy.h"
 
 enum change_op {
+	CHANGE_NONE = -1, /* something is read */
 	CHANGE_CREATE,
 	CHANGE_MKDIR,
 	CHANGE_SYMLINK,

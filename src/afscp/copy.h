@@ -14,24 +14,10 @@ enum copy_result {
 
 /* Commands; 0 or the exit status, after one line on stderr. */
 int copy_get(struct copy *copy);
-int copy_list(struct copy *copy);
-int copy_stat(struct copy *copy);
 int copy_put(struct copy *copy);
-int copy_rm(struct copy *copy);
-int copy_mkdir(struct copy *copy);
-int copy_mv(struct copy *copy);
-int copy_ln(struct copy *copy);
-int copy_chmod(struct copy *copy);
-int copy_acl(struct copy *copy);
-int copy_lock(struct copy *copy);
-int copy_df(struct copy *copy);
 int copy_bench(struct copy *copy);
 /* bench --mix. */
 int bench_mix(struct copy *copy);
-
-/* Remove a directory with everything in it. COPY_FAILED: something is left. */
-enum copy_result remove_tree(struct copy *copy, const AFSFid *dir, const char *name,
-			     const AFSFid *fid, const char *label);
 
 /*
  * An octal number of at most 07777, or changes of `old` as chmod(1) takes them: "u+x,go-w", "a=r",
@@ -40,12 +26,6 @@ enum copy_result remove_tree(struct copy *copy, const AFSFid *dir, const char *n
 int mode_parse(const char *text, mode_t old, bool directory, mode_t umask, mode_t *mode);
 
 /* ---- retries ---- */
-
-/* A sequence of failures; all zeros at first, and again after a success. */
-struct outage {
-	uint64_t since_ns;
-	unsigned tries, pause_ms;
-};
 
 /*
  * After a failed call: true if it may be repeated, because there is a new token or a server that

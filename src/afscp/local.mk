@@ -6,8 +6,11 @@ noinst_LTLIBRARIES += src/afscp/libafscp.la
 src_afscp_libafscp_la_SOURCES = \
 	src/afscp/arguments.c src/afscp/arguments.h \
 	src/afscp/bench.c \
+	src/afscp/cat.c \
 	src/afscp/change.c src/afscp/change.h \
+	src/afscp/commands.h \
 	src/afscp/copy.h \
+	src/afscp/find.c \
 	src/afscp/get.c \
 	src/afscp/gettree.c \
 	src/afscp/list.c \
@@ -15,15 +18,20 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/lock.c \
 	src/afscp/lookup.c src/afscp/lookup.h \
 	src/afscp/mix.c src/afscp/mix.h \
-	src/afscp/name_commands.c \
+	src/afscp/names.c \
+	src/afscp/output.c src/afscp/output.h \
+	src/afscp/place.c src/afscp/place.h \
 	src/afscp/put.c src/afscp/put.h \
 	src/afscp/putfile.c \
 	src/afscp/rights.c \
-	src/afscp/run.c src/afscp/run.h
+	src/afscp/run.c src/afscp/run.h \
+	src/afscp/session.c src/afscp/session.h \
+	src/afscp/space.c \
+	src/afscp/tree.c src/afscp/tree.h
 
 bin_PROGRAMS += src/afscp/afscp
 src_afscp_afscp_SOURCES = src/afscp/main.c
-src_afscp_afscp_LDADD = src/afscp/libafscp.la src/program/libprogram.la src/afs/libafs.la \
+src_afscp_afscp_LDADD = src/afscp/libafscp.la src/client/librxafs_core.la src/program/libprogram.la src/afs/libafs.la \
 	src/rx/librxwire.la $(JANSSON_LIBS) $(PTHREAD_LIBS)
 $(src_afscp_libafscp_la_OBJECTS) $(src_afscp_afscp_OBJECTS): $(afs_headers)
 

@@ -2,6 +2,7 @@
 /* afscp lock: run a command while a file is locked. */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -9,31 +10,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include <rxafs/file.h>
+
 #include "common/held.h"
 #include "program/message.h"
-#include "afscp/change.h"
-
-#define EXTEND_NS	120000000000u /* the server forgets a lock after 300 s */
-#define AGAIN_NS	10000000000u  /* after a failed extension */
+#include "afscp/commands.h"
 
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND	127
 
 extern char **environ;
 
-/* A command that runs, and the lock that it runs under. */
+/* A command that runs while a file is locked; the library extends the lock. */
 struct locked {
-	struct copy *copy;
-	AFSFid fid;
-	char label[COPY_LABEL];
-	bool held;
-
+	struct run *run;
 	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t wake;
-	pid_t pid; /* 0: none */
+	pid_t pid;	      /* 0: none */
 	bool ended;
-	int status; /* of waitpid(); valid when it has ended */
 };
 
 /* Whether the terminal has sent the signal to the command, too. */
@@ -48,7 +41,7 @@ static bool forward_signal(void *arg, int number)
 	struct locked *l = arg;
 	bool runs;
 
-	assert(mutex_is_held(&l->copy->run->lock));
+	assert(mutex_is_held(&l->run->lock));
 	pthread_mutex_lock(&l->lock);
 	runs = l->pid && !l->ended;
 	/* The process is not reaped before `ended` is set, so the number is still its own. */
@@ -56,101 +49,6 @@ static bool forward_signal(void *arg, int number)
 		kill(l->pid, number);
 	pthread_mutex_unlock(&l->lock);
 	return runs;
-}
-
-static void *await_command(void *arg)
-{
-	struct locked *l = arg;
-	siginfo_t info;
-	int status = 0;
-
-	assert(l->pid > 0);
-	while (waitid(P_PID, (id_t)l->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
-		continue;
-	pthread_mutex_lock(&l->lock);
-	while (waitpid(l->pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	l->status = status;
-	l->ended = true;
-	pthread_cond_signal(&l->wake);
-	pthread_mutex_unlock(&l->lock);
-	return NULL;
-}
-
-/* One call for the lock; the result as of change_try(), without a message. */
-static enum copy_result call_for_lock(struct locked *l, enum afs_lock kind, struct afs_error *error)
-{
-	struct change c = {.op = CHANGE_LOCK, .label = l->label, .fid = l->fid, .lock = kind};
-
-	return change_try(l->copy, &c, error);
-}
-
-static enum afs_lock kind_of_lock(const struct locked *l)
-{
-	return l->copy->set->shared ? AFS_LOCK_READ : AFS_LOCK_WRITE;
-}
-
-static int take_lock(struct locked *l)
-{
-	struct change c = {
-		.op = CHANGE_LOCK, .label = l->label, .fid = l->fid, .lock = kind_of_lock(l)};
-	struct afs_error error;
-
-	if (change_try(l->copy, &c, &error) == COPY_GOOD) {
-		l->held = true;
-		return 0;
-	}
-	if (c.unknown && error.number == EAGAIN)
-		tools_error("%s: %s: the file is locked, perhaps by this command, whose first call "
-			    "got no answer; try again in 5 minutes",
-			    l->label, strerror(error.number));
-	else
-		change_complain(l->copy, c.op, &error);
-	return -1;
-}
-
-/* Extend the lock; after a restart of the server take it again. The time of the next extension. */
-static uint64_t extend_lock(struct locked *l)
-{
-	struct afs_error error;
-	enum copy_result rc = call_for_lock(l, l->held ? AFS_LOCK_EXTEND : kind_of_lock(l), &error);
-	bool held = l->held;
-
-	if (rc != COPY_GOOD && held && error.number == EINVAL) {
-		/* The server knows of no lock. */
-		l->held = false;
-		rc = call_for_lock(l, kind_of_lock(l), &error);
-		if (rc == COPY_GOOD)
-			tools_error("%s: the server had lost the lock; it is locked again",
-				    l->label);
-	}
-	/* Errors of Rx say nothing about the lock. */
-	l->held = rc == COPY_GOOD ||
-		  (l->held && (error.origin != RXW_ORIGIN_PEER || afs_error_unknown(&error)));
-	if (rc == COPY_GOOD)
-		return monotonic_ns() + EXTEND_NS;
-	if (held)
-		tools_error("%s: %s: the command goes on", error.text,
-			    l->held ? "the lock could not be extended" : "the lock is lost");
-	return monotonic_ns() + AGAIN_NS;
-}
-
-/* Wait for the end of the command, and extend the lock meanwhile. */
-static void extend_until_end(struct locked *l)
-{
-	uint64_t due = monotonic_ns() + EXTEND_NS;
-
-	pthread_mutex_lock(&l->lock);
-	while (!l->ended) {
-		if (monotonic_ns() < due) {
-			monotonic_wait(&l->wake, &l->lock, due);
-			continue;
-		}
-		pthread_mutex_unlock(&l->lock);
-		due = extend_lock(l);
-		pthread_mutex_lock(&l->lock);
-	}
-	pthread_mutex_unlock(&l->lock);
 }
 
 /* Start the command with the signals as they were before. 0, or an errno value. */
@@ -172,12 +70,27 @@ static int spawn_command(char **arguments, pid_t *pid)
 	return rc;
 }
 
+/* The process is not reaped before `ended` is set. Its status as of waitpid(). */
+static int await_command(struct locked *l, pid_t pid)
+{
+	siginfo_t info;
+	int status = 0;
+
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+	pthread_mutex_lock(&l->lock);
+	l->ended = true;
+	pthread_mutex_unlock(&l->lock);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
 /* Run the command. Its exit status, 128 + the signal that ended it, or 126 or 127. */
 static int run_locked(struct locked *l)
 {
-	char **arguments = l->copy->run->arguments;
-	pthread_t waiter;
-	int rc;
+	char **arguments = l->run->arguments;
+	int rc, status;
 
 	pthread_mutex_lock(&l->lock);
 	rc = spawn_command(arguments, &l->pid);
@@ -188,40 +101,64 @@ static int run_locked(struct locked *l)
 		tools_error("cannot run \"%s\": %s", arguments[0], strerror(rc));
 		return rc == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
-	if (pthread_create(&waiter, NULL, await_command, l) == 0) {
-		extend_until_end(l);
-		pthread_join(waiter, NULL);
-	} else {
-		/* Without a thread the lock is not extended. */
-		tools_error("cannot start a thread: the lock ends after 5 minutes");
-		await_command(l);
-	}
-	assert(l->ended);
-	return WIFSIGNALED(l->status) ? 128 + WTERMSIG(l->status) : WEXITSTATUS(l->status);
+	status = await_command(l, l->pid);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int copy_lock(struct copy *copy)
+/* Open the file of the place, which is to be locked. NULL after a message. */
+static rxafs_file *open_to_lock(struct run *run, const struct place *place)
 {
-	struct locked l = {.copy = copy};
-	struct afs_object object;
-	struct afs_error error;
+	struct attempt t = attempt_begin(run, CHANGE_LOCK, place->text);
+	rxafs_file *file = NULL;
+	rxafs_object *object;
+
+	if (place_open(run, place, true, &object, NULL) != COPY_GOOD)
+		return NULL;
+	/* In a read-only volume nobody would be kept from anything. */
+	while (attempt_again_unless(
+		&t, run->set.shared ? 0 : rxafs_access(object, &t.request, W_OK), -EACCES))
+		;
+	if (t.value >= 0 || t.value == -EACCES)
+		while (attempt_again(&t, rxafs_open(object, &t.request, O_RDONLY, &file)))
+			;
+	rxafs_release(object);
+	return t.value < 0 ? NULL : file;
+}
+
+/* Take the lock, or give it back. */
+static bool change_lock(struct run *run, const char *label, rxafs_file *file, int type)
+{
+	struct rxafs_lock lock = {.owner = 1, .end = UINT64_MAX, .type = type, .whole = true};
+	struct attempt t = attempt_begin(run, CHANGE_LOCK, label);
+
+	t.later = type == F_UNLCK;
+	while (attempt_again(&t, rxafs_set_lock(file, &t.request, &lock, false)))
+		;
+	if (t.value < 0 && type == F_UNLCK)
+		tools_error("%s: the lock could not be released; it ends in 5 minutes",
+			    t.error.text);
+	return t.value >= 0;
+}
+
+int run_lock(struct run *run)
+{
+	const struct place *place = &run->places[0];
+	rxafs_file *file = open_to_lock(run, place);
+	struct locked l = {.run = run};
 	int status = TOOLS_EXIT_FAILURE;
 
-	copy_format_label(copy, l.label);
-	if (copy_walk(copy, true, &object) < 0)
+	if (!file)
 		return TOOLS_EXIT_FAILURE;
-	l.fid = object.fid;
 	pthread_mutex_init(&l.lock, NULL);
-	monotonic_cond_init(&l.wake);
-	run_set_interrupt(copy->run, forward_signal, &l);
-	if (take_lock(&l) == 0) {
+	run_set_interrupt(run, forward_signal, &l);
+	if (change_lock(run, place->text, file, run->set.shared ? F_RDLCK : F_WRLCK)) {
+		/* From now on the library tells if the lock gets lost. */
+		atomic_store(&run->tells_log, true);
 		status = run_locked(&l);
-		if (l.held && call_for_lock(&l, AFS_LOCK_RELEASE, &error) != COPY_GOOD)
-			tools_error("%s: the lock could not be released; it ends in 5 minutes",
-				    error.text);
+		change_lock(run, place->text, file, F_UNLCK);
 	}
-	run_set_interrupt(copy->run, NULL, NULL);
-	pthread_cond_destroy(&l.wake);
+	rxafs_close(file);
+	run_set_interrupt(run, NULL, NULL);
 	pthread_mutex_destroy(&l.lock);
 	return status;
 }

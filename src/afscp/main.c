@@ -11,18 +11,21 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "program/address.h"
 #include "program/endpoints.h"
 #include "program/message.h"
 #include "program/options.h"
 #include "program/signals.h"
 #include "afscp/arguments.h"
+#include "afscp/commands.h"
 #include "afscp/copy.h"
+#include "afscp/output.h"
 
 #define SETTING(member) offsetof(struct copy_settings, member)
 static const struct tools_option options[] = {
-	TOOLS_OPTION("server", 's', TOOLS_STRING, server, "HOST[:VLPORT[:FSPORT]]",
+	TOOLS_OPTION("server", 's', TOOLS_LIST, servers, "[CELL=]HOST[:VLPORT[:FSPORT]]",
 		     "volume location server, its port, and the port of the file servers "
-		     "($AFSCP_SERVER, or 127.0.0.1:7003:7000)"),
+		     "($AFSCP_SERVER; otherwise those of the cell, from CellServDB or DNS)"),
 	TOOLS_OPTION("recursive", 'r', TOOLS_FLAG, recursive, NULL,
 		     "get, put, rm, chmod: directories with everything in them",
 		     .commands = "get put rm chmod"),
@@ -59,6 +62,26 @@ static const struct tools_option options[] = {
 		     "acl: set negative entries, which take rights away", .commands = "acl"),
 	TOOLS_OPTION("shared", 0, TOOLS_FLAG, shared, NULL,
 		     "lock: take a lock that others may share (-s after lock)", .commands = "lock"),
+	TOOLS_OPTION("all-levels", 'R', TOOLS_FLAG, all_levels, NULL,
+		     "ls: also what is in the directories below", .commands = "ls"),
+	TOOLS_OPTION("one-volume", 0, TOOLS_FLAG, one_volume, NULL,
+		     "ls -R, find, du: do not enter mount points (-x after these)",
+		     .commands = "ls find du"),
+	TOOLS_OPTION("human-readable", 0, TOOLS_FLAG, human, NULL,
+		     "du, df, quota: sizes with units (-h after these)", .commands = "du df quota"),
+	TOOLS_OPTION("summarize", 0, TOOLS_FLAG, summarize, NULL,
+		     "du: only the sum of each place (-s after du)", .commands = "du"),
+	TOOLS_OPTION("name", 0, TOOLS_STRING, name, "PATTERN",
+		     "find: whose name the pattern matches (also -name)", .commands = "find"),
+	TOOLS_OPTION("type", 0, TOOLS_STRING, type, "f|d|l|m",
+		     "find: files, directories, symbolic links, mount points (also -type)",
+		     .commands = "find"),
+	TOOLS_OPTION("mtime", 0, TOOLS_STRING, mtime, "[+-]DAYS",
+		     "find: that were changed before or since (also -mtime)", .commands = "find"),
+	TOOLS_OPTION("maxdepth", 0, TOOLS_UINT, maxdepth, "N",
+		     "find: at most N levels below the place (also -maxdepth)", .commands = "find"),
+	TOOLS_OPTION("print0", 0, TOOLS_FLAG, print0, NULL,
+		     "find: end each path with a NUL (also -print0)", .commands = "find"),
 	TOOLS_OPTION("long", 'l', TOOLS_FLAG, long_list, NULL,
 		     "ls: show the mode, link count, owner, length and time of each entry",
 		     .commands = "ls"),
@@ -85,8 +108,10 @@ static const struct tools_option options[] = {
 		"bench: operations below a directory, and their shares: read, write, stat, create, "
 		"remove",
 		.commands = "bench"),
-	TOOLS_OPTION("size", 0, TOOLS_STRING, size, "BYTES[-BYTES]",
-		     "bench --mix: length of the files (4K)", .commands = "bench"),
+	TOOLS_OPTION(
+		"size", 0, TOOLS_STRING, size, "BYTES[-BYTES]",
+		"bench --mix: length of the files (4K); find: [+-]N blocks, or with c, k, M or G",
+		.commands = "bench find"),
 	TOOLS_OPTION("files", 0, TOOLS_UINT, files, "N",
 		     "bench --mix: files of each client at the start (16)", .commands = "bench",
 		     .min = 1, .max = 10000),
@@ -104,8 +129,9 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION(
 		"key-file", 0, TOOLS_STRING, auth.key_file, "FILE",
 		"keys of the cell's servers, to authenticate as the service itself (localauth)"),
-	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL, "report or list as one JSON object",
-		     .commands = "get put ls stat acl df bench"),
+	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL,
+		     "report as a JSON object, or list one object in each line",
+		     .commands = "get put ls find du quota stat acl df bench"),
 };
 
 static const struct tools_program program = {
@@ -113,8 +139,13 @@ static const struct tools_program program = {
 	.usage =
 		"usage: afscp [-s SERVER] get [-rpC] VOLUME:PATH... [DEST|-]\n"
 		"       afscp [-s SERVER] put [-rpC] SOURCE|-... VOLUME:PATH\n"
-		"       afscp [-s SERVER] ls [-l] VOLUME:PATH\n"
-		"       afscp [-s SERVER] stat VOLUME:PATH\n"
+		"       afscp [-s SERVER] cat VOLUME:PATH...\n"
+		"       afscp [-s SERVER] ls [-lRx] VOLUME:PATH...\n"
+		"       afscp [-s SERVER] find VOLUME:PATH... [-x] [-name PATTERN] [-type f|d|l|m] "
+		"[-size [+-]N]\n"
+		"                  [-mtime [+-]DAYS] [-maxdepth N] [-print0]\n"
+		"       afscp [-s SERVER] du [-shx] VOLUME:PATH...\n"
+		"       afscp [-s SERVER] stat VOLUME:PATH...\n"
 		"       afscp [-s SERVER] rm [-rf] VOLUME:PATH...\n"
 		"       afscp [-s SERVER] mkdir [-p] [-m MODE] VOLUME:PATH...\n"
 		"       afscp [-s SERVER] mv VOLUME:PATH... VOLUME:PATH\n"
@@ -125,6 +156,7 @@ static const struct tools_program program = {
 		"       afscp [-s SERVER] acl [-n] VOLUME:PATH [NAME RIGHTS]...\n"
 		"       afscp [-s SERVER] lock [-s] VOLUME:PATH COMMAND...\n"
 		"       afscp [-s SERVER] df VOLUME:...\n"
+		"       afscp [-s SERVER] quota [-h] VOLUME:...\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] "
 		"[--range BYTES]\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --mix read=70,write=30 [--size BYTES]\n",
@@ -142,22 +174,27 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 static const struct command {
 	const char *name;
 	enum arguments_shape shape;
-	int (*run)(struct copy *copy);
-	bool locates; /* the volume of the first source is looked up before */
+	int (*run)(struct run *run); /* on librxafs; or NULL: */
+	int (*copy)(struct copy *copy);
+	bool locates; /* `copy`: the volume of the first source is looked up before */
 } commands[] = {
-	{"get", ARGUMENTS_TO_LOCAL, copy_get, false},
-	{"put", ARGUMENTS_TO_PLACE, copy_put, true},
-	{"ls", ARGUMENTS_PLACE, copy_list, true},
-	{"stat", ARGUMENTS_PLACE, copy_stat, true},
-	{"rm", ARGUMENTS_PLACES, copy_rm, false},
-	{"mkdir", ARGUMENTS_PLACES, copy_mkdir, false},
-	{"mv", ARGUMENTS_TWO_PLACES, copy_mv, true},
-	{"ln", ARGUMENTS_TWO_PLACES, copy_ln, true},
-	{"chmod", ARGUMENTS_TEXT_PLACES, copy_chmod, false},
-	{"acl", ARGUMENTS_PLACE_TEXTS, copy_acl, true},
-	{"lock", ARGUMENTS_PLACE_COMMAND, copy_lock, true},
-	{"df", ARGUMENTS_PLACES, copy_df, false},
-	{"bench", ARGUMENTS_PLACE, copy_bench, true},
+	{"get", ARGUMENTS_TO_LOCAL, NULL, copy_get, false},
+	{"put", ARGUMENTS_TO_PLACE, NULL, copy_put, true},
+	{"cat", ARGUMENTS_PLACES, run_cat, NULL, false},
+	{"ls", ARGUMENTS_PLACES, run_list, NULL, false},
+	{"find", ARGUMENTS_PLACES, run_find, NULL, false},
+	{"du", ARGUMENTS_PLACES, run_du, NULL, false},
+	{"stat", ARGUMENTS_PLACES, run_stat, NULL, false},
+	{"rm", ARGUMENTS_PLACES, run_rm, NULL, false},
+	{"mkdir", ARGUMENTS_PLACES, run_mkdir, NULL, false},
+	{"mv", ARGUMENTS_TWO_PLACES, run_mv, NULL, false},
+	{"ln", ARGUMENTS_TWO_PLACES, run_ln, NULL, false},
+	{"chmod", ARGUMENTS_TEXT_PLACES, run_chmod, NULL, false},
+	{"acl", ARGUMENTS_PLACE_TEXTS, run_acl, NULL, false},
+	{"lock", ARGUMENTS_PLACE_COMMAND, run_lock, NULL, false},
+	{"df", ARGUMENTS_PLACES, run_df, NULL, false},
+	{"quota", ARGUMENTS_PLACES, run_quota, NULL, false},
+	{"bench", ARGUMENTS_PLACE, NULL, copy_bench, true},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -203,93 +240,8 @@ static void interrupt_run(int number, void *arg)
 	}
 	for (size_t i = 0; i < run->client_count; i++)
 		afs_client_cancel(run->clients[i]);
+	session_cancel(run);
 	pthread_mutex_unlock(&run->lock);
-}
-
-/* The first address that answers, and those to be asked when it does not any more. */
-static void choose_location(struct run *run, const struct tools_address *list, size_t count)
-{
-	size_t first = tools_find_reachable(&run->config, list, count, AFS_SERVICE_VL);
-
-	run->vl = list[first];
-	for (size_t i = 1; i < count; i++) {
-		const struct tools_address *other = &list[(first + i) % count];
-
-		if (other->sa.ss_family == run->vl.sa.ss_family)
-			run->vl_others[run->vl_other_count++] = other->sa;
-	}
-}
-
-/* 0, or an exit status after a message. */
-static int parse_server(struct run *run)
-{
-	uint16_t ports[2] = {AFS_PORT_VL, AFS_PORT_FS};
-	struct tools_address list[TOOLS_ADDRESSES];
-	char host[256], message[320];
-	size_t count;
-	const char *text = run->set.server ? run->set.server : getenv("AFSCP_SERVER");
-
-	if (!text || !*text)
-		text = "127.0.0.1";
-	if (tools_split_host(text, host, sizeof(host), ports, 2) < 0) {
-		tools_error("%s: invalid value \"%s\"; use HOST[:VLPORT[:FSPORT]]",
-			    run->set.server ? "option --server" : "$AFSCP_SERVER", text);
-		return TOOLS_EXIT_USAGE;
-	}
-	count = tools_resolve_all(host, ports[0], list, message, sizeof(message));
-	if (count == 0) {
-		tools_error("-s: %s", message);
-		return TOOLS_EXIT_FAILURE;
-	}
-	/* Location entries have no IPv6 addresses: see afs_client_volume(). */
-	tools_addresses_prefer_ipv4(list, count);
-	choose_location(run, list, count);
-	run->fs_port = ports[1];
-	return 0;
-}
-
-/* Authentication according to command line and environment. */
-static struct tools_auth auth_of(const struct run *run)
-{
-	struct tools_auth auth = run->set.auth;
-
-	if (!auth.cell)
-		auth.cell = getenv("AFSCELL");
-	if (auth.class < 0)
-		auth.class = TOOLS_RXKAD;
-	return auth;
-}
-
-/* Every thread gives its client the new token before the next call. */
-static bool accept_new_token(void *arg, rxw_token *token)
-{
-	(void)arg;
-	(void)token;
-	return true;
-}
-
-/*
- * Get the token. If none was requested explicitly, continue without one, after a message. 0, or -1
- * after a message.
- */
-static int get_token(struct run *run)
-{
-	const struct tools_auth *set = &run->set.auth, auth = auth_of(run);
-	char message[TOOLS_AUTH_MESSAGE];
-	bool asked =
-		set->class >= 0 || set->level >= 0 || set->key_file || set->keytab || set->cell;
-
-	if (!asked && !auth.cell)
-		return 0;
-	if (tools_renewal_open(&run->renewal, &auth, &run->vl, accept_new_token, NULL, message,
-			       sizeof(message)) == 0)
-		return 0;
-	if (asked) {
-		tools_error("%s", message);
-		return -1;
-	}
-	tools_error("continuing as anonymous: %s", message);
-	return 0;
 }
 
 /* -v: print the identity that the file server sees. */
@@ -303,11 +255,50 @@ static void print_identity(const struct copy *copy)
 			    tools_identity_text(&identity, text, sizeof(text)));
 }
 
+/* The same of librxafs, by the token. */
+static void print_token(const struct run *run)
+{
+	struct rxw_token_details info = {.size = sizeof(info)};
+
+	if (!run->renewal.token || rxw_token_info(run->renewal.token, &info) < 0)
+		tools_error("identity at the file server: anonymous");
+	else
+		tools_error("identity at the file server: %s (%s, %s)",
+			    info.client ? info.client : "the service itself",
+			    tools_class_name(info.index), tools_level_name(info.level));
+}
+
+/* Every thread gives its client the new token before the next call. */
+static bool accept_new_token(void *arg, rxw_token *token)
+{
+	(void)arg;
+	(void)token;
+	return true;
+}
+
+/* The servers of this machine, if none are named. 0, or -1 after a message. */
+static int find_servers(struct run *run)
+{
+	char message[160];
+	int rc = run_find_servers(run);
+
+	if (rc <= 0)
+		return rc;
+	run->fs_port = AFS_PORT_FS;
+	if (tools_resolve("127.0.0.1", AFS_PORT_VL, 0, &run->vl, message, sizeof(message)) == 0)
+		return 0;
+	tools_error("%s", message);
+	return -1;
+}
+
 /* The engine and the client of the main thread. 0, or -1 after a message. */
 static int open_main_client(struct run *run, struct copy *copy)
 {
-	int rc = rxw_engine_create(&run->config, &run->engine);
+	int rc;
 
+	if (find_servers(run) < 0 || run_get_token(run, accept_new_token) < 0)
+		return -1;
+	rc = rxw_engine_create(&run->config, &run->engine);
 	if (rc < 0) {
 		tools_error("cannot start: %s", tools_result_text(rc));
 		return -1;
@@ -315,23 +306,41 @@ static int open_main_client(struct run *run, struct copy *copy)
 	return copy_open(run, copy);
 }
 
-static int run_command(struct copy *copy, const struct command *command)
+/* A command with clients of its own. */
+static int run_with_client(struct run *run, const struct command *command)
 {
-	if (command->locates && copy_locate(copy, &copy->run->sources[0]) < 0)
-		return TOOLS_EXIT_FAILURE;
-	return command->run(copy);
-}
+	struct copy copy = {.run = run};
+	int status = TOOLS_EXIT_FAILURE;
 
-/* Return promises and free everything. */
-static void close_main_client(struct run *run, struct copy *copy)
-{
+	if (open_main_client(run, &copy) == 0) {
+		atomic_store(&run->at_once, false);
+		if (!command->locates || copy_locate(&copy, &run->sources[0]) == 0)
+			status = command->copy(&copy);
+	}
 	if (run->set.verbose)
-		print_identity(copy);
-	copy_close(copy);
+		print_identity(&copy);
+	copy_close(&copy);
 	if (run->engine)
 		rxw_engine_destroy(run->engine);
-	tools_renewal_close(&run->renewal);
 	free(run->clients);
+	return status;
+}
+
+/* A command on librxafs. */
+static int run_with_library(struct run *run, const struct command *command)
+{
+	int status = TOOLS_EXIT_FAILURE;
+
+	if (session_open(run) == 0) {
+		atomic_store(&run->at_once, false);
+		status = command->run(run);
+		if (run->set.verbose)
+			print_token(run);
+	}
+	if (run->set.json && print_json(run, NULL) < 0)
+		status = TOOLS_EXIT_FAILURE;
+	session_close(run, atomic_load(&run->interrupted) ? HASTE_MS : GIVE_UP_MS);
+	return status;
 }
 
 /* Signals that are ignored at the start stay ignored: nohup(1), background jobs of a script. */
@@ -348,9 +357,8 @@ static size_t signals_to_take(int taken[SIGNAL_COUNT])
 
 static int start_command(struct run *run, const struct command *command)
 {
-	struct copy copy = {.run = run};
 	struct tools_signals *thread = NULL;
-	int status = TOOLS_EXIT_FAILURE, taken[SIGNAL_COUNT];
+	int status, taken[SIGNAL_COUNT];
 
 	/* The signal thread is the first one, so that all have the mask. A KDC may be slow. */
 	atomic_store(&run->at_once, true);
@@ -358,11 +366,8 @@ static int start_command(struct run *run, const struct command *command)
 		tools_error("signals: %s", strerror(errno));
 		return TOOLS_EXIT_FAILURE;
 	}
-	if (get_token(run) == 0 && open_main_client(run, &copy) == 0) {
-		atomic_store(&run->at_once, false);
-		status = run_command(&copy, command);
-	}
-	close_main_client(run, &copy);
+	status = command->run ? run_with_library(run, command) : run_with_client(run, command);
+	tools_renewal_close(&run->renewal);
 	tools_signals_stop(thread);
 	return status;
 }
@@ -370,9 +375,9 @@ static int start_command(struct run *run, const struct command *command)
 /* The arguments of ln depend on its options. */
 static enum arguments_shape shape_of(const struct run *run, const struct command *command)
 {
-	if (command->run == copy_ln && run->set.mount)
+	if (command->run == run_ln && run->set.mount)
 		return ARGUMENTS_PLACE;
-	if (command->run == copy_ln && run->set.symbolic)
+	if (command->run == run_ln && run->set.symbolic)
 		return ARGUMENTS_TEXT_PLACE;
 	return command->shape;
 }
@@ -395,9 +400,9 @@ static bool refuse_pointless_options(const struct run *run, const struct command
 {
 	static const char *const of_mix[] = {"size", "files"};
 
-	if (command->run == copy_ln)
+	if (command->run == run_ln)
 		return refuse_pointless_options_of_ln(run);
-	if (command->run != copy_bench)
+	if (command->copy != copy_bench)
 		return false;
 	for (size_t i = 0; i < 2; i++)
 		if (!run->set.mix && tools_place_given(of_mix[i])) {
@@ -414,46 +419,75 @@ static void note_error(void *arg, const char *text)
 {
 	struct run *run = arg;
 
+	pthread_mutex_lock(&run->list_lock);
 	json_array_append_new(run->errors, tools_json_text(text));
+	pthread_mutex_unlock(&run->list_lock);
 }
 
-/* --json of get and put: keep what is told. */
-static void keep_lists(struct run *run)
+/* --json: keep what is told; of get and put also the files. */
+static void keep_lists(struct run *run, const struct command *command)
 {
-	run->list = json_array();
+	if (command->copy)
+		run->list = json_array();
 	run->errors = json_array();
 	tools_on_error(note_error, run);
 }
 
-static int choose_command(struct run *run, int count, char **args)
+/* "get, put, … or bench" */
+static void format_commands(char *text, size_t size)
 {
-	size_t at = 0;
-	int status;
+	size_t used = 0;
 
-	while (count > 0 && at < COMMAND_COUNT && strcmp(args[0], commands[at].name) != 0)
-		at++;
-	if (count == 0 || at == COMMAND_COUNT) {
-		tools_error("%s%s%s: use get, put, ls, stat, rm, mkdir, mv, ln, chmod, acl, lock, df "
-			    "or bench; see afscp --help",
-			    count ? "\"" : "no command", count ? args[0] : "",
-			    count ? "\" is unknown" : "");
-		return TOOLS_EXIT_USAGE;
-	}
-	if (tools_options_suit(&program, args[0]) < 0 ||
-	    refuse_pointless_options(run, &commands[at]))
-		return TOOLS_EXIT_USAGE;
-	if (arguments_take(run, shape_of(run, &commands[at]), args[0], count - 1, args + 1) < 0)
-		return TOOLS_EXIT_USAGE;
-	if (run->set.json && (commands[at].run == copy_get || commands[at].run == copy_put))
-		keep_lists(run);
-	status = parse_server(run);
-	if (commands[at].run != copy_bench)
+	for (size_t i = 0; i < COMMAND_COUNT && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s",
+					 i == 0			 ? ""
+					 : i + 1 < COMMAND_COUNT ? ", "
+								 : " or ",
+					 commands[i].name);
+}
+
+/* The command of that name. NULL after a message. */
+static const struct command *find_command(const char *name)
+{
+	char all[256];
+
+	for (size_t i = 0; name && i < COMMAND_COUNT; i++)
+		if (strcmp(name, commands[i].name) == 0)
+			return &commands[i];
+	format_commands(all, sizeof(all));
+	tools_error("%s%s%s: use %s; see afscp --help", name ? "\"" : "no command",
+		    name ? name : "", name ? "\" is unknown" : "", all);
+	return NULL;
+}
+
+/* How many endpoints the command has. */
+static void allow_endpoints(struct run *run, const struct command *command)
+{
+	if (command->copy != copy_bench)
 		tools_allow_endpoints(&run->config, run->set.jobs + 2);
 	else if (run->set.mix)
 		tools_allow_endpoints(&run->config, run->set.clients + 1);
 	else
 		tools_share_listeners(&run->config, run->set.clients + 1);
-	return status == 0 ? start_command(run, &commands[at]) : status;
+}
+
+static int choose_command(struct run *run, int count, char **args)
+{
+	const struct command *command = find_command(count ? args[0] : NULL);
+
+	if (!command || tools_options_suit(&program, args[0]) < 0 ||
+	    refuse_pointless_options(run, command) || run_check_servers(run) < 0 ||
+	    arguments_take(run, shape_of(run, command), args[0], count - 1, args + 1) < 0)
+		return TOOLS_EXIT_USAGE;
+	for (size_t i = 0; command->copy && i < run->source_count; i++)
+		if (!run->sources[i].volume) {
+			tools_error("\"%s\" is not VOLUME:PATH", run->places[i].text);
+			return TOOLS_EXIT_USAGE;
+		}
+	if (run->set.json && command->copy != copy_bench)
+		keep_lists(run, command);
+	allow_endpoints(run, command);
+	return start_command(run, command);
 }
 
 static void init_run_locks(struct run *run)
@@ -469,6 +503,8 @@ static void init_run_locks(struct run *run)
 static void end_run(struct run *run)
 {
 	free(run->sources);
+	free(run->places);
+	tools_list_free(&run->set.servers);
 	for (size_t i = 0; i < run->made_count; i++)
 		free(run->made[i]);
 	free(run->made);
@@ -491,6 +527,7 @@ int main(int argc, char **argv)
 				  .seconds_ms = 10000,
 				  .timeout_ms = 60000,
 				  .retry_ms = 60000,
+				  .maxdepth = UINT64_MAX,
 				  .auth = {.class = -1, .level = -1}}};
 	enum tools_parsed parsed;
 	int first, status = TOOLS_EXIT_USAGE;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* afscp chmod and acl: modes of objects, and access lists of directories. */
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,9 @@
 #include "afs/client/change.h"
 #include "program/message.h"
 #include "program/report.h"
-#include "afscp/lookup.h"
+#include "afscp/commands.h"
+#include "afscp/output.h"
+#include "afscp/tree.h"
 
 /* ---- modes ---- */
 
@@ -127,120 +131,93 @@ int mode_parse(const char *text, mode_t old, bool directory, mode_t umask, mode_
 
 /* ---- chmod ---- */
 
-#define DEPTH_MAX 256
-
 /* Change the mode of one object. */
-static enum copy_result set_mode(struct copy *copy, const AFSFid *fid, const AFSFetchStatus *status,
-				 const char *label)
+static enum copy_result set_mode(struct run *run, rxafs_object *object,
+				 const struct rxafs_attributes *old, const char *label)
 {
-	struct change c = {.op = CHANGE_STATUS, .label = label, .fid = *fid};
-	enum copy_result rc;
-	mode_t mode, now;
+	struct rxafs_changes changes = {.set = RXAFS_SET_MODE};
+	struct attempt t = attempt_begin(run, CHANGE_STATUS, label);
+	struct rxafs_attributes a;
+	mode_t mode;
 
 	/* The text was checked before. */
-	if (mode_parse(copy->run->arguments[0], status->UnixModeBits & 07777,
-		       status->FileType == AFS_TYPE_DIR, copy->run->umask, &mode) < 0)
+	if (mode_parse(run->arguments[0], old->stat.st_mode & 07777, old->kind == RXAFS_DIRECTORY,
+		       run->umask, &mode) < 0)
 		return COPY_STOP;
-	if (mode == (status->UnixModeBits & 07777))
+	if (mode == (old->stat.st_mode & 07777))
 		return COPY_GOOD;
-	c.how = (AFSStoreStatus){.Mask = AFS_SETMODE, .UnixModeBits = mode};
-	rc = change_make(copy, &c);
-	now = c.made.status.UnixModeBits & 07777;
-	if (rc != COPY_GOOD || now == mode)
-		return rc;
+	changes.mode = mode;
+	while (attempt_again(&t, rxafs_setattr(object, &t.request, &changes, &a)))
+		;
+	if (t.value < 0 || (a.stat.st_mode & 07777) == mode)
+		return attempt_result(&t);
 	tools_error(
 		"%s: the mode is %04o, not %04o: servers keep the first digit for administrators",
-		label, (unsigned)now, (unsigned)mode);
+		label, a.stat.st_mode & 07777, (unsigned)mode);
 	return COPY_FAILED;
 }
 
-static enum copy_result chmod_below(struct copy *copy, const AFSFid *fid, const char *label,
-				    unsigned depth);
-
-/* An entry of a directory, and with -r what is below it. Links have no mode of interest. */
-static enum copy_result chmod_entry(struct copy *copy, const struct entry *e,
-				    const AFSFetchStatus *status, const char *label, unsigned depth)
+/* A name in a directory. Links have no mode of interest, and mount points lead to another volume. */
+static enum copy_result chmod_entry(struct run *run, const struct tree_item *item)
 {
-	struct afs_error error;
-	enum copy_result rc, down = COPY_GOOD;
+	const struct rxafs_attributes *a = item->attributes;
+	struct attempt t = attempt_begin(run, CHANGE_NONE, item->path);
+	struct rxafs_attributes now;
+	rxafs_object *object;
+	enum copy_result rc;
 
-	if (status->errorCode != 0) {
-		afs_error_code(&error, label, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
-		copy_complain(copy, &error);
+	if (item->result < 0) {
+		session_complain(run, item->path, -item->result);
 		return COPY_FAILED;
 	}
-	if (status->FileType == AFS_TYPE_SYMLINK)
+	if (a->mount_point || a->kind == RXAFS_SYMLINK)
 		return COPY_GOOD;
-	rc = set_mode(copy, &e->fid, status, label);
-	if (rc != COPY_STOP && status->FileType == AFS_TYPE_DIR)
-		down = chmod_below(copy, &e->fid, label, depth + 1);
-	return rc == COPY_GOOD ? down : rc;
+	/* By its name: that brings the status of its neighbours as well. */
+	while (attempt_again(
+		&t, rxafs_lookup(item->directory, &t.request, item->name->text, &object, &now)))
+		;
+	if (t.value < 0)
+		return attempt_result(&t);
+	rc = set_mode(run, object, &now, item->path);
+	rxafs_release(object);
+	return rc;
 }
 
-static enum copy_result chmod_batch(struct copy *copy, const struct entries *entries, size_t at,
-				    const char *label, unsigned depth)
+static enum copy_result chmod_below(struct run *run, rxafs_object *directory, const char *label)
 {
-	uint32_t count = entries_batch(entries, at);
-	AFSFetchStatus statuses[AFSCBMAX];
-	enum copy_result all = entries_status(copy, entries, at, count, label, statuses);
+	struct tree_options o = {.depth = UINT_MAX};
+	struct tree *tree = tree_open(run, directory, label, &o);
+	enum copy_result rc = COPY_GOOD, all = tree ? COPY_GOOD : COPY_STOP;
+	struct tree_item item;
 
-	if (all != COPY_GOOD)
-		return all;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct entry *e = &entries->list[at + i];
-		char *path = copy_join_label(label, e->name);
-
-		if (!path)
-			return COPY_STOP;
-		if (chmod_entry(copy, e, &statuses[i], path, depth) != COPY_GOOD)
-			all = COPY_FAILED;
-		free(path);
-		if (copy_interrupted(copy))
-			return COPY_STOP;
+	while (tree && rc != COPY_STOP && tree_next(tree, &item)) {
+		rc = item.event == TREE_ENTRY ? chmod_entry(run, &item) : COPY_GOOD;
+		if (rc != COPY_GOOD || item.event == TREE_FAILED)
+			all = rc == COPY_STOP ? COPY_STOP : COPY_FAILED;
 	}
+	if (tree)
+		tree_close(tree);
 	return all;
 }
 
-static enum copy_result chmod_below(struct copy *copy, const AFSFid *fid, const char *label,
-				    unsigned depth)
+static enum copy_result chmod_place(struct run *run, const struct place *place)
 {
-	struct entries entries;
-	enum copy_result rc, all = COPY_GOOD;
+	enum copy_result rc, down = COPY_GOOD;
+	struct rxafs_attributes a;
+	rxafs_object *object;
 
-	if (depth == DEPTH_MAX) {
-		tools_error("%s: more than %d directories deep", label, DEPTH_MAX);
-		return COPY_FAILED;
-	}
-	rc = entries_read(copy, fid, label, &entries);
+	rc = place_open(run, place, true, &object, &a);
 	if (rc != COPY_GOOD)
 		return rc;
-	for (size_t at = 0; rc != COPY_STOP && at < entries.count; at += AFSCBMAX) {
-		rc = chmod_batch(copy, &entries, at, label, depth);
-		if (rc != COPY_GOOD)
-			all = rc;
-	}
-	entries_free(&entries);
-	return all;
-}
-
-static enum copy_result chmod_one(struct copy *copy)
-{
-	enum copy_result rc, down = COPY_GOOD;
-	struct afs_object object;
-	char label[COPY_LABEL];
-
-	copy_format_label(copy, label);
-	if (copy_walk(copy, true, &object) < 0)
-		return COPY_FAILED;
-	rc = set_mode(copy, &object.fid, &object.status, label);
-	if (rc != COPY_STOP && copy->set->recursive && object.status.FileType == AFS_TYPE_DIR)
-		down = chmod_below(copy, &object.fid, label, 0);
+	rc = set_mode(run, object, &a, place->text);
+	if (rc != COPY_STOP && run->set.recursive && a.kind == RXAFS_DIRECTORY)
+		down = chmod_below(run, object, place->text);
+	rxafs_release(object);
 	return rc == COPY_GOOD ? down : rc;
 }
 
-int copy_chmod(struct copy *copy)
+int run_chmod(struct run *run)
 {
-	const struct run *run = copy->run;
 	mode_t mode;
 
 	if (mode_parse(run->arguments[0], 0, true, run->umask, &mode) < 0) {
@@ -248,26 +225,30 @@ int copy_chmod(struct copy *copy)
 			    run->arguments[0]);
 		return TOOLS_EXIT_USAGE;
 	}
-	return copy_each_source(copy, chmod_one);
+	if (place_expand(run) != COPY_GOOD)
+		return TOOLS_EXIT_FAILURE;
+	return change_each_place(run, chmod_place);
 }
 
 /* ---- acl ---- */
 
-/* The access list of an object. 0, or -1 after a message. */
-static int fetch_acl(struct copy *copy, const AFSFid *fid, const char *label, struct afs_acl *acl)
+/* The access list of an object. False after a message. */
+static bool fetch_acl(struct run *run, rxafs_object *object, const char *label, struct afs_acl *acl)
 {
-	char text[AFSOPAQUEMAX + 1];
-	struct outage outage = {0};
-	struct afs_error error;
+	struct attempt t = attempt_begin(run, CHANGE_NONE, label);
+	size_t length;
+	char *text;
+	bool good;
 
-	copy_fresh(copy);
-	while (afs_client_get_acl(copy->client, fid, label, text, &error) < 0)
-		if (!copy_retry_or_complain(copy, &outage, &error))
-			return -1;
-	if (afs_acl_parse(text, acl) == 0)
-		return 0;
-	tools_error("%s: the server sent a malformed access list", label);
-	return -1;
+	while (attempt_again(&t, rxafs_getxattr(object, &t.request, "afs.acl", &text, &length)))
+		;
+	if (t.value < 0)
+		return false;
+	good = afs_acl_parse(text, acl) == 0;
+	free(text);
+	if (!good)
+		tools_error("%s: the server sent a malformed access list", label);
+	return good;
 }
 
 static void print_acl_entries(const struct afs_acl *acl, bool negative)
@@ -298,13 +279,16 @@ static json_t *pack_acl(const struct afs_acl *acl, bool negative)
 	return list;
 }
 
-static int show_access_list(const struct copy *copy, const struct afs_acl *acl)
+static int show_access_list(struct run *run, const struct place *place, const struct afs_acl *acl)
 {
-	if (copy->set->json)
-		return tools_json_print(
-			json_pack("{s:s, s:o, s:o, s:o}", "volume", copy->volume.name, "path",
-				  tools_json_text(copy->path), "positive", pack_acl(acl, false),
-				  "negative", pack_acl(acl, true)));
+	json_t *o;
+
+	if (run->set.json) {
+		o = json_pack("{s:s, s:o, s:o}", "volume", place->volume ? place->volume : "",
+			      "positive", pack_acl(acl, false), "negative", pack_acl(acl, true));
+		pack_bytes(o, "path", place->path);
+		return tools_json_print(o);
+	}
 	print_acl_entries(acl, false);
 	print_acl_entries(acl, true);
 	return 0;
@@ -331,16 +315,15 @@ static int check_acl_pairs(const struct run *run)
 }
 
 /* Change entries and store the list. 0, or -1 after a message. */
-static int change_acl(struct copy *copy, const AFSFid *fid, const char *label, struct afs_acl *acl)
+static int change_acl(struct run *run, rxafs_object *object, const char *label, struct afs_acl *acl)
 {
-	const struct run *run = copy->run;
+	struct attempt t = attempt_begin(run, CHANGE_ACL, label);
 	char text[AFSOPAQUEMAX];
-	struct change c = {.op = CHANGE_ACL, .label = label, .fid = *fid, .text = text};
 	uint32_t rights;
 
 	for (size_t i = 0; i < run->argument_count; i += 2) {
 		afs_rights_parse(run->arguments[i + 1], &rights);
-		if (afs_acl_set(acl, run->arguments[i], copy->set->negative, rights) < 0) {
+		if (afs_acl_set(acl, run->arguments[i], run->set.negative, rights) < 0) {
 			tools_error(
 				"%s: \"%.128s\" cannot be added: a list has at most %d entries, "
 				"and names have no blanks",
@@ -352,29 +335,29 @@ static int change_acl(struct copy *copy, const AFSFid *fid, const char *label, s
 		tools_error("%s: the access list would be too long; use groups", label);
 		return -1;
 	}
-	return change_make(copy, &c) == COPY_GOOD ? 0 : -1;
+	while (attempt_again(&t, rxafs_setxattr(object, &t.request, "afs.acl", text, strlen(text))))
+		;
+	return t.value < 0 ? -1 : 0;
 }
 
-int copy_acl(struct copy *copy)
+int run_acl(struct run *run)
 {
-	struct afs_object object;
+	const struct place *place = &run->places[0];
+	struct rxafs_attributes a;
+	rxafs_object *object;
 	struct afs_acl acl;
-	char label[COPY_LABEL];
-	int rc;
+	int rc = -1;
 
-	if (check_acl_pairs(copy->run) < 0)
+	if (check_acl_pairs(run) < 0)
 		return TOOLS_EXIT_USAGE;
-	copy_format_label(copy, label);
-	if (copy_walk(copy, true, &object) < 0)
+	if (place_open(run, place, true, &object, &a) != COPY_GOOD)
 		return TOOLS_EXIT_FAILURE;
-	if (copy->run->argument_count && object.status.FileType != AFS_TYPE_DIR) {
+	if (run->argument_count && a.kind != RXAFS_DIRECTORY)
 		tools_error("%s is no directory; a file has the access list of its directory",
-			    label);
-		return TOOLS_EXIT_FAILURE;
-	}
-	if (fetch_acl(copy, &object.fid, label, &acl) < 0)
-		return TOOLS_EXIT_FAILURE;
-	rc = copy->run->argument_count ? change_acl(copy, &object.fid, label, &acl)
-				       : show_access_list(copy, &acl);
+			    place->text);
+	else if (fetch_acl(run, object, place->text, &acl))
+		rc = run->argument_count ? change_acl(run, object, place->text, &acl)
+					 : show_access_list(run, place, &acl);
+	rxafs_release(object);
 	return rc < 0 ? TOOLS_EXIT_FAILURE : 0;
 }

@@ -315,15 +315,15 @@ static bool copy_again(struct copy *copy, const struct afs_error *error)
 }
 
 /* Wait. False: interrupted by a signal. */
-static bool pause_ms(struct copy *copy, unsigned ms)
+static bool pause_run(struct run *run, unsigned ms)
 {
 	uint64_t until = monotonic_ns() + (uint64_t)ms * 1000000;
 
-	pthread_mutex_lock(&copy->run->lock);
-	while (!copy_interrupted(copy) && monotonic_ns() < until)
-		monotonic_wait(&copy->run->wake, &copy->run->lock, until);
-	pthread_mutex_unlock(&copy->run->lock);
-	return !copy_interrupted(copy);
+	pthread_mutex_lock(&run->lock);
+	while (!atomic_load(&run->interrupted) && monotonic_ns() < until)
+		monotonic_wait(&run->wake, &run->lock, until);
+	pthread_mutex_unlock(&run->lock);
+	return !atomic_load(&run->interrupted);
 }
 
 /* Whether no other thread has said within that time that it retries for as long. */
@@ -335,31 +335,37 @@ static bool first_to_tell(struct run *run, uint64_t now, uint64_t ms)
 	       atomic_compare_exchange_strong(&run->told_ns, &last, now);
 }
 
-/* Whether there is time for another round, at most `ms`; waits before each one except the first. */
-static bool next_round(struct copy *copy, struct outage *o, struct afs_error *error, uint64_t ms)
+/* Waits before each round except the first. */
+bool run_wait_round(struct run *run, struct outage *o, const char *text, uint64_t ms)
 {
 	uint64_t now = monotonic_ns();
 
-	if (copy->silent)
-		return false;
 	if (!o->since_ns) {
 		o->since_ns = now;
 		o->pause_ms = PAUSE_MS;
 		if (ms == 0)
 			return false;
-		copy_explain(copy, error);
-		if (!copy->set->quiet && first_to_tell(copy->run, now, ms))
-			tools_error("%s; retrying for %llu s", error->text,
+		if (!run->set.quiet && first_to_tell(run, now, ms))
+			tools_error("%s; retrying for %llu s", text,
 				    (unsigned long long)(ms + 999) / 1000);
 	}
 	if (now - o->since_ns >= ms * 1000000)
 		return false;
 	if (o->tries++ == 0)
 		return true;
-	if (!pause_ms(copy, o->pause_ms))
+	if (!pause_run(run, o->pause_ms))
 		return false;
 	o->pause_ms = 2 * o->pause_ms < PAUSE_MAX_MS ? 2 * o->pause_ms : PAUSE_MAX_MS;
 	return true;
+}
+
+static bool next_round(struct copy *copy, struct outage *o, struct afs_error *error, uint64_t ms)
+{
+	if (copy->silent)
+		return false;
+	if (!o->since_ns && ms)
+		copy_explain(copy, error);
+	return run_wait_round(copy->run, o, error->text, ms);
 }
 
 bool copy_retry(struct copy *copy, struct outage *o, struct afs_error *error, bool *moved)

@@ -11,18 +11,23 @@
 #include <sys/uio.h>
 
 #include <jansson.h>
+#include <rxafs/client.h>
 #include <rxwire/rxwire.h>
 
 #include "afs/client/client.h"
 #include "program/address.h"
 #include "program/auth.h"
+#include "program/options.h"
 #include "program/report.h"
 
 struct copy_settings {
-	const char *server;
+	struct tools_list servers;
 	bool recursive, long_list, json, quiet, stats, verbose, resume;
 	bool preserve, keep_going, force, negative, symbolic, shared;
+	bool all_levels, one_volume, human, summarize, print0;
 	const char *mode, *mount, *mix, *size;
+	const char *name, *type, *mtime;
+	uint64_t maxdepth;
 	struct tools_auth auth;
 	uint64_t clients, seconds_ms, range, jobs, files;
 	uint64_t timeout_ms, retry_ms;
@@ -51,9 +56,18 @@ struct run {
 	size_t argument_count;
 	struct copy_source *sources;
 	size_t source_count;
+	struct place *places; /* the same, and those in other cells */
+	size_t place_count;
 	const char *destination; /* of get; NULL = the current directory */
 	char **made;		 /* paths of sources that are matches of patterns */
 	size_t made_count;
+
+	/* Of commands on librxafs; NULL otherwise. */
+	rxafs_client *afs;
+	rxafs_user *user;	/* NULL: anonymous */
+	char cell[256];		/* the home cell; "": none */
+	rxafs_cancel **cancels; /* of all threads, for signals; covered by `lock` */
+	size_t cancel_count;
 
 	pthread_mutex_t token_lock;   /* covers the renewal */
 	struct tools_renewal renewal; /* its token NULL: anonymous */
@@ -71,6 +85,7 @@ struct run {
 	atomic_uint_fast64_t total, total_files;
 	atomic_uint_fast64_t left_out; /* bytes that are not copied, of files that existed */
 
+	atomic_bool tells_log;	 /* errors that the library logs are told */
 	atomic_bool located;	 /* the servers of a volume have answered */
 	atomic_bool interrupted; /* by a signal */
 	atomic_int signal;	 /* its number, 0 = none */
@@ -96,6 +111,12 @@ struct run {
 	atomic_uint_fast64_t told_ns;	   /* last message about an outage; 0 = none */
 };
 
+/* A sequence of failures; all zeros at first, and again after a success. */
+struct outage {
+	uint64_t since_ns;
+	unsigned tries, pause_ms;
+};
+
 /* One thread of a run, with its client. */
 struct copy {
 	struct run *run;
@@ -106,6 +127,21 @@ struct copy {
 	const char *path;
 	bool silent; /* failed calls are neither reported nor repeated */
 };
+
+/* Whether -s, or $AFSCP_SERVER, has the right form. 0, or -1 after a message. */
+int run_check_servers(const struct run *run);
+/*
+ * Find the servers that the options name for the home cell. 0: run->vl and the ports are set; 1: none are
+ * named, and the cell has to tell; or -1 after a message.
+ */
+int run_find_servers(struct run *run);
+/*
+ * Get the token. If none was requested explicitly, continue without one, after a message. `use` is called
+ * with its successors. 0, or -1 after a message.
+ */
+int run_get_token(struct run *run, tools_renewal_use *use);
+/* Whether there is time for another try, at most `ms` after the first failure, whose text is told once. Waits. */
+bool run_wait_round(struct run *run, struct outage *outage, const char *text, uint64_t ms);
 
 /* Options for a client of the run, without its token. */
 struct afs_client_options run_client_options(const struct run *run);

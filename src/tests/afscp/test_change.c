@@ -16,6 +16,7 @@
 #include "tests/tools/testing.h"
 #include "program/message.h"
 #include "afscp/change.h"
+#include "afscp/commands.h"
 
 #define VOLUME	 0x20000001u
 #define NAMES	 8
@@ -244,6 +245,7 @@ static int32_t on_fetch(void *context, rxw_call *call, const AFSFid *fid, int64_
 			afs_dir_add(&dir, server.names[i].name, strlen(server.names[i].name),
 				    server.names[i].vnode, 1);
 		data = image = afs_dir_take(&dir, &size);
+		st->Length = (uint32_t)size;
 	}
 	pthread_mutex_unlock(&server.lock);
 	rxw_xdr_writer(&x, head, sizeof(head));
@@ -419,6 +421,8 @@ static void setup_as(int class)
 	server.next = 4;
 	server.status[1] = (AFSFetchStatus){.InterfaceVersion = 1,
 					    .FileType = AFS_TYPE_DIR,
+					    .CallerAccess = 127,
+					    .AnonymousAccess = 127,
 					    .ParentVnode = 1,
 					    .ParentUnique = 1};
 	make("old", AFS_TYPE_FILE, &how, &fid);
@@ -490,20 +494,27 @@ END_TEST
 /* Nobody asks to remove what was never there, so no repeated request can be taken for the reason that it is not. */
 START_TEST(never_there)
 {
-	struct copy_source source = {.volume = "vol", .path = "nothing"};
+	char text[TOOLS_ADDRESS_TEXT + 8], host[TOOLS_ADDRESS_TEXT];
+	const char *items[] = {text};
+	struct place place = {.text = "vol:nothing", .volume = "vol", .path = "nothing"};
 
 	setup();
-	run.sources = &source;
-	run.source_count = 1;
-	ck_assert_int_eq(copy_rm(&copy), TOOLS_EXIT_FAILURE);
+	snprintf(text, sizeof(text), "%s:%u", tools_address_text(&run.vl.sa, host, sizeof(host)),
+		 run.fs_port);
+	run.set.servers = (struct tools_list){.count = 1, .items = items};
+	run.places = &place;
+	run.place_count = 1;
+	ck_assert_int_eq(session_open(&run), 0);
+	ck_assert_int_eq(run_rm(&run), TOOLS_EXIT_FAILURE);
 	run.set.recursive = true;
-	ck_assert_int_eq(copy_rm(&copy), TOOLS_EXIT_FAILURE);
+	ck_assert_int_eq(run_rm(&run), TOOLS_EXIT_FAILURE);
 	ck_assert_uint_eq(server.calls, 0);
-	source.path = "old";
-	ck_assert_int_eq(copy_rm(&copy), 0);
+	place.path = "old";
+	ck_assert_int_eq(run_rm(&run), 0);
 	ck_assert_uint_eq(server.calls, 1);
-	ck_assert_int_eq(copy_rm(&copy), TOOLS_EXIT_FAILURE);
+	ck_assert_int_eq(run_rm(&run), TOOLS_EXIT_FAILURE);
 	ck_assert_uint_eq(server.calls, 1);
+	session_close(&run, 1000);
 	end();
 }
 END_TEST

@@ -50,7 +50,8 @@ refused 2 'VOLUME:PATH' "$afscp" get :path
 refused 2 '"c" is not VOLUME:PATH' "$afscp" get a:b c d
 refused 2 'several sources' "$afscp" get a:b a:c -
 refused 2 '"0.5"' "$afscp" --timeout 0.5 ls a:b
-refused 2 'ls takes' "$afscp" ls a:b c
+refused 2 'ls takes' "$afscp" ls
+refused 2 '"c" is not VOLUME:PATH' "$afscp" ls a:b c
 refused 2 '--server' "$afscp" -s host:1:2:3 ls a:b
 refused 2 '"0"' "$afscp" bench a:b --clients 0
 refused 1 'no-such-host.invalid' "$afscp" -s no-such-host.invalid ls a:b
@@ -62,7 +63,7 @@ refused 2 '-m, --mode is for mkdir, not for put' "$afscp" put -m 700 /dev/null a
 refused 2 '-r, --recursive is for get, put, rm and chmod, not for ls' "$afscp" ls -r a:b
 refused 2 '--shared is for lock, not for get' "$afscp" get --shared a:b
 refused 2 '--mount is for ln, not for get' "$afscp" get --mount x a:b
-refused 2 '--size is for bench, not for get' "$afscp" get --size 4K a:b
+refused 2 '--size is for bench and find, not for get' "$afscp" get --size 4K a:b
 refused 2 '--clients is for bench, not for ls' "$afscp" ls --clients 3 a:b
 refused 2 '-C, --continue is for get and put, not for mv' "$afscp" mv -C a:b a:c
 refused 2 '-p, --preserve is for get, put and mkdir, not for rm' "$afscp" rm -p a:b

@@ -3,7 +3,7 @@
 
 tools_test_libs = src/program/libprogram.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(INIH_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS)
-afscp_test_libs = src/afscp/libafscp.la src/afs/libafs.la $(tools_test_libs)
+afscp_test_libs = src/afscp/libafscp.la src/client/librxafs_core.la src/afs/libafs.la $(tools_test_libs)
 rxperf_test_libs = src/rxperf/librxperf.la src/afs/libafs.la $(tools_test_libs) -lm
 
 check_tests += src/tests/program/test_address

@@ -369,10 +369,14 @@ class Location:
         for i in range(13):
             one = i if self.addresses else address(self.hosts[i]) if i in sites else 0
             numbers += words(one, *[0] * 10)
-        flags = [(0x12 if self.addresses else 0x02) if i in sites else 0 for i in range(13)]
+        # One site has the read-write volume; several have the read-only one.
+        writable = len(sites) == 1
+        kind = (4 if writable else 2) | (0x10 if self.addresses else 0)
+        flags = [kind if i in sites else 0 for i in range(13)]
         return (words(*[name[i] if i < len(name) else 0 for i in range(65)]) + words(len(sites)) +
                 numbers + words(*[1] * 13) + words(*[0] * 13) + words(*flags) +
-                words(VOLUME - 1, VOLUME, 0) + words(0, 0x2000, 0, *[0] * 8))
+                (words(VOLUME, 0, 0) + words(0, 0x1000, 0, *[0] * 8) if writable else
+                 words(VOLUME - 1, VOLUME, 0) + words(0, 0x2000, 0, *[0] * 8)))
 
 
 def address(host):

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The client of librxafs that a run has. The library makes one round of the servers; repeating that, with a
+ * message, for the time of --retry is done here.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include <rxafs/admin.h>
+
+#include "common/clock.h"
+#include "common/held.h"
+#include "program/endpoints.h"
+#include "program/message.h"
+#include "afscp/session.h"
+
+/* ---- servers and tokens ---- */
+
+/* The first address that answers, and those to be asked when it does not any more. */
+static void choose_location(struct run *run, const struct tools_address *list, size_t count)
+{
+	size_t first = tools_find_reachable(&run->config, list, count, AFS_SERVICE_VL);
+
+	run->vl = list[first];
+	for (size_t i = 1; i < count; i++) {
+		const struct tools_address *other = &list[(first + i) % count];
+
+		if (other->sa.ss_family == run->vl.sa.ss_family)
+			run->vl_others[run->vl_other_count++] = other->sa;
+	}
+}
+
+/* What -s or the environment says of the home cell; NULL: nothing. */
+static const char *named_server(const struct run *run, const char **option)
+{
+	const struct tools_list *servers = &run->set.servers;
+	const char *text = getenv("AFSCP_SERVER");
+
+	*option = "$AFSCP_SERVER";
+	for (size_t i = servers->count; i > 0; i--)
+		if (!strchr(servers->items[i - 1], '=')) {
+			*option = "option --server";
+			return servers->items[i - 1];
+		}
+	return text && *text ? text : NULL;
+}
+
+/* Its host and ports. 1: none is named; -1 after a message. */
+static int split_server(const struct run *run, char host[256], uint16_t ports[2])
+{
+	const char *option, *text = named_server(run, &option);
+
+	if (!text)
+		return 1;
+	if (tools_split_host(text, host, 256, ports, 2) == 0)
+		return 0;
+	tools_error("%s: invalid value \"%s\"; use HOST[:VLPORT[:FSPORT]]", option, text);
+	return -1;
+}
+
+int run_check_servers(const struct run *run)
+{
+	uint16_t ports[2];
+	char host[256];
+
+	return split_server(run, host, ports) < 0 ? -1 : 0;
+}
+
+int run_find_servers(struct run *run)
+{
+	uint16_t ports[2] = {AFS_PORT_VL, AFS_PORT_FS};
+	struct tools_address list[TOOLS_ADDRESSES];
+	char host[256], message[320];
+	size_t count;
+	int rc = split_server(run, host, ports);
+
+	if (rc)
+		return rc;
+	count = tools_resolve_all(host, ports[0], list, message, sizeof(message));
+	if (count == 0) {
+		tools_error("-s: %s", message);
+		return -1;
+	}
+	/* Location entries have no IPv6 addresses: see afs_client_volume(). */
+	tools_addresses_prefer_ipv4(list, count);
+	choose_location(run, list, count);
+	run->fs_port = ports[1];
+	return 0;
+}
+
+/* Authentication according to command line and environment. */
+static struct tools_auth auth_of(const struct run *run)
+{
+	struct tools_auth auth = run->set.auth;
+
+	if (!auth.cell)
+		auth.cell = getenv("AFSCELL");
+	if (auth.class < 0)
+		auth.class = TOOLS_RXKAD;
+	return auth;
+}
+
+int run_get_token(struct run *run, tools_renewal_use *use)
+{
+	const struct tools_auth *set = &run->set.auth, auth = auth_of(run);
+	char message[TOOLS_AUTH_MESSAGE];
+	bool asked =
+		set->class >= 0 || set->level >= 0 || set->key_file || set->keytab || set->cell;
+
+	if (!asked && !auth.cell)
+		return 0;
+	if (tools_renewal_open(&run->renewal, &auth, &run->vl, use, run, message,
+			       sizeof(message)) == 0)
+		return 0;
+	if (asked) {
+		tools_error("%s", message);
+		return -1;
+	}
+	tools_error("continuing as anonymous: %s", message);
+	return 0;
+}
+
+/* ---- the client ---- */
+
+#define UNNAMED "afscp.invalid" /* a cell of which only the servers are known */
+
+/* The name of the home cell as far as the command line has it. */
+static const char *name_cell(const struct run *run)
+{
+	const struct tools_list *servers = &run->set.servers;
+	const char *cell = run->set.auth.cell ? run->set.auth.cell : getenv("AFSCELL");
+	static char first[256];
+
+	for (size_t i = 0; !cell && i < servers->count; i++) {
+		const char *end = strchr(servers->items[i], '=');
+
+		if (!end)
+			continue;
+		snprintf(first, sizeof(first), "%.*s", (int)(end - servers->items[i]),
+			 servers->items[i]);
+		cell = first;
+	}
+	return cell;
+}
+
+static int append_server(char *text, size_t size, const struct sockaddr_storage *address,
+			 uint16_t fs_port)
+{
+	char one[TOOLS_ADDRESS_TEXT];
+	size_t used = strlen(text);
+
+	return snprintf(text + used, size - used, "%s%s:%u", text[used - 1] == '=' ? "" : ",",
+			tools_address_text(address, one, sizeof(one)), fs_port);
+}
+
+/* The home cell with the servers of -s, "CELL=ADDRESS:PORT:PORT,…". */
+static void format_home(const struct run *run, const char *cell, char *text, size_t size)
+{
+	snprintf(text, size, "%s=", cell);
+	append_server(text, size, &run->vl.sa, run->fs_port);
+	for (unsigned i = 0; i < run->vl_other_count; i++)
+		append_server(text, size, &run->vl_others[i], run->fs_port);
+}
+
+/* While a command runs under a lock, errors of the library are told. */
+static void tell_log(void *arg, int priority, const char *text)
+{
+	const struct run *run = arg;
+
+	if (priority <= LOG_ERR && atomic_load(&run->tells_log))
+		tools_error("%s", text);
+}
+
+static int open_client(struct run *run, const char *cell, bool named)
+{
+	char home[2048];
+	const struct tools_list *servers = &run->set.servers;
+	const char **cells = calloc(servers->count + 1, sizeof(*cells));
+	struct rxafs_options o = {.size = sizeof(o),
+				  .cell = cell,
+				  .cells = cells,
+				  .transport = &run->config,
+				  .one_round = true,
+				  .log = tell_log,
+				  .log_arg = run};
+	struct rxafs_failure failure = {.text = "no memory"};
+	int rc = -ENOMEM;
+
+	if (cells) {
+		for (size_t i = 0; i < servers->count; i++)
+			if (strchr(servers->items[i], '='))
+				cells[o.cell_count++] = servers->items[i];
+		if (named) {
+			format_home(run, cell, home, sizeof(home));
+			cells[o.cell_count++] = home;
+		}
+		rc = rxafs_open_client(&o, &run->afs, &failure);
+	}
+	free(cells);
+	if (rc < 0)
+		tools_error("cannot start: %s", failure.text);
+	return rc;
+}
+
+/* The home cell as the library knows it, for run->cell. */
+static void learn_home(struct run *run)
+{
+	struct rxafs_request request = {.user = NULL};
+	struct rxafs_attributes attributes;
+	rxafs_object *root = rxafs_root(run->afs), *link;
+	char *text = NULL;
+
+	if (rxafs_lookup(root, &request, "@cell", &link, &attributes) == 0) {
+		if (rxafs_readlink(link, &request, &text) == 0)
+			snprintf(run->cell, sizeof(run->cell), "%s", text);
+		free(text);
+		rxafs_release(link);
+	}
+	rxafs_release(root);
+}
+
+/* Without a home cell: the servers of this machine. */
+static int open_local_servers(struct run *run)
+{
+	char message[160];
+
+	rxafs_close_client(run->afs, 0);
+	run->afs = NULL;
+	if (tools_resolve("127.0.0.1", AFS_PORT_VL, 0, &run->vl, message, sizeof(message)) < 0)
+		return -1;
+	run->fs_port = AFS_PORT_FS;
+	snprintf(run->cell, sizeof(run->cell), "%s", UNNAMED);
+	return open_client(run, UNNAMED, true);
+}
+
+static bool set_token(struct run *run, rxw_security *security, int64_t expires)
+{
+	int rc = run->user ? 0 : rxafs_get_user(run->afs, 1, &run->user);
+
+	if (rc == 0)
+		rc = rxafs_set_token(run->user, run->cell, security, expires);
+	return rc == 0;
+}
+
+static bool use_new_token(void *arg, rxw_token *token)
+{
+	struct rxw_token_details info = {.size = sizeof(info)};
+
+	return rxw_token_info(token, &info) == 0 &&
+	       set_token(arg, rxw_token_security(token), info.expires);
+}
+
+/* The token needs the address of a server of the cell, which is known if there is one at all. */
+static int log_in(struct run *run, bool named)
+{
+	if (!named && *run->cell)
+		rxafs_cell_address(run->afs, run->cell, &run->vl.sa, &run->vl.len);
+	if (run_get_token(run, use_new_token) < 0)
+		return -1;
+	if (!run->renewal.token)
+		return 0;
+	if (set_token(run, tools_renewal_security(&run->renewal), atomic_load(&run->renewal.ends)))
+		return 0;
+	tools_error("the token cannot be used in the cell \"%s\"", run->cell);
+	return -1;
+}
+
+int session_open(struct run *run)
+{
+	const char *cell = name_cell(run);
+	int named = run_find_servers(run);
+
+	if (named < 0)
+		return -1;
+	run->config.idle_ms =
+		run->config.idle_ms ? run->config.idle_ms : (unsigned)run->set.timeout_ms;
+	if (named == 0 && !cell)
+		cell = UNNAMED;
+	if (open_client(run, cell, named == 0) < 0)
+		return -1;
+	learn_home(run);
+	if (!*run->cell && open_local_servers(run) < 0)
+		return -1;
+	return log_in(run, named == 0);
+}
+
+void session_close(struct run *run, unsigned limit_ms)
+{
+	if (!run->afs)
+		return;
+	rxafs_put_user(run->user);
+	rxafs_close_client(run->afs, limit_ms);
+	for (size_t i = 0; i < run->cancel_count; i++)
+		rxafs_free_cancel(run->cancels[i]);
+	free(run->cancels);
+	run->cancels = NULL;
+	run->cancel_count = 0;
+	run->afs = NULL;
+}
+
+void session_cancel(struct run *run)
+{
+	assert(mutex_is_held(&run->lock));
+	for (size_t i = 0; i < run->cancel_count; i++)
+		rxafs_raise_cancel(run->cancels[i]);
+}
+
+/* ---- requests ---- */
+
+/* That of this thread. NULL without memory: signals then take effect after the operation. */
+static rxafs_cancel *own_cancel(struct run *run)
+{
+	static _Thread_local rxafs_cancel *own;
+	static _Thread_local struct run *owner;
+	rxafs_cancel **more;
+
+	if (own && owner == run)
+		return own;
+	pthread_mutex_lock(&run->lock);
+	own = rxafs_create_cancel();
+	more = own ? realloc(run->cancels, (run->cancel_count + 1) * sizeof(rxafs_cancel *)) : NULL;
+	if (more) {
+		run->cancels = more;
+		more[run->cancel_count++] = own;
+		if (atomic_load(&run->interrupted))
+			rxafs_raise_cancel(own);
+	} else {
+		rxafs_free_cancel(own);
+		own = NULL;
+	}
+	owner = run;
+	pthread_mutex_unlock(&run->lock);
+	return own;
+}
+
+struct rxafs_request session_request(struct run *run)
+{
+	if (run->user) {
+		pthread_mutex_lock(&run->token_lock);
+		tools_renewal_fresh(&run->renewal);
+		pthread_mutex_unlock(&run->token_lock);
+	}
+	return (struct rxafs_request){.user = run->user, .cancel = own_cancel(run)};
+}
+
+/* ---- failures ---- */
+
+/* The server did not answer within the limit. Another one, or later the same, may. */
+static void describe_timeout(struct attempt *t, const struct rxafs_failure *f)
+{
+	afs_error_text(&t->error, "%s: %s: did not finish its answer within %llu s", t->label,
+		       f->server, (unsigned long long)(t->run->set.timeout_ms + 999) / 1000);
+	t->error.code = RXW_CALL_TIMEOUT;
+	t->error.remedy = t->op == CHANGE_NONE ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;
+}
+
+/* Nobody has answered. */
+static void describe_silence(struct attempt *t, const struct rxafs_failure *f)
+{
+	char label[400];
+
+	if (f->code == RXW_CALL_TIMEOUT) {
+		describe_timeout(t, f);
+	} else if (f->code && f->volume) {
+		snprintf(label, sizeof(label), "%s: %s", t->label, f->server);
+		afs_error_code(&t->error, label, f->code, RXW_ORIGIN_LOCAL);
+		t->error.remedy = AFS_REMEDY_WAIT;
+	} else if (!f->volume && *f->server) {
+		afs_error_text(&t->error, "no answer from the %s; check that it is running%s",
+			       f->server,
+			       strcmp(t->run->cell, UNNAMED) == 0 ? " and that -s is right" : "");
+		t->error.remedy = AFS_REMEDY_WAIT;
+	} else {
+		afs_error_text(&t->error, "%s: %s", t->label, f->text);
+		t->error.remedy = AFS_REMEDY_WAIT;
+	}
+}
+
+static void describe_refusal(struct attempt *t, const struct rxafs_failure *f)
+{
+	size_t used;
+
+	afs_error_code(&t->error, t->label, f->code, RXW_ORIGIN_PEER);
+	if (f->code != RXW_INVALID_OPERATION)
+		return;
+	/* The service is unknown where the call went, or the class. */
+	used = strlen(t->error.text);
+	snprintf(t->error.text + used, sizeof(t->error.text) - used,
+		 " at the %s; %scheck the order of the ports, -s HOST:VLPORT:FSPORT", f->server,
+		 t->run->user ? "" : "it may require a ticket, see --cell, or ");
+}
+
+static void describe_location(struct attempt *t, const struct rxafs_failure *f)
+{
+	if (f->code == AFS_VL_NOENT)
+		afs_error_text(&t->error,
+			       "%.*s: no such volume; the location server does not know it",
+			       (int)strcspn(f->text, ":"), f->text);
+	else if (f->code == RXW_INVALID_OPERATION)
+		describe_refusal(t, f);
+	else
+		afs_error_text(&t->error, "%s: %s", t->label, f->text);
+	t->error.code = f->code;
+	t->error.origin = RXW_ORIGIN_PEER;
+	if (f->code < 0 && f->code >= RXW_RESTARTING && f->code != RXW_INVALID_OPERATION)
+		t->error.remedy = AFS_REMEDY_WAIT;
+}
+
+/* The server has sent something that makes no sense. */
+static bool is_nonsense(const struct rxafs_failure *f, int number)
+{
+	return *f->server && (f->code == RXW_USER_ABORT || f->code == RXW_RPC_CC_UNMARSHAL ||
+			      f->code == RXW_PROTOCOL_ERROR || (f->code == 0 && number == EIO));
+}
+
+static void describe_nonsense(struct attempt *t, const struct rxafs_failure *f)
+{
+	const char *why = strstr(f->text, f->server);
+
+	why = f->code == RXW_RPC_CC_UNMARSHAL ? "its answer is malformed"
+	      : why			      ? why + strlen(f->server)
+					      : f->text;
+	afs_error_text(&t->error, "%s: %s: %s", t->label, f->server, why + strspn(why, ": "));
+}
+
+static const char *text_of(int number)
+{
+	return number == EXDEV	   ? "leads out of the volume and of AFS"
+	       : number == ELOOP   ? "too many symbolic links"
+	       : number == ENOENT  ? "no such file or directory"
+	       : number == ENOTDIR ? "is not a directory"
+				   : strerror(number);
+}
+
+static void describe_failure(struct attempt *t, int number)
+{
+	const struct rxafs_failure *f = &t->request.failure;
+	bool told = f->number == number;
+
+	if (number == EINTR) {
+		afs_error_text(&t->error, "%s: interrupted", t->label);
+		t->error.interrupted = true;
+	} else if (told && f->origin == RXAFS_FROM_SERVER) {
+		describe_refusal(t, f);
+	} else if (told && f->origin == RXAFS_FROM_LOCATION) {
+		describe_location(t, f);
+	} else if (told && is_nonsense(f, number)) {
+		describe_nonsense(t, f);
+	} else if (told && f->origin == RXAFS_FROM_NETWORK) {
+		describe_silence(t, f);
+	} else {
+		afs_error_text(&t->error, "%s: %s", t->label,
+			       told && *f->text && number != EACCES && number != EROFS
+				       ? f->text
+				       : text_of(number));
+		if (t->op == CHANGE_NONE && (number == EAGAIN || number == EBUSY))
+			t->error.remedy = AFS_REMEDY_WAIT;
+	}
+	t->error.number = number;
+	t->unknown |= told && f->maybe_done;
+}
+
+/* Add what the administrator says of a volume that is off line. */
+static void explain_volume(struct attempt *t)
+{
+	struct rxafs_request request;
+	size_t used = strlen(t->error.text);
+	struct rxafs_volume volume;
+
+	if (t->error.code != AFS_VOFFLINE || t->error.explained || !t->about)
+		return;
+	t->error.explained = true;
+	request = session_request(t->run);
+	if (rxafs_examine(t->about, &request, &volume) == 0 && *volume.message)
+		snprintf(t->error.text + used, sizeof(t->error.text) - used, ": \"%s\"",
+			 volume.message);
+}
+
+/* ---- tries ---- */
+
+#define START_MS 15000 /* for a location server that has never answered: it may restart */
+
+struct attempt attempt_begin(struct run *run, enum change_op op, const char *label)
+{
+	return (struct attempt){
+		.run = run, .op = op, .label = label, .request = session_request(run)};
+}
+
+/* How long the operation is repeated. */
+static uint64_t patience_ms(const struct attempt *t)
+{
+	uint64_t ms = t->run->set.retry_ms;
+	bool known = t->error.origin == RXW_ORIGIN_PEER || atomic_load(&t->run->located);
+
+	/* Do not wait long for a server that has never answered: its address may be wrong. */
+	return known || ms < START_MS ? ms : START_MS;
+}
+
+/* Whether the token had expired and there is a new one. */
+static bool has_new_token(struct attempt *t)
+{
+	struct run *run = t->run;
+	bool again = false;
+
+	if (!run->user || t->error.number != EKEYEXPIRED)
+		return false;
+	pthread_mutex_lock(&run->token_lock);
+	again = tools_renewal_again(&run->renewal);
+	pthread_mutex_unlock(&run->token_lock);
+	return again;
+}
+
+bool attempt_again_unless(struct attempt *t, int64_t value, int expected)
+{
+	t->value = value;
+	if (value >= 0 || value == expected) {
+		atomic_store(&t->run->located, true);
+		return false;
+	}
+	/* An earlier try has removed it. */
+	if (t->unknown && value == -ENOENT && (t->op == CHANGE_REMOVE || t->op == CHANGE_RMDIR)) {
+		t->value = 0;
+		return false;
+	}
+	describe_failure(t, (int)-value);
+	if (!t->error.interrupted && has_new_token(t)) {
+		t->request = session_request(t->run);
+		return true;
+	}
+	if (t->error.remedy != AFS_REMEDY_NONE && !t->silent) {
+		explain_volume(t);
+		if (run_wait_round(t->run, &t->outage, t->error.text, patience_ms(t))) {
+			t->request = session_request(t->run);
+			return true;
+		}
+	}
+	if (atomic_load(&t->run->interrupted) && !t->error.interrupted) {
+		afs_error_text(&t->error, "%s: interrupted", t->label);
+		t->error.interrupted = true;
+	}
+	if (!t->silent && !t->later)
+		attempt_complain(t);
+	return false;
+}
+
+bool attempt_again(struct attempt *t, int64_t value)
+{
+	return attempt_again_unless(t, value, 1);
+}
+
+void attempt_complain(struct attempt *t)
+{
+	const char *remedy = t->op == CHANGE_NONE ? NULL : change_remedy(t->op, &t->error);
+	const char *login =
+		t->error.number == EACCES && !t->run->user ? ", and --cell for authentication" : "";
+
+	if (t->error.interrupted) {
+		if (!atomic_exchange(&t->run->told, true))
+			tools_error("%s", t->error.text);
+		return;
+	}
+	explain_volume(t);
+	if (remedy)
+		tools_error("%s: %s%s", t->error.text, remedy, login);
+	else if (t->error.number == EACCES)
+		tools_error("%s: you need the right l (lookup) on the directory, and r (read) for "
+			    "files; see afscp acl%s",
+			    t->error.text, login);
+	else
+		tools_error("%s", t->error.text);
+}
+
+void attempt_complain_of(struct attempt *t, const char *label)
+{
+	t->label = label;
+	describe_failure(t, t->value < 0 ? (int)-t->value : ENOMEM);
+	attempt_complain(t);
+}
+
+void session_complain(struct run *run, const char *label, int number)
+{
+	struct attempt t = {.run = run, .op = CHANGE_NONE, .value = -number};
+
+	attempt_complain_of(&t, label);
+}
+
+enum copy_result attempt_result(const struct attempt *t)
+{
+	const struct copy judge = {.run = t->run, .set = &t->run->set};
+
+	return t->value >= 0 ? COPY_GOOD : copy_judge(&judge, &t->error);
+}
