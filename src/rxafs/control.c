@@ -1,53 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The daemon's answers to rxafsctl. */
-#include "rxafs/control.h"
+#include "rxafs/answer.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <rxafs/admin.h>
-#include <rxwire/token.h>
 
 #include "program/address.h"
-#include "program/auth.h"
-#include "rxafs/task.h"
 
-#define WORDS_MOST   16
 #define SERVERS_MOST 16
-
-/* A request that is served. */
-struct asked {
-	struct task *task;
-	rxafs_object *object;
-	const char *words[WORDS_MOST];
-	unsigned count;
-	const struct control *from;
-	json_t *answer;
-};
-
-static const char *word_of(const struct asked *a, unsigned n)
-{
-	return n < a->count ? a->words[n] : "";
-}
-
-static void add_json_text(json_t *to, const char *name, const char *text)
-{
-	json_t *value = json_string(text);
-
-	/* Names from servers may be in other encodings. */
-	json_object_set_new(to, name, value ? value : json_string("?"));
-}
-
-static void add_json_number(json_t *to, const char *name, uint64_t number)
-{
-	json_object_set_new(to, name, json_integer((json_int_t)number));
-}
 
 /* -- volumes ---------------------------------------------------------------------------------- */
 
@@ -142,12 +106,13 @@ static int answer_checkservers(struct asked *a)
 
 static int answer_cells(struct asked *a)
 {
+	const char *name, *home = rxafs_home_cell(a->task->mount->client);
 	json_t *list = json_array();
-	const char *name;
 
 	for (uint32_t n = 1; (name = rxafs_cell_name(a->task->mount->client, n)); n++)
 		json_array_append_new(list, json_string(name));
 	json_object_set_new(a->answer, "cells", list);
+	add_json_text(a->answer, "home", home ? home : "");
 	return 0;
 }
 
@@ -201,127 +166,6 @@ static int answer_rmmount(struct asked *a)
 	return rxafs_unlink(a->object, &a->task->request, word_of(a, 1));
 }
 
-/* -- tokens ------------------------------------------------------------------------------------- */
-
-/* A file of this process with what the caller has read as himself: his tickets, or keys. */
-static int file_of_caller(const struct asked *a, char path[40])
-{
-	int fd = memfd_create("rxafs-login", MFD_CLOEXEC);
-
-	if (fd < 0 || a->from->size > CONTROL_DATA)
-		return -1;
-	if (write(fd, a->from->data, a->from->size) != (ssize_t)a->from->size) {
-		close(fd);
-		return -1;
-	}
-	snprintf(path, 40, "/proc/self/fd/%d", fd);
-	return fd;
-}
-
-static int make_token_of_caller(struct asked *a, const char *cell, const char *path,
-				rxw_token **token)
-{
-	int class = strcmp(word_of(a, 2), "rxkad") ? TOOLS_RXGK : TOOLS_RXKAD;
-	struct tools_auth auth = {.class = class, .level = RXW_LEVEL_CRYPT, .cell = cell};
-	struct rxw_token_options o = {.size = sizeof o,
-				      .source = RXW_TOKEN_CACHE,
-				      .index = class == TOOLS_RXKAD ? RXW_RXKAD_INDEX
-								    : RXW_RXGK_INDEX,
-				      .level = RXW_LEVEL_CRYPT,
-				      .cell = cell};
-	struct tools_renewal renewal = {0};
-	struct tools_address server = {0};
-	char message[TOOLS_AUTH_MESSAGE] = "", cache[64];
-	int result;
-
-	if (rxafs_cell_address(a->task->mount->client, cell, &server.sa, &server.len))
-		return -ENOENT;
-	if (!strcmp(word_of(a, 3), "keys")) {
-		auth.key_file = path;
-		auth.principal = a->count > 4 ? a->words[4] : NULL;
-		result = tools_renewal_open(&renewal, &auth, &server, NULL, NULL, message,
-					    sizeof message);
-		if (!result)
-			*token = rxw_token_ref(renewal.token);
-		tools_renewal_close(&renewal);
-	} else {
-		snprintf(cache, sizeof cache, "FILE:%s", path);
-		o.cache = cache;
-		o.server = (const struct sockaddr *)&server.sa;
-		o.server_len = server.len;
-		result = rxw_token_create(&o, token, message, sizeof message);
-	}
-	if (result >= 0)
-		return 0;
-	snprintf(a->task->request.failure.text, sizeof a->task->request.failure.text, "%.199s",
-		 message);
-	return -EACCES;
-}
-
-static int answer_login(struct asked *a)
-{
-	const char *cell = word_of(a, 1);
-	struct rxw_token_details details = {.size = sizeof details};
-	rxw_token *token = NULL;
-	char path[40];
-	int fd, result;
-
-	/* No cell is named. */
-	if (!strcmp(cell, " "))
-		cell = rxafs_cell_name(a->task->mount->client, 1);
-	if (!cell || !a->task->request.user)
-		return -EINVAL;
-	fd = file_of_caller(a, path);
-	if (fd < 0)
-		return -ENOMEM;
-	result = make_token_of_caller(a, cell, path, &token);
-	close(fd);
-	if (!result && rxw_token_info(token, &details) < 0)
-		result = -EINVAL;
-	if (!result)
-		result = rxafs_set_token(a->task->request.user, cell, rxw_token_security(token),
-					 details.expires);
-	if (!result) {
-		add_json_text(a->answer, "cell", cell);
-		add_json_text(a->answer, "client",
-			      details.client ? details.client : "the service itself");
-		add_json_number(a->answer, "expires", (uint64_t)details.expires);
-	}
-	rxw_token_unref(token);
-	return result;
-}
-
-static int answer_logout(struct asked *a)
-{
-	const char *cell;
-
-	for (uint32_t n = 1; (cell = rxafs_cell_name(a->task->mount->client, n)); n++)
-		if (a->task->request.user && (a->count < 2 || !strcmp(a->words[1], cell)))
-			rxafs_set_token(a->task->request.user, cell, NULL, 0);
-	return 0;
-}
-
-static int answer_tokens(struct asked *a)
-{
-	json_t *list = json_array();
-	const char *cell;
-
-	for (uint32_t n = 1; (cell = rxafs_cell_name(a->task->mount->client, n)); n++) {
-		int64_t expires = a->task->request.user
-					  ? rxafs_token_expires(a->task->request.user, cell)
-					  : 0;
-		json_t *one = expires ? json_object() : NULL;
-
-		if (!one)
-			continue;
-		add_json_text(one, "cell", cell);
-		add_json_number(one, "expires", (uint64_t)expires);
-		json_array_append_new(list, one);
-	}
-	json_object_set_new(a->answer, "tokens", list);
-	return 0;
-}
-
 /* -- requests --------------------------------------------------------------------------------- */
 
 static const struct {
@@ -334,6 +178,7 @@ static const struct {
 	{"lsmount", answer_lsmount}, {"mkmount", answer_mkmount},
 	{"rmmount", answer_rmmount}, {"login", answer_login},
 	{"logout", answer_logout},   {"tokens", answer_tokens},
+	{"tickets", answer_tickets}, {"session", answer_session},
 };
 
 /* Whoever asks may have left out every NUL. The task has a copy of its own of what he gave. */
@@ -401,12 +246,13 @@ void serve_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command, void *arg,
 					      .cancels = true};
 	struct task t = task_of(req, &kind, node);
 
-	(void)arg, (void)fi, (void)flags;
+	(void)arg, (void)flags;
 	if (command != (unsigned)CONTROL_IOCTL || in_size != sizeof(struct control) ||
 	    out_size != sizeof(struct control)) {
 		fuse_reply_err(req, ENOTTY);
 		return;
 	}
+	t.handle = handle_of(fi);
 	t.data = in;
 	t.size = in_size;
 	task_start(&t);

@@ -4,21 +4,25 @@
 if HAVE_FUSE
 bin_PROGRAMS += src/rxafs/rxafs
 src_rxafs_rxafs_SOURCES = \
-	src/rxafs/attribute_ops.c src/rxafs/caller.c src/rxafs/control.c src/rxafs/control.h \
-	src/rxafs/directory_ops.c src/rxafs/dying.c src/rxafs/file_ops.c src/rxafs/kernel.c src/rxafs/kernel.h \
-	src/rxafs/lanes.c src/rxafs/lanes.h \
+	src/rxafs/answer.h src/rxafs/attribute_ops.c src/rxafs/users/caller.c \
+	src/rxafs/users/cell_token.c src/rxafs/users/cell_token.h src/rxafs/users/members.h src/rxafs/control.c src/rxafs/control.h \
+	src/rxafs/directory_ops.c src/rxafs/dying.c src/rxafs/figures.c src/rxafs/figures.h src/rxafs/file_ops.c src/rxafs/kernel.c src/rxafs/kernel.h \
+	src/rxafs/lanes.c src/rxafs/lanes.h src/rxafs/log.c src/rxafs/login.c \
 	src/rxafs/main.c src/rxafs/mount.h src/rxafs/mount_options.c src/rxafs/mount_options.h \
-	src/rxafs/name_ops.c src/rxafs/session.c src/rxafs/task.c src/rxafs/task.h \
+	src/rxafs/name_ops.c src/rxafs/session.c src/rxafs/users/sessions.c src/rxafs/users/sessions.h \
+	src/rxafs/task.c src/rxafs/task.h src/rxafs/users/tickets.c src/rxafs/users/tickets.h \
+	src/rxafs/users/tokens.c src/rxafs/users/tokens.h \
 	src/rxafs/watchdog.c src/rxafs/watchdog.h
 src_rxafs_rxafs_CFLAGS = $(AM_CFLAGS) $(FUSE_CFLAGS)
 src_rxafs_rxafs_LDADD = src/client/librxafs_core.la src/program/libprogram.la src/afs/libafs.la \
-	src/rx/librxwire.la $(FUSE_LIBS) $(JANSSON_LIBS) $(PTHREAD_LIBS)
+	src/rx/librxwire.la $(FUSE_LIBS) $(KRB5_LIBS) $(JANSSON_LIBS) $(PTHREAD_LIBS)
 
 dist_man_MANS += doc/man/rxafs.1 doc/man/rxafsctl.1
 bin_PROGRAMS += src/rxafs/rxafsctl
-src_rxafs_rxafsctl_SOURCES = src/rxafs/control.h src/rxafs/ctl.c
+src_rxafs_rxafsctl_SOURCES = src/rxafs/control.h src/rxafs/ctl/ctl.c src/rxafs/ctl/ctl.h \
+	src/rxafs/ctl/ctl_login.c src/rxafs/users/tickets.c src/rxafs/users/tickets.h
 src_rxafs_rxafsctl_LDADD = src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la \
-	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+	$(KRB5_LIBS) $(JANSSON_LIBS) $(PTHREAD_LIBS)
 $(src_rxafs_rxafs_OBJECTS) $(src_rxafs_rxafsctl_OBJECTS): $(afs_headers)
 else
 EXTRA_DIST += doc/man/rxafs.1 doc/man/rxafsctl.1

@@ -10,49 +10,76 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <rxafs/admin.h>
+#include <rxafs/daemon.h>
+
+#include "common/clock.h"
+#include "program/manager.h"
 #include "program/message.h"
+#include "program/metrics.h"
 #include "program/options.h"
 #include "program/signals.h"
+#include "rxafs/figures.h"
 #include "rxafs/kernel.h"
 #include "rxafs/mount_options.h"
+#include "rxafs/users/sessions.h"
 #include "rxafs/task.h"
+#include "rxafs/users/tokens.h"
 #include "rxafs/watchdog.h"
 
+/* What the library takes as it is, then what else the mount needs. */
 struct settings {
-	const char *cell, *config_dir, *cache, *root_volume, *mount_options;
-	struct tools_list cells, sysnames;
-	uint64_t cache_bytes, memory_bytes, limit_ms, readers;
-	bool allow_other, foreground, ignore_owner, read_write, strict_locks, no_names,
-		numeric_owner;
+	struct rxafs_options client;
+	struct tools_metrics_options metrics;
+	const char *mount_options;
+	struct tools_list cells, sysnames, login_cells;
+	uint64_t readers;
+	int log_level;
+	bool allow_other, foreground, no_names, numeric_owner, sessions, no_login;
 };
+
+static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO};
+#define LOG_LEVELS	"error|warning|notice|info"
+#define LOG_LEVEL_USUAL 2
 
 #define SETTING(member) offsetof(struct settings, member)
 static const struct tools_option options[] = {
-	TOOLS_OPTION("cell", 'c', TOOLS_STRING, cell, "CELL", "home cell (that of ThisCell)"),
+	TOOLS_OPTION("cell", 'c', TOOLS_STRING, client.cell, "CELL",
+		     "home cell (that of ThisCell)"),
 	TOOLS_OPTION("servers", 's', TOOLS_LIST, cells, "CELL=HOST[:VLPORT[:FSPORT]]",
 		     "location servers of a cell, instead of CellServDB and DNS; may be repeated"),
-	TOOLS_OPTION("config-dir", 0, TOOLS_STRING, config_dir, "DIR",
+	TOOLS_OPTION("config-dir", 0, TOOLS_STRING, client.config_dir, "DIR",
 		     "folder of ThisCell and CellServDB"),
-	TOOLS_OPTION("root-volume", 0, TOOLS_STRING, root_volume, "VOLUME",
+	TOOLS_OPTION("root-volume", 0, TOOLS_STRING, client.root_volume, "VOLUME",
 		     "mount this volume of the home cell instead of a list of cells"),
-	TOOLS_OPTION("cache", 0, TOOLS_STRING, cache, "DIR",
+	TOOLS_OPTION("cache", 0, TOOLS_STRING, client.cache_dir, "DIR",
 		     "folder of the disk cache (contents are kept in memory only)"),
-	TOOLS_OPTION("cache-size", 0, TOOLS_SIZE, cache_bytes, "SIZE", "of the disk cache (1G)",
-		     .min = 1 << 20),
-	TOOLS_OPTION("memory", 0, TOOLS_SIZE, memory_bytes, "SIZE",
+	TOOLS_OPTION("cache-size", 0, TOOLS_SIZE, client.cache_bytes, "SIZE",
+		     "of the disk cache (1G)", .min = 1 << 20),
+	TOOLS_OPTION("memory", 0, TOOLS_SIZE, client.memory_bytes, "SIZE",
 		     "for contents of files in memory (64M)", .min = 1 << 20),
+	TOOLS_OPTION("objects", 0, TOOLS_UINT, client.objects, "N",
+		     "files and directories whose status is kept (100000)", .min = 1000),
 	TOOLS_OPTION("sysname", 0, TOOLS_LIST, sysnames, "NAME",
 		     "what @sys stands for; may be repeated"),
-	TOOLS_OPTION("timeout", 0, TOOLS_DURATION, limit_ms, "S",
+	TOOLS_OPTION("timeout", 0, TOOLS_DURATION, client.limit_ms, "S",
 		     "how long an operation waits for a server that is away (60)", .min = 1000,
 		     .max = 86400000),
 	TOOLS_OPTION("allow-other", 0, TOOLS_FLAG, allow_other, NULL,
 		     "all users of this machine may use the mount"),
-	TOOLS_OPTION("ignore-owner", 0, TOOLS_FLAG, ignore_owner, NULL,
+	TOOLS_OPTION(
+		"sessions", 0, TOOLS_FLAG, sessions, NULL,
+		"sessions of one user may have tokens of their own, as always with --allow-other"),
+	TOOLS_OPTION(
+		"login", 0, TOOLS_LIST, login_cells, "CELL",
+		"a cell, besides the home cell, for which the user's Kerberos tickets give tokens; may be repeated"),
+	TOOLS_OPTION("no-login", 0, TOOLS_FLAG, no_login, NULL,
+		     "no tokens without rxafsctl login, as always with --allow-other"),
+	TOOLS_OPTION("ignore-owner", 0, TOOLS_FLAG, client.ignore_owner, NULL,
 		     "changes of owner and group succeed without effect"),
-	TOOLS_OPTION("read-write", 0, TOOLS_FLAG, read_write, NULL,
+	TOOLS_OPTION("read-write", 0, TOOLS_FLAG, client.read_write, NULL,
 		     "prefer read-write volumes in other cells as well"),
-	TOOLS_OPTION("strict-locks", 0, TOOLS_FLAG, strict_locks, NULL,
+	TOOLS_OPTION("strict-locks", 0, TOOLS_FLAG, client.strict_locks, NULL,
 		     "locks of ranges exclude other clients, too, by locks of whole files"),
 	TOOLS_OPTION("numeric-owner", 0, TOOLS_FLAG, numeric_owner, NULL,
 		     "show the owners' numbers in AFS, as always for root and with --allow-other"),
@@ -65,6 +92,9 @@ static const struct tools_option options[] = {
 		     "options of the mount, and those above without dashes, as in fstab"),
 	TOOLS_OPTION("foreground", 'f', TOOLS_FLAG, foreground, NULL,
 		     "do not go to the background"),
+	TOOLS_OPTION("log-level", 0, TOOLS_CHOICE, log_level, LOG_LEVELS,
+		     "the least important lines of the log (notice)"),
+	TOOLS_METRICS_OPTIONS(SETTING, metrics),
 };
 
 static const struct tools_program program = {
@@ -76,48 +106,47 @@ static const struct tools_program program = {
 	.no_tunables = true,
 };
 
-/* To the journal with its priority, else to a terminal, or to the system's log from the background. */
-static void log_line(void *arg, int priority, const char *text)
+static bool renew_for_client(void *arg, rxafs_user *user, const char *cell)
 {
-	const struct mount *mount = arg;
+	struct mount *mount = arg;
 
-	if (!mount->foreground)
-		syslog(priority, "%s: %s", mount->where, text);
-	else if (tools_stderr_is_journal())
-		fprintf(stderr, "<%d>%s: %s\n", priority, mount->where, text);
-	else
-		tools_error("%s: %s", mount->where, text);
+	(void)user;
+	return mount->tokens && tokens_renew(mount->tokens, cell);
 }
 
-static int open_client(const struct settings *s, struct mount *mount)
+static int open_client(struct settings *s, struct mount *mount)
 {
-	const struct rxafs_hooks hooks = {
-		.changed = flusher_changed, .settle = flusher_settle, .arg = mount};
-	struct rxafs_options o = {
-		.size = sizeof o,
-		.cell = s->cell,
-		.cells = s->cells.items,
-		.cell_count = s->cells.count,
-		.config_dir = s->config_dir,
-		.cache_dir = s->cache,
-		.cache_bytes = s->cache_bytes,
-		.memory_bytes = s->memory_bytes,
-		.root_volume = s->root_volume,
-		.sysnames = s->sysnames.items,
-		.sysname_count = s->sysnames.count,
-		.limit_ms = s->limit_ms,
-		.ignore_owner = s->ignore_owner,
-		.read_write = s->read_write,
-		.strict_locks = s->strict_locks,
-		.log = log_line,
-		.log_arg = mount,
-		.hooks = &hooks,
-	};
+	const struct rxafs_hooks hooks = {.changed = flusher_changed,
+					  .settle = flusher_settle,
+					  .renew = renew_for_client,
+					  .arg = mount};
+	struct rxafs_options *o = &s->client;
 	struct rxafs_failure failure = {0};
 
-	if (rxafs_open_client(&o, &mount->client, &failure))
+	o->cells = s->cells.items;
+	o->cell_count = s->cells.count;
+	o->sysnames = s->sysnames.items;
+	o->sysname_count = s->sysnames.count;
+	o->hooks = &hooks;
+	o->log = mount_log_line;
+	o->log_arg = mount;
+	if (rxafs_open_client(o, &mount->client, &failure))
 		return tools_fail(-1, "%s", failure.text);
-	return 0;
+	mount->root = rxafs_root(mount->client);
+	mount->sessions = sessions_create(mount->client);
+	if (mount->sessions)
+		mount->tokens = tokens_start(
+			&(struct tokens_options){.client = mount->client,
+						 .sessions = mount->sessions,
+						 .own = !s->no_login && !mount->many_users,
+						 .cells = s->login_cells.items,
+						 .cell_count = s->login_cells.count,
+						 .where = mount->where,
+						 .log = mount_log_line,
+						 .log_arg = mount});
+	if (mount->tokens)
+		return 0;
+	return tools_fail(-1, "cannot start a thread");
 }
 
 static int open_session(const struct settings *s, struct mount *mount, const char *where,
@@ -150,10 +179,29 @@ out:
 	return result;
 }
 
-static void end_by_signal(int number, void *arg)
+static void reload_cells(struct mount *mount)
 {
-	(void)number;
-	mount_stop(arg);
+	char state[64];
+	int result;
+
+	snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)monotonic_ns() / 1000);
+	tools_tell_manager(state);
+	result = rxafs_reload_cells(mount->client);
+	mount_log(mount, result < 0 ? LOG_WARNING : LOG_NOTICE, "CellServDB was read again: %s",
+		  result < 0 ? strerror(-result) : "cells that it no longer lists are kept");
+	tools_tell_manager("READY=1");
+}
+
+/* The hangup of a terminal that the program runs in ends it; elsewhere it asks for a reload, as of other daemons. */
+static void obey_signal(int number, void *arg)
+{
+	struct mount *mount = arg;
+
+	if (number == SIGHUP && !(mount->foreground && isatty(STDIN_FILENO)))
+		reload_cells(mount);
+	else
+		mount_stop(mount);
 }
 
 /* Whoever started the program waits until the mount serves requests. */
@@ -185,8 +233,21 @@ static void tell_ready(int ready[2])
 	close(ready[1]);
 }
 
-static int serve_mount(const struct settings *s, struct mount *mount, const char *where,
-		       int ready[2])
+/* On the socket there is a request only after the mount, so it may be anywhere but in it. */
+static int start_metrics(struct settings *s, struct mount *mount)
+{
+	rxw_endpoint *endpoint = rxafs_endpoint(mount->client);
+	char message[256] = "";
+
+	s->metrics.more = figures_text;
+	s->metrics.arg = mount;
+	if (tools_metrics_start(&s->metrics, &endpoint, 1, &mount->metrics, message,
+				sizeof message))
+		return tools_fail(-1, "%s", message);
+	return 0;
+}
+
+static int serve_mount(struct settings *s, struct mount *mount, const char *where, int ready[2])
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct watchdog watchdog = {.process = 0};
@@ -195,18 +256,19 @@ static int serve_mount(const struct settings *s, struct mount *mount, const char
 
 	if (watchdog_start(&watchdog))
 		return tools_fail(result, "cannot start a process: %s", strerror(errno));
-	if (tools_signals_start(numbers, 3, end_by_signal, mount, &signals))
+	if (tools_signals_start(numbers, 3, obey_signal, mount, &signals))
 		goto out_watchdog;
-	if (open_client(s, mount))
+	if (open_client(s, mount) || start_metrics(s, mount))
 		goto out;
-	mount->root = rxafs_root(mount->client);
 	if (watcher_start(mount) || flusher_start(mount) ||
 	    open_session(s, mount, where, &watchdog) || mount_begin_session(mount)) {
 		tools_error("cannot mount %s", where);
 		goto out;
 	}
 	tell_ready(ready);
+	tools_tell_manager("READY=1");
 	result = mount_serve(mount) ? TOOLS_EXIT_FAILURE : 0;
+	tools_tell_manager("STOPPING=1");
 out:
 	/* From here on a signal finds nothing to stop. */
 	tools_signals_stop(signals);
@@ -217,10 +279,15 @@ out:
 	watcher_stop(mount);
 	flusher_stop(mount);
 	handles_end(mount);
+	tools_metrics_stop(mount->metrics);
+	tokens_stop(mount->tokens);
+	sessions_stop(mount->sessions);
 	if (mount->client && rxafs_close_client(mount->client, 30000))
 		result = TOOLS_EXIT_FAILURE;
 	watcher_free(mount);
 	flusher_free(mount);
+	tokens_free(mount->tokens);
+	sessions_free(mount->sessions);
 	if (mount->session)
 		fuse_session_destroy(mount->session);
 	if (mount->device >= 0)
@@ -250,7 +317,8 @@ static bool can_mount_at(const char *where)
 
 int main(int argc, char **argv)
 {
-	struct settings settings = {.limit_ms = 60000};
+	struct settings settings = {.client = {.size = sizeof settings.client, .limit_ms = 60000},
+				    .log_level = LOG_LEVEL_USUAL};
 	struct mount mount = {
 		.keep_names = true, .handles_lock = PTHREAD_MUTEX_INITIALIZER, .device = -1};
 	struct rxw_config config;
@@ -274,11 +342,12 @@ int main(int argc, char **argv)
 		return tools_finish(TOOLS_EXIT_USAGE);
 	}
 	/* mount(8) gives what is mounted, which is a cell. */
-	if (argc - first == 2 && !settings.cell && strcmp(argv[first], "none"))
-		settings.cell = argv[first];
+	if (argc - first == 2 && !settings.client.cell && strcmp(argv[first], "none"))
+		settings.client.cell = argv[first];
 	mount.where = argv[argc - 1];
 	mount.source = argc - first == 2 ? argv[first] : NULL;
 	mount.foreground = settings.foreground;
+	mount.log_level = priorities[settings.log_level];
 	if (!can_mount_at(mount.where))
 		return tools_finish(TOOLS_EXIT_FAILURE);
 	sem_init(&mount.ended, 0, 0);
@@ -286,7 +355,7 @@ int main(int argc, char **argv)
 	if (!settings.foreground && go_to_background(ready))
 		return tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",
 				  strerror(errno));
-	mount.many_users = settings.allow_other;
+	mount.many_users = settings.allow_other || settings.sessions;
 	mount.keep_names = !settings.no_names;
 	mount.own_files = getuid() && !settings.allow_other && !settings.numeric_owner;
 	mount.readers = settings.readers ? (unsigned)settings.readers

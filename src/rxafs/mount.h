@@ -18,6 +18,8 @@
 struct handle;
 struct known;
 struct flusher;
+struct sessions;
+struct tokens;
 struct watcher;
 
 struct mount {
@@ -26,15 +28,19 @@ struct mount {
 	rxafs_object *root;
 	const char *where;
 	const char *source;	     /* as mount(8) shows it; NULL: AFS */
+	struct sessions *sessions;   /* of processes with tokens of their own */
+	struct tokens *tokens;	     /* of users */
+	struct tools_metrics *metrics;
 	struct watcher *watcher;     /* of interrupted requests */
 	struct flusher *flusher;     /* of the kernel's caches */
 	pthread_mutex_t handles_lock;
 	struct handle *handles;	     /* that the kernel has; under that lock */
 	_Atomic uint64_t generation; /* of node ids that are used again */
 	atomic_bool stopping;	     /* no more opens */
-	bool many_users;	     /* processes of several users may come: allow_other */
+	bool many_users;	     /* processes of several users or sessions may come */
 	bool own_files;		     /* files look like those of the user who has mounted */
 	bool foreground;
+	int log_level;	     /* the least important priority that is told */
 	atomic_bool greeted; /* INIT was answered */
 	bool parallel_names; /* the kernel can look up several names of a directory at a time */
 	bool can_expire;     /* the kernel can be told that a name must be asked again */
@@ -44,6 +50,12 @@ struct mount {
 	sem_t ended;	     /* one of them has ended, or shall */
 	int device;	     /* /dev/fuse, also at the end of the session; -1 = none */
 };
+
+/* A line for the log, if it is as important as the log level wants; priority is syslog's. */
+void mount_log(struct mount *mount, int priority, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same for struct rxafs_hooks: `mount` is the struct mount. */
+void mount_log_line(void *mount, int priority, const char *text);
 
 /* After fuse_session_mount(). 0 or a negative errno. */
 int mount_begin_session(struct mount *mount);

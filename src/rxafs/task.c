@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/held.h"
+#include "rxafs/users/tokens.h"
 
 /* Between two looks at a process that was interrupted and went on. */
 #define LOOK_NS (250 * NS_PER_MS)
@@ -84,6 +85,15 @@ static void unlist_handle(struct handle *h)
 		h->next->at = h->at;
 }
 
+void forget_tickets(struct handle *h)
+{
+	if (h->tickets)
+		explicit_bzero(h->tickets, h->tickets_size);
+	free(h->tickets);
+	h->tickets = NULL;
+	h->tickets_size = 0;
+}
+
 void handle_put(struct handle *h)
 {
 	if (!h || atomic_fetch_sub(&h->references, 1) != 1)
@@ -93,6 +103,7 @@ void handle_put(struct handle *h)
 	if (h->listing)
 		rxafs_close_listing(h->listing);
 	pthread_mutex_destroy(&h->reading);
+	forget_tickets(h);
 	free(h);
 }
 
@@ -230,7 +241,10 @@ static void run_waiting(void *arg)
 {
 	struct waiting *w = arg;
 	struct task *t = &w->task;
-	int result = t->kind->run(t);
+	int result;
+
+	tokens_catch_up(t->mount->tokens);
+	result = t->kind->run(t);
 
 	if (result == RXAFS_WOULD_WAIT && t->request.moves) {
 		hand_over_task(w);
@@ -315,9 +329,11 @@ void task_start(struct task *t)
 	struct waiting *w;
 	int result = RXAFS_WOULD_WAIT;
 
-	t->request.user = find_caller(t->mount, fuse_req_ctx(t->req));
+	t->caller = *fuse_req_ctx(t->req);
+	t->request.user = find_caller(t->mount, &t->caller);
 	t->request.quick = true;
-	if (!t->kind->never_quick)
+	/* With new tickets the user may have other rights. A task then waits for them, see run_waiting(). */
+	if (!tokens_are_behind(t->mount->tokens) && !t->kind->never_quick)
 		result = t->kind->run(t);
 	if (result != RXAFS_WOULD_WAIT) {
 		answer_task(t, result);

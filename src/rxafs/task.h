@@ -16,7 +16,9 @@ struct handle {
 	atomic_uint references;
 	rxafs_file *file;
 	rxafs_listing *listing;
-	pthread_mutex_t reading; /* of the listing */
+	pthread_mutex_t reading; /* of the listing, and of the tickets */
+	uint8_t *tickets;	 /* that rxafsctl hands over in parts */
+	size_t tickets_size;
 	bool has_locks;		 /* ranges were locked through it */
 	bool writable;
 };
@@ -43,6 +45,7 @@ struct task {
 	struct mount *mount;
 	fuse_req_t req;
 	struct rxafs_request request;
+	struct fuse_ctx caller; /* the process */
 
 	/* Arguments. What they point to lives as long as the task. */
 	rxafs_object *object, *other;
@@ -90,6 +93,8 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
 	return fi ? (struct handle *)(uintptr_t)fi->fh : NULL;
 }
 void handle_put(struct handle *handle);
+/* Overwrites them, too. */
+void forget_tickets(struct handle *handle);
 
 /* The thread that looks after processes whose requests were interrupted. */
 int watcher_start(struct mount *mount);

@@ -128,7 +128,9 @@ may_include src/client/include/rxafs 'rxafs/.*|rxwire/(types|security|engine|err
 for folder in src/tests/client src/tests/client/cell src/tests/client/net src/tests/client/cache src/tests/client/disk src/tests/client/data src/tests/client/fs; do
 	may_include "$folder" "$config|$common|[a-z_]*[.]h|(afs|client|tests|rxafs|program)/.*|base/hash[.]h|rxwire/.*"
 done
-may_include src/rxafs "$config|$common|$programs|afs/rights[.]h|(program|rxafs)/.*|rxwire/.*"
+for folder in src/rxafs src/rxafs/ctl src/rxafs/users; do
+	may_include $folder "$config|$common|$programs|afs/rights[.]h|(program|rxafs)/.*|rxwire/.*"
+done
 # Volumes know nothing of Rx, nor of the server.
 may_include src/volume "$config|$common|volume/[a-z]*[.]h"
 may_include src/volume/export "$config|$common|afs/(dir|numbers)[.]h|$values|volume/[a-z]*[.]h|volume/export/.*"

@@ -243,6 +243,45 @@ int cl_cells_create(const struct cl_cells_options *o, struct cl_cells **out, cha
 	return 0;
 }
 
+/* With the lock of `cells`; nobody else knows `from`. */
+static int take_listed_cell(struct cl_cells *cells, const struct cl_cell *from)
+{
+	struct cl_cell *cell = find_known_cell(cells, from->name);
+
+	assert(mutex_is_held(&cells->lock));
+	if (from->given || !from->count || (cell && cell->given))
+		return 0;
+	if (!cell)
+		cell = add_cell(cells, from->name);
+	if (!cell)
+		return -ENOMEM;
+	memcpy(cell->servers, from->servers, sizeof(cell->servers));
+	memcpy(cell->linked, from->linked, sizeof(cell->linked));
+	cell->count = from->count;
+	cell->expires = from->expires;
+	return 0;
+}
+
+int cl_cells_reload(struct cl_cells *cells, const struct cl_cells_options *options)
+{
+	struct cl_cells *fresh;
+	char message[256];
+	int rc = cl_cells_create(options, &fresh, message, sizeof(message));
+
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&cells->lock);
+	for (size_t i = 0; i < fresh->count && rc == 0; i++)
+		rc = take_listed_cell(cells, fresh->list[i]);
+	/* A name that was none before may be one now. */
+	for (unsigned i = 0; i < REFUSED_MAX; i++)
+		if (!cells->refused[i].asking)
+			cells->refused[i].until = 0;
+	pthread_mutex_unlock(&cells->lock);
+	cl_cells_free(fresh);
+	return rc;
+}
+
 void cl_cells_free(struct cl_cells *cells)
 {
 	if (!cells)

@@ -61,6 +61,11 @@ struct cl_cells_options {
 /* Reads the files. 0, or a negative errno value with a line of text. */
 int cl_cells_create(const struct cl_cells_options *options, struct cl_cells **cells, char *message,
 		    size_t size);
+/*
+ * Reads the files again. Cells of options stay as they are, and a cell that is no longer listed keeps its servers. 0, or a
+ * negative errno value.
+ */
+int cl_cells_reload(struct cl_cells *cells, const struct cl_cells_options *options);
 void cl_cells_free(struct cl_cells *cells);
 
 /*

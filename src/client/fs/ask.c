@@ -347,14 +347,20 @@ int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_
 	return result;
 }
 
+/* Who had a token, and has none now, might have had the right (K-131). */
+int fs_refuse(const struct fs_vnode *v, struct rxafs_request *request)
+{
+	if (request->user && cl_identity_expired(request->user->identity, v->fid.cell))
+		return fs_fail(request, -EKEYEXPIRED, "the token has expired");
+	return fs_fail(request, -EACCES, "the access list does not permit it");
+}
+
 int fs_need_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t needed)
 {
 	uint32_t rights;
 	int result = fs_rights(directory, request, &rights);
 
-	if (!result && (rights & needed) != needed)
-		result = fs_fail(request, -EACCES, "the access list does not permit it");
-	return result;
+	return result || (rights & needed) == needed ? result : fs_refuse(directory, request);
 }
 
 int fs_governing_rights(struct fs_vnode *v, const struct cl_status *status,

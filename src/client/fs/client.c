@@ -7,6 +7,9 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <rxafs/admin.h>
+#include <rxafs/daemon.h>
+
 #include "client/fs/operate.h"
 #include "common/clock.h"
 #include "common/sized.h"
@@ -25,14 +28,28 @@ static int open_cells(rxafs_client *client, const struct rxafs_options *options,
 	struct cl_cells_options o = {.home = options->cell,
 				     .given = options->cells,
 				     .given_count = options->cell_count,
-				     .folders = &options->config_dir,
-				     .folder_count = options->config_dir != NULL,
 				     .warn = warn_of_cells,
 				     .warn_arg = client};
 
-	if (!options->config_dir)
-		o.folders = NULL;
+	if (options->config_dir) {
+		client->config_dir = strdup(options->config_dir);
+		if (!client->config_dir)
+			return -ENOMEM;
+		o.folders = (const char *const *)&client->config_dir;
+		o.folder_count = 1;
+	}
 	return cl_cells_create(&o, &client->cells, text, size);
+}
+
+int rxafs_reload_cells(rxafs_client *client)
+{
+	struct cl_cells_options o = {
+		.folders = client->config_dir ? (const char *const *)&client->config_dir : NULL,
+		.folder_count = client->config_dir != NULL,
+		.warn = warn_of_cells,
+		.warn_arg = client};
+
+	return cl_cells_reload(client->cells, &o);
 }
 
 static int open_net(rxafs_client *client, const struct rxafs_options *options, char *text,
@@ -152,6 +169,7 @@ static void free_client(rxafs_client *client, unsigned limit_ms)
 	for (size_t i = 0; i < client->sysname_count; i++)
 		free(client->sysnames[i]);
 	free(client->sysnames);
+	free(client->config_dir);
 	pthread_cond_destroy(&client->asked);
 	pthread_rwlock_destroy(&client->upcalls);
 	pthread_mutex_destroy(&client->lock);

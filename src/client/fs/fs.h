@@ -117,6 +117,7 @@ struct rxafs_client {
 	pthread_cond_t asked; /* a claim was given up: see ask.c */
 	struct htable objects;
 	struct htable users;
+	char *config_dir;	  /* of ThisCell and CellServDB; NULL: the usual folders */
 	struct htable numbers;	  /* of volumes, for st_ino */
 	struct htable spaces;	  /* of volumes, from the first look on: see space.c */
 	struct fs_hidden *hidden; /* see silly.c */

@@ -51,7 +51,8 @@ int fs_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_
 /* The rights of the caller that govern an object: of the directory itself, or of that which it is in. */
 int fs_governing_rights(struct fs_vnode *vnode, const struct cl_status *status,
 			struct rxafs_request *request, uint32_t *rights);
-/* Whether the caller has these rights; -EACCES. */
+/* -EACCES, or -EKEYEXPIRED if the token of the caller is over; and whether the caller has these rights. */
+int fs_refuse(const struct fs_vnode *v, struct rxafs_request *request);
 int fs_need_rights(struct fs_vnode *directory, struct rxafs_request *request, uint32_t needed);
 /* What follows from a status that was learned: contents that are held may be old. */
 struct cl_data_version fs_version(const struct cl_status *status);

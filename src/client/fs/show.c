@@ -198,7 +198,7 @@ int fs_show_now(rxafs_object *object, struct rxafs_request *request,
 		/* Another identity may have asked for it (K-126). */
 		result = fs_governing_rights(v, &status, request, &rights);
 		if (!result && !(rights & (RXAFS_LIST | RXAFS_READ)))
-			result = fs_fail(request, -EACCES, "the access list does not permit it");
+			result = fs_refuse(v, request);
 	}
 	if (!result)
 		show_as(object, v, &status, attributes);
@@ -294,6 +294,8 @@ int rxafs_access(rxafs_object *object, struct rxafs_request *request, int mask)
 	if (mask & W_OK && cl_volume_type(v->volume) != AFS_VL_RW)
 		return -EROFS;
 	if (status.kind == RXAFS_DIRECTORY)
-		return check_directory_rights(rights, mask);
-	return status.kind == RXAFS_SYMLINK ? 0 : check_file_rights(v, &status, rights, mask);
+		result = check_directory_rights(rights, mask);
+	else if (status.kind != RXAFS_SYMLINK)
+		result = check_file_rights(v, &status, rights, mask);
+	return result == -EACCES ? fs_refuse(v, request) : result;
 }

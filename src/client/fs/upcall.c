@@ -80,10 +80,23 @@ static void promises_reset(void *arg, uint32_t server, uint32_t resets)
 	pthread_rwlock_unlock(&client->upcalls);
 }
 
+/* Identities belong to users; the operation that asks holds its own. */
+static bool renew_token(void *arg, struct cl_identity *identity, uint32_t cell)
+{
+	rxafs_client *client = arg;
+	struct cl_cell *of = cl_cells_at(client->cells, cell);
+
+	return client->hooks.renew && of &&
+	       client->hooks.renew(client->hooks.arg, cl_identity_owner(identity),
+				   cl_cell_name(of));
+}
+
 static void note_line(void *arg, const char *text)
 {
 	fs_log(arg, LOG_NOTICE, "%s", text);
 }
 
-const struct cl_net_ops fs_net_ops = {
-	.broken = promises_broken, .reset = promises_reset, .note = note_line};
+const struct cl_net_ops fs_net_ops = {.broken = promises_broken,
+				      .reset = promises_reset,
+				      .renew = renew_token,
+				      .note = note_line};

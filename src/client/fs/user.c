@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Users and their tokens. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,29 +14,45 @@ static rxafs_user *find_user(rxafs_client *client, uint32_t number)
 	return NULL;
 }
 
-/* Users stay until the client's end: their identities are keys of caches. */
+int rxafs_create_user(rxafs_client *client, rxafs_user **out)
+{
+	rxafs_user *user = calloc(1, sizeof *user);
+
+	*out = NULL;
+	if (!user)
+		return -ENOMEM;
+	user->client = client;
+	atomic_init(&user->references, 1);
+	user->identity = cl_identity_create(client->net, user);
+	if (!user->identity) {
+		free(user);
+		return -ENOMEM;
+	}
+	*out = user;
+	return 0;
+}
+
+rxafs_user *rxafs_hold_user(rxafs_user *user)
+{
+	if (user)
+		atomic_fetch_add(&user->references, 1);
+	return user;
+}
+
+/* Users with a number stay until the client's end. The table has a reference. */
 int rxafs_get_user(rxafs_client *client, uint32_t number, rxafs_user **out)
 {
 	rxafs_user *user;
 
+	assert(number);
 	pthread_mutex_lock(&client->lock);
 	user = find_user(client, number);
-	if (!user && (user = calloc(1, sizeof *user))) {
-		user->client = client;
+	if (!user && !rxafs_create_user(client, &user)) {
 		user->number = number;
-		atomic_init(&user->references, 1);
-		user->identity = cl_identity_create(client->net);
-		if (user->identity) {
-			htable_add(&client->users, user);
-		} else {
-			free(user);
-			user = NULL;
-		}
+		htable_add(&client->users, user);
 	}
-	if (user)
-		atomic_fetch_add(&user->references, 1);
+	*out = rxafs_hold_user(user);
 	pthread_mutex_unlock(&client->lock);
-	*out = user;
 	return user ? 0 : -ENOMEM;
 }
 
@@ -57,10 +74,21 @@ void fs_free_users(rxafs_client *client)
 	htable_fini(&client->users, drop_user_entry);
 }
 
-int rxafs_set_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires)
+static int put_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires,
+		     bool same)
 {
 	struct cl_cell *of;
 	int result = cl_cells_find(user->client->cells, cell, 0, &of);
 
-	return result ? result : cl_identity_set_token(user->identity, of, security, expires);
+	return result ? result : cl_identity_set_token(user->identity, of, security, expires, same);
+}
+
+int rxafs_set_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires)
+{
+	return put_token(user, cell, security, expires, false);
+}
+
+int rxafs_renew_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires)
+{
+	return put_token(user, cell, security, expires, true);
 }

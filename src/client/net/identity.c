@@ -10,6 +10,7 @@
 
 struct cl_identity {
 	struct cl_net *net;
+	void *owner;
 	_Atomic unsigned refs;
 	pthread_mutex_t lock; /* covers the members below */
 	struct {
@@ -19,16 +20,22 @@ struct cl_identity {
 	unsigned count;
 };
 
-struct cl_identity *cl_identity_create(struct cl_net *net)
+struct cl_identity *cl_identity_create(struct cl_net *net, void *owner)
 {
 	struct cl_identity *identity = calloc(1, sizeof(*identity));
 
 	if (!identity)
 		return NULL;
 	identity->net = net;
+	identity->owner = owner;
 	atomic_init(&identity->refs, 1);
 	pthread_mutex_init(&identity->lock, NULL);
 	return identity;
+}
+
+void *cl_identity_owner(const struct cl_identity *identity)
+{
+	return identity->owner;
 }
 
 struct cl_identity *cl_identity_ref(struct cl_identity *identity)
@@ -106,6 +113,15 @@ uint32_t cl_identity_number(struct cl_identity *identity, uint32_t cell)
 	return number;
 }
 
+bool cl_identity_expired(struct cl_identity *identity, uint32_t cell)
+{
+	struct cl_credential *c = cl_identity_credential(identity, cell);
+	bool expired = c && cl_credential_expired(c);
+
+	cl_credential_unref(c);
+	return expired;
+}
+
 int64_t cl_identity_expires(struct cl_identity *identity, const struct cl_cell *cell)
 {
 	struct cl_credential *c = cl_identity_credential(identity, cl_cell_number(cell));
@@ -116,7 +132,7 @@ int64_t cl_identity_expires(struct cl_identity *identity, const struct cl_cell *
 }
 
 /* Put a credential in the place of the one for a cell, which is returned. False: too many cells. */
-static bool exchange_credential(struct cl_identity *identity, uint32_t cell,
+static bool exchange_credential(struct cl_identity *identity, uint32_t cell, bool same,
 				struct cl_credential *credential, struct cl_credential **old)
 {
 	unsigned i = 0;
@@ -133,8 +149,8 @@ static bool exchange_credential(struct cl_identity *identity, uint32_t cell,
 	} else {
 		*old = identity->tokens[i].credential;
 	}
-	/* Caches know the user by this number, which a renewed token keeps. */
-	if (credential && *old)
+	/* Caches know the user by this number. */
+	if (credential && *old && same)
 		credential->number = (*old)->number;
 	identity->tokens[i].credential = credential;
 	return true;
@@ -151,7 +167,7 @@ static uint32_t take_identity_number(struct cl_net *net)
 }
 
 int cl_identity_set_token(struct cl_identity *identity, const struct cl_cell *cell,
-			  rxw_security *security, int64_t expires)
+			  rxw_security *security, int64_t expires, bool same)
 {
 	struct cl_credential *credential = NULL, *old;
 	bool done;
@@ -166,7 +182,7 @@ int cl_identity_set_token(struct cl_identity *identity, const struct cl_cell *ce
 		credential->number = take_identity_number(identity->net);
 	}
 	pthread_mutex_lock(&identity->lock);
-	done = exchange_credential(identity, cl_cell_number(cell), credential, &old);
+	done = exchange_credential(identity, cl_cell_number(cell), same, credential, &old);
 	pthread_mutex_unlock(&identity->lock);
 	retire_credential(identity->net, done ? old : credential);
 	return done ? 0 : -ENOSPC;

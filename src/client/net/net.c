@@ -147,6 +147,11 @@ void cl_net_cancel_all(struct cl_net *net)
 	cl_wake_waiters(net);
 }
 
+rxw_endpoint *cl_net_endpoint(struct cl_net *net)
+{
+	return net->endpoint;
+}
+
 void cl_net_close(struct cl_net *net, unsigned limit_ms)
 {
 	if (!net)

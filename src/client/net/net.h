@@ -78,10 +78,14 @@ void cl_net_close(struct cl_net *net, unsigned limit_ms);
 /* Operations in progress and later ones fail with -EINTR. */
 void cl_net_cancel_all(struct cl_net *net);
 
+/* That of all calls; lives as long as the instance. */
+rxw_endpoint *cl_net_endpoint(struct cl_net *net);
+
 /* -- identities --------------------------------------------------------------------------- */
 
-/* A new identity, with one reference, without tokens. NULL: no memory. */
-struct cl_identity *cl_identity_create(struct cl_net *net);
+/* A new identity of its owner, with one reference, without tokens. NULL: no memory. */
+struct cl_identity *cl_identity_create(struct cl_net *net, void *owner);
+void *cl_identity_owner(const struct cl_identity *identity);
 struct cl_identity *cl_identity_ref(struct cl_identity *identity);
 void cl_identity_unref(struct cl_identity *identity);
 /*
@@ -92,10 +96,12 @@ uint32_t cl_identity_number(struct cl_identity *identity, uint32_t cell);
 /*
  * Use this token from now on in a cell (a reference is taken; NULL: none). `expires`: seconds since
  * 1970, INT64_MAX = never. Calls in progress end with the former one. The identity has another
- * number afterwards if it got the first token or lost it.
+ * number afterwards, unless the token is for the `same` principal as the one before.
  */
 int cl_identity_set_token(struct cl_identity *identity, const struct cl_cell *cell,
-			  rxw_security *security, int64_t expires);
+			  rxw_security *security, int64_t expires, bool same);
+/* Whether there was a token for that cell, which is over. */
+bool cl_identity_expired(struct cl_identity *identity, uint32_t cell);
 /* Seconds since 1970 until which the token of a cell is valid; 0: there is none. */
 int64_t cl_identity_expires(struct cl_identity *identity, const struct cl_cell *cell);
 

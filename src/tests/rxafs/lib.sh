@@ -26,6 +26,9 @@ fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/rxwire-rxafs-XXXXXX") || exit 99
 servers="" mounts="" daemons=""
+# Not the tickets of who runs the tests.
+KRB5CCNAME=FILE:$work/no-tickets
+export KRB5CCNAME
 failures=0
 
 # Nothing of a dead daemon answers, so it is killed before its mount is taken away.

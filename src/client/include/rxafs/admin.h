@@ -49,9 +49,23 @@ void rxafs_probe_servers(rxafs_client *client, struct rxafs_request *request);
 
 /* The name of the n-th cell, from 1 on; NULL: there is none. Lives as long as the client. */
 const char *rxafs_cell_name(rxafs_client *client, uint32_t n);
+/* The name of the home cell; NULL: none is configured. */
+const char *rxafs_home_cell(rxafs_client *client);
 /* A location server of a cell, as text cannot tell; for tokens. */
 int rxafs_cell_address(rxafs_client *client, const char *cell, struct sockaddr_storage *address,
 		       socklen_t *length);
+
+/* What the client has done since it was opened, and what it holds. */
+struct rxafs_counts {
+	uint64_t hits,
+		misses;	    /* statuses and names that could be used without a question, or not */
+	uint64_t breaks;    /* of promises, that servers have told */
+	uint64_t conflicts; /* changes of others beside own ones of the same file */
+	uint64_t evicted;   /* objects that had to make room */
+	uint64_t objects, name_bytes;  /* now */
+	uint64_t answered, unanswered; /* calls to servers */
+};
+void rxafs_count(rxafs_client *client, struct rxafs_counts *counts);
 
 /* Forget what is cached of an object, but not what is to be stored. */
 int rxafs_forget(rxafs_object *object, struct rxafs_request *request);

@@ -106,8 +106,13 @@ const char *rxafs_error_text(struct rxafs_request *request, int64_t result);
  * user. Tokens are counted references of a security object for a cell; NULL takes it away.
  */
 int rxafs_get_user(rxafs_client *client, uint32_t number, rxafs_user **user);
+/* A user without a number, who goes with the last reference to him. */
+int rxafs_create_user(rxafs_client *client, rxafs_user **user);
+rxafs_user *rxafs_hold_user(rxafs_user *user);
 void rxafs_put_user(rxafs_user *user);
 int rxafs_set_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires);
+/* The same for a token of the same principal as the present one, so that what is known of his rights stays. */
+int rxafs_renew_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires);
 
 /*
  * Get a token with the Kerberos tickets of this process ($KRB5CCNAME), as kinit has left them: for rxgk, or else for rxkad.

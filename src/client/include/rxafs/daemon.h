@@ -27,6 +27,11 @@ struct rxafs_hooks {
 	void (*changed)(void *arg, rxafs_object *object, unsigned what);
 	/* After one or more of these: the server that told waits. Return soon, after 100 ms at most. */
 	void (*settle)(void *arg);
+	/*
+	 * A token of a user is over, or a server has refused it: whether another was set. On a thread of an
+	 * operation that waits. NULL: never.
+	 */
+	bool (*renew)(void *arg, rxafs_user *user, const char *cell);
 	void *arg;
 };
 
@@ -45,6 +50,11 @@ struct rxafs_awaited rxafs_awaited_of(rxafs_object *object);
  */
 int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
 	      void (*run)(void *arg), void *arg);
+
+/* Read CellServDB again. Cells that it no longer lists stay. */
+int rxafs_reload_cells(rxafs_client *client);
+/* The endpoint of its calls, for metrics; lives as long as the client. */
+rxw_endpoint *rxafs_endpoint(rxafs_client *client);
 
 void rxafs_release_many(rxafs_object *object, uint64_t references);
 /* A place for the caller's own data of an object that he holds. */

@@ -507,7 +507,8 @@ static void set_token(struct cl_identity *identity, int64_t expires)
 	rxw_security *security = make_token();
 
 	ck_assert_int_eq(
-		cl_identity_set_token(identity, cl_cells_home(fake_cells), security, expires), 0);
+		cl_identity_set_token(identity, cl_cells_home(fake_cells), security, expires, true),
+		0);
 	rxw_security_unref(security);
 }
 
@@ -538,7 +539,7 @@ START_TEST(tokens)
 	fake_open(1, 2000);
 	looks(fake_volume);
 	ck_assert_uint_eq(fake.servers[0].index, 0);
-	identity = cl_identity_create(fake_net);
+	identity = cl_identity_create(fake_net, NULL);
 	fake_caller.identity = identity;
 	/* Without a token it is anonymous. */
 	looks(fake_volume);
@@ -582,7 +583,8 @@ START_TEST(tokens)
 	set_token(identity, INT64_MAX);
 	fake_answers(0, 0, 1, RXW_RXKAD_BADTICKET);
 	ck_assert_int_eq(create_one(), -EACCES);
-	ck_assert_int_eq(cl_identity_set_token(identity, cl_cells_home(fake_cells), NULL, 0), 0);
+	ck_assert_int_eq(cl_identity_set_token(identity, cl_cells_home(fake_cells), NULL, 0, false),
+			 0);
 	ck_assert_uint_eq(cl_identity_number(identity, 1), 0);
 	ck_assert_int_eq(create_one(), 0);
 	cl_identity_unref(identity);

@@ -14,12 +14,7 @@
 #include "afs/rights.h"
 #include "program/message.h"
 #include "program/options.h"
-#include "rxafs/control.h"
-
-struct settings {
-	const char *cell, *cache, *key_file, *principal, *mount;
-	bool json, negative, read_write, rxkad;
-};
+#include "rxafs/ctl/ctl.h"
 
 #define SETTING(member) offsetof(struct settings, member)
 static const struct tools_option options[] = {
@@ -30,16 +25,29 @@ static const struct tools_option options[] = {
 		     "mkmount: always lead to the read-write volume", .commands = "mkmount"),
 	TOOLS_OPTION(
 		"cell", 'c', TOOLS_STRING, cell, "CELL",
-		"login, logout: of this cell (the home cell; logout: all); mkmount: a volume there",
-		.commands = "login logout mkmount"),
-	TOOLS_OPTION("cache", 0, TOOLS_STRING, cache, "FILE",
-		     "login: tickets ($KRB5CCNAME, or /tmp/krb5cc_UID)", .commands = "login"),
-	TOOLS_OPTION("rxkad", 0, TOOLS_FLAG, rxkad, NULL, "login: for rxkad instead of rxgk",
-		     .commands = "login"),
+		"login, logout, session: of this cell (the home cell; logout: all); mkmount: a volume there",
+		.commands = "login logout session mkmount"),
+	TOOLS_OPTION("cache", 0, TOOLS_STRING, cache, "CACHE",
+		     "login, session: Kerberos tickets ($KRB5CCNAME, or the default cache)",
+		     .commands = "login session"),
+	TOOLS_OPTION("rxkad", 0, TOOLS_FLAG, rxkad, NULL, "login, session: only for rxkad",
+		     .commands = "login session"),
+	TOOLS_OPTION("rxgk", 0, TOOLS_FLAG, rxgk, NULL, "login, session: only for rxgk",
+		     .commands = "login session"),
 	TOOLS_OPTION("key-file", 0, TOOLS_STRING, key_file, "FILE",
-		     "login: make a token with the keys of the service", .commands = "login"),
+		     "login, session: make a token with the keys of the service",
+		     .commands = "login session"),
 	TOOLS_OPTION("principal", 0, TOOLS_STRING, principal, "NAME@REALM",
-		     "login --key-file: for this user (the service itself)", .commands = "login"),
+		     "login, session --key-file: for this user (the service itself)",
+		     .commands = "login session"),
+	TOOLS_OPTION("session", 0, TOOLS_FLAG, session, NULL,
+		     "login: only for this login session; logout: end that, too",
+		     .commands = "login logout"),
+	TOOLS_OPTION("keep", 'k', TOOLS_FLAG, keep, NULL,
+		     "login: go on, and renew the token; session: log in, and renew",
+		     .commands = "login session"),
+	TOOLS_OPTION("all", 'a', TOOLS_FLAG, all, NULL, "tokens: of all users, as root",
+		     .commands = "tokens"),
 	TOOLS_OPTION("mount", 'm', TOOLS_STRING, mount, "DIR",
 		     "the mount, for commands without a path (/afs)"),
 };
@@ -51,7 +59,9 @@ static const struct tools_program program = {
 		 "rxafsctl quota PATH KIB\n"
 		 "rxafsctl lsmount|rmmount PATH\n"
 		 "rxafsctl mkmount PATH VOLUME\n"
-		 "rxafsctl checkservers|cells|tokens|login|logout\n",
+		 "rxafsctl checkservers|cells\n"
+		 "rxafsctl login|logout|tokens\n"
+		 "rxafsctl session [COMMAND [ARGUMENT]...]\n",
 	.summary =
 		"Asks a mount of rxafs, and changes access lists, quotas, mount points and tokens.",
 	.options = options,
@@ -61,68 +71,97 @@ static const struct tools_program program = {
 
 /* -- requests ------------------------------------------------------------------------------------ */
 
-/* The answer of the daemon, or NULL after a message. */
-static json_t *ask_mount(const char *path, const char *const *words, const void *data, size_t size)
+int open_in_mount(const char *path)
 {
-	struct control *c = calloc(1, sizeof *c);
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	json_t *answer = NULL;
-	json_error_t error;
+
+	if (fd < 0)
+		tools_error("%s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* False: they are too long. */
+static bool put_words(struct control *c, const char *const *words)
+{
 	size_t at = 0;
 
-	if (!c || fd < 0) {
-		tools_error("%s: %s", path, strerror(c ? errno : ENOMEM));
-		goto out;
-	}
 	for (; *words; words++) {
 		size_t length = strlen(*words) + 1;
 
-		if (at + length + 1 > sizeof c->text) {
-			tools_error("the arguments are too long");
-			goto out;
-		}
+		if (at + length + 1 > sizeof c->text)
+			return false;
 		memcpy(c->text + at, *words, length);
 		at += length;
+	}
+	return true;
+}
+
+/* NULL after a message. */
+static json_t *read_json_reply(struct control *c, const char *path)
+{
+	json_error_t error;
+	json_t *answer;
+
+	c->text[sizeof c->text - 1] = '\0';
+	answer = json_loads(c->text, 0, &error);
+	if (!answer)
+		tools_error("%s: the answer of the daemon is no JSON", path);
+	if (!json_object_get(answer, "error"))
+		return answer;
+	tools_error("%s: %s", path, json_string_value(json_object_get(answer, "text")));
+	json_decref(answer);
+	return NULL;
+}
+
+json_t *ask_open_mount(int fd, const char *path, const char *const *words, const void *data,
+		       size_t size)
+{
+	struct control *c = calloc(1, sizeof *c);
+	json_t *answer = NULL;
+
+	if (!c || size > sizeof c->data || !put_words(c, words)) {
+		tools_error("%s", c ? "the arguments are too long" : "no memory");
+		free(c);
+		return NULL;
 	}
 	if (size)
 		memcpy(c->data, data, size);
 	c->size = (uint32_t)size;
-	if (ioctl(fd, CONTROL_IOCTL, c)) {
+	if (ioctl(fd, CONTROL_IOCTL, c))
 		tools_error("%s: %s", path,
 			    errno == ENOTTY ? "this is not in a mount of rxafs" : strerror(errno));
-		goto out;
-	}
-	c->text[sizeof c->text - 1] = '\0';
-	answer = json_loads(c->text, 0, &error);
-	if (!answer) {
-		tools_error("%s: the answer of the daemon is no JSON", path);
-	} else if (json_object_get(answer, "error")) {
-		tools_error("%s: %s", path, json_string_value(json_object_get(answer, "text")));
-		json_decref(answer);
-		answer = NULL;
-	}
-out:
-	if (fd >= 0)
-		close(fd);
+	else
+		answer = read_json_reply(c, path);
+	explicit_bzero(c->data, sizeof c->data);
 	free(c);
 	return answer;
 }
 
-static const char *text_member(const json_t *from, const char *name)
+json_t *ask_mount(const char *path, const char *const *words, const void *data, size_t size)
+{
+	int fd = open_in_mount(path);
+	json_t *answer = fd < 0 ? NULL : ask_open_mount(fd, path, words, data, size);
+
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
+const char *text_member(const json_t *from, const char *name)
 {
 	const char *text = json_string_value(json_object_get(from, name));
 
 	return text ? text : "";
 }
 
-static long long number_member(const json_t *from, const char *name)
+long long number_member(const json_t *from, const char *name)
 {
 	return json_integer_value(json_object_get(from, name));
 }
 
 /* -- what is printed ----------------------------------------------------------------------------- */
 
-static void print_time(const char *what, long long when)
+void print_time(const char *what, long long when)
 {
 	time_t t = (time_t)when;
 	char text[64];
@@ -172,20 +211,14 @@ static void print_answer(const char *command, const json_t *a)
 		print_servers(json_object_get(a, "servers"));
 	} else if (!strcmp(command, "lsmount")) {
 		printf("%s\n", text_member(a, "target"));
-	} else if (!strcmp(command, "login")) {
-		printf("%s in cell %s, ", text_member(a, "client"), text_member(a, "cell"));
-		print_time("until ", number_member(a, "expires"));
 	}
 	json_array_foreach(json_object_get(a, "cells"), i, one)
 		printf("%s\n", json_string_value(one));
-	json_array_foreach(json_object_get(a, "tokens"), i, one)
-	{
-		printf("%s ", text_member(one, "cell"));
-		print_time("until ", number_member(one, "expires"));
-	}
+	if (json_object_get(a, "tokens"))
+		print_tokens(json_object_get(a, "tokens"));
 }
 
-static int show_answer(const struct settings *s, const char *command, json_t *answer)
+int show_answer(const struct settings *s, const char *command, json_t *answer)
 {
 	if (!answer)
 		return TOOLS_EXIT_FAILURE;
@@ -384,67 +417,6 @@ static int run_acl(const struct settings *s, char **words, size_t count)
 	return 0;
 }
 
-/* -- tokens ------------------------------------------------------------------------------------------ */
-
-/* The file is read here, by the user himself. */
-static int read_secret(const char *path, uint8_t data[CONTROL_DATA], size_t *size)
-{
-	FILE *f = fopen(path, "rbe");
-
-	if (!f)
-		return tools_fail(-1, "%s: %s", path, strerror(errno));
-	*size = fread(data, 1, CONTROL_DATA, f);
-	if (ferror(f) || fgetc(f) != EOF) {
-		fclose(f);
-		return tools_fail(-1, "%s: it cannot be read, or has more than %d bytes", path,
-				  CONTROL_DATA);
-	}
-	fclose(f);
-	return 0;
-}
-
-static int run_login(const struct settings *s, char **words, size_t count)
-{
-	const char *cache = s->cache ? s->cache : getenv("KRB5CCNAME"), *path = s->key_file;
-	const char *asked[] = {words[0],
-			       s->cell ? s->cell : " ",
-			       s->rxkad ? "rxkad" : "rxgk",
-			       s->key_file ? "keys" : "cache",
-			       s->principal,
-			       NULL};
-	uint8_t data[CONTROL_DATA];
-	char usual[64];
-	size_t size;
-	int status;
-
-	(void)count;
-	if (!path && cache && !strncmp(cache, "FILE:", 5))
-		path = cache + 5;
-	else if (!path && cache && cache[0] == '/')
-		path = cache;
-	else if (!path && cache)
-		return tools_fail(TOOLS_EXIT_FAILURE,
-				  "%s: only caches in files can be used; see kinit -c", cache);
-	if (!path) {
-		snprintf(usual, sizeof usual, "/tmp/krb5cc_%u", (unsigned)getuid());
-		path = usual;
-	}
-	if (read_secret(path, data, &size))
-		return TOOLS_EXIT_FAILURE;
-	status = show_answer(s, words[0],
-			     ask_mount(s->mount ? s->mount : "/afs", asked, data, size));
-	explicit_bzero(data, sizeof data);
-	return status;
-}
-
-static int run_logout(const struct settings *s, char **words, size_t count)
-{
-	const char *asked[] = {words[0], s->cell, NULL};
-
-	(void)count;
-	return show_answer(s, words[0], ask_mount(s->mount ? s->mount : "/afs", asked, NULL, 0));
-}
-
 /* -- commands ---------------------------------------------------------------------------------------- */
 
 struct command {
@@ -460,12 +432,13 @@ static const struct command commands[] = {
 	{{"flush", 1, 1, "PATH"}, run_plain},
 	{{"checkservers", 0, 0, ""}, run_plain},
 	{{"cells", 0, 0, ""}, run_plain},
-	{{"tokens", 0, 0, ""}, run_plain},
+	{{"tokens", 0, 0, ""}, run_tokens},
 	{{"lsmount", 1, 1, "PATH"}, run_mount_point},
 	{{"mkmount", 2, 2, "PATH VOLUME"}, run_mount_point},
 	{{"rmmount", 1, 1, "PATH"}, run_mount_point},
 	{{"login", 0, 0, ""}, run_login},
 	{{"logout", 0, 0, ""}, run_logout},
+	{{"session", 0, 4096, "[COMMAND [ARGUMENT]...]"}, run_session},
 };
 
 static int run_ctl_command(void *target, char **words, size_t count)
