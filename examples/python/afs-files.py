@@ -1,3 +1,5 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """List, write and read files of a cell: afs-files.py DIRECTORY [CELL=HOST[:VLPORT[:FSPORT]]]..."""
 import sys
 

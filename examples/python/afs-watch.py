@@ -1,3 +1,5 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Tell what happens in a directory of a cell: afs-watch.py DIRECTORY [CELL=HOST[:VLPORT[:FSPORT]]]..."""
 import sys
 

@@ -48,6 +48,8 @@ afs_sources += \
 noinst_LTLIBRARIES += src/afs/libafs.la
 src_afs_libafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c
 nodist_src_afs_libafs_la_SOURCES = $(afs_generated)
+# librxafs leaves out the functions that it does not call.
+src_afs_libafs_la_CFLAGS = $(AM_CFLAGS) -ffunction-sections -fdata-sections
 src_afs_libafs_la_LIBADD = src/rx/librxwire.la
 
 # Targets that are built by name do not wait for BUILT_SOURCES.

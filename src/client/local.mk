@@ -18,6 +18,7 @@ include src/client/fs/local.mk
 # Every object, without a symbol map: librxafs is made of it, and the tests of internals link it.
 noinst_LTLIBRARIES += src/client/librxafs_core.la
 src_client_librxafs_core_la_SOURCES = $(client_sources) $(rxafs_public_headers) src/client/include/rxafs/daemon.h
+src_client_librxafs_core_la_CFLAGS = $(AM_CFLAGS) -ffunction-sections -fdata-sections
 src_client_librxafs_core_la_LIBADD = src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_client_librxafs_core_la_OBJECTS): $(afs_headers)
 
@@ -25,7 +26,7 @@ rxafsincludedir = $(includedir)/rxafs
 rxafsinclude_HEADERS = $(rxafs_public_headers)
 pkgconfig_DATA += rxafs.pc
 
-# What the numbers mean: doc/soname.md. Files of libafs that nothing calls are left out.
+# What the numbers mean: doc/soname.md. Functions that nothing calls are left out.
 lib_LTLIBRARIES += src/client/librxafs.la
 src_client_librxafs_la_SOURCES =
 src_client_librxafs_la_LIBADD = src/client/librxafs_core.la src/rx/librxwire.la $(PTHREAD_LIBS)
