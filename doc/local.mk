@@ -78,6 +78,7 @@ dist_man_MANS += \
 	doc/man/rxw_engine_create.3 \
 	doc/man/rxw_file_send.3 \
 	doc/man/rxw_keys.3 \
+	doc/man/librxafs.3 \
 	doc/man/rxw_queue.3 \
 	doc/man/rxw_rpc.3 \
 	doc/man/rxw_rpcstats.3 \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # librxwire.so exports the functions of the public headers and nothing else, as RXWIRE_0, RXWIRE_STUB_0 or RXWIRE_AFS_0. All global names of the
-# static library begin with rxw_.
+# static library begin with rxw_. The same for librxafs.so, as RXAFS_0.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 build=${top_builddir:-.}
@@ -12,7 +12,7 @@ status=0
 
 # Functions declared by the headers: a name before "(" outside comments, macros and the bodies of inline functions.
 list_functions() {
-	awk '
+	awk -v prefix="${2:-rxw_}" '
 		{ text = text $0 "\n" }
 		END {
 			while ((p = index(text, "/*")) > 0) {
@@ -33,8 +33,9 @@ list_functions() {
 					depth = 0
 			}
 			gsub(/static inline [^{;]*[{;]/, " ", code)
+			gsub(/typedef [^;]*;/, " ", code)
 			gsub(/rxw_code \(\*/, " (*", code) # types of functions
-			while (match(code, /[ *]rxw_[a-z0-9_]+[ ]*\(/)) {
+			while (match(code, "[ *]" prefix "[a-z0-9_]+[ ]*[(]")) {
 				name = substr(code, RSTART + 1, RLENGTH - 2)
 				gsub(/ /, "", name)
 				print name
@@ -109,10 +110,30 @@ if [ -f "$library" ]; then
 	what="${what:+$what and }shared"
 fi
 
+# librxafs. rxafs/daemon.h is not installed.
+for h in "$top"/src/client/include/rxafs/*.h; do
+	[ "${h##*/}" = daemon.h ] || list_functions "$h" rxafs_
+done | LC_ALL=C sort -u > "$dir/declared.rxafs"
+[ -s "$dir/declared.rxafs" ] || { echo "no declaration found in src/client/include/rxafs"; exit 1; }
+sed -n 's/^[[:space:]]*\(rxafs_[a-z0-9_]*\);.*/\1/p' "$top/src/client/librxafs.map" |
+	LC_ALL=C sort -u > "$dir/map.rxafs"
+differ "$dir/declared.rxafs" "$dir/map.rxafs" "declared in a public header, not in librxafs.map"
+differ "$dir/map.rxafs" "$dir/declared.rxafs" "in librxafs.map, not declared in any public header"
+sed -n 's/^ \(rxafs_[a-z0-9_]*\)@.*/\1/p' "$top/debian/librxafs0.symbols" | LC_ALL=C sort -u > "$dir/package"
+differ "$dir/map.rxafs" "$dir/package" "in librxafs.map, not in debian/librxafs0.symbols"
+differ "$dir/package" "$dir/map.rxafs" "in debian/librxafs0.symbols, not in librxafs.map"
+library=$build/src/client/.libs/librxafs.so
+if [ -f "$library" ]; then
+	$NM -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
+		LC_ALL=C sort -u > "$dir/exported"
+	differ "$dir/exported" "$dir/declared.rxafs" "exported by librxafs, but not public"
+	differ "$dir/declared.rxafs" "$dir/exported" "public, but librxafs does not export it"
+fi
+
 if [ $status -eq 0 ] && [ -z "$what" ]; then
 	echo "SKIP: this build has no librxwire"
 	exit 77
 fi
 [ $status -ne 0 ] ||
-	echo "$(wc -l < "$dir/declared") public functions, no other symbol (libraries looked at: $what)"
+	echo "$(wc -l < "$dir/declared") and $(wc -l < "$dir/declared.rxafs") public functions, no other symbol (libraries looked at: $what)"
 exit $status

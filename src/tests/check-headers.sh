@@ -12,7 +12,7 @@ status=0
 
 # try COMPILER FLAGS FILE WHAT
 try() {
-	if ! $1 $2 -Wall -Wextra -Wshadow -Werror -I"$top/src/rx/include" -fsyntax-only "$3" > "$dir/log" 2>&1; then
+	if ! $1 $2 -Wall -Wextra -Wshadow -Werror -I"$top/src/rx/include" -I"$top/src/client/include" -fsyntax-only "$3" > "$dir/log" 2>&1; then
 		echo "FAIL: $4 with $1 $2"
 		cat "$dir/log"
 		status=1
@@ -28,8 +28,8 @@ else
 fi
 
 : > "$dir/all.h"
-for h in "$top"/src/rx/include/rxwire/*.h; do
-	name=rxwire/${h##*/}
+for h in "$top"/src/rx/include/rxwire/*.h "$top"/src/client/include/rxafs/*.h; do
+	name=$(basename "${h%/*}")/${h##*/}
 	printf '#include <%s>\n#include <%s>\nextern int rxw_unused;\n' "$name" "$name" > "$dir/one.c"
 	cp "$dir/one.c" "$dir/one.cc"
 	{ echo "#include <$name>"; cat "$dir/all.h"; } > "$dir/all.new"

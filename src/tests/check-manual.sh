@@ -73,12 +73,10 @@ for tool in mandoc groff; do
 	command -v $tool > /dev/null 2>&1 || echo "left out: $tool was not found (Debian package: $tool)"
 done
 
-# A .BI line is words in alternating fonts, joined without blanks; quotes keep blanks inside a word.
-{
-	printf '#include <rxwire/rxwire.h>\n#include <rxwire/observe.h>\n'
-	echo '#include <rxwire/afs.h>'
-	echo '#include <rxwire/stub.h>'
-	for page in "$top"/doc/man/rxw*.3; do
+# prototypes PAGE...: those of the synopses. A .BI line is words in alternating fonts, joined without blanks; quotes keep
+# blanks inside a word.
+prototypes() {
+	for page in "$@"; do
 		awk '
 			/^\.SH SYNOPSIS/ { on = 1; next }
 			/^\.(SH|fi)/ { on = 0 }
@@ -98,6 +96,12 @@ done
 				print line
 			}' "$page"
 	done
+}
+{
+	printf '#include <rxwire/rxwire.h>\n#include <rxwire/observe.h>\n'
+	echo '#include <rxwire/afs.h>'
+	echo '#include <rxwire/stub.h>'
+	prototypes "$top"/doc/man/rxw*.3
 } > "$dir/synopsis.c"
 n=$(grep -c '(.*[,;]$' "$dir/synopsis.c")
 if ! $CC -std=gnu17 -Wall -Werror -I"$top/src/rx/include" -fsyntax-only "$dir/synopsis.c" > "$dir/log" 2>&1; then
@@ -170,6 +174,25 @@ if ! diff "$dir/a" "$dir/listed" > "$dir/log"; then
 	cat "$dir/log"
 	status=1
 fi
+
+# librxafs(3) has all functions of its library with their prototypes, and all constants.
+{
+	echo '#include <rxafs/rxafs.h>'
+	prototypes "$top/doc/man/librxafs.3"
+} > "$dir/librxafs.c"
+if ! $CC -std=gnu17 -Wall -Werror -I"$top/src/rx/include" -I"$top/src/client/include" -fsyntax-only "$dir/librxafs.c" > "$dir/log" 2>&1; then
+	echo "FAIL: the synopsis of librxafs.3 differs from the headers"
+	cat "$dir/log"
+	status=1
+fi
+for f in $(sed -n 's/^[[:space:]]*\(rxafs_[a-z0-9_]*\);.*/\1/p' "$top/src/client/librxafs.map"); do
+	grep -q "[ *]$f(" "$dir/librxafs.c" || { echo "FAIL: librxafs.3 has no prototype of $f"; status=1; }
+done
+tr -c 'A-Z0-9_' '\n' < "$top/doc/man/librxafs.3" | sort -u > "$dir/words"
+for name in $(cat "$top"/src/client/include/rxafs/queue.h "$top"/src/client/include/rxafs/object.h |
+	sed -n 's/^[[:space:]]*\(RXAFS_[A-Z_]*\).*/\1/p'); do
+	grep -qx "$name" "$dir/words" || { echo "FAIL: librxafs.3 does not explain $name"; status=1; }
+done
 
 [ $status -ne 0 ] || echo "man pages name $(echo "$functions" | wc -l) functions, $n prototypes agree;" \
 	"they explain $(echo "$constants" | wc -l) constants and show $structures structures"

@@ -34,6 +34,10 @@ EXTRA_DIST += \
 	debian/librxwire-classic-dev.install \
 	debian/librxwire-classic0.install \
 	debian/librxwire-classic0.symbols \
+	debian/librxafs-dev.install \
+	debian/librxafs0.install \
+	debian/librxafs0.symbols \
+	debian/python3-rxafs.install \
 	debian/librxwire-dev.install \
 	debian/librxwire0.install \
 	debian/librxwire0.symbols \

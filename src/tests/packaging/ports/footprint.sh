@@ -7,6 +7,7 @@ SANITIZERS=${SANITIZERS:-no}
 
 TEXT_MOST=500000     # bytes of code and constants of librxwire.so
 CLASSIC_MOST=90112   # the same for librxwire-classic.so
+RXAFS_MOST=307200    # the same for librxafs.so
 IDLE_MOST=3072       # KiB private to an idle server of one listener (RssAnon)
 SERVED_MOST=49152    # KiB private to it after 16 concurrent streams
 
@@ -38,6 +39,7 @@ measured_as="$($cc -dumpmachine 2> /dev/null) $($cc -dumpversion 2> /dev/null)"
 if [ -e "$library" ] && command -v size > /dev/null; then
 	text=$(text_of "$library")
 	classic=$(text_of "$top_builddir/src/classic/.libs/librxwire-classic.so")
+	rxafs=$(text_of "$top_builddir/src/client/.libs/librxafs.so")
 	case "$measured_as $flags" in
 	*' -f'* | *' -m'*) bounded= ;;
 	'x86_64-linux-gnu 12 '*-O[12]*) bounded=yes ;;
@@ -47,8 +49,9 @@ if [ -e "$library" ] && command -v size > /dev/null; then
 	if [ -n "$bounded" ]; then
 		at_most "text of librxwire.so" "$text" $TEXT_MOST bytes
 		at_most "text of librxwire-classic.so" "$classic" $CLASSIC_MOST bytes
+		at_most "text of librxafs.so" "$rxafs" $RXAFS_MOST bytes
 	else
-		echo "text of librxwire.so: $text bytes, of librxwire-classic.so: $classic; not bounded for $measured_as $flags"
+		echo "text of librxwire.so: $text bytes, of librxwire-classic.so: $classic, of librxafs.so: $rxafs; not bounded for $measured_as $flags"
 	fi
 fi
 
