@@ -68,7 +68,7 @@ static void show_unentered(rxafs_object *object, const struct cl_status *status,
 {
 	struct stat *stat = &a->stat;
 
-	stat->st_mode = object->what == FS_ALIAS ? S_IFLNK | 0755 : S_IFDIR | 0755;
+	stat->st_mode = object->what == FS_ALIAS ? S_IFLNK | 0777 : S_IFDIR | 0755;
 	stat->st_nlink = object->what == FS_ALIAS ? 1 : 2;
 	stat->st_size = object->what == FS_ALIAS ? (off_t)strlen(object->text) : 2048;
 	set_times(stat, status ? status->modified : object->client->started, 0);
@@ -85,7 +85,9 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	uint64_t now = cl_net_now();
 
 	atomic_store(&v->forgotten, false);
-	stat->st_mode = mode_of_kind(status->kind) | status->mode;
+	/* Links have this mode on Linux, and rsync(1) compares it. */
+	stat->st_mode = mode_of_kind(status->kind) |
+			(status->kind == RXAFS_SYMLINK ? 0777 : status->mode);
 	stat->st_nlink = status->links;
 	stat->st_uid = status->owner;
 	stat->st_gid = status->group;
