@@ -6,6 +6,7 @@ import errno
 import fcntl
 import mmap
 import os
+import socket
 import stat
 import sys
 import time
@@ -202,11 +203,29 @@ def directories():
     check('"." and ".."', os.stat(at('many', '.')).st_ino, os.stat(at('many')).st_ino)
 
 
+def dns_answers():
+    """Whether the first name server answers at all; without one nothing is known of a cell."""
+    server = '127.0.0.1'
+    if os.path.exists('/etc/resolv.conf'):
+        found = [line.split()[1] for line in get('/etc/resolv.conf').decode().splitlines() if line.startswith('nameserver')]
+        server = found[0] if found else server
+    query = b'\0\1\1\0\0\1\0\0\0\0\0\0\2no\4such\0\0\1\0\1'
+    with socket.socket(socket.AF_INET6 if ':' in server else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(5)
+        try:
+            s.connect((server, 53))
+            s.send(query)
+            return len(s.recv(1000)) > 0
+        except OSError:
+            return False
+
+
 def cells():
     check('the dynamic root', {'test.example', '.test.example', '@cell', '.@cell'} <= set(os.listdir(mount)))
     check('@cell', os.readlink(os.path.join(mount, '@cell')), 'test.example')
-    for name in ('HEAD', '.git', '.Trash', 'test', 'no.such'):
+    for name in ('HEAD', '.git', '.Trash', 'test'):
         refused(f'no cell {name}', errno.ENOENT, os.stat, os.path.join(mount, name))
+    refused('no cell no.such', errno.ENOENT if dns_answers() else errno.ETIMEDOUT, os.stat, os.path.join(mount, 'no.such'))
     refused('mkdir in the dynamic root', errno.EROFS, os.mkdir, os.path.join(mount, 'dir'))
     refused('a file in the dynamic root', errno.EROFS, os.open, os.path.join(mount, 'file'), os.O_CREAT | os.O_WRONLY)
     point = os.path.join(mount, 'test.example', 'work')
