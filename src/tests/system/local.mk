@@ -103,6 +103,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/localauth_server.bash \
 	src/tests/system/interop/lossy_relay.c \
 	src/tests/system/interop/make_dump.c \
+	src/tests/system/interop/mount.bash \
 	src/tests/system/interop/offer.bash \
 	src/tests/system/interop/offer.py \
 	src/tests/system/interop/offer_relay.py \

@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -112,6 +112,11 @@ tests_of_dumps() {
 }
 programs_of_dumps() { echo rxvol afscp cell_ours; }
 
+tests_of_mount() {
+	echo mount-operations mount-semantics mount-limits mount-walk mount-locks mount-coherent mount-tools mount-restart mount-end
+}
+programs_of_mount() { echo rxafs rxafsctl cell_ours; }
+
 tests_of_offer() {
 	echo offer-server-recv offer-server-send offer-server-rpc offer-server-lost-recv offer-server-lost-send \
 		offer-client-recv offer-client-send offer-client-rpc offer-client-lost-recv offer-client-lost-send
@@ -143,14 +148,14 @@ tests_of_bench() { echo bench-script; }
 programs_of_bench() { echo afscp cell_ours rxfsd; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == bench ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == mount || $1 == bench ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | store) echo 300 ;;
-	writes) echo 500 ;;
+	writes | mount) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
@@ -160,7 +165,7 @@ seconds_of() {
 # find_program NAME: its path in the build; also below $build itself, for an installed tree.
 find_program() {
 	local p
-	for p in "$build/src/$1/$1" "$build/src/fileserver/$1" "$build/src/tests/system/interop/$1" "$build/$1" \
+	for p in "$build/src/$1/$1" "$build/src/fileserver/$1" "$build/src/rxafs/$1" "$build/src/tests/system/interop/$1" "$build/$1" \
 		"$build/bin/$1" "$build/sbin/$1" "$build/src/classic/.libs/$1" "$build/lib/$1"; do
 		[ -x "$p" ] && [ ! -d "$p" ] && { echo "$p"; return 0; }
 	done
