@@ -9,6 +9,8 @@
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
 
+#define LOOKS_MOST 8u
+
 static void reply_attributes(struct task *t)
 {
 	kernel_show_owner(t->mount, &t->attributes.stat);
@@ -18,7 +20,19 @@ static void reply_attributes(struct task *t)
 
 static int run_getattr(struct task *t)
 {
-	return rxafs_getattr(t->object, &t->request, &t->attributes);
+	uint64_t changes;
+	unsigned tries = 0;
+	int result;
+
+	do {
+		changes = kernel_begin_attributes(t->mount, t->object);
+		result = rxafs_getattr(t->object, &t->request, &t->attributes);
+	} while (!result && !kernel_end_attributes(t->mount, t->object, changes) &&
+		 ++tries < LOOKS_MOST);
+	/* Others change it all the time. */
+	if (tries == LOOKS_MOST)
+		t->attributes.valid_ns = 0;
+	return result;
 }
 
 void serve_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
@@ -29,6 +43,13 @@ void serve_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 	t.handle = handle_of(fi);
 	task_start(&t);
+}
+
+/* The kernel takes them without regard to a notification meanwhile, so it must not keep them. */
+static void reply_set(struct task *t)
+{
+	kernel_show_owner(t->mount, &t->attributes.stat);
+	fuse_reply_attr(t->req, &t->attributes.stat, 0);
 }
 
 static int run_setattr(struct task *t)
@@ -73,7 +94,7 @@ void serve_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_se
 		   struct fuse_file_info *fi)
 {
 	static const struct task_kind kind = {
-		.run = run_setattr, .reply = reply_attributes, .never_quick = true, .holds = true};
+		.run = run_setattr, .reply = reply_set, .never_quick = true, .holds = true};
 	struct task t = task_of(req, &kind, node);
 
 	t.handle = handle_of(fi);

@@ -9,19 +9,24 @@
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
 
+/* So often a read is done again when others change the file meanwhile. */
+#define READS_MOST 8u
+
 /* The answer to open and create: the handle goes to the kernel. False: no memory. */
 static bool fill_open(struct task *t, struct fuse_file_info *fi)
 {
 	struct handle *h = handle_create(t->mount, t->file, NULL);
+	rxafs_object *object = t->made ? t->made : t->object;
 
 	if (!h)
 		return false;
 	h->writable = (t->flags & O_ACCMODE) != O_RDONLY;
 	*fi = (struct fuse_file_info){.flags = t->flags, .fh = (uint64_t)(uintptr_t)h};
 	/* The kernel would put what is appended into its pages where it believes the end to be. */
-	fi->direct_io = (t->flags & O_APPEND) != 0;
-	fi->keep_cache = kernel_keeps_pages(t->mount, t->made ? t->made : t->object,
-					    rxafs_file_contents(t->file));
+	fi->direct_io = h->direct = (t->flags & O_APPEND) != 0;
+	/* What was closed elsewhere before this open is seen through it: neither old pages nor an old size are used. */
+	fi->keep_cache = pages_are_of(t->mount, object, rxafs_file_contents(t->file));
+	flusher_refresh(t->mount, object);
 	fi->noflush = !h->writable;
 	return true;
 }
@@ -113,7 +118,7 @@ void serve_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mo
 	task_start(&t);
 }
 
-static int run_read(struct task *t)
+static int read_once(struct task *t)
 {
 	t->places = READ_PLACES;
 	t->count = rxafs_lend(t->handle->file, &t->request, t->size, t->offset, t->iov, &t->places,
@@ -139,6 +144,27 @@ static void undo_read(struct task *t)
 {
 	rxafs_give_back(t->loan);
 	free(t->bytes);
+	t->loan = NULL;
+	t->bytes = NULL;
+}
+
+/* What is given to the kernel's pages must not have been changed by others since, as they might already be told that it is gone. */
+static int run_read(struct task *t)
+{
+	rxafs_file *file = t->handle->file;
+
+	if (!t->fills_pages)
+		return read_once(t);
+	for (unsigned tries = 1;; tries++) {
+		struct pages_look look =
+			pages_begin_read(t->mount, t->object, rxafs_file_contents(file));
+		int result = read_once(t);
+
+		if (result ||
+		    pages_end_read(t->mount, t->object, &look, t->reading, tries == READS_MOST))
+			return result;
+		undo_read(t);
+	}
 }
 
 static void reply_bytes(struct task *t)
@@ -157,13 +183,39 @@ void serve_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	t.handle = handle_of(fi);
 	t.size = size;
 	t.offset = (uint64_t)offset;
+	t.fills_pages = !t.handle->direct && !(fi->flags & O_DIRECT);
 	task_start(&t);
+}
+
+/* So long a write waits for a promise of what it leaves in the kernel's pages. Without one they do not stay. */
+#define PROMISE_NS UINT64_C(1000000000)
+
+static int get_promise(struct task *t)
+{
+	struct rxafs_request request = t->request;
+	int result;
+
+	if (t->handle->direct || rxafs_is_promised(t->object))
+		return 0;
+	request.deadline = rxafs_now() + PROMISE_NS;
+	result = rxafs_refresh(t->handle->file, &request);
+	t->request.awaited = request.awaited;
+	return result == RXAFS_WOULD_WAIT ? result : 0;
 }
 
 static int run_write(struct task *t)
 {
+	uint64_t contents = rxafs_file_contents(t->handle->file);
+	int result = get_promise(t);
+
+	if (result)
+		return result;
 	t->count = rxafs_write(t->handle->file, &t->request, t->data, t->size, t->offset);
-	return t->count < 0 ? (int)t->count : 0;
+	if (t->count < 0)
+		return (int)t->count;
+	if (!t->handle->direct)
+		pages_note_write(t->mount, t->object, contents);
+	return 0;
 }
 
 static void reply_count(struct task *t)

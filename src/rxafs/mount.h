@@ -21,6 +21,7 @@ struct flusher;
 struct sessions;
 struct tokens;
 struct watcher;
+struct page_list;
 
 struct mount {
 	rxafs_client *client;
@@ -33,9 +34,11 @@ struct mount {
 	struct tools_metrics *metrics;
 	struct watcher *watcher;     /* of interrupted requests */
 	struct flusher *flusher;     /* of the kernel's caches */
+	struct page_list *pages;     /* objects of which the kernel has pages */
 	pthread_mutex_t handles_lock;
 	struct handle *handles;	     /* that the kernel has; under that lock */
 	_Atomic uint64_t generation; /* of node ids that are used again */
+	atomic_uint changing;	     /* requests for changes that wait for a server */
 	atomic_bool stopping;	     /* no more opens */
 	bool many_users;	     /* processes of several users or sessions may come */
 	bool own_files;		     /* files look like those of the user who has mounted */

@@ -19,6 +19,9 @@ static void give_entry(struct task *t)
 	struct fuse_entry_param entry;
 
 	kernel_fill_entry(t->mount, &look, t->made, &t->attributes, &entry);
+	/* The kernel takes attributes of a new link without regard to a notification meanwhile. */
+	if (t->other)
+		entry.attr_timeout = 0;
 	/* The kernel counts a look-up only if it takes the answer. */
 	if (fuse_reply_entry(t->req, &entry))
 		rxafs_release(t->made);

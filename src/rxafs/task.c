@@ -41,6 +41,7 @@ struct waiting {
 	/* If its kind holds a lock: among the holders, in the order of `since`; a reference. The watcher's lock. */
 	struct waiting *next_holder, **holder_at;
 	uint64_t since;
+	struct kernel_read reading;
 	char *name_copy, *new_name_copy, *data_copy;
 };
 
@@ -166,11 +167,29 @@ static void free_waiting(struct waiting *w)
 	free(w);
 }
 
+/* While a request waits, the kernel may hold locks and pages. */
+static void note_wait(struct waiting *w, bool waits)
+{
+	struct task *t = &w->task;
+
+	if (t->kind->never_quick)
+		atomic_fetch_add(&t->mount->changing, waits ? 1u : -1u);
+	if (!t->kind->holds)
+		return;
+	if (t->object)
+		kernel_note_waiting(t->mount, t->object, waits);
+	if (t->other)
+		kernel_note_waiting(t->mount, t->other, waits);
+}
+
 /* Only one of those who want to answer may. */
 static bool claim_answer(struct waiting *w)
 {
 	if (atomic_exchange(&w->answered, true))
 		return false;
+	if (w->task.fills_pages)
+		pages_give_up_read(&w->reading);
+	note_wait(w, false);
 	/* Waits until note_interrupt() has returned, if it runs: libfuse frees the request with the reply. */
 	fuse_req_interrupt_func(w->task.req, NULL, NULL);
 	return true;
@@ -317,8 +336,14 @@ static struct waiting *keep_task(const struct task *t)
 	if (t->handle)
 		atomic_fetch_add(&t->handle->references, 1);
 	w->task.request.cancel = rxafs_create_cancel();
-	if (copy_arguments(w) && w->task.request.cancel)
+	if (copy_arguments(w) && w->task.request.cancel) {
+		if (t->fills_pages) {
+			pages_await_read(t->mount, t->object, t->offset, t->size, &w->reading);
+			w->task.reading = &w->reading;
+		}
+		note_wait(w, true);
 		return w;
+	}
 	w->task.request.user = NULL; /* still the caller's */
 	free_waiting(w);
 	return NULL;

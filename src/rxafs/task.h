@@ -7,6 +7,7 @@
 #ifndef RXAFS_TASK_H
 #define RXAFS_TASK_H
 
+#include "rxafs/kernel.h"
 #include "rxafs/mount.h"
 
 /* An open file or directory of the kernel. Counted, since a task may outlive the descriptor. */
@@ -21,6 +22,7 @@ struct handle {
 	size_t tickets_size;
 	bool has_locks;		 /* ranges were locked through it */
 	bool writable;
+	bool direct; /* past the kernel's pages */
 };
 
 #define READ_PLACES 10u /* in which the bytes of a read may lie */
@@ -68,6 +70,8 @@ struct task {
 	char *bytes; /* to be freed */
 	int64_t count;
 	rxafs_loan *loan; /* of a read */
+	bool fills_pages;
+	struct kernel_read *reading; /* of pages, once it waits */
 	struct iovec iov[READ_PLACES];
 	unsigned places;
 	struct rxafs_space space;

@@ -115,12 +115,9 @@ void fs_learned(struct fs_vnode *v, const struct cl_status *status)
 	if (!other)
 		return;
 	atomic_fetch_add(&v->contents, 1);
-	/*
-	 * The break has told it already, mostly. Another word now would come while the kernel waits for the size that it asked
-	 * for, which it then throws away.
-	 */
+	/* Attributes were kept until the end of the promise at most, or until the break. */
 	if (!atomic_load(&v->forgotten))
-		fs_tell(v, RXAFS_CHANGED_DATA | RXAFS_CHANGED_STATUS, NULL);
+		fs_tell(v, RXAFS_CHANGED_DATA, NULL);
 }
 
 /* One question. *again: what is known is not the answer, and may be old. *rights: those that the caller was told. */

@@ -63,6 +63,11 @@ static int learn_present(rxafs_file *file, struct rxafs_request *request)
 	return result;
 }
 
+int rxafs_refresh(rxafs_file *file, struct rxafs_request *request)
+{
+	return learn_present(file, request);
+}
+
 static int truncate_opened(rxafs_file *file, struct rxafs_request *request, uint64_t size)
 {
 	struct cl_data_wait wait = fs_wait(file->vnode->client, request);

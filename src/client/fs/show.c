@@ -96,6 +96,7 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	show_own_changes(v, stat);
 	a->version = status->version;
 	a->author = status->author;
+	a->stamp = status->order;
 	a->for_all = anonymous_sees(v, status);
 	a->valid_ns = status->valid_until > now ? status->valid_until - now : 0;
 	(void)object;
@@ -171,12 +172,32 @@ static int show_mount_point(rxafs_object *object, struct rxafs_request *request,
 	return result;
 }
 
+/* Whether changes of this client are not stored yet. */
+static bool is_dirty(struct fs_vnode *v)
+{
+	int64_t mtime;
+	bool dirty;
+
+	pthread_mutex_lock(&v->lock);
+	dirty = v->data && cl_data_is_dirty(v->data, &mtime);
+	pthread_mutex_unlock(&v->lock);
+	return dirty;
+}
+
 static int ask_behind(rxafs_object *object, struct rxafs_request *request, struct fs_vnode **v,
 		      struct cl_status *status)
 {
 	int result = look_behind(object, request, v);
+	bool dirty;
 
-	return result || !*v ? result : fs_status(*v, request, status);
+	if (result || !*v)
+		return result;
+	/* A store that ends between the look at the status and that at own changes would leave the old size. */
+	do {
+		dirty = is_dirty(*v);
+		result = fs_status(*v, request, status);
+	} while (!result && dirty && !is_dirty(*v));
+	return result;
 }
 
 int fs_show_now(rxafs_object *object, struct rxafs_request *request,
@@ -211,6 +232,25 @@ int rxafs_getattr(rxafs_object *object, struct rxafs_request *request,
 		  struct rxafs_attributes *attributes)
 {
 	return fs_show_now(object, request, attributes);
+}
+
+bool rxafs_attributes_hold(rxafs_object *object, const struct rxafs_attributes *attributes)
+{
+	struct fs_vnode *v = fs_entered(object);
+	struct cl_status status;
+
+	if (!v)
+		v = object->vnode;
+	return !v || (!cl_object_status(v->object, cl_net_now(), &status) &&
+		      status.order == attributes->stamp);
+}
+
+bool rxafs_is_promised(rxafs_object *object)
+{
+	struct fs_vnode *v = fs_entered(object);
+	struct cl_status status;
+
+	return v && !cl_object_status(v->object, cl_net_now(), &status);
 }
 
 int rxafs_readlink(rxafs_object *object, struct rxafs_request *request, char **text)

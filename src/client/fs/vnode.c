@@ -269,6 +269,16 @@ rxafs_object *rxafs_hold(rxafs_object *object)
 	return object;
 }
 
+bool rxafs_hold_if_used(rxafs_object *object)
+{
+	uint64_t now = atomic_load(&object->references);
+
+	while (now)
+		if (atomic_compare_exchange_weak(&object->references, &now, now + 1))
+			return true;
+	return false;
+}
+
 static void free_face(rxafs_object *o)
 {
 	void *data = atomic_load(&o->own_data);

@@ -25,7 +25,7 @@ struct rxafs_hooks {
 	 * the client that must not be kept: no function that takes a request.
 	 */
 	void (*changed)(void *arg, rxafs_object *object, unsigned what);
-	/* After one or more of these: the server that told waits. Return soon, after 100 ms at most. */
+	/* After one or more of these: the server that told waits. Return within 3 s. */
 	void (*settle)(void *arg);
 	/*
 	 * A token of a user is over, or a server has refused it: whether another was set. On a thread of an
@@ -56,6 +56,8 @@ int rxafs_reload_cells(rxafs_client *client);
 /* The endpoint of its calls, for metrics; lives as long as the client. */
 rxw_endpoint *rxafs_endpoint(rxafs_client *client);
 
+/* For one who keeps a pointer without a reference, until own data are dropped. False: the object goes just now. */
+bool rxafs_hold_if_used(rxafs_object *object);
 void rxafs_release_many(rxafs_object *object, uint64_t references);
 /* A place for the caller's own data of an object that he holds. */
 void *rxafs_own_data(const rxafs_object *object);
@@ -74,6 +76,12 @@ int64_t rxafs_lend(rxafs_file *file, struct rxafs_request *request, size_t lengt
 		   struct iovec *iov, unsigned *count, rxafs_loan **loan);
 void rxafs_give_back(rxafs_loan *loan);
 
+/* Whether nothing is known to have changed since these attributes were got. Never waits. */
+bool rxafs_attributes_hold(rxafs_object *object, const struct rxafs_attributes *attributes);
+/* Whether a server has promised to tell of changes of the object, from now on. Never waits. */
+bool rxafs_is_promised(rxafs_object *object);
+/* Ask whether others have changed the file, unless a server has promised to tell. */
+int rxafs_refresh(rxafs_file *file, struct rxafs_request *request);
 /* Changes whenever others have changed the contents, but not by own writes; never 0. */
 uint64_t rxafs_file_contents(const rxafs_file *file);
 

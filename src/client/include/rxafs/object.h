@@ -24,6 +24,7 @@ struct rxafs_attributes {
 	bool for_all;		/* whoever may not log in may see it, too */
 	uint64_t version;	/* data version */
 	uint32_t author;	/* AFS id of who wrote last; 0 if unknown */
+	uint64_t stamp;		/* for rxafs_attributes_hold() */
 	uint64_t valid_ns;	/* of the attributes, from now on; 0 = must be asked again */
 	uint64_t name_valid_ns; /* of the name, after a look-up or a change of names */
 	uint64_t reserved[4];
