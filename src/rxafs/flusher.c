@@ -179,7 +179,8 @@ static void let_answers_arrive(const struct known *known)
 	uint64_t until = atomic_load(&known->given_at) + ARRIVE_NS, now = monotonic_ns();
 	struct timespec pause = {.tv_nsec = (long)(until - now)};
 
-	if (atomic_load(&known->given) && now < until)
+	/* Sizes of directories matter to nobody. */
+	if (!atomic_load(&known->is_directory) && atomic_load(&known->given) && now < until)
 		nanosleep(&pause, NULL);
 }
 
@@ -355,8 +356,8 @@ static bool queue_flush(struct mount *mount, struct flusher *f, struct pending *
 }
 
 /* With the lock. */
-static struct pending *add_pending(struct flusher *f, rxafs_object *object,
-				   const struct rxafs_awaited *server, unsigned what)
+static struct pending *list_pending(struct flusher *f, rxafs_object *object,
+				    const struct rxafs_awaited *server, unsigned what)
 {
 	struct pending *p = malloc(sizeof *p);
 
@@ -478,7 +479,7 @@ static void queue_expiry(struct flusher *f, struct known *known, rxafs_object *o
 /* -- hooks -------------------------------------------------------------------------------- */
 
 /* What has to be done about a change. */
-static unsigned note_change(struct known *known, unsigned what)
+static unsigned take_change(struct known *known, unsigned what)
 {
 	unsigned needed = what & RXAFS_CHANGED_NAMES;
 
@@ -506,12 +507,12 @@ void flusher_changed(void *arg, rxafs_object *object, unsigned what)
 	if (!known)
 		return;
 	server = rxafs_awaited_of(object);
-	needed = note_change(known, what);
+	needed = take_change(known, what);
 	pthread_mutex_lock(&f->lock);
 	if (what & RXAFS_CHANGED_STATUS && !f->ending)
 		queue_expiry(f, known, object);
 	if (needed && !f->ending && !atomic_fetch_or(&known->waiting, needed)) {
-		p = add_pending(f, object, &server, needed);
+		p = list_pending(f, object, &server, needed);
 		if (!p || !queue_flush(mount, f, p)) {
 			atomic_store(&known->waiting, 0);
 			if (p)

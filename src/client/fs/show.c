@@ -173,7 +173,7 @@ static int show_mount_point(rxafs_object *object, struct rxafs_request *request,
 }
 
 /* Whether changes of this client are not stored yet. */
-static bool is_dirty(struct fs_vnode *v)
+static bool is_unstored(struct fs_vnode *v)
 {
 	int64_t mtime;
 	bool dirty;
@@ -194,9 +194,9 @@ static int ask_behind(rxafs_object *object, struct rxafs_request *request, struc
 		return result;
 	/* A store that ends between the look at the status and that at own changes would leave the old size. */
 	do {
-		dirty = is_dirty(*v);
+		dirty = is_unstored(*v);
 		result = fs_status(*v, request, status);
-	} while (!result && dirty && !is_dirty(*v));
+	} while (!result && dirty && !is_unstored(*v));
 	return result;
 }
 
