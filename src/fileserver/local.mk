@@ -97,7 +97,7 @@ if SYSTEMD_UNIT
 systemdsystemunit_DATA = src/fileserver/system/rxfsd.service
 system_destinations = '$(DESTDIR)$(prefix)/lib/sysusers.d' '$(DESTDIR)$(prefix)/lib/tmpfiles.d' \
 	'$(DESTDIR)$(sysconfdir)/rxwire' '$(DESTDIR)$(sysconfdir)/logrotate.d'
-install-data-local: $(system_files)
+install-data-local: $(system_files) $(system_installations)
 	$(MKDIR_P) $(system_destinations)
 	$(INSTALL_DATA) src/fileserver/system/sysusers.conf '$(DESTDIR)$(prefix)/lib/sysusers.d/rxfsd.conf'
 	$(INSTALL_DATA) src/fileserver/system/tmpfiles.conf '$(DESTDIR)$(prefix)/lib/tmpfiles.d/rxfsd.conf'

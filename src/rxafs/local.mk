@@ -27,3 +27,30 @@ $(src_rxafs_rxafs_OBJECTS) $(src_rxafs_rxafsctl_OBJECTS): $(afs_headers)
 else
 EXTRA_DIST += doc/man/rxafs.1 doc/man/rxafsctl.1
 endif
+
+# What systemd needs; see the file server's.
+rxafs_system_files = src/rxafs/system/rxafs.service src/rxafs/system/rxafs.conf src/rxafs/system/user/rxafs.service \
+	src/rxafs/system/user/rxafs-login.service
+EXTRA_DIST += $(rxafs_system_files:=.in)
+CLEANFILES += $(rxafs_system_files)
+$(rxafs_system_files): Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(SED) -e 's|[@]bindir[@]|$(bindir)|g' -e 's|[@]sysconfdir[@]|$(sysconfdir)|g' $(srcdir)/$@.in >$@.tmp && mv $@.tmp $@
+src/rxafs/system/rxafs.service: $(srcdir)/src/rxafs/system/rxafs.service.in
+src/rxafs/system/rxafs.conf: $(srcdir)/src/rxafs/system/rxafs.conf.in
+src/rxafs/system/user/rxafs.service: $(srcdir)/src/rxafs/system/user/rxafs.service.in
+src/rxafs/system/user/rxafs-login.service: $(srcdir)/src/rxafs/system/user/rxafs-login.service.in
+if SYSTEMD_UNIT
+if HAVE_FUSE
+rxafsunitdir = $(systemdsystemunitdir)
+rxafsunit_DATA = src/rxafs/system/rxafs.service
+rxafsuserunitdir = $(prefix)/lib/systemd/user
+rxafsuserunit_DATA = src/rxafs/system/user/rxafs.service src/rxafs/system/user/rxafs-login.service
+# A configuration file that is there already stays as it is.
+install-rxafs-configuration: src/rxafs/system/rxafs.conf
+	$(MKDIR_P) '$(DESTDIR)$(sysconfdir)/rxwire'
+	test -e '$(DESTDIR)$(sysconfdir)/rxwire/rxafs.conf' || \
+		$(INSTALL_DATA) src/rxafs/system/rxafs.conf '$(DESTDIR)$(sysconfdir)/rxwire/rxafs.conf'
+system_installations = install-rxafs-configuration
+endif
+endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <syslog.h>
@@ -298,11 +299,24 @@ out_watchdog:
 	return tools_fail(result, "cannot start a thread: %s", strerror(errno));
 }
 
+/* What a daemon that was killed has left. Root can take it away without fusermount3, so that a service can start again. */
+static bool remove_dead_mount(const char *where)
+{
+	uint32_t number;
+
+	if (geteuid() || !find_connection(where, &number) || umount2(where, MNT_DETACH))
+		return false;
+	tools_error("%s: the mount of a daemon that has ended was taken away", where);
+	return true;
+}
+
 /* The kernel would mount on a file as well, and then all uses of it would fail. */
 static bool can_mount_at(const char *where)
 {
 	struct stat stat_of;
 
+	if (stat(where, &stat_of) && errno == ENOTCONN && remove_dead_mount(where))
+		return can_mount_at(where);
 	if (stat(where, &stat_of) && errno == ENOTCONN)
 		tools_error("%s: the daemon of this mount has ended: fusermount3 -uz %s", where,
 			    where);

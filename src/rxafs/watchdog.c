@@ -151,8 +151,7 @@ static void decode_mount_path(char *text)
 	*to = '\0';
 }
 
-/* The minor number of the device of the last mount there, without a request to the file system. */
-static bool find_connection(const char *path, uint32_t *number)
+bool find_connection(const char *path, uint32_t *number)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
 	bool found = false;

@@ -3,6 +3,8 @@
 #ifndef RXAFS_WATCHDOG_H
 #define RXAFS_WATCHDOG_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct watchdog {
@@ -19,5 +21,11 @@ int watchdog_start(struct watchdog *watchdog);
 void watchdog_watch(struct watchdog *watchdog, const char *path);
 /* Ends the connection, if it still exists, and the process. */
 void watchdog_stop(struct watchdog *watchdog);
+
+/*
+ * Whether an rxafs is mounted at this path, which is absolute and has no symbolic links. *number: of the connection, the minor number of the
+ * device. Without a request to the file system.
+ */
+bool find_connection(const char *path, uint32_t *number);
 
 #endif
