@@ -24,8 +24,12 @@
 /* Of the kernel's protocol: it can look up several names of a directory at a time. */
 #define PARALLEL_MINOR 25
 
-/* FUSE_DIRECT_IO_ALLOW_MMAP of a kernel since 6.6: files that are open for appending can be mapped. Older ones ignore it. */
+/*
+ * Flags of newer kernels, which older ones ignore. FUSE_DIRECT_IO_ALLOW_MMAP (Linux 6.6): files that are open for appending can
+ * be mapped. FUSE_NO_EXPORT_SUPPORT (6.8): there are no handles of files, since those that the kernel would make end with its cache.
+ */
 #define MAP_DIRECT (UINT64_C(1) << 36)
+#define NO_HANDLES (UINT64_C(1) << 38)
 
 /*
  * libfuse 3.14 does not pass FUSE_PARALLEL_DIROPS on, although it offers it. Without it the kernel looks up one name of a
@@ -40,7 +44,7 @@ static ssize_t write_to_kernel(int fd, struct iovec *iov, int count, void *arg)
 		struct fuse_init_out *answer = iov[1].iov_base;
 
 		answer->flags |= FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT;
-		answer->flags2 |= (uint32_t)(MAP_DIRECT >> 32);
+		answer->flags2 |= (uint32_t)((MAP_DIRECT | NO_HANDLES) >> 32);
 	}
 	(void)fd;
 	return writev(mount->device, iov, count);
@@ -87,7 +91,7 @@ static void want_if_capable(struct fuse_conn_info *conn, unsigned caps)
 
 /*
  * The kernel drops pages when it is told to, not when it sees another time (K-159), and keeps no changes of its
- * own (K-158).
+ * own (K-158). After asynchronous direct writes it would leave the pages of others as they were.
  */
 static void begin_session(void *arg, struct fuse_conn_info *conn)
 {
@@ -95,10 +99,10 @@ static void begin_session(void *arg, struct fuse_conn_info *conn)
 
 	kernel_begin(mount, conn->proto_minor);
 	mount->parallel_names = conn->proto_minor >= PARALLEL_MINOR;
-	conn->want &=
-		~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE |
-			    FUSE_CAP_POSIX_ACL | FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_SPLICE_READ |
-			    FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_CACHE_SYMLINKS);
+	conn->want &= ~(
+		unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_POSIX_ACL |
+			  FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+			  FUSE_CAP_SPLICE_MOVE | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_ASYNC_DIO);
 	want_if_capable(conn, FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ASYNC_READ |
 				      FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_PARALLEL_DIROPS |
 				      FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |

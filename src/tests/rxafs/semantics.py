@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+LINUX = [int(n) for n in os.uname().release.split('-')[0].split('.')[:2]]
 # What AFS, or this client, does otherwise: doc/client.md tells why.
 DIFFERENT = {
     'link into another directory': 'EXDEV',
@@ -24,6 +25,7 @@ DIFFERENT = {
     'fallocate': 'EOPNOTSUPP',
     'user attribute': 'EOPNOTSUPP', 'no attribute': 'EOPNOTSUPP',
     'exchange': 'EINVAL',
+    'a handle': 'EOPNOTSUPP' if LINUX >= [6, 8] else 'a handle',
     'link to a symbolic link': 'EPERM',
     'set-ID and sticky bits': 0o755,
     'atime alone': 0,
@@ -368,6 +370,13 @@ def times(c):
     c.do('mtime of a symbolic link', lambda: 'as set' if os.lstat(c.at('s')).st_mtime == 4 else os.lstat(c.at('s')).st_mtime)
 
 
+def file_handle(path):
+    """Of name_to_handle_at(); a file system without handles refuses."""
+    handle, mount = ctypes.create_string_buffer(struct.pack('Ii', 128, 0), 136), ctypes.c_int()
+    call(libc.name_to_handle_at(-100, path.encode(), handle, ctypes.byref(mount), 0))
+    return 'a handle'
+
+
 def modes(c):
     c.put('f')
     for mode in (0o777, 0o640, 0o400, 0o000, 0o755):
@@ -382,6 +391,7 @@ def modes(c):
     c.do('write to a file made with 0444', os.write, fd, b'text')
     os.close(fd)
     c.do('what was written', c.get, 'late')
+    c.do('a handle', file_handle, c.at('f'))
     c.do('chown to the same', os.chown, c.at('f'), os.stat(c.at('f')).st_uid, os.stat(c.at('f')).st_gid)
     c.do('chown to nobody', os.chown, c.at('f'), -1, -1)
     c.do('user attribute', os.setxattr, c.at('f'), 'user.x', b'y')
