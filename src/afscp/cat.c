@@ -17,7 +17,7 @@ struct output {
 };
 
 /* Write what follows the bytes that were written already. */
-static int write_bytes(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+static int write_to_output(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
 {
 	struct output *out = arg;
 
@@ -69,7 +69,8 @@ static bool copy_out(struct run *run, const struct place *place, rxafs_object *f
 			fetched = 0;
 		} while (attempt_again_unless(&t,
 					      rxafs_fetch_stream(file, &t.request, from, PIECE,
-								 write_bytes, &out, &fetched, &a),
+								 write_to_output, &out, &fetched,
+								 &a),
 					      -ECANCELED));
 		if (out.error)
 			return report_write_error(run, out.error);

@@ -29,8 +29,8 @@ struct search {
 };
 
 /* "+N", "-N" or "N", with one of the letters behind it. 0 or -1. */
-static int parse_bound(const char *text, const char *letters, const uint64_t *units, uint64_t unit,
-		       struct bound *bound)
+static int parse_condition_bound(const char *text, const char *letters, const uint64_t *units,
+				 uint64_t unit, struct bound *bound)
 {
 	const char *letter;
 	char *end;
@@ -62,13 +62,13 @@ static int parse_conditions(struct search *s)
 	static const uint64_t units[] = {1, 512, 1024, 1048576, 1073741824, 1099511627776u};
 	const struct copy_settings *set = &s->run->set;
 
-	if (set->size && parse_bound(set->size, "cbkMGT", units, 512, &s->size) < 0) {
+	if (set->size && parse_condition_bound(set->size, "cbkMGT", units, 512, &s->size) < 0) {
 		tools_error(
 			"option --size: invalid value \"%s\"; use [+-]N with c, k, M or G behind it",
 			set->size);
 		return -1;
 	}
-	if (set->mtime && parse_bound(set->mtime, "", units, 86400, &s->mtime) < 0) {
+	if (set->mtime && parse_condition_bound(set->mtime, "", units, 86400, &s->mtime) < 0) {
 		tools_error("option --mtime: invalid value \"%s\"; use [+-]DAYS", set->mtime);
 		return -1;
 	}
@@ -88,7 +88,8 @@ static char letter_of(const struct rxafs_attributes *a)
 					    : 'f';
 }
 
-static bool fulfils(const struct search *s, const char *name, const struct rxafs_attributes *a)
+static bool fulfils_conditions(const struct search *s, const char *name,
+			       const struct rxafs_attributes *a)
 {
 	uint64_t bytes = a->stat.st_size > 0 ? (uint64_t)a->stat.st_size : 0;
 	int64_t age = (int64_t)s->now - a->stat.st_mtim.tv_sec;
@@ -126,7 +127,7 @@ static void use_found(struct search *s, const struct tree_item *item)
 	if (item->result < 0) {
 		session_complain(s->run, item->path, -item->result);
 		s->good = false;
-	} else if (fulfils(s, item->name->text, item->attributes)) {
+	} else if (fulfils_conditions(s, item->name->text, item->attributes)) {
 		print_found(s, item->path, item->attributes);
 	}
 }
@@ -161,7 +162,7 @@ static bool find_in_place(struct run *run, const struct place *place)
 	if (parse_conditions(&s) < 0 || place_open(run, place, true, &root, &a) != COPY_GOOD)
 		return false;
 	name = place_name(place);
-	if (name && fulfils(&s, name, &a))
+	if (name && fulfils_conditions(&s, name, &a))
 		print_found(&s, place->text, &a);
 	free(name);
 	if (a.kind == RXAFS_DIRECTORY && run->set.maxdepth)

@@ -17,8 +17,8 @@
 /* ---- single names ---- */
 
 /* Remove a file, a link or an empty directory; with --force it may be gone. */
-static enum copy_result remove_name(struct run *run, rxafs_object *directory, const char *name,
-				    bool is_directory, const char *label)
+static enum copy_result remove_named(struct run *run, rxafs_object *directory, const char *name,
+				     bool is_directory, const char *label)
 {
 	struct attempt t = attempt_begin(run, is_directory ? CHANGE_RMDIR : CHANGE_REMOVE, label);
 	int expected = run->set.force ? -ENOENT : 1;
@@ -100,13 +100,13 @@ static void note_removal(struct removal *r, unsigned depth, enum copy_result rc)
 }
 
 /* A file is removed at once; a directory when it has been left. */
-static enum copy_result remove_entry(struct removal *r, const struct tree_item *item)
+static enum copy_result remove_tree_entry(struct removal *r, const struct tree_item *item)
 {
 	struct removed_level *level;
 
 	/* A directory of the volume has an odd number. */
 	if (!(item->name->fid.vnode & 1))
-		return remove_name(r->run, item->directory, item->name->text, false, item->path);
+		return remove_named(r->run, item->directory, item->name->text, false, item->path);
 	if (!make_level(r, item->depth))
 		return COPY_STOP;
 	level = &r->levels[item->depth];
@@ -122,14 +122,14 @@ static void remove_item(struct removal *r, const struct tree_item *item)
 
 	switch (item->event) {
 	case TREE_ENTRY:
-		note_removal(r, item->depth - 1, remove_entry(r, item));
+		note_removal(r, item->depth - 1, remove_tree_entry(r, item));
 		break;
 	case TREE_LEAVE:
 		level = &r->levels[item->depth];
 		if (item->depth && !level->failed)
 			note_removal(
 				r, item->depth - 1,
-				remove_name(r->run, level->parent, level->name, true, item->path));
+				remove_named(r->run, level->parent, level->name, true, item->path));
 		else if (item->depth)
 			r->levels[item->depth - 1].failed = true;
 		break;
@@ -179,7 +179,7 @@ static enum copy_result remove_spot(struct run *run, const struct spot *spot)
 	if (directory)
 		rc = remove_contents(run, spot->object, spot->label);
 	return rc == COPY_GOOD
-		       ? remove_name(run, spot->directory, spot->name, directory, spot->label)
+		       ? remove_named(run, spot->directory, spot->name, directory, spot->label)
 		       : rc;
 }
 
@@ -223,8 +223,8 @@ static enum copy_result set_special_bits(struct run *run, const struct spot *spo
 }
 
 /* Whether an earlier try, whose answer was lost, has made the directory that is there. */
-static bool was_made(struct attempt *t, const struct spot *spot, rxafs_object **made,
-		     struct rxafs_attributes *a)
+static bool was_directory_made(struct attempt *t, const struct spot *spot, rxafs_object **made,
+			       struct rxafs_attributes *a)
 {
 	struct rxafs_request request = session_request(t->run);
 
@@ -247,7 +247,7 @@ static enum copy_result make_directory(struct run *run, const struct spot *spot,
 	while (attempt_again(&t,
 			     rxafs_mkdir(spot->directory, &t.request, spot->name, mode, &made, &a)))
 		;
-	if (t.value < 0 && !(t.value == -EEXIST && was_made(&t, spot, &made, &a))) {
+	if (t.value < 0 && !(t.value == -EEXIST && was_directory_made(&t, spot, &made, &a))) {
 		/* Another client may make the same directory, which -p accepts. */
 		if (run->set.preserve && t.value == -EEXIST)
 			return COPY_GOOD;
@@ -370,8 +370,8 @@ static enum copy_result find_destination(struct run *run, struct spot *to)
 }
 
 /* The place of the object `name`: the destination, or its name in the destination directory. */
-static enum copy_result find_target(struct run *run, const struct spot *destination,
-				    const char *name, struct spot *to, char **label)
+static enum copy_result find_spot_in(struct run *run, const struct spot *destination,
+				     const char *name, struct spot *to, char **label)
 {
 	*label = NULL;
 	if (!destination->object || destination->attributes.kind != RXAFS_DIRECTORY) {
@@ -465,7 +465,7 @@ static enum copy_result move_place(struct run *run, const struct place *place,
 				!fits_slash(last, destination, is_plain_directory(&from))))
 		rc = COPY_FAILED;
 	if (rc == COPY_GOOD)
-		rc = find_target(run, destination, from.name, &to, &label);
+		rc = find_spot_in(run, destination, from.name, &to, &label);
 	if (rc == COPY_GOOD && !has_name(&to, "replaced"))
 		rc = COPY_FAILED;
 	if (rc == COPY_GOOD)
@@ -605,7 +605,7 @@ static enum copy_result link_places(struct run *run)
 	if (rc == COPY_GOOD && !fits_slash(&run->places[1], &destination, false))
 		rc = COPY_FAILED;
 	if (rc == COPY_GOOD)
-		rc = find_target(run, &destination, old.name, &to, &label);
+		rc = find_spot_in(run, &destination, old.name, &to, &label);
 	if (rc == COPY_GOOD && old.attributes.fid.volume != destination.attributes.fid.volume &&
 	    destination.object)
 		rc = report_other_volume(&old, &destination, "use ln -s, or --mount");

@@ -16,7 +16,7 @@
 /* ---- texts ---- */
 
 /* Keep an allocated text until the end of the run. NULL after a message. */
-static char *keep_text(struct run *run, char *text)
+static char *keep_run_text(struct run *run, char *text)
 {
 	char **more = text ? realloc(run->made, (run->made_count + 1) * sizeof(*more)) : NULL;
 
@@ -40,7 +40,7 @@ bool place_parse(struct run *run, const char *text, struct place *place)
 	}
 	if (!colon || colon == text || (slash && slash < colon))
 		return false;
-	place->volume = keep_text(run, strndup(text, (size_t)(colon - text)));
+	place->volume = keep_run_text(run, strndup(text, (size_t)(colon - text)));
 	place->path = colon + 1;
 	return place->volume;
 }
@@ -65,7 +65,7 @@ char *place_join(const char *label, const char *name)
 }
 
 /* The last part of a path without slashes at its end. */
-static const char *find_base(const char *path, size_t *length)
+static const char *find_path_base(const char *path, size_t *length)
 {
 	const char *end = path + strlen(path), *start;
 
@@ -87,7 +87,7 @@ static bool is_name(const char *base, size_t length)
 char *place_name(const struct place *place)
 {
 	size_t length;
-	const char *base = find_base(place->path, &length);
+	const char *base = find_path_base(place->path, &length);
 
 	return is_name(base, length) ? strndup(base, length)
 				     : strdup(place->volume ? place->volume : "afs");
@@ -207,8 +207,8 @@ enum copy_result spot_look(struct run *run, rxafs_object *directory, const char 
 }
 
 /* The directory that contains the last part of a path. *absent, unless it is NULL: there is none. */
-static enum copy_result open_parent(struct run *run, const struct place *place, const char *base,
-				    rxafs_object **directory, bool *absent)
+static enum copy_result open_place_parent(struct run *run, const struct place *place,
+					  const char *base, rxafs_object **directory, bool *absent)
 {
 	struct attempt t = attempt_begin(run, CHANGE_NONE, place->text);
 	struct rxafs_attributes attributes;
@@ -235,7 +235,7 @@ static enum copy_result find_spot(struct run *run, const struct place *place, st
 				  bool *absent)
 {
 	size_t length;
-	const char *base = find_base(place->path, &length);
+	const char *base = find_path_base(place->path, &length);
 	rxafs_object *directory = NULL;
 	char name[256];
 	enum copy_result rc;
@@ -247,7 +247,7 @@ static enum copy_result find_spot(struct run *run, const struct place *place, st
 	}
 	if (!is_name(base, length))
 		return place_open(run, place, true, &spot->object, &spot->attributes);
-	rc = open_parent(run, place, base, &directory, absent);
+	rc = open_place_parent(run, place, base, &directory, absent);
 	if (rc != COPY_GOOD || !directory)
 		return rc;
 	memcpy(name, base, length);
@@ -280,7 +280,7 @@ struct globs {
 	size_t count, room;
 };
 
-static enum copy_result add_place(struct globs *g, const struct place *place)
+static enum copy_result add_globbed_place(struct globs *g, const struct place *place)
 {
 	if (g->count == g->room) {
 		size_t room = g->room ? 2 * g->room : 16;
@@ -310,21 +310,21 @@ static enum copy_result add_path(struct globs *g, char *path)
 		     path) < 0)
 		text = NULL;
 	free(path);
-	text = keep_text(g->run, text);
+	text = keep_run_text(g->run, text);
 	if (!text)
 		return COPY_STOP;
 	place.text = text;
 	place.path = text + (place.volume ? strlen(place.volume) + 1 : 4);
-	base = find_base(g->from->path, &length);
+	base = find_path_base(g->from->path, &length);
 	place.shown = glob_is_pattern(g->from->path, (size_t)(base - g->from->path))
 			      ? text
-			      : find_base(text, &length);
-	return add_place(g, &place);
+			      : find_path_base(text, &length);
+	return add_globbed_place(g, &place);
 }
 
 static enum copy_result match_path(struct globs *g, const char *done, const char *rest);
 
-static int compare_names(const void *a, const void *b)
+static int compare_listed_names(const void *a, const void *b)
 {
 	return strcmp(((const struct rxafs_name *)a)->text, ((const struct rxafs_name *)b)->text);
 }
@@ -351,7 +351,7 @@ static enum copy_result list_for_pattern(struct globs *g, const char *done,
 			;
 	rxafs_release(directory);
 	if (names->count)
-		qsort(names->list, names->count, sizeof(*names->list), compare_names);
+		qsort(names->list, names->count, sizeof(*names->list), compare_listed_names);
 	return attempt_result(&t);
 }
 
@@ -442,7 +442,7 @@ enum copy_result place_expand(struct run *run)
 		if (glob_is_pattern(g.from->path, strlen(g.from->path)))
 			rc = match_path(&g, "", g.from->path);
 		if (rc == COPY_GOOD && g.count == before)
-			rc = add_place(&g, g.from);
+			rc = add_globbed_place(&g, g.from);
 	}
 	if (rc != COPY_GOOD) {
 		free(g.list);

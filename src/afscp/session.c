@@ -176,7 +176,7 @@ static void tell_log(void *arg, int priority, const char *text)
 		tools_error("%s", text);
 }
 
-static int open_client(struct run *run, const char *cell, bool named)
+static int open_run_client(struct run *run, const char *cell, bool named)
 {
 	char home[2048];
 	const struct tools_list *servers = &run->set.servers;
@@ -235,7 +235,7 @@ static int open_local_servers(struct run *run)
 		return -1;
 	run->fs_port = AFS_PORT_FS;
 	snprintf(run->cell, sizeof(run->cell), "%s", UNNAMED);
-	return open_client(run, UNNAMED, true);
+	return open_run_client(run, UNNAMED, true);
 }
 
 static bool set_token(struct run *run, rxw_security *security, int64_t expires)
@@ -281,7 +281,7 @@ int session_open(struct run *run)
 		run->config.idle_ms ? run->config.idle_ms : (unsigned)run->set.timeout_ms;
 	if (named == 0 && !cell)
 		cell = UNNAMED;
-	if (open_client(run, cell, named == 0) < 0)
+	if (open_run_client(run, cell, named == 0) < 0)
 		return -1;
 	learn_home(run);
 	if (!*run->cell && open_local_servers(run) < 0)

@@ -85,7 +85,7 @@ int run_df(struct run *run)
 	return all && !atomic_load(&run->interrupted) ? 0 : TOOLS_EXIT_FAILURE;
 }
 
-static bool show_quota(struct run *run, const struct place *place)
+static bool show_volume_quota(struct run *run, const struct place *place)
 {
 	char quota[32] = "no limit", used[32], share[16] = "-", partition[16] = "-";
 	struct rxafs_volume v;
@@ -114,7 +114,7 @@ int run_quota(struct run *run)
 		printf("%-24s %14s %14s %6s %10s\n", "Volume",
 		       run->set.human ? "Quota" : "Quota (KiB)",
 		       run->set.human ? "Used" : "Used (KiB)", "Used", "Partition");
-	return run_each_place(run, show_quota);
+	return run_each_place(run, show_volume_quota);
 }
 
 /* ---- du ---- */

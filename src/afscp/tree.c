@@ -72,16 +72,16 @@ struct tree {
 
 /* ---- directories that were entered ---- */
 
-static uint64_t hash_fid(const struct rxafs_fid *fid)
+static uint64_t hash_entered_fid(const struct rxafs_fid *fid)
 {
 	uint64_t h = ((uint64_t)fid->vnode << 32 | fid->unique) * 0x9e3779b97f4a7c15u;
 
 	return (h ^ h >> 29 ^ ((uint64_t)fid->volume << 16 ^ fid->cell)) * 0xbf58476d1ce4e5b9u;
 }
 
-static struct rxafs_fid *find_slot(const struct fid_set *set, const struct rxafs_fid *fid)
+static struct rxafs_fid *find_fid_slot(const struct fid_set *set, const struct rxafs_fid *fid)
 {
-	size_t at = (size_t)(hash_fid(fid) >> 20) & (set->room - 1);
+	size_t at = (size_t)(hash_entered_fid(fid) >> 20) & (set->room - 1);
 
 	while (set->list[at].vnode && !rxafs_fid_same(&set->list[at], fid))
 		at = (at + 1) & (set->room - 1);
@@ -97,7 +97,7 @@ static int grow_set(struct fid_set *set)
 		return -1;
 	for (size_t i = 0; i < set->room; i++)
 		if (set->list[i].vnode)
-			*find_slot(&more, &set->list[i]) = set->list[i];
+			*find_fid_slot(&more, &set->list[i]) = set->list[i];
 	free(set->list);
 	*set = more;
 	return 0;
@@ -109,7 +109,7 @@ int fid_set_add(struct fid_set *set, const struct rxafs_fid *fid)
 
 	if (2 * set->count >= set->room && grow_set(set) < 0)
 		return -1;
-	slot = find_slot(set, fid);
+	slot = find_fid_slot(set, fid);
 	if (slot->vnode)
 		return 1;
 	*slot = *fid;
@@ -137,7 +137,7 @@ static struct node *new_node(rxafs_object *object, unsigned depth)
 }
 
 /* Those below that were not taken over are freed as well. */
-static void free_node(struct node *node)
+static void free_tree_node(struct node *node)
 {
 	for (size_t i = 0; node->children && i < node->list.names.count; i++)
 		assert(!node->children[i]);
@@ -164,7 +164,7 @@ static void drop_node(struct tree *tree, struct node *node)
 			drop_node(tree, node->children[i]);
 			node->children[i] = NULL;
 		}
-	free_node(node);
+	free_tree_node(node);
 }
 
 /* Whether the directory with that name is to be entered. */
@@ -229,7 +229,7 @@ static void finish_node(struct tree *tree, struct node *node)
 
 /* ---- work ---- */
 
-static int compare_names(const void *a, const void *b)
+static int compare_tree_names(const void *a, const void *b)
 {
 	return strcmp(((const struct rxafs_name *)a)->text, ((const struct rxafs_name *)b)->text);
 }
@@ -255,7 +255,7 @@ static bool list_node(struct tree *tree, struct node *node, struct attempt *atte
 		return false;
 	count = list->names.count;
 	if (count)
-		qsort(list->names.list, count, sizeof(*list->names.list), compare_names);
+		qsort(list->names.list, count, sizeof(*list->names.list), compare_tree_names);
 	list->attributes = calloc(count + 1, sizeof(*list->attributes));
 	list->results = calloc(count + 1, sizeof(*list->results));
 	node->children = calloc(count + 1, sizeof(struct node *));
@@ -435,7 +435,7 @@ static void release_shown(struct tree *tree, struct node *node)
 			node->children[i] = NULL;
 		}
 	pthread_mutex_unlock(&tree->lock);
-	free_node(node);
+	free_tree_node(node);
 }
 
 /* Whether the directory was entered before; of a mount point, the one behind it. */
@@ -578,7 +578,7 @@ struct tree *tree_open(struct run *run, rxafs_object *root, const char *label,
 	if (!node || !(tree->path = strdup(label))) {
 		tools_error("no memory");
 		if (node)
-			free_node(node);
+			free_tree_node(node);
 		free(tree);
 		return NULL;
 	}
