@@ -9,6 +9,7 @@
 
 #include "afs/fetchstatus.h"
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 
 /* What is made in a directory. */
 struct making {

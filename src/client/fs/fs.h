@@ -177,8 +177,6 @@ void fs_drop_vnode(void *vnode);
 /* The object of a child of `parent`. `text`: of a mount point, else NULL. */
 rxafs_object *fs_get_object(rxafs_object *parent, struct fs_vnode *vnode, enum rxafs_kind kind,
 			    const char *text);
-/* The root directory of a volume: a reference. */
-int fs_root_of_volume(rxafs_client *client, struct cl_volume *volume, struct fs_vnode **vnode);
 /* The object of the root of a volume, as it is without a mount point: nothing is above it. */
 rxafs_object *fs_get_root_object(struct fs_vnode *vnode);
 /*
@@ -194,12 +192,6 @@ void fs_tell(struct fs_vnode *vnode, unsigned what, const rxafs_object *except);
 int fs_open_tables(rxafs_client *client);
 void fs_close_tables(rxafs_client *client);
 uint64_t fs_inode(rxafs_client *client, const struct rxafs_fid *fid);
-
-/* -- show.c ------------------------------------------------------------------------------- */
-
-/* Attributes of an answer, past the cache. */
-void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFSFetchStatus *answer,
-		    struct rxafs_attributes *attributes);
 
 /* The net's callbacks. */
 extern const struct cl_net_ops fs_net_ops;

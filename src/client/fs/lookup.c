@@ -7,6 +7,7 @@
 #include <syslog.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 
 #define LINKS_MOST 40
 

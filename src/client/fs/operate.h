@@ -97,6 +97,8 @@ int fs_enter(rxafs_object *object, struct rxafs_request *request, struct fs_vnod
 int fs_enter_to_change(rxafs_object *object, struct rxafs_request *request,
 		       struct fs_vnode **vnode);
 bool fs_mount_text_valid(const char *text);
+/* The root directory of a volume: a reference. */
+int fs_root_of_volume(rxafs_client *client, struct cl_volume *volume, struct fs_vnode **vnode);
 
 /* -- dynamic.c: the dynamic root ---------------------------------------------------------- */
 
@@ -105,14 +107,6 @@ int fs_dynamic_find(rxafs_object *root, struct rxafs_request *request, const cha
 /* The n-th name, from 0; false: there are no more. */
 bool fs_dynamic_name(rxafs_client *client, uint64_t n, char name[CL_CELL_NAME + 2],
 		     struct rxafs_fid *fid, bool *alias);
-
-/* -- show.c ------------------------------------------------------------------------------- */
-
-void fs_show(rxafs_object *object, struct rxafs_request *request, const struct cl_status *status,
-	     struct rxafs_attributes *attributes);
-/* Attributes of an object, with a call if needed. */
-int fs_show_now(rxafs_object *object, struct rxafs_request *request,
-		struct rxafs_attributes *attributes);
 
 /* -- content.c ---------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 
 #define AHEAD	    32
 #define CALLS_FIRST 20u /* for statuses, at once: they take one round trip like one of them */

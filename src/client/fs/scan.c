@@ -9,6 +9,7 @@
 
 #include "afs/fetchstatus.h"
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 
 _Static_assert(RXAFS_BATCH == AFSCBMAX, "one InlineBulkStatus");
 

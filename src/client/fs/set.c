@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 
 static int store_status(struct fs_vnode *v, struct rxafs_request *request,
 			const AFSStoreStatus *how)

@@ -8,6 +8,7 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 
 static void set_times(struct stat *stat, time_t modified, time_t changed)
 {

@@ -8,6 +8,7 @@
 #include "afs/client/data.h"
 #include "afs/fetchstatus.h"
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 
 static int find_file(rxafs_object *file, struct fs_vnode **vnode)
 {

@@ -175,6 +175,8 @@ class rxafs_attributes(C.Structure):
         ("volatile_name", C.c_bool),
         ("for_all", C.c_bool),
         ("version", C.c_uint64),
+        ("author", C.c_uint32),
+        ("stamp", C.c_uint64),
         ("valid_ns", C.c_uint64),
         ("name_valid_ns", C.c_uint64),
         ("reserved", C.c_uint64 * 4),
@@ -228,6 +230,21 @@ class rxafs_server(C.Structure):
         ("state", C.c_int),
         ("rtt_us", C.c_uint32),
         ("reserved", C.c_uint64 * 4),
+    ]
+
+
+class rxafs_counts(C.Structure):
+    _fields_ = [
+        ("hits", C.c_uint64),
+        ("misses", C.c_uint64),
+        ("breaks", C.c_uint64),
+        ("conflicts", C.c_uint64),
+        ("evicted", C.c_uint64),
+        ("objects", C.c_uint64),
+        ("name_bytes", C.c_uint64),
+        ("answered", C.c_uint64),
+        ("unanswered", C.c_uint64),
+        ("reserved", C.c_uint64 * 8),
     ]
 
 
@@ -334,6 +351,7 @@ STRUCTURES = (
     rxafs_space,
     rxafs_volume,
     rxafs_server,
+    rxafs_counts,
     rxafs_lock,
     rxafs_entry,
     rxafs_store,
@@ -351,8 +369,11 @@ FUNCTIONS = {
     "rxafs_free_cancel": (None, (handle,)),
     "rxafs_error_text": (C.c_char_p, (C.POINTER(rxafs_request), C.c_int64)),
     "rxafs_get_user": (C.c_int, (handle, C.c_uint32, C.c_void_p)),
+    "rxafs_create_user": (C.c_int, (handle, C.c_void_p)),
+    "rxafs_hold_user": (handle, (handle,)),
     "rxafs_put_user": (None, (handle,)),
     "rxafs_set_token": (C.c_int, (handle, C.c_char_p, handle, C.c_int64)),
+    "rxafs_renew_token": (C.c_int, (handle, C.c_char_p, handle, C.c_int64)),
     "rxafs_log_in": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p)),
     "rxafs_token_expires": (C.c_int64, (handle, C.c_char_p)),
     "rxafs_root": (handle, (handle,)),
@@ -363,6 +384,7 @@ FUNCTIONS = {
     "rxafs_walk": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_bool, C.c_void_p)),
     "rxafs_parent": (handle, (handle,)),
     "rxafs_getattr": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_attributes))),
+    "rxafs_get_rights": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(C.c_uint32), C.POINTER(C.c_uint32))),
     "rxafs_access": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_int)),
     "rxafs_readlink": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_void_p)),
     "rxafs_setattr": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_changes), C.POINTER(rxafs_attributes))),
@@ -381,7 +403,9 @@ FUNCTIONS = {
     "rxafs_server_at": (C.c_bool, (handle, C.c_uint32, C.POINTER(rxafs_server))),
     "rxafs_probe_servers": (None, (handle, C.POINTER(rxafs_request))),
     "rxafs_cell_name": (C.c_char_p, (handle, C.c_uint32)),
+    "rxafs_home_cell": (C.c_char_p, (handle,)),
     "rxafs_cell_address": (C.c_int, (handle, C.c_char_p, handle, C.POINTER(C.c_uint32))),
+    "rxafs_count": (None, (handle, C.POINTER(rxafs_counts))),
     "rxafs_forget": (C.c_int, (handle, C.POINTER(rxafs_request))),
     "rxafs_mount_text": (C.c_int, (handle, C.c_void_p)),
     "rxafs_make_mount": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_char_p)),

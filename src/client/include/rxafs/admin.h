@@ -64,6 +64,7 @@ struct rxafs_counts {
 	uint64_t evicted;   /* objects that had to make room */
 	uint64_t objects, name_bytes;  /* now */
 	uint64_t answered, unanswered; /* calls to servers */
+	uint64_t reserved[8];
 };
 void rxafs_count(rxafs_client *client, struct rxafs_counts *counts);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lengths of files as programs see them, whatever a server tells. */
 #include "client/fs/operate.h"
+#include "client/fs/show.h"
 #include "tests/main.h"
 
 START_TEST(lengths_are_shown)
