@@ -168,7 +168,7 @@ static int see_entry(rxafs_watch *watch, struct rxafs_request *request, struct v
 	return 0;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_seen(const void *a, const void *b)
 {
 	const struct seen *const *x = a, *const *y = b;
 
@@ -268,7 +268,7 @@ static int take_view(rxafs_watch *watch, struct rxafs_request *request, struct v
 	if (result)
 		free_view(view);
 	else if (view->count)
-		qsort(view->seen, view->count, sizeof view->seen[0], compare_names);
+		qsort(view->seen, view->count, sizeof view->seen[0], compare_seen);
 	return result;
 }
 
