@@ -14,7 +14,7 @@
 /* A request that is served. */
 struct asked {
 	struct task *task;
-	rxafs_object *object;
+	rxafs_object *object, *named; /* named: a reference, or NULL */
 	const char *words[WORDS_MOST];
 	unsigned count;
 	const struct control *from;
@@ -25,6 +25,10 @@ static inline const char *word_of(const struct asked *a, unsigned n)
 {
 	return n < a->count ? a->words[n] : "";
 }
+
+/* control.c: why it fails, in the words of whoever asked. Returns `result`. */
+int refuse_asked(struct asked *a, int result, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* login.c */
 int answer_tickets(struct asked *a);

@@ -3,6 +3,7 @@
 #include "rxafs/answer.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,35 @@
 #include "program/address.h"
 
 #define SERVERS_MOST 16
+
+int refuse_asked(struct asked *a, int result, const char *format, ...)
+{
+	char *text = a->task->request.failure.text;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof a->task->request.failure.text, format, args);
+	va_end(args);
+	return result;
+}
+
+/* Where no server said more. */
+static int explain(struct asked *a, int result)
+{
+	if (!result || a->task->request.failure.text[0])
+		return result;
+	switch (-result) {
+	case ENODEV:
+		return refuse_asked(a, result, "no volume is there");
+	case ENOENT:
+		return refuse_asked(a, result, "there is no such name");
+	case EROFS:
+		return refuse_asked(a, result,
+				    "the volume is read-only; use the read-write path, /afs/.CELL");
+	default:
+		return result;
+	}
+}
 
 /* -- volumes ---------------------------------------------------------------------------------- */
 
@@ -51,8 +81,10 @@ static int answer_quota(struct asked *a)
 		char *end;
 		unsigned long long quota = strtoull(a->words[1], &end, 10);
 
-		if (*end || end == a->words[1])
-			return -EINVAL;
+		if (*end || end == a->words[1] || quota > INT32_MAX)
+			return refuse_asked(a, -EINVAL,
+					    "%.40s is no quota; give KiB up to %d, or 0 for none",
+					    a->words[1], INT32_MAX);
 		result = rxafs_set_quota(a->object, &a->task->request, quota);
 		if (result)
 			return result;
@@ -126,15 +158,15 @@ static int answer_flush(struct asked *a)
 /* The text of the mount point that is named; free *text. An error if it is none. */
 static int read_named_mount(struct asked *a, char **text)
 {
-	struct rxafs_attributes attributes;
 	rxafs_object *object;
-	int result =
-		rxafs_lookup(a->object, &a->task->request, word_of(a, 1), &object, &attributes);
+	int result = rxafs_find_name(a->object, &a->task->request, word_of(a, 1), &object);
 
 	if (result)
 		return result;
 	result = rxafs_mount_text(object, text);
 	rxafs_release(object);
+	if (result == -EINVAL)
+		return refuse_asked(a, result, "this is no mount point");
 	return result;
 }
 
@@ -152,7 +184,13 @@ static int answer_lsmount(struct asked *a)
 
 static int answer_mkmount(struct asked *a)
 {
-	return rxafs_make_mount(a->object, &a->task->request, word_of(a, 1), word_of(a, 2));
+	int result = rxafs_make_mount(a->object, &a->task->request, word_of(a, 1), word_of(a, 2));
+
+	if (result == -EINVAL)
+		return refuse_asked(a, result, "%.100s does not name a volume", word_of(a, 2));
+	if (result == -EEXIST)
+		return refuse_asked(a, result, "the name exists already");
+	return result;
 }
 
 static int answer_rmmount(struct asked *a)
@@ -194,11 +232,28 @@ static void split_words(struct asked *a, struct control *from)
 	}
 }
 
+/* "at NAME COMMAND…": about what the name in the directory is, also if it is a mount point of a volume that is away. */
+static int look_at_named(struct asked *a)
+{
+	rxafs_object *object;
+	int result;
+
+	if (a->count < 3 || strcmp(a->words[0], "at"))
+		return 0;
+	result = rxafs_find_name(a->object, &a->task->request, a->words[1], &object);
+	if (result)
+		return result;
+	a->object = a->named = object;
+	a->count -= 2;
+	memmove(a->words, a->words + 2, a->count * sizeof a->words[0]);
+	return 0;
+}
+
 static int run_control(struct task *t)
 {
 	struct asked a = {.task = t, .object = t->object, .from = t->data};
 	struct control *to;
-	int result = -ENOTTY;
+	int result = -ENOTTY, named;
 
 	split_words(&a, (struct control *)(uintptr_t)t->data);
 	a.answer = json_object();
@@ -208,9 +263,13 @@ static int run_control(struct task *t)
 		json_decref(a.answer);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; a.count && i < sizeof commands / sizeof commands[0]; i++)
+	named = look_at_named(&a);
+	for (size_t i = 0; !named && a.count && i < sizeof commands / sizeof commands[0]; i++)
 		if (!strcmp(a.words[0], commands[i].name))
 			result = commands[i].answer(&a);
+	result = explain(&a, named ? named : result);
+	if (a.named)
+		rxafs_release(a.named);
 	if (result) {
 		add_json_number(a.answer, "error", (uint64_t)-result);
 		add_json_text(a.answer, "text",

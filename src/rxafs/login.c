@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -204,6 +205,16 @@ int answer_login(struct asked *a)
 }
 
 /* logout CELL [session] */
+static bool is_known_cell(struct mount *mount, const char *cell)
+{
+	const char *name;
+
+	for (uint32_t n = 1; (name = rxafs_cell_name(mount->client, n)); n++)
+		if (!strcasecmp(name, cell))
+			return true;
+	return false;
+}
+
 int answer_logout(struct asked *a)
 {
 	struct mount *mount = a->task->mount;
@@ -211,6 +222,9 @@ int answer_logout(struct asked *a)
 
 	if (!a->task->request.user)
 		return -EINVAL;
+	if (cell && !is_known_cell(mount, cell))
+		return refuse_asked(a, -ENOENT, "cell %.100s is not known; see rxafsctl cells",
+				    cell);
 	tokens_drop(mount->tokens, a->task->request.user, cell);
 	if (!cell)
 		tokens_set_own(mount->tokens, false);

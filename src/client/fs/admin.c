@@ -151,6 +151,29 @@ int rxafs_forget(rxafs_object *object, struct rxafs_request *request)
 	return 0;
 }
 
+int rxafs_find_name(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		    rxafs_object **object)
+{
+	struct cl_status status;
+	struct rxafs_fid fid;
+	struct fs_vnode *v;
+	uint64_t known_ns;
+	int result;
+
+	if (directory->what == FS_ROOT)
+		return fs_dynamic_find(directory, request, name, object);
+	if (!fs_is_directory(directory))
+		return -ENOTDIR;
+	result = fs_enter(directory, request, &v);
+	if (!result)
+		result = fs_need_rights(v, request, RXAFS_LIST);
+	if (!result)
+		result = fs_find(v, request, name, &fid, &known_ns);
+	if (!result)
+		result = fs_object_of(directory, request, name, &fid, object, &status);
+	return result == -ESTALE ? -ENOENT : result;
+}
+
 int rxafs_mount_text(rxafs_object *object, char **text)
 {
 	if (object->what != FS_MOUNT && object->what != FS_CELL)

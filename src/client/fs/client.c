@@ -10,12 +10,15 @@
 #include <rxafs/admin.h>
 #include <rxafs/daemon.h>
 
+#include "client/fs/leftover.h"
 #include "client/fs/operate.h"
 #include "common/clock.h"
 #include "common/sized.h"
 
 /* How long servers may take to answer when promises are given back. */
 #define FAREWELL_MS 200u
+/* Whether names that were given at the start exist is looked at for so long. */
+#define CHECK_NS (3 * (uint64_t)NS_PER_S)
 
 static void warn_of_cells(void *arg, const char *text)
 {
@@ -74,13 +77,16 @@ static int open_caches(rxafs_client *client, const struct rxafs_options *options
 	struct cl_data_options o = {.memory_most = options->memory_bytes,
 				    .folder = options->cache_dir,
 				    .disk_most = options->cache_bytes};
+	int result;
 
 	client->cache = cl_cache_create(&limits);
 	client->executor = fs_executor_create();
 	client->keeper = fs_lock_keeper_create();
 	if (!client->cache || !client->executor || !client->keeper)
 		return -ENOMEM;
-	return cl_data_create(&o, &fs_data_ops, &client->data, text, size);
+	result = cl_data_create(&o, &fs_data_ops, &client->data, text, size);
+	return result || !options->cache_dir ? result
+					     : fs_open_leftovers(client, options->cache_dir);
 }
 
 static int copy_sysnames(rxafs_client *client, const struct rxafs_options *options)
@@ -120,7 +126,8 @@ static int make_root(rxafs_client *client, const struct rxafs_options *options, 
 	if (!options->root_volume) {
 		client->root = fs_get_special(client, NULL, FS_ROOT, &fid, RXAFS_DIRECTORY, NULL);
 	} else if (!cl_cells_home(client->cells)) {
-		snprintf(text, size, "a root volume needs a home cell");
+		snprintf(text, size,
+			 "a root volume needs a home cell: name one with --cell or in ThisCell");
 		return -EDESTADDRREQ;
 	} else {
 		snprintf(mount, sizeof mount, "%c%s:%s.", client->read_write ? '%' : '#',
@@ -170,6 +177,8 @@ static void free_client(rxafs_client *client, unsigned limit_ms)
 		free(client->sysnames[i]);
 	free(client->sysnames);
 	free(client->config_dir);
+	free(client->root_volume);
+	fs_close_leftovers(client);
 	pthread_cond_destroy(&client->asked);
 	pthread_rwlock_destroy(&client->upcalls);
 	pthread_mutex_destroy(&client->lock);
@@ -209,6 +218,36 @@ static int fail_open(struct rxafs_failure *failure, int result, const char *text
 	return result;
 }
 
+/* What a client that was told a wrong name would show as a missing directory, when somebody comes there. */
+static void check_names_of_start(void *arg)
+{
+	rxafs_client *client = arg;
+	struct cl_cell *home = cl_cells_home(client->cells);
+	struct cl_caller caller = {.deadline = cl_net_now() + CHECK_NS};
+	struct cl_cell_server servers[CL_CELL_SERVERS];
+	struct rxafs_failure failure = {0};
+	struct cl_volume *volume;
+	int result = cl_cell_servers(home, caller.deadline, servers);
+
+	if (result <= 0) {
+		fs_log(client, LOG_WARNING,
+		       "home cell %s: neither CellServDB nor DNS has location servers: correct the name, or give them "
+		       "with --servers",
+		       cl_cell_name(home));
+		return;
+	}
+	if (!client->root_volume)
+		return;
+	result = cl_volume_find(client->net, home, client->root_volume, CL_WANT_RO, &caller,
+				&volume, &failure);
+	if (!result)
+		cl_volume_unref(volume);
+	else if (result == -ENODEV)
+		fs_log(client, LOG_WARNING,
+		       "root volume %s of cell %s does not exist: correct --root-volume",
+		       client->root_volume, cl_cell_name(home));
+}
+
 int rxafs_open_client(const struct rxafs_options *given, rxafs_client **out,
 		      struct rxafs_failure *failure)
 {
@@ -225,11 +264,17 @@ int rxafs_open_client(const struct rxafs_options *given, rxafs_client **out,
 	result = open_modules(client, &options, text, sizeof text);
 	if (!result)
 		result = make_root(client, &options, text, sizeof text);
+	if (!result && options.root_volume && !(client->root_volume = strdup(options.root_volume)))
+		result = -ENOMEM;
 	if (result) {
 		free_client(client, 0);
 		return fail_open(failure, result, text);
 	}
 	*out = client;
+	/* Without a thread there is no warning. */
+	fs_remove_leftovers(client, NULL);
+	if (client->log && cl_cells_home(client->cells))
+		fs_execute(client->executor, 0, 0, check_names_of_start, client);
 	return 0;
 }
 
@@ -268,4 +313,27 @@ int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *r
 		*awaited = about ? fs_awaited(about) : (struct rxafs_awaited){.known = true};
 	/* From here on the request may be over. */
 	return fs_execute(client->executor, awaited->cell, awaited->server, run, arg);
+}
+
+static int put_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires,
+		     bool same)
+{
+	struct cl_cell *of;
+	int result = cl_cells_find(user->client->cells, cell, 0, &of);
+
+	if (!result)
+		result = cl_identity_set_token(user->identity, of, security, expires, same);
+	if (!result && security)
+		fs_remove_leftovers(user->client, user);
+	return result;
+}
+
+int rxafs_set_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires)
+{
+	return put_token(user, cell, security, expires, false);
+}
+
+int rxafs_renew_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires)
+{
+	return put_token(user, cell, security, expires, true);
 }

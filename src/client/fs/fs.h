@@ -60,13 +60,7 @@ enum fs_what {
 	FS_ALIAS  /* a link in the dynamic root */
 };
 
-/* The volume behind a mount point. Former ones stay as long as the object: somebody may be using them. */
-struct fs_target {
-	struct fs_target *former;
-	struct fs_vnode *vnode;	  /* its root; a reference */
-	struct cl_volume *volume; /* a reference */
-	atomic_uint standing;	  /* of the volume, when it was looked up */
-};
+struct fs_target;
 
 /*
  * What callers hold. A directory that is reached through several mount points is several objects (K-021); a file is one. `parent` of a directory
@@ -102,6 +96,10 @@ struct rxafs_client {
 	void *log_arg;
 	rxafs_object *root;
 	char **sysnames;
+	char *root_volume;		/* NULL: a dynamic root */
+	atomic_bool giving_back;	/* promises of evicted objects */
+	uint64_t evicted;		/* that were looked at; of the net's thread */
+	struct fs_leftovers *leftovers; /* see silly.c; NULL: there is no cache folder */
 	size_t sysname_count;
 	bool ignore_owner, read_write, strict_locks;
 	atomic_bool ending; /* nobody waits for locks any more */
@@ -145,17 +143,6 @@ static inline bool fs_is_directory(const rxafs_object *object)
 	return object->kind == RXAFS_DIRECTORY;
 }
 
-/* Without a wait; NULL: not entered yet. */
-static inline struct fs_vnode *fs_entered(const rxafs_object *object)
-{
-	const struct fs_target *target;
-
-	if (object->what == FS_PLAIN)
-		return object->vnode;
-	target = atomic_load(&object->target);
-	return target ? target->vnode : NULL;
-}
-
 /* -- request.c, user.c ----------------------------------------------------------------------- */
 
 /* For the calls of an operation. */
@@ -179,11 +166,6 @@ rxafs_object *fs_get_object(rxafs_object *parent, struct fs_vnode *vnode, enum r
 			    const char *text);
 /* The object of the root of a volume, as it is without a mount point: nothing is above it. */
 rxafs_object *fs_get_root_object(struct fs_vnode *vnode);
-/*
- * Make a target, with its references, that of a mount point, unless `present` is no longer what that was. True: it is now.
- */
-bool fs_set_target(rxafs_object *object, struct fs_target *present, struct fs_target *target);
-void fs_free_target(struct fs_target *target);
 /* One that is not of a server. */
 rxafs_object *fs_get_special(rxafs_client *client, rxafs_object *parent, enum fs_what what,
 			     const struct rxafs_fid *fid, enum rxafs_kind kind, const char *text);
@@ -195,5 +177,7 @@ uint64_t fs_inode(rxafs_client *client, const struct rxafs_fid *fid);
 
 /* The net's callbacks. */
 extern const struct cl_net_ops fs_net_ops;
+
+#include "client/fs/target.h"
 
 #endif

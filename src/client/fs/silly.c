@@ -9,14 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/fs/leftover.h"
 #include "client/fs/operate.h"
-
-#define PREFIX ".__afs"
 
 /* Under the lock of the client's tables, where all of them are listed. */
 struct fs_hidden {
 	struct fs_hidden *next;
-	struct rxafs_fid directory;
+	struct rxafs_fid directory, fid;
 	rxafs_object *in; /* a reference */
 	rxafs_user *user; /* who removed it; a reference or NULL */
 	char name[24];
@@ -43,7 +42,7 @@ bool fs_hides(rxafs_client *client, const struct rxafs_fid *directory, const cha
 {
 	struct fs_hidden *h;
 
-	if (strncmp(name, PREFIX, sizeof PREFIX - 1))
+	if (strncmp(name, FS_HIDDEN_PREFIX, sizeof FS_HIDDEN_PREFIX - 1))
 		return false;
 	pthread_mutex_lock(&client->lock);
 	for (h = client->hidden; h; h = h->next)
@@ -95,14 +94,17 @@ int fs_hide(rxafs_object *directory, struct rxafs_request *request, const char *
 		return result;
 	}
 	h->directory = in->fid;
+	h->fid = v->fid;
 	h->in = rxafs_hold(directory);
 	h->user = request->user;
 	if (h->user)
 		atomic_fetch_add(&h->user->references, 1);
-	/* The FID is unique in the volume, so the name is in the directory. */
-	snprintf(h->name, sizeof h->name, PREFIX "%X%X", v->fid.vnode & 0xffffff, v->fid.unique);
+	fs_name_hidden(h->name, v->fid.vnode, v->fid.unique);
 	list_hidden(client, h);
+	fs_list_hidden(client, '+', &h->directory, &h->fid);
 	result = fs_rename(directory, request, name, directory, h->name, &v->fid);
+	if (result && !request->failure.maybe_done)
+		fs_list_hidden(client, '-', &h->directory, &h->fid);
 	pthread_mutex_lock(&v->lock);
 	if (!result && v->opens && !v->hidden) {
 		v->hidden = h;
@@ -112,8 +114,11 @@ int fs_hide(rxafs_object *directory, struct rxafs_request *request, const char *
 	if (!h)
 		return 0;
 	/* It was closed meanwhile. */
-	if (!result)
+	if (!result) {
 		result = fs_remove_file(directory, request, h->name);
+		if (!result)
+			fs_list_hidden(client, '-', &h->directory, &h->fid);
+	}
 	unlist_hidden(client, h);
 	free_hidden(h);
 	return result;
@@ -131,7 +136,8 @@ static void remove_hidden(void *arg)
 	rxafs_client *client = r->vnode->client;
 	struct rxafs_request request = {.user = r->hidden->user};
 
-	fs_remove_file(r->hidden->in, &request, r->hidden->name);
+	if (!fs_remove_file(r->hidden->in, &request, r->hidden->name))
+		fs_list_hidden(client, '-', &r->hidden->directory, &r->hidden->fid);
 	unlist_hidden(client, r->hidden);
 	free_hidden(r->hidden);
 	fs_put_vnode(r->vnode);

@@ -91,12 +91,51 @@ static bool renew_token(void *arg, struct cl_identity *identity, uint32_t cell)
 				   cl_cell_name(of));
 }
 
+/* On a thread of the executor (K-051). */
+static void give_promises_back(void *arg)
+{
+	rxafs_client *client = arg;
+	struct rxafs_fid fids[AFSCBMAX];
+	AFSFid given[AFSCBMAX];
+	uint32_t server;
+	size_t count;
+
+	while ((count = cl_cache_give_up(client->cache, &server, fids, AFSCBMAX))) {
+		bool done;
+
+		for (size_t i = 0; i < count; i++)
+			given[i] = fs_afs_fid(&fids[i]);
+		done = cl_net_give_up(client->net, server, given, (uint32_t)count);
+		cl_cache_gave_up(client->cache, fids, count, done, cl_net_now());
+	}
+	atomic_store(&client->giving_back, false);
+}
+
+static void look_for_evicted(void *arg)
+{
+	rxafs_client *client = arg;
+	struct cl_cache_counts counts;
+
+	if (!begin_upcall(client))
+		return;
+	cl_cache_count(client->cache, &counts);
+	if (counts.evicted != client->evicted && !atomic_exchange(&client->giving_back, true)) {
+		client->evicted = counts.evicted;
+		if (fs_execute(client->executor, 0, 0, give_promises_back, client))
+			atomic_store(&client->giving_back, false);
+	}
+	pthread_rwlock_unlock(&client->upcalls);
+}
+
 static void note_line(void *arg, const char *text)
 {
 	fs_log(arg, LOG_NOTICE, "%s", text);
 }
 
-const struct cl_net_ops fs_net_ops = {.broken = promises_broken,
-				      .reset = promises_reset,
-				      .renew = renew_token,
-				      .note = note_line};
+const struct cl_net_ops fs_net_ops = {
+	.broken = promises_broken,
+	.reset = promises_reset,
+	.renew = renew_token,
+	.idle = look_for_evicted,
+	.note = note_line,
+};

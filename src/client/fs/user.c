@@ -73,22 +73,3 @@ void fs_free_users(rxafs_client *client)
 {
 	htable_fini(&client->users, drop_user_entry);
 }
-
-static int put_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires,
-		     bool same)
-{
-	struct cl_cell *of;
-	int result = cl_cells_find(user->client->cells, cell, 0, &of);
-
-	return result ? result : cl_identity_set_token(user->identity, of, security, expires, same);
-}
-
-int rxafs_set_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires)
-{
-	return put_token(user, cell, security, expires, false);
-}
-
-int rxafs_renew_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires)
-{
-	return put_token(user, cell, security, expires, true);
-}

@@ -144,7 +144,8 @@ static void tell_of_breaks(struct cl_server *server, const AFSCBFids *fids)
 		const AFSFid *f = &fids->val[i];
 
 		broken[i] = (struct rxafs_fid){cell, f->Volume, f->Vnode, f->Unique};
-		if (f->Vnode == 0)
+		/* At the first contact a server may break what it never promised: that tells nothing of where the volume is. */
+		if (f->Vnode == 0 && atomic_load(&server->promised))
 			cl_record_doubt(net, cell, f->Volume);
 	}
 	if (net->ops.broken && fids->len)

@@ -152,9 +152,9 @@ int cl_net_set_volume_status(struct cl_volume *volume, const struct cl_caller *c
 			     struct rxafs_failure *failure);
 
 /*
- * Give promises back of objects that the cache drops (K-051). Best effort; does not wait for a
- * server that is in doubt.
+ * Give promises back of objects that the cache drops (K-051). Does not wait for a server that is in doubt. False: it may not have
+ * them back.
  */
-void cl_net_give_up(struct cl_net *net, uint32_t server, const AFSFid *fids, uint32_t count);
+bool cl_net_give_up(struct cl_net *net, uint32_t server, const AFSFid *fids, uint32_t count);
 
 #endif

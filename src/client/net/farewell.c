@@ -44,7 +44,7 @@ void cl_net_farewell(struct cl_net *net, unsigned limit_ms)
 	free(sent);
 }
 
-void cl_net_give_up(struct cl_net *net, uint32_t number, const AFSFid *fids, uint32_t count)
+bool cl_net_give_up(struct cl_net *net, uint32_t number, const AFSFid *fids, uint32_t count)
 {
 	struct cl_server *server = cl_server_at(net, number);
 	AFSCallBack dropped[AFSCBMAX];
@@ -61,17 +61,18 @@ void cl_net_give_up(struct cl_net *net, uint32_t number, const AFSFid *fids, uin
 
 		n = count - at < AFSCBMAX ? count - at : AFSCBMAX;
 		if (cl_server_state(server) != CL_SERVER_UP)
-			return;
+			return false;
 		credential = cl_server_credential(server);
 		rc = cl_server_begin(server, credential, 1000, &sent);
 		cl_credential_unref(credential);
 		if (rc < 0)
-			return;
+			return false;
 		code = StartRXAFS_GiveUpCallBacks(
 			       sent.call, &(AFSCBFids){.len = n, .val = (AFSFid *)fids + at},
 			       &(AFSCBs){.len = n, .val = dropped})
 			       ?: EndRXAFS_GiveUpCallBacks(sent.call);
 		if (cl_server_end(&sent, code, RXAFS_FN_GiveUpCallBacks, &origin) != 0)
-			return;
+			return false;
 	}
+	return server != NULL;
 }

@@ -44,6 +44,8 @@ struct cl_net_ops {
 	 * On the thread of the operation.
 	 */
 	bool (*renew)(void *arg, struct cl_identity *identity, uint32_t cell);
+	/* Now and then, some seconds apart, on a thread that must not be kept. May be NULL. */
+	void (*idle)(void *arg);
 	/* One line for the log. May be NULL. */
 	void (*note)(void *arg, const char *text);
 };

@@ -36,6 +36,7 @@ struct cl_prober {
 	/* only the thread uses these: */
 	struct probe *running;
 	bool urgent;   /* a server is looked for */
+	uint64_t next_idle;
 	int64_t slept; /* asleep_ns() when last looked */
 	struct cl_interfaces interfaces;
 };
@@ -270,6 +271,17 @@ static void abort_probes(struct cl_prober *prober)
 		rxw_call_abort(probe->call, RXW_USER_ABORT);
 }
 
+static void tell_idle(struct cl_prober *prober)
+{
+	const struct cl_net *net = prober->net;
+	uint64_t now = cl_net_now();
+
+	if (!net->ops.idle || now < prober->next_idle || atomic_load(&prober->stop))
+		return;
+	prober->next_idle = now + (uint64_t)net->pause_ms * TICK_PAUSES * NS_PER_MS;
+	net->ops.idle(net->arg);
+}
+
 static void *run_prober(void *arg)
 {
 	struct cl_prober *prober = arg;
@@ -277,6 +289,8 @@ static void *run_prober(void *arg)
 	while (!atomic_load(&prober->stop) || prober->running) {
 		struct rxw_queue_event events[16];
 		int n;
+
+		tell_idle(prober);
 
 		if (!atomic_load(&prober->stop)) {
 			look_for_sleep(prober);

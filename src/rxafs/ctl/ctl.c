@@ -71,12 +71,26 @@ static const struct tools_program program = {
 
 /* -- requests ------------------------------------------------------------------------------------ */
 
+static const char *why_not_asked(const char *path)
+{
+	static char text[200];
+
+	if (errno == ENOTTY || errno == EINVAL)
+		return "this is not in a mount of rxafs";
+	if (errno == ENOTCONN)
+		return "the daemon of this mount has ended; take it away with fusermount3 -uz";
+	if (errno == ENOENT && !strcmp(path, "/afs"))
+		return "nothing is mounted there; name the mount with --mount DIR";
+	snprintf(text, sizeof text, "%s", strerror(errno));
+	return text;
+}
+
 int open_in_mount(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
-		tools_error("%s: %s", path, strerror(errno));
+		tools_error("%s: %s", path, why_not_asked(path));
 	return fd;
 }
 
@@ -128,8 +142,7 @@ json_t *ask_open_mount(int fd, const char *path, const char *const *words, const
 		memcpy(c->data, data, size);
 	c->size = (uint32_t)size;
 	if (ioctl(fd, CONTROL_IOCTL, c))
-		tools_error("%s: %s", path,
-			    errno == ENOTTY ? "this is not in a mount of rxafs" : strerror(errno));
+		tools_error("%s: %s", path, why_not_asked(path));
 	else
 		answer = read_json_reply(c, path);
 	explicit_bzero(c->data, sizeof c->data);
@@ -141,6 +154,17 @@ json_t *ask_mount(const char *path, const char *const *words, const void *data, 
 {
 	int fd = open_in_mount(path);
 	json_t *answer = fd < 0 ? NULL : ask_open_mount(fd, path, words, data, size);
+
+	if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
+/* The same with messages about another path. */
+static json_t *ask_mount_about(const char *path, const char *about, const char *const *words)
+{
+	int fd = open_in_mount(path);
+	json_t *answer = fd < 0 ? NULL : ask_open_mount(fd, about, words, NULL, 0);
 
 	if (fd >= 0)
 		close(fd);
@@ -184,7 +208,8 @@ static void print_volume(const json_t *a)
 	       number_member(a, "used"), number_member(a, "quota"), number_member(a, "free"),
 	       number_member(a, "total"));
 	if (!json_is_true(json_object_get(a, "online")))
-		printf("off line: %s\n", text_member(a, "message"));
+		printf("off-line: %s\n", *text_member(a, "message") ? text_member(a, "message")
+								    : "no reason is given");
 }
 
 static void print_servers(const json_t *list)
@@ -234,10 +259,10 @@ int show_answer(const struct settings *s, const char *command, json_t *answer)
 
 static int run_plain(const struct settings *s, char **words, size_t count)
 {
-	const char *asked[] = {words[0], count > 2 ? words[2] : NULL, NULL};
-	const char *path = count > 1 ? words[1] : s->mount ? s->mount : "/afs";
+	const char *asked[] = {words[0], NULL};
 
-	return show_answer(s, words[0], ask_mount(path, asked, NULL, 0));
+	(void)count;
+	return show_answer(s, words[0], ask_mount(s->mount ? s->mount : "/afs", asked, NULL, 0));
 }
 
 /* -- mount points -------------------------------------------------------------------------------- */
@@ -256,21 +281,66 @@ static char *split_path(char *path, const char **name)
 	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
+static bool is_in_mount(const char *directory)
+{
+	char volume[256];
+
+	return getxattr(directory, "afs.volume", volume, sizeof volume) >= 0 || errno == ENODATA;
+}
+
+/* Without a look at what is behind a mount point. */
+static bool is_link(const char *path)
+{
+	char text[2];
+
+	return readlink(path, text, sizeof text) >= 0;
+}
+
+/*
+ * About a path. To open the mount point of a volume that is off-line is to wait for it, so the question goes to its directory.
+ * Not where that is outside the mount, or the name is not one of the directory, as ".." and a link.
+ */
+static int run_about_path(const struct settings *s, char **words, size_t count)
+{
+	char *path = strdup(words[1]), *directory;
+	const char *asked[] = {"at", NULL, words[0], count > 2 ? words[2] : NULL, NULL}, *name;
+	int status;
+
+	directory = path ? split_path(path, &name) : NULL;
+	if (!directory) {
+		free(path);
+		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
+	}
+	asked[1] = name;
+	if (!*name || !strcmp(name, ".") || !strcmp(name, "..") || !is_in_mount(directory) ||
+	    is_link(words[1]))
+		status = show_answer(s, words[0], ask_mount(words[1], asked + 2, NULL, 0));
+	else
+		status = show_answer(s, words[0], ask_mount_about(directory, words[1], asked));
+	free(directory);
+	free(path);
+	return status;
+}
+
 static int run_mount_point(const struct settings *s, char **words, size_t count)
 {
 	const char *name, *asked[] = {words[0], NULL, NULL, NULL};
-	char *directory = split_path(words[1], &name), text[600];
+	char *path = strdup(words[1]), *directory = split_path(words[1], &name), text[600];
 	int status;
 
 	if (!directory)
 		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	asked[1] = name;
+	if (count > 2 && strlen(words[2]) > 74)
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s: a name of a volume is shorter",
+				  words[2]);
 	if (count > 2) {
 		snprintf(text, sizeof text, "%c%s%s%.80s.", s->read_write ? '%' : '#',
 			 s->cell ? s->cell : "", s->cell ? ":" : "", words[2]);
 		asked[2] = text;
 	}
-	status = show_answer(s, words[0], ask_mount(directory, asked, NULL, 0));
+	status = show_answer(s, words[0], ask_mount_about(directory, path ? path : name, asked));
+	free(path);
 	free(directory);
 	return status;
 }
@@ -361,6 +431,27 @@ static bool set_acl_entry(struct acl *acl, unsigned sign, const char *name, unsi
 	return true;
 }
 
+/* By errno of an access to the attribute. */
+static const char *why_no_acl(void)
+{
+	switch (errno) {
+	case EINVAL:
+		return "the server refuses the access list; does it know all names in it?";
+	case EACCES:
+	case EPERM:
+		return "not permitted; right a of the directory is needed to change its access list";
+	case ENOTDIR:
+		return "only directories have access lists; a file has that of its directory";
+	case EROFS:
+		return "the volume is read-only; use the read-write path, /afs/.CELL";
+	case EOPNOTSUPP:
+	case ENODATA:
+		return "this has no access list; is it in a volume of AFS?";
+	default:
+		return strerror(errno);
+	}
+}
+
 static int write_acl(const char *path, const struct acl *acl)
 {
 	char text[ACL_MOST + 1];
@@ -378,7 +469,7 @@ static int write_acl(const char *path, const struct acl *acl)
 						  "%s: the access list is too long", path);
 		}
 	if (setxattr(path, "afs.acl", text, used, 0))
-		return tools_fail(TOOLS_EXIT_FAILURE, "%s: %s", path, strerror(errno));
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s: %s", path, why_no_acl());
 	return 0;
 }
 
@@ -389,7 +480,7 @@ static int run_acl(const struct settings *s, char **words, size_t count)
 	ssize_t length = getxattr(words[1], "afs.acl", text, sizeof text - 1);
 
 	if (length < 0)
-		return tools_fail(TOOLS_EXIT_FAILURE, "%s: %s", words[1], strerror(errno));
+		return tools_fail(TOOLS_EXIT_FAILURE, "%s: %s", words[1], why_no_acl());
 	text[length] = '\0';
 	if (!parse_acl(text, &acl))
 		return tools_fail(TOOLS_EXIT_FAILURE,
@@ -426,10 +517,10 @@ struct command {
 
 static const struct command commands[] = {
 	{{"acl", 1, 64, "PATH [NAME RIGHTS]..."}, run_acl},
-	{{"examine", 1, 1, "PATH"}, run_plain},
-	{{"quota", 1, 2, "PATH [KIB]"}, run_plain},
-	{{"whereis", 1, 1, "PATH"}, run_plain},
-	{{"flush", 1, 1, "PATH"}, run_plain},
+	{{"examine", 1, 1, "PATH"}, run_about_path},
+	{{"quota", 1, 2, "PATH [KIB]"}, run_about_path},
+	{{"whereis", 1, 1, "PATH"}, run_about_path},
+	{{"flush", 1, 1, "PATH"}, run_about_path},
 	{{"checkservers", 0, 0, ""}, run_plain},
 	{{"cells", 0, 0, ""}, run_plain},
 	{{"tokens", 0, 0, ""}, run_tokens},

@@ -71,6 +71,13 @@ void rxafs_count(rxafs_client *client, struct rxafs_counts *counts);
 /* Forget what is cached of an object, but not what is to be stored. */
 int rxafs_forget(rxafs_object *object, struct rxafs_request *request);
 
+/*
+ * An object by its name in a directory, without a look at what is behind a mount point: the volume there may be off-line, or its
+ * servers away. A reference.
+ */
+int rxafs_find_name(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		    rxafs_object **object);
+
 /* The text of a mount point, "#root.cell."; free it. -EINVAL: it is none. */
 int rxafs_mount_text(rxafs_object *object, char **text);
 int rxafs_make_mount(rxafs_object *directory, struct rxafs_request *request, const char *name,

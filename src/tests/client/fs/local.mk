@@ -2,6 +2,9 @@
 check_tests += src/tests/client/fs/test_executor
 src_tests_client_fs_test_executor_SOURCES = src/tests/client/fs/test_executor.c
 src_tests_client_fs_test_executor_LDADD = $(client_test_libs)
+check_tests += src/tests/client/fs/test_giveback
+src_tests_client_fs_test_giveback_SOURCES = src/tests/client/fs/test_giveback.c src/tests/client/realserver.c
+src_tests_client_fs_test_giveback_LDADD = $(client_test_libs)
 check_tests += src/tests/client/fs/test_lengths
 src_tests_client_fs_test_lengths_SOURCES = src/tests/client/fs/test_lengths.c
 src_tests_client_fs_test_lengths_LDADD = $(client_test_libs)
@@ -17,3 +20,6 @@ src_tests_client_fs_test_queue_LDADD = $(client_test_libs)
 check_tests += src/tests/client/fs/test_watch
 src_tests_client_fs_test_watch_SOURCES = src/tests/client/fs/test_watch.c $(client_program)
 src_tests_client_fs_test_watch_LDADD = $(client_test_libs)
+check_tests += src/tests/client/fs/test_lanes
+src_tests_client_fs_test_lanes_SOURCES = src/tests/client/fs/test_lanes.c src/rxafs/lanes.c
+src_tests_client_fs_test_lanes_LDADD = $(client_test_libs)

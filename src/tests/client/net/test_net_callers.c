@@ -290,6 +290,7 @@ START_TEST(strangers_and_servers_that_forget)
 	Capabilities caps;
 	unsigned asked;
 
+	fake.servers[0].promised = 1000;
 	fake_open(2, 1000);
 	looks(fake_volume);
 	client = fake.servers[0].client;
