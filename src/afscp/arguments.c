@@ -31,6 +31,7 @@ static const struct {
 	[ARGUMENTS_TEXT_PLACES] = {"MODE and VOLUME:PATH...", 2, 1, ALL, 0},
 	[ARGUMENTS_PLACE_TEXTS] = {"VOLUME:PATH, and pairs of NAME and RIGHTS", 1, 0, 1, 0},
 	[ARGUMENTS_PLACE_COMMAND] = {"VOLUME:PATH and a command", 2, 0, 1, 0},
+	[ARGUMENTS_TEXTS] = {"words", 1, ALL, 0, 0},
 };
 
 static int parse_places(struct run *run, int count, char **args)

@@ -9,6 +9,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/cat.c \
 	src/afscp/change.c src/afscp/change.h \
 	src/afscp/commands.h \
+	src/afscp/completion.c src/afscp/completion.h \
 	src/afscp/copy.h \
 	src/afscp/find.c \
 	src/afscp/get.c \
@@ -36,3 +37,11 @@ src_afscp_afscp_LDADD = src/afscp/libafscp.la src/client/librxafs_core.la src/pr
 $(src_afscp_libafscp_la_OBJECTS) $(src_afscp_afscp_OBJECTS): $(afs_headers)
 
 dist_man_MANS += doc/man/afscp.1
+
+# Made by "afscp completion"; src/tests/tools/completions.sh compares them.
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = src/afscp/completion/afscp
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = src/afscp/completion/_afscp
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+dist_fishcompletion_DATA = src/afscp/completion/afscp.fish

@@ -18,6 +18,7 @@
 #include "program/signals.h"
 #include "afscp/arguments.h"
 #include "afscp/commands.h"
+#include "afscp/completion.h"
 #include "afscp/copy.h"
 #include "afscp/output.h"
 
@@ -157,6 +158,7 @@ static const struct tools_program program = {
 		"       afscp [-s SERVER] lock [-s] VOLUME:PATH COMMAND...\n"
 		"       afscp [-s SERVER] df VOLUME:...\n"
 		"       afscp [-s SERVER] quota [-h] VOLUME:...\n"
+		"       afscp completion bash|zsh|fish\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] "
 		"[--range BYTES]\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --mix read=70,write=30 [--size BYTES]\n",
@@ -171,32 +173,58 @@ static const struct tools_program program = {
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
+static int run_completion(struct run *run);
+
 static const struct command {
-	const char *name;
+	const char *name, *summary;
 	enum arguments_shape shape;
 	int (*run)(struct run *run); /* on librxafs; or NULL: */
 	int (*copy)(struct copy *copy);
 	bool locates; /* `copy`: the volume of the first source is looked up before */
 } commands[] = {
-	{"get", ARGUMENTS_TO_LOCAL, NULL, copy_get, false},
-	{"put", ARGUMENTS_TO_PLACE, NULL, copy_put, true},
-	{"cat", ARGUMENTS_PLACES, run_cat, NULL, false},
-	{"ls", ARGUMENTS_PLACES, run_list, NULL, false},
-	{"find", ARGUMENTS_PLACES, run_find, NULL, false},
-	{"du", ARGUMENTS_PLACES, run_du, NULL, false},
-	{"stat", ARGUMENTS_PLACES, run_stat, NULL, false},
-	{"rm", ARGUMENTS_PLACES, run_rm, NULL, false},
-	{"mkdir", ARGUMENTS_PLACES, run_mkdir, NULL, false},
-	{"mv", ARGUMENTS_TWO_PLACES, run_mv, NULL, false},
-	{"ln", ARGUMENTS_TWO_PLACES, run_ln, NULL, false},
-	{"chmod", ARGUMENTS_TEXT_PLACES, run_chmod, NULL, false},
-	{"acl", ARGUMENTS_PLACE_TEXTS, run_acl, NULL, false},
-	{"lock", ARGUMENTS_PLACE_COMMAND, run_lock, NULL, false},
-	{"df", ARGUMENTS_PLACES, run_df, NULL, false},
-	{"quota", ARGUMENTS_PLACES, run_quota, NULL, false},
-	{"bench", ARGUMENTS_PLACE, NULL, copy_bench, true},
+	{"get", "copy files and trees from AFS", ARGUMENTS_TO_LOCAL, NULL, copy_get, false},
+	{"put", "store files and trees", ARGUMENTS_TO_PLACE, NULL, copy_put, true},
+	{"cat", "print the contents of files", ARGUMENTS_PLACES, run_cat, NULL, false},
+	{"ls", "list directories", ARGUMENTS_PLACES, run_list, NULL, false},
+	{"find", "find objects in trees", ARGUMENTS_PLACES, run_find, NULL, false},
+	{"du", "sum up the space of directories", ARGUMENTS_PLACES, run_du, NULL, false},
+	{"stat", "show the status of objects", ARGUMENTS_PLACES, run_stat, NULL, false},
+	{"rm", "remove files and trees", ARGUMENTS_PLACES, run_rm, NULL, false},
+	{"mkdir", "make directories", ARGUMENTS_PLACES, run_mkdir, NULL, false},
+	{"mv", "rename or move", ARGUMENTS_TWO_PLACES, run_mv, NULL, false},
+	{"ln", "make links and mount points", ARGUMENTS_TWO_PLACES, run_ln, NULL, false},
+	{"chmod", "change modes", ARGUMENTS_TEXT_PLACES, run_chmod, NULL, false},
+	{"acl", "show and set access lists", ARGUMENTS_PLACE_TEXTS, run_acl, NULL, false},
+	{"lock", "run a command under a lock", ARGUMENTS_PLACE_COMMAND, run_lock, NULL, false},
+	{"df", "show the space of volumes", ARGUMENTS_PLACES, run_df, NULL, false},
+	{"quota", "show quotas", ARGUMENTS_PLACES, run_quota, NULL, false},
+	{"completion", "print the completion for a shell", ARGUMENTS_TEXTS, run_completion, NULL,
+	 false},
+	{"bench", "measure a file server", ARGUMENTS_PLACE, NULL, copy_bench, true},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+/* "completion place TEXT", which needs servers. */
+static int run_completion(struct run *run)
+{
+	return completion_places(run, run->arguments[1]);
+}
+
+/* "completion SHELL"; -1: the command goes on with servers. */
+static int print_completion(const struct run *run)
+{
+	struct completed_command list[COMMAND_COUNT];
+
+	if (run->argument_count == 2 && strcmp(run->arguments[0], "place") == 0)
+		return -1;
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		list[i] = (struct completed_command){commands[i].name, commands[i].summary};
+	if (run->argument_count == 1 &&
+	    completion_print(run->arguments[0], &program, list, COMMAND_COUNT) == 0)
+		return 0;
+	tools_error("completion takes bash, zsh or fish, or \"place\" and the beginning of one");
+	return TOOLS_EXIT_USAGE;
+}
 
 /* Terminate by the signal, so that a shell sees the interrupt. Any thread. */
 static void die_of(int number)
@@ -280,8 +308,10 @@ static bool accept_new_token(void *arg, rxw_token *token)
 static int find_servers(struct run *run)
 {
 	char message[160];
-	int rc = run_find_servers(run);
+	int rc;
 
+	run->one_cell = true;
+	rc = run_find_servers(run);
 	if (rc <= 0)
 		return rc;
 	run->fs_port = AFS_PORT_FS;
@@ -484,6 +514,12 @@ static int choose_command(struct run *run, int count, char **args)
 			tools_error("\"%s\" is not VOLUME:PATH", run->places[i].text);
 			return TOOLS_EXIT_USAGE;
 		}
+	if (command->run == run_completion) {
+		int status = print_completion(run);
+
+		if (status >= 0)
+			return status;
+	}
 	if (run->set.json && command->copy != copy_bench)
 		keep_lists(run, command);
 	allow_endpoints(run, command);

@@ -85,6 +85,7 @@ struct run {
 	atomic_uint_fast64_t total, total_files;
 	atomic_uint_fast64_t left_out; /* bytes that are not copied, of files that existed */
 
+	bool one_cell;		 /* the command knows one cell, whose servers -s names */
 	atomic_bool tells_log;	 /* errors that the library logs are told */
 	atomic_bool located;	 /* the servers of a volume have answered */
 	atomic_bool interrupted; /* by a signal */

@@ -41,6 +41,9 @@ static const char *named_server(const struct run *run, const char **option)
 	const struct tools_list *servers = &run->set.servers;
 	const char *text = getenv("AFSCP_SERVER");
 
+	*option = "option --server";
+	if (run->one_cell && servers->count && strchr(servers->items[0], '='))
+		return strchr(servers->items[0], '=') + 1;
 	*option = "$AFSCP_SERVER";
 	for (size_t i = servers->count; i > 0; i--)
 		if (!strchr(servers->items[i - 1], '=')) {
@@ -395,12 +398,22 @@ static void describe_refusal(struct attempt *t, const struct rxafs_failure *f)
 		 t->run->user ? "" : "it may require a ticket, see --cell, or ");
 }
 
+/* "volume NAME", with the place of the mount point that leads there if the user has not named it. */
+static void describe_absence(struct attempt *t, const struct rxafs_failure *f)
+{
+	const char *name = strncmp(f->text, "volume ", 7) == 0 ? f->text + 7 : f->text;
+	size_t length = strcspn(name, ":");
+	bool named = strncmp(t->label, name, length) == 0 && t->label[length] == ':';
+
+	afs_error_text(&t->error,
+		       "%s%svolume %.*s: no such volume; the location server does not know it",
+		       named ? "" : t->label, named ? "" : ": ", (int)length, name);
+}
+
 static void describe_location(struct attempt *t, const struct rxafs_failure *f)
 {
 	if (f->code == AFS_VL_NOENT)
-		afs_error_text(&t->error,
-			       "%.*s: no such volume; the location server does not know it",
-			       (int)strcspn(f->text, ":"), f->text);
+		describe_absence(t, f);
 	else if (f->code == RXW_INVALID_OPERATION)
 		describe_refusal(t, f);
 	else

@@ -101,7 +101,9 @@ $(src_tests_rxperf_test_wire_OBJECTS): $(afs_headers)
 check_scripts += src/tests/tools/addresses.sh
 check_scripts += src/tests/tools/afscp.sh
 check_scripts += src/tests/tools/badinput.sh
+check_scripts += src/tests/tools/browse.sh
 check_scripts += src/tests/tools/changes.sh
+check_scripts += src/tests/tools/completions.sh
 check_scripts += src/tests/tools/convert.sh
 check_scripts += src/tests/tools/dumps.sh
 check_scripts += src/tests/tools/backup.sh
