@@ -63,6 +63,14 @@ static enum afs_fetch_result send_request(struct afs_fetch *f, rxw_call *call)
 	return AFS_FETCH_DONE;
 }
 
+bool afs_fetch_send(struct afs_fetch *f, rxw_call *call)
+{
+	if (send_request(f, call) != AFS_FETCH_DONE || rxw_call_send_end(call) != 0)
+		return false;
+	f->phase = AFS_FETCH_HEAD;
+	return true;
+}
+
 static enum afs_fetch_result take_head(struct afs_fetch *f)
 {
 	struct rxw_xdr x;
@@ -215,10 +223,8 @@ void afs_client_read_ahead(struct afs_client *client, struct afs_fetch *f)
 				 AFS_AHEAD / CALLS, &client->ahead) < 0) ||
 	    rxw_connpool_begin(client->ahead, &co, &f->call) < 0)
 		return;
-	if (send_request(f, f->call) == AFS_FETCH_DONE && rxw_call_send_end(f->call) == 0) {
-		f->phase = AFS_FETCH_HEAD;
+	if (afs_fetch_send(f, f->call))
 		return;
-	}
 	afs_client_drop_read(f);
 	f->phase = AFS_FETCH_SENDING;
 }

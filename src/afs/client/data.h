@@ -3,6 +3,7 @@
 #ifndef AFS_CLIENT_DATA_H
 #define AFS_CLIENT_DATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -52,6 +53,8 @@ enum afs_fetch_result {
 };
 
 void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset, uint64_t length);
+/* Send the request, without a wait for the reply: a part of the first step. False: the call has failed. */
+bool afs_fetch_send(struct afs_fetch *fetch, rxw_call *call);
 /*
  * Continue. AFS_FETCH_LENT: iov[0..*count) has the next bytes of data, valid until the next step;
  * `received` includes them. AFS_FETCH_AGAIN: wait for the next event of the non-blocking call.

@@ -169,7 +169,7 @@ void rxafs_free_names(struct rxafs_names *names)
 /* -- attributes --------------------------------------------------------------------------- */
 
 /* One after the other, through the cache: in the dynamic root, and of what may be a mount point. */
-static int look_at_name(rxafs_object *directory, struct rxafs_request *request,
+static int look_up_name(rxafs_object *directory, struct rxafs_request *request,
 			const struct rxafs_name *name, struct rxafs_attributes *attributes)
 {
 	rxafs_object *object;
@@ -198,7 +198,7 @@ static int result_of_answer(const AFSFetchStatus *answer)
 	return afs_status_usable(answer) ? 0 : -EIO;
 }
 
-static void show_answer(rxafs_object *directory, struct rxafs_request *request,
+static void show_in_batch(rxafs_object *directory, struct rxafs_request *request,
 			const struct rxafs_name *name, const AFSFetchStatus *answer,
 			struct rxafs_attributes *attributes, int *result)
 {
@@ -206,7 +206,7 @@ static void show_answer(rxafs_object *directory, struct rxafs_request *request,
 	if (*result)
 		return;
 	if (answer->FileType == AFS_TYPE_SYMLINK && answer->UnixModeBits == 0644)
-		*result = look_at_name(directory, request, name, attributes);
+		*result = look_up_name(directory, request, name, attributes);
 	else
 		fs_show_status(directory->client, &name->fid, answer, attributes);
 }
@@ -226,7 +226,7 @@ int rxafs_fetch_attributes(rxafs_object *directory, struct rxafs_request *reques
 		return count ? -EINVAL : 0;
 	if (directory->what == FS_ROOT) {
 		for (unsigned i = 0; i < count; i++)
-			results[i] = look_at_name(directory, request, &names[i], &attributes[i]);
+			results[i] = look_up_name(directory, request, &names[i], &attributes[i]);
 		return 0;
 	}
 	result = fs_enter(directory, request, &v);
@@ -238,7 +238,7 @@ int rxafs_fetch_attributes(rxafs_object *directory, struct rxafs_request *reques
 	result = cl_net_fetch_statuses(v->volume, &call.caller, asked, count, answers, callbacks,
 				       &call.stamp, &request->failure);
 	for (unsigned i = 0; !result && i < count; i++)
-		show_answer(directory, request, &names[i], &answers[i], &attributes[i],
+		show_in_batch(directory, request, &names[i], &answers[i], &attributes[i],
 			    &results[i]);
 	return result;
 }

@@ -10,7 +10,9 @@
 #include "client/fs/operate.h"
 #include "client/fs/show.h"
 
-static int find_file(rxafs_object *file, struct fs_vnode **vnode)
+_Static_assert(RXAFS_SMALL_MOST == CL_FETCHES_MOST, "one group of calls");
+
+static int find_streamed(rxafs_object *file, struct fs_vnode **vnode)
 {
 	if (file->kind != RXAFS_FILE || file->what != FS_PLAIN)
 		return file->kind == RXAFS_DIRECTORY ? -EISDIR : -EINVAL;
@@ -47,7 +49,7 @@ int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64
 	uint64_t version = 0, part = 0, wanted;
 	AFSFetchStatus answer;
 	struct fs_vnode *v;
-	int result = find_file(file, &v);
+	int result = find_streamed(file, &v);
 
 	*fetched = 0;
 	if (result)
@@ -64,6 +66,45 @@ int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64
 		*fetched += part;
 	} while (part == wanted && *fetched < length);
 	fs_show_status(v->client, &v->fid, &answer, attributes);
+	return 0;
+}
+
+static int take_small(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	struct rxafs_small *file = arg;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (offset + iov[i].iov_len > file->length)
+			return -EFBIG;
+		memcpy((char *)file->bytes + offset, iov[i].iov_base, iov[i].iov_len);
+		offset += iov[i].iov_len;
+	}
+	return 0;
+}
+
+int rxafs_fetch_small(rxafs_object *directory, struct rxafs_request *request,
+		      struct rxafs_small *files, unsigned count)
+{
+	struct cl_fetch fetches[RXAFS_SMALL_MOST];
+	struct fs_vnode *v;
+	struct cl_caller caller = fs_caller(directory->client, request);
+	int result = fs_enter(directory, request, &v);
+
+	if (result || !count || count > RXAFS_SMALL_MOST)
+		return result ? result : count ? -EINVAL : 0;
+	for (unsigned i = 0; i < count; i++)
+		fetches[i] = (struct cl_fetch){.fid = fs_afs_fid(&files[i].name->fid),
+					       .length = files[i].length,
+					       .take = take_small,
+					       .arg = &files[i]};
+	cl_net_fetch_many(v->volume, &caller, fetches, count);
+	for (unsigned i = 0; i < count; i++) {
+		files[i].result = fetches[i].result;
+		files[i].fetched = (size_t)fetches[i].fetched;
+		if (!fetches[i].result)
+			fs_show_status(v->client, &files[i].name->fid, &fetches[i].status,
+				       &files[i].attributes);
+	}
 	return 0;
 }
 
@@ -119,7 +160,7 @@ int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
 	struct fs_vnode *v;
 	struct fs_call call;
 	AFSFid fid;
-	int result = find_file(file, &v);
+	int result = find_streamed(file, &v);
 
 	if (!result)
 		result = fs_enter_to_change(file, request, &v);
@@ -138,4 +179,11 @@ int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
 	if (!result)
 		fs_show_status(v->client, &v->fid, &answer, attributes);
 	return result;
+}
+
+void rxafs_get_fid(const rxafs_object *object, struct rxafs_fid *fid)
+{
+	const struct fs_vnode *v = fs_entered(object);
+
+	*fid = v ? v->fid : object->fid;
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "afs/client/data.h"
+#include <rxwire/queue.h>
+
 #include "client/net/tries.h"
 
 #define SLICES 64u
@@ -133,6 +135,80 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		cl_tries_judge(&t, code, RXAFS_FN_FetchData64);
 	}
 	return cl_tries_result(&t);
+}
+
+/* ---- several files ---- */
+
+/* One of them, with the state of its call. */
+struct flight {
+	struct cl_tries tries;
+	struct afs_fetch fetch;
+	bool begun;
+};
+
+/* Send the requests of all that can begin at the site of the first one now. */
+static void send_requests(struct flight *flights, struct cl_fetch *fetches, unsigned count)
+{
+	rxw_batch_begin();
+	for (unsigned i = 0; i < count; i++) {
+		struct flight *f = &flights[i];
+
+		if (i > 0 && !cl_tries_ahead(&f->tries, &flights[0].tries))
+			continue;
+		f->begun = true;
+		afs_fetch_init(&f->fetch, &fetches[i].fid, 0, fetches[i].length);
+		/* A failure shows again in the next step. */
+		afs_fetch_send(&f->fetch, f->tries.sent.call);
+	}
+	rxw_batch_end();
+}
+
+/* The call that is in progress. */
+static void end_flight(struct flight *f, struct cl_fetch *fetch, bool attached)
+{
+	struct cl_tries *t = &f->tries;
+	rxw_code code = RXW_USER_ABORT;
+
+	t->alternative = CL_MISSING_FETCH64;
+	if (attached || cl_tries_attach(t))
+		code = stream_fetch(t, &f->fetch, fetch->take, fetch->arg);
+	else
+		cl_tries_stop(t, -EINTR);
+	if (code == 0) {
+		t->stamp->callback = f->fetch.callback;
+		t->stamp->sync = f->fetch.sync;
+		fetch->fetched = f->fetch.received;
+		fetch->status = f->fetch.status;
+	}
+	cl_tries_judge(t, code, RXAFS_FN_FetchData64);
+}
+
+void cl_net_fetch_many(struct cl_volume *volume, const struct cl_caller *caller,
+		       struct cl_fetch *fetches, unsigned count)
+{
+	struct flight flights[CL_FETCHES_MOST];
+
+	assert(count && count <= CL_FETCHES_MOST);
+	for (unsigned i = 0; i < count; i++) {
+		flights[i].begun = false;
+		cl_tries_start(&flights[i].tries, volume, caller, "FetchData64", &fetches[i].fid,
+			       CL_READS, &fetches[i].stamp, NULL);
+	}
+	if (cl_tries_next(&flights[0].tries) &&
+	    !cl_tries_lacks(&flights[0].tries, CL_MISSING_FETCH64))
+		send_requests(flights, fetches, count);
+	for (unsigned i = 0; i < count; i++) {
+		struct flight *f = &flights[i];
+
+		if (f->begun)
+			end_flight(f, &fetches[i], i == 0);
+		else if (f->tries.sent.call)
+			cl_tries_judge(&f->tries, RXW_USER_ABORT, RXAFS_FN_FetchData64);
+		/* One that needs more is up to the caller, by a call of its own. */
+		if (!f->tries.over)
+			cl_tries_stop(&f->tries, -EAGAIN);
+		fetches[i].result = cl_tries_result(&f->tries);
+	}
 }
 
 /* ---- StoreData64 ---- */

@@ -447,9 +447,10 @@ void cl_server_idle(struct cl_server *server)
 }
 
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
-		    unsigned deadline_ms, struct cl_sent *sent)
+		    unsigned deadline_ms, unsigned flags, struct cl_sent *sent)
 {
-	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = deadline_ms};
+	struct rxw_call_options co = {
+		.size = sizeof(co), .deadline_ms = deadline_ms, .flags = flags};
 	struct cl_lane *lane;
 	int rc = 0;
 

@@ -118,7 +118,7 @@ struct cl_credential *cl_server_credential(struct cl_server *server);
  * none.
  */
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
-		    unsigned deadline_ms, struct cl_sent *sent);
+		    unsigned deadline_ms, unsigned flags, struct cl_sent *sent);
 /* After all results were read: whether the answer ends there. A server may send without end. */
 bool cl_answer_ended(rxw_call *call);
 /* The end of the call as rxw_rpc_end(); notes whether the server has answered. */

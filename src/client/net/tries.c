@@ -401,7 +401,7 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 		fail_waiting(t, ms < 0 ? -ETIMEDOUT : -EINTR);
 		return false;
 	}
-	rc = cl_server_begin(server, t->credential, (unsigned)ms, &t->sent);
+	rc = cl_server_begin(server, t->credential, (unsigned)ms, 0, &t->sent);
 	if (rc == 0) {
 		/* cl_net_cancel_all() aborts the calls that it finds. */
 		if (!atomic_load(&server->net->cancelled) &&
@@ -423,6 +423,24 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 	else
 		fail_tries(t, rc == -RXW_ENOMEM ? ENOMEM : EIO, rxw_strerror(rc));
 	return false;
+}
+
+bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
+{
+	int64_t ms = remaining_call_ms(t);
+
+	assert(first->sent.call && t->flags & CL_READS);
+	t->site = first->site;
+	t->version = first->version;
+	return ms >= 0 && !(t->credential && cl_credential_expired(t->credential)) &&
+	       cl_server_begin(first->sent.server, t->credential, (unsigned)ms, RXW_CALL_TRY,
+			       &t->sent) == 0;
+}
+
+bool cl_tries_attach(struct cl_tries *t)
+{
+	return !atomic_load(&t->sent.server->net->cancelled) &&
+	       cl_cancel_attach(t->caller->cancel, t->sent.call) == 0;
 }
 
 bool cl_tries_next(struct cl_tries *t)

@@ -51,6 +51,12 @@ void cl_tries_start(struct cl_tries *t, struct cl_volume *volume, const struct c
 /* Finds a site and begins a call there. False: it is over. */
 bool cl_tries_next(struct cl_tries *t);
 /*
+ * Begin a call at the site of another one, which is in progress, if that needs no wait. No cancel ends it until
+ * cl_tries_attach(), which is false if one was raised. After false cl_tries_next() begins the first call.
+ */
+bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first);
+bool cl_tries_attach(struct cl_tries *t);
+/*
  * The call has ended with `code`, that of the stubs; `function` is its index. stamp->sync and
  * ->callback are filled in.
  */

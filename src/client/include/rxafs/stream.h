@@ -14,6 +14,16 @@
 extern "C" {
 #endif
 
+/* The names of a directory without "." and "..", in its own order. */
+struct rxafs_names {
+	struct rxafs_name {
+		const char *text;
+		struct rxafs_fid fid;
+	} * list;
+	size_t count;
+	void *storage;
+};
+
 /*
  * Takes the next bytes of a file, in order, as they arrive. They are valid until it returns, and it may
  * change `iov`. After a failure another server may be tried: then `offset` begins again where the fetch began. A
@@ -27,6 +37,21 @@ typedef int rxafs_take_fn(void *arg, uint64_t offset, struct iovec *iov, unsigne
 int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64_t offset,
 		       uint64_t length, rxafs_take_fn *take, void *arg, uint64_t *fetched,
 		       struct rxafs_attributes *attributes);
+
+/* A small file that is fetched whole, beside others. */
+struct rxafs_small {
+	const struct rxafs_name *name;
+	size_t length; /* at most this many bytes */
+	void *bytes;   /* for them */
+	/* results */
+	int result; /* 0 or a negative errno; another try by rxafs_fetch_stream() may succeed */
+	size_t fetched;
+	struct rxafs_attributes attributes;
+};
+#define RXAFS_SMALL_MOST 32
+/* Files of one directory by calls that are in flight at the same time. `count` is at most RXAFS_SMALL_MOST. */
+int rxafs_fetch_small(rxafs_object *directory, struct rxafs_request *request,
+		      struct rxafs_small *files, unsigned count);
 
 /* Fills iov[0..count) with the next bytes to store. As for rxafs_take_fn, the offset may begin again. */
 typedef int rxafs_give_fn(void *arg, uint64_t offset, const struct iovec *iov, unsigned count);
@@ -48,15 +73,6 @@ int rxafs_make_file(rxafs_object *directory, struct rxafs_request *request, cons
 		    const struct rxafs_changes *set, rxafs_object **object,
 		    struct rxafs_attributes *attributes);
 
-/* The names of a directory without "." and "..", in its own order. */
-struct rxafs_names {
-	struct rxafs_name {
-		const char *text;
-		struct rxafs_fid fid;
-	} * list;
-	size_t count;
-	void *storage;
-};
 int rxafs_list_names(rxafs_object *directory, struct rxafs_request *request,
 		     struct rxafs_names *names);
 void rxafs_free_names(struct rxafs_names *names);
@@ -73,6 +89,9 @@ int rxafs_fetch_attributes(rxafs_object *directory, struct rxafs_request *reques
 int rxafs_take_object(rxafs_object *directory, struct rxafs_request *request,
 		      const struct rxafs_name *name, const struct rxafs_attributes *attributes,
 		      rxafs_object **object);
+
+/* The FID of what an object shows: of a mount point that was entered, the root behind it. No call. */
+void rxafs_get_fid(const rxafs_object *object, struct rxafs_fid *fid);
 
 #ifdef __cplusplus
 }
