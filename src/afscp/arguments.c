@@ -26,6 +26,7 @@ static const struct {
 	[ARGUMENTS_PLACES] = {"VOLUME:PATH...", 1, 0, ALL, 0},
 	[ARGUMENTS_TO_LOCAL] = {"VOLUME:PATH... and a destination", 1, 0, ALL, 1},
 	[ARGUMENTS_TO_PLACE] = {"SOURCE... and VOLUME:PATH", 2, ALL, 1, 1},
+	[ARGUMENTS_TWO_TEXTS] = {"SOURCE and DESTINATION", 2, 2, 0, 0},
 	[ARGUMENTS_TWO_PLACES] = {"VOLUME:PATH... and a destination VOLUME:PATH", 2, 0, ALL, 0},
 	[ARGUMENTS_TEXT_PLACE] = {"TARGET and VOLUME:PATH", 2, 1, 1, 0},
 	[ARGUMENTS_TEXT_PLACES] = {"MODE and VOLUME:PATH...", 2, 1, ALL, 0},
@@ -144,6 +145,7 @@ static struct special {
 	char option[24];
 } specials[] = {
 	{"ln", 's', "--symbolic"},	    {"lock", 's', "--shared"},
+	{"sync", 'n', "--dry-run"},
 	{"du", 's', "--summarize"},	    {"du", 'h', "--human-readable"},
 	{"du", 'x', "--one-volume"},	    {"df", 'h', "--human-readable"},
 	{"quota", 'h', "--human-readable"}, {"ls", 'x', "--one-volume"},

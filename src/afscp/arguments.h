@@ -17,6 +17,7 @@ enum arguments_shape {
 	ARGUMENTS_PLACES,	/* PLACE... */
 	ARGUMENTS_TO_LOCAL,	/* PLACE... [TEXT]: the last of several is the destination */
 	ARGUMENTS_TO_PLACE,	/* TEXT... PLACE */
+	ARGUMENTS_TWO_TEXTS,	/* TEXT TEXT */
 	ARGUMENTS_TWO_PLACES,	/* PLACE PLACE... */
 	ARGUMENTS_TEXT_PLACE,	/* TEXT PLACE */
 	ARGUMENTS_TEXT_PLACES,	/* TEXT PLACE... */

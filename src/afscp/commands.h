@@ -19,6 +19,7 @@ int run_mv(struct run *run);
 int run_quota(struct run *run);
 int run_rm(struct run *run);
 int run_stat(struct run *run);
+int run_sync(struct run *run);
 
 /* Call one() for each place of the command line, with patterns expanded, and go on after failures. */
 int run_each_place(struct run *run, bool (*one)(struct run *run, const struct place *place));

@@ -4,23 +4,29 @@
 # All of afscp but main(), for its tests as well.
 noinst_LTLIBRARIES += src/afscp/libafscp.la
 src_afscp_libafscp_la_SOURCES = \
+	src/afscp/afsside.c \
 	src/afscp/arguments.c src/afscp/arguments.h \
 	src/afscp/bench.c \
 	src/afscp/cat.c \
 	src/afscp/change.c src/afscp/change.h \
 	src/afscp/commands.h \
 	src/afscp/completion.c src/afscp/completion.h \
+	src/afscp/contents.c src/afscp/contents.h \
 	src/afscp/copy.h \
+	src/afscp/filter.c src/afscp/filter.h \
 	src/afscp/find.c \
+	src/afscp/folder.h \
 	src/afscp/get.c \
 	src/afscp/gettree.c \
 	src/afscp/list.c \
 	src/afscp/local.c src/afscp/local.h \
+	src/afscp/localside.c \
 	src/afscp/lock.c \
 	src/afscp/lookup.c src/afscp/lookup.h \
 	src/afscp/mix.c src/afscp/mix.h \
 	src/afscp/names.c \
 	src/afscp/output.c src/afscp/output.h \
+	src/afscp/pace.c src/afscp/pace.h \
 	src/afscp/place.c src/afscp/place.h \
 	src/afscp/put.c src/afscp/put.h \
 	src/afscp/putfile.c \
@@ -28,6 +34,8 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/run.c src/afscp/run.h \
 	src/afscp/session.c src/afscp/session.h \
 	src/afscp/space.c \
+	src/afscp/sync.c src/afscp/sync.h \
+	src/afscp/synctree.c \
 	src/afscp/tree.c src/afscp/tree.h
 
 bin_PROGRAMS += src/afscp/afscp

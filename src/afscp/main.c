@@ -22,6 +22,24 @@
 #include "afscp/copy.h"
 #include "afscp/output.h"
 
+static int exclude_pattern(void *target, const char *value, char *allowed, size_t size)
+{
+	snprintf(allowed, size, "a pattern");
+	return filter_append(&((struct copy_settings *)target)->filters, value, true);
+}
+
+static int include_pattern(void *target, const char *value, char *allowed, size_t size)
+{
+	snprintf(allowed, size, "a pattern");
+	return filter_append(&((struct copy_settings *)target)->filters, value, false);
+}
+
+static int limit_rate(void *target, const char *value, char *allowed, size_t size)
+{
+	snprintf(allowed, size, "KiB per second, or a number with B, K, M or G");
+	return pace_parse(value, &((struct copy_settings *)target)->bwlimit) ? 0 : -1;
+}
+
 #define SETTING(member) offsetof(struct copy_settings, member)
 static const struct tools_option options[] = {
 	TOOLS_OPTION("server", 's', TOOLS_LIST, servers, "[CELL=]HOST[:VLPORT[:FSPORT]]",
@@ -43,11 +61,11 @@ static const struct tools_option options[] = {
 		"time; put: continue files that an earlier run has begun",
 		.commands = "get put"),
 	TOOLS_OPTION("jobs", 'j', TOOLS_UINT, jobs, "N",
-		     "get, put: number of files that are copied at the same time (4)",
-		     .commands = "get put", .min = 1, .max = 256),
+		     "get, put, sync: number of files that are copied at the same time (4)",
+		     .commands = "get put sync", .min = 1, .max = 256),
 	TOOLS_OPTION("keep-going", 0, TOOLS_FLAG, keep_going, NULL,
 		     "try the other objects even after an error that concerns them, too",
-		     .commands = "get put rm mkdir mv chmod"),
+		     .commands = "get put sync rm mkdir mv chmod"),
 	TOOLS_OPTION("force", 'f', TOOLS_FLAG, force, NULL,
 		     "rm: accept objects that do not exist; ln -s, --mount: replace a file or link",
 		     .commands = "rm ln"),
@@ -59,6 +77,26 @@ static const struct tools_option options[] = {
 		     "ln: make a mount point of this volume, [CELL:]NAME; %NAME: of the read-write "
 		     "volume",
 		     .commands = "ln"),
+	TOOLS_OPTION("dry-run", 0, TOOLS_FLAG, dry_run, NULL,
+		     "sync: only show what would be done (-n after sync)", .commands = "sync"),
+	TOOLS_OPTION("delete", 0, TOOLS_FLAG, remove, NULL,
+		     "sync: remove what the source does not have", .commands = "sync"),
+	TOOLS_OPTION("checksum", 'c', TOOLS_FLAG, checksum, NULL,
+		     "sync: compare contents instead of sizes and times", .commands = "sync"),
+	TOOLS_OPTION("update", 'u', TOOLS_FLAG, update, NULL,
+		     "sync: leave files alone that are newer at the destination",
+		     .commands = "sync"),
+	TOOLS_OPTION("exclude", 0, TOOLS_CALL, filters, "PATTERN",
+		     "sync: leave out what matches, on both sides", .set = exclude_pattern,
+		     .commands = "sync"),
+	TOOLS_OPTION("include", 0, TOOLS_CALL, filters, "PATTERN",
+		     "sync: take what matches; the first --include or --exclude that matches counts",
+		     .set = include_pattern, .commands = "sync"),
+	TOOLS_OPTION("bwlimit", 0, TOOLS_CALL, bwlimit, "RATE",
+		     "sync: KiB per second at most, or with a unit: 1.5M", .set = limit_rate,
+		     .commands = "sync"),
+	TOOLS_OPTION("cross-mounts", 0, TOOLS_FLAG, cross_mounts, NULL,
+		     "sync: copy what is behind mount points, too", .commands = "sync"),
 	TOOLS_OPTION("negative", 'n', TOOLS_FLAG, negative, NULL,
 		     "acl: set negative entries, which take rights away", .commands = "acl"),
 	TOOLS_OPTION("shared", 0, TOOLS_FLAG, shared, NULL,
@@ -95,8 +133,8 @@ static const struct tools_option options[] = {
 		     "how long to retry while a server restarts or does not answer (60); "
 		     "0: do not retry",
 		     .max = 86400000),
-	TOOLS_OPTION("stats", 0, TOOLS_FLAG, stats, NULL, "get, put: report the speed and the cost",
-		     .commands = "get put"),
+	TOOLS_OPTION("stats", 0, TOOLS_FLAG, stats, NULL, "get, put: report the speed and the cost; sync: the numbers of files",
+		     .commands = "get put sync"),
 	TOOLS_OPTION("clients", 0, TOOLS_UINT, clients, "N",
 		     "bench: number of clients, each with its own socket (1)", .commands = "bench",
 		     .min = 1, .max = 4096),
@@ -132,7 +170,7 @@ static const struct tools_option options[] = {
 		"keys of the cell's servers, to authenticate as the service itself (localauth)"),
 	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL,
 		     "report as a JSON object, or list one object in each line",
-		     .commands = "get put ls find du quota stat acl df bench"),
+		     .commands = "get put sync ls find du quota stat acl df bench"),
 };
 
 static const struct tools_program program = {
@@ -140,6 +178,7 @@ static const struct tools_program program = {
 	.usage =
 		"usage: afscp [-s SERVER] get [-rpC] VOLUME:PATH... [DEST|-]\n"
 		"       afscp [-s SERVER] put [-rpC] SOURCE|-... VOLUME:PATH\n"
+		"       afscp [-s SERVER] sync [-ncuv] [--delete] [--exclude PATTERN]... SOURCE DEST\n"
 		"       afscp [-s SERVER] cat VOLUME:PATH...\n"
 		"       afscp [-s SERVER] ls [-lRx] VOLUME:PATH...\n"
 		"       afscp [-s SERVER] find VOLUME:PATH... [-x] [-name PATTERN] [-type f|d|l|m] "
@@ -184,6 +223,7 @@ static const struct command {
 } commands[] = {
 	{"get", "copy files and trees from AFS", ARGUMENTS_TO_LOCAL, NULL, copy_get, false},
 	{"put", "store files and trees", ARGUMENTS_TO_PLACE, NULL, copy_put, true},
+	{"sync", "make one tree as another", ARGUMENTS_TWO_TEXTS, run_sync, NULL, false},
 	{"cat", "print the contents of files", ARGUMENTS_PLACES, run_cat, NULL, false},
 	{"ls", "list directories", ARGUMENTS_PLACES, run_list, NULL, false},
 	{"find", "find objects in trees", ARGUMENTS_PLACES, run_find, NULL, false},
@@ -586,6 +626,7 @@ int main(int argc, char **argv)
 	} else if (parsed == TOOLS_DONE) {
 		status = 0;
 	}
+	filter_free(&run.set.filters);
 	end_run(&run);
 	free(prepared);
 	/* Flush first: termination by a signal would lose buffered output. */

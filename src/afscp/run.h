@@ -19,11 +19,16 @@
 #include "program/auth.h"
 #include "program/options.h"
 #include "program/report.h"
+#include "afscp/filter.h"
+#include "afscp/pace.h"
 
 struct copy_settings {
 	struct tools_list servers;
 	bool recursive, long_list, json, quiet, stats, verbose, resume;
 	bool preserve, keep_going, force, negative, symbolic, shared;
+	bool remove, checksum, update, dry_run, cross_mounts; /* sync */
+	struct filters filters;
+	uint64_t bwlimit;
 	bool all_levels, one_volume, human, summarize, print0;
 	const char *mode, *mount, *mix, *size;
 	const char *name, *type, *mtime;

@@ -199,8 +199,8 @@ static int result_of_answer(const AFSFetchStatus *answer)
 }
 
 static void show_in_batch(rxafs_object *directory, struct rxafs_request *request,
-			const struct rxafs_name *name, const AFSFetchStatus *answer,
-			struct rxafs_attributes *attributes, int *result)
+			  const struct rxafs_name *name, const AFSFetchStatus *answer,
+			  struct rxafs_attributes *attributes, int *result)
 {
 	*result = result_of_answer(answer);
 	if (*result)
@@ -239,7 +239,7 @@ int rxafs_fetch_attributes(rxafs_object *directory, struct rxafs_request *reques
 				       &call.stamp, &request->failure);
 	for (unsigned i = 0; !result && i < count; i++)
 		show_in_batch(directory, request, &names[i], &answers[i], &attributes[i],
-			    &results[i]);
+			      &results[i]);
 	return result;
 }
 

@@ -86,6 +86,11 @@ check_tests += src/tests/program/test_signals
 src_tests_program_test_signals_SOURCES = src/tests/program/test_signals.c src/tests/tools/testing.h
 src_tests_program_test_signals_LDADD = $(tools_test_libs)
 
+check_tests += src/tests/afscp/test_filter
+src_tests_afscp_test_filter_SOURCES = src/tests/afscp/test_filter.c src/tests/tools/testing.h
+src_tests_afscp_test_filter_LDADD = $(afscp_test_libs)
+$(src_tests_afscp_test_filter_OBJECTS): $(afs_headers)
+
 check_tests += src/tests/afscp/test_local
 src_tests_afscp_test_local_SOURCES = src/tests/afscp/test_local.c src/tests/tools/testing.h
 src_tests_afscp_test_local_LDADD = $(afscp_test_libs)
@@ -100,6 +105,7 @@ $(src_tests_rxperf_test_wire_OBJECTS): $(afs_headers)
 # Programs with each other on loopback.
 check_scripts += src/tests/tools/addresses.sh
 check_scripts += src/tests/tools/afscp.sh
+check_scripts += src/tests/tools/sync.sh
 check_scripts += src/tests/tools/badinput.sh
 check_scripts += src/tests/tools/browse.sh
 check_scripts += src/tests/tools/changes.sh

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# afscp sync with rxfsd on loopback: both directions and between volumes, what differs and what is left alone, and failures.
+
+. "$top_srcdir/src/tests/tools/lib.sh"
+
+rxvol=$top_builddir/src/rxvol/rxvol
+if [ ! -x "$rxfsd" ] || [ ! -x "$rxvol" ]; then
+	echo "SKIP: rxfsd or rxvol is not built"
+	exit 77
+fi
+anyuser='system:anyuser rlidwka'
+
+mkdir -m 700 "$work/store" || exit 99
+{
+	"$rxvol" -S "$work/store" init &&
+		"$rxvol" -S "$work/store" create one --acl "$anyuser" &&
+		"$rxvol" -S "$work/store" create two --acl "$anyuser" &&
+		"$rxvol" -S "$work/store" create small --acl "$anyuser" --quota 2M &&
+		"$rxvol" -S "$work/store" create closed --acl "system:anyuser rl"
+} > "$work/rxvol.out" 2>&1 || {
+	cat "$work/rxvol.out"
+	exit 1
+}
+
+fs_port=0 vl_port=0
+start_server() {
+	: > "$work/rxfsd.out"
+	"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" > "$work/rxfsd.out" 2>> "$work/rxfsd.err" &
+	server=$!
+	servers="$servers $server"
+	wait_for "$work/rxfsd.out" 'fs .* vl ' $server || {
+		cat "$work/rxfsd.out" "$work/rxfsd.err"
+		echo "rxfsd did not start"
+		exit 1
+	}
+	fs_port=$(sed -n 's/.*fs [^ ]*:\([0-9]*\) vl.*/\1/p' "$work/rxfsd.out")
+	vl_port=$(sed -n 's/.* vl [^ ]*:\([0-9]*\).*/\1/p' "$work/rxfsd.out")
+}
+start_server
+AFSCP_SERVER=127.0.0.1:$vl_port:$fs_port
+export AFSCP_SERVER
+cd "$work" || exit 99
+
+# ends STATUS ARGUMENTS...: output is in out and err.
+ends() {
+	wanted=$1
+	shift
+	"$afscp" "$@" > out 2> told
+	rc=$?
+	grep -v 'identity at the file server' told > err
+	[ "$rc" = "$wanted" ] || fail "afscp $* ended with $rc, not $wanted: $(head -n 3 err)"
+}
+well() {
+	ends 0 "$@"
+	[ ! -s err ] || fail "afscp $* printed: $(head -n 3 err)"
+}
+# does LINE...: the last command has printed these lines, in any order, and a summary.
+does() {
+	printf '%s\n' "$@" | grep -v '^$' | sort > wanted
+	grep -v '^[0-9]* files compared' out | sort > lines
+	cmp -s wanted lines || fail "printed \"$(tr '\n' '|' < lines)\", not \"$(tr '\n' '|' < wanted)\""
+}
+# same A B: names, kinds, contents, modes and times; of links not the times.
+look() {
+	(cd "$1" && find . ! -type l -printf '%y %m %Ts %p\n' && find . -type l -printf 'l %l %p\n') | sort
+}
+same() {
+	diff -r --no-dereference "$1" "$2" > diff.txt || fail "$1 and $2 differ: $(head -n 3 diff.txt)"
+	look "$1" | sed 's/ \([0-9]*\)\.[0-9]* / \1 /' > look.one
+	look "$2" | sed 's/ \([0-9]*\)\.[0-9]* / \1 /' > look.two
+	cmp -s look.one look.two || fail "$1 and $2 look different: $(diff look.one look.two | head -n 4)"
+}
+
+# A tree with everything in it.
+long=$(printf '%0255d' 7)
+mkdir -p tree/sub/deep tree/empty tree/many
+echo hello > tree/hello
+: > tree/nothing
+seq 1 300000 > tree/sub/large
+echo x > "tree/sub/$long"
+echo y > "tree/sub/deep/two
+lines"
+printf 'z' > "tree/sub/deep/$(printf 'caf\351')"
+ln -s hello tree/link
+ln -s ../nowhere tree/sub/dangling
+i=0
+while [ $i -lt 300 ]; do
+	echo "number $i" > tree/many/file-$i
+	i=$((i + 1))
+done
+chmod 600 tree/hello
+chmod 750 tree/sub/deep
+touch -d '2001-02-03 04:05:06' tree/sub/large tree/sub
+
+# There, back, and from volume to volume; the second time nothing is to be done.
+well sync tree/ one:/copy
+well sync -v tree/ one:/copy
+does ''
+well sync one:/copy/ back
+same tree back
+well sync -v one:copy/ back/
+does ''
+well sync one:/copy two:
+well sync -v one:/copy/ two:/copy/
+does ''
+well sync two:copy/ from-two
+same tree from-two
+well sync one:copy into
+[ -d into/copy ] || fail "the directory has not its own name"
+same tree into/copy
+
+# Sizes, times and modes.
+echo 'hello again' > tree/hello
+touch -d '2002-01-01' tree/many/file-7
+chmod 640 tree/many/file-8
+well sync -nv tree/ one:copy
+does hello many/file-7 many/file-8
+well sync -v tree/ one:copy
+does hello many/file-7 many/file-8
+well sync one:copy/ back
+same tree back
+
+# Contents that neither size nor time tell.
+touch -r tree/many/file-9 stamp
+echo 'NUMBER 9' > tree/many/file-9
+touch -r stamp tree/many/file-9
+well sync -v tree/ one:copy
+does ''
+well sync -vc tree/ one:copy
+does many/file-9
+well sync -vc one:copy/ back
+does many/file-9
+well sync -vc one:copy/ two:copy/
+does hello many/file-7 many/file-8 many/file-9
+same tree back
+# The same contents with another time.
+touch -d '2003-01-01' tree/many/file-10
+well sync -vc tree/ one:copy
+does many/file-10
+well sync -v tree/ one:copy
+does ''
+
+# --update: what is newer stays.
+echo newer > back/hello
+touch -d '2040-01-01' back/hello
+well sync -vu one:copy/ back
+does ''
+grep -q newer back/hello || fail "--update has replaced a newer file"
+well sync -v one:copy/ back
+does hello many/file-10
+
+# --delete, and what is left out.
+mkdir -p back/more/below back/keep
+echo 1 > back/more/below/file
+echo 2 > back/more/object.o
+echo 3 > back/keep/file
+echo 4 > back/sub/object.o
+well sync -v one:copy/ back
+does ./ sub/
+[ -f back/more/below/file ] || fail "files were removed without --delete"
+well sync -nv --delete --exclude '*.o' --exclude /keep/ one:copy/ back
+does 'deleting more/below/file' 'deleting more/below/'
+[ -f back/more/below/file ] || fail "a dry run has removed files"
+well sync -v --delete --exclude '*.o' --exclude /keep/ one:copy/ back
+[ -f back/more/object.o ] && [ -f back/sub/object.o ] && [ -f back/keep/file ] || fail "what is excluded was removed"
+[ ! -e back/more/below ] || fail "what the source does not have is left"
+well sync --delete one:copy/ back
+same tree back
+well sync --delete back/ one:copy
+well sync --include 'file-1?' --exclude 'many/*' --exclude '/sub/**' one:copy/ some
+[ "$(find some -type f | grep -c file-1.)" = 10 ] && [ "$(find some -type f | wc -l)" = 12 ] || fail "the patterns took $(find some -type f | wc -l) files"
+mkdir -p empty-tree
+well sync --delete empty-tree/ two:copy
+well ls two:copy
+[ ! -s out ] || fail "sync --delete has left $(cat out)"
+
+# Other kinds under the same name.
+rm -rf kinds there
+mkdir -p kinds/was-file there/was-dir/full there/was-link there/was-dir2
+echo f > kinds/was-dir
+ln -s f kinds/was-dir2
+echo f > there/was-file
+echo f > there/was-dir/full/file
+rmdir there/was-link
+ln -s x there/was-link
+echo l > kinds/was-link
+well sync there/ two:kinds
+ends 23 sync kinds/ two:kinds
+grep -q 'with --delete' err || fail "no word about directories in the way: $(cat err)"
+well sync --delete kinds/ two:kinds
+well sync --delete two:kinds/ there
+same kinds there
+
+# Mount points are not entered, and not removed.
+well mkdir two:m
+well ln --mount one two:m/point
+well put tree/hello two:m/file
+ends 0 sync two:m/ m
+grep -q 'it is a mount point' err || fail "no word about the mount point"
+[ ! -e m/point ] || fail "a mount point was entered"
+ends 0 sync --cross-mounts two:m/ m
+[ -f m/point/copy/hello ] || fail "a mount point was not entered: $(cat err)"
+well ln --mount two two:m/itself
+ends 0 sync --cross-mounts --exclude /copy --exclude /kinds two: circle
+grep -q 'as one above it' err || fail "no word about the circle"
+ends 23 sync --delete empty-tree/ two:m
+well ls two:m
+grep -q point out || fail "a mount point was removed"
+well rm two:m/point two:m/itself
+
+# The destination in the source.
+ends 0 sync one:copy/sub/ one:copy/sub/inner
+ends 0 sync one:copy/sub/ one:copy/sub/inner
+grep -q 'it is the destination' err || fail "no word about the destination in the source"
+well rm -r one:copy/sub/inner
+ends 1 sync one:copy one:
+grep -q 'same directory' err || ends 1 sync one:copy/ one:copy/
+
+# Single objects.
+well sync tree/hello two:
+well sync tree/hello two:other
+well sync tree/link two:
+well cat two:other
+cmp -s out tree/hello || fail "a single file has other contents"
+well sync two:other single
+cmp -s single tree/hello || fail "a single file has other contents"
+[ "$(stat -c '%a %Y' single)" = "$(stat -c '%a %Y' tree/hello)" ] || fail "mode or time of a single file"
+well sync -v two:other single
+does ''
+well sync two:link .
+[ "$(readlink link)" = hello ] || fail "a single link"
+
+# Wrong input.
+ends 1 sync nowhere one:
+ends 1 sync one:nowhere here
+ends 1 sync missing-volume: here
+ends 2 sync tree
+ends 2 sync --bwlimit fast tree/ one:copy
+ends 2 sync --exclude '' tree/ one:copy
+ends 1 sync tree/ here
+grep -q 'in AFS' err || fail "no word about two local paths"
+ends 1 sync tree/ one:copy/hello
+ends 2 ls --delete one:
+ends 23 sync tree/ closed:
+grep -q 'right' err || fail "no word about rights: $(cat err)"
+mkfifo tree/fifo
+ends 0 sync tree/ one:copy
+grep -q fifo err || fail "no word about a pipe"
+rm tree/fifo
+
+# JSON: one object in each line.
+echo 'with "quotes"' > 'tree/a "name"'
+well sync --json tree/ one:copy
+grep -c '^{.*}$' out > count
+[ "$(cat count)" = "$(wc -l < out)" ] || fail "lines that are no objects"
+grep -q '"action":.*"copy"' out && grep -q '"summary":' out || fail "JSON: $(cat out)"
+ends 1 sync --json nowhere one:
+grep -q '"error":' out || fail "no error as JSON: $(cat out)"
+
+# A volume that becomes full ends it; nothing incomplete has the name of a file.
+mkdir -p heavy
+for i in 1 2 3 4 5 6; do
+	seq 1 150000 > heavy/big-$i
+done
+ends 1 sync -j1 heavy/ small:
+grep -q -i 'quota\|space\|full' err || fail "no word about the quota: $(cat err)"
+rm -rf got
+ends 0 sync small:/ got
+for i in got/*; do
+	[ ! -e "$i" ] || cmp -s "$i" "heavy/${i##*/}" || fail "$i is not complete"
+done
+
+# A limit of the rate.
+began=$(date +%s)
+well sync --bwlimit 400 heavy/big-1 two:slow
+[ $(($(date +%s) - began)) -ge 1 ] || fail "--bwlimit has no effect"
+
+# A source that changes while it is read, and one that vanishes.
+rm -rf moving
+mkdir moving
+seq 1 100000 > moving/z-slow
+echo 1 > moving/a-gone
+"$afscp" sync -j1 -q --bwlimit 300 moving/ two:moving > out 2> err &
+pid=$!
+tries=0
+until "$afscp" ls two:moving 2> /dev/null | grep -q . || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+rm moving/a-gone
+wait $pid
+rc=$?
+[ $rc = 24 ] || fail "with a file that vanished it ended with $rc: $(cat err)"
+grep -q vanished err || fail "no word about a file that vanished"
+
+# The server is killed in the middle, and starts again.
+rm -rf long && mkdir long
+seq 1 200000 > long/file
+"$afscp" sync --bwlimit 600 long/ two:long > out 2> err &
+pid=$!
+tries=0
+until "$afscp" find two:long 2> /dev/null | grep -q afscp-part || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+stop_server $server KILL
+start_server
+wait $pid || fail "with a server that was killed it ended with $?: $(cat err)"
+well sync two:long/ long-back
+same long long-back
+
+# An interrupt: the command ends by the signal, and can be repeated.
+rm -rf part
+"$afscp" sync --bwlimit 200 two:long/ part > out 2> err &
+pid=$!
+tries=0
+until [ -d part ] || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+kill -TERM $pid
+wait $pid
+rc=$?
+[ $rc = 143 ] || fail "after an interrupt it ended with $rc"
+[ -z "$(ls -A part)" ] || fail "an interrupt has left $(ls -A part)"
+well sync two:long/ part
+same long part
+"$afscp" sync --bwlimit 200 long/ two:again > out 2> err &
+pid=$!
+tries=0
+until "$afscp" find two:again 2> /dev/null | grep -q afscp-part || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] || fail "after a signal it ended with $?"
+well sync long/ two:again
+well sync two:again/ again
+same long again
+
+result
