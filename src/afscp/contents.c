@@ -331,12 +331,28 @@ static bool write_small(struct transfer *t, const struct rxafs_small *file)
 	return good;
 }
 
+/* Some small files. */
+struct together {
+	struct transfer *transfers;
+	struct rxafs_small *files;
+	bool *done;
+};
+
+static void end_one_of_some(void *arg, struct rxafs_small *file)
+{
+	struct together *all = arg;
+	size_t i = (size_t)(file - all->files);
+
+	all->done[i] = write_small(&all->transfers[i], file);
+}
+
 void transfer_together(struct transfer *transfers, unsigned count, bool *done)
 {
 	struct rxafs_small files[TRANSFER_MANY];
 	struct rxafs_name names[TRANSFER_MANY];
+	struct together all = {.transfers = transfers, .files = files, .done = done};
 	struct rxafs_request request = session_request(transfers->from->run);
-	size_t total = 0;
+	size_t total = 0, at = 0;
 	uint8_t *bytes;
 
 	assert(count <= TRANSFER_MANY);
@@ -344,17 +360,17 @@ void transfer_together(struct transfer *transfers, unsigned count, bool *done)
 		total += transfers[i].source->size;
 	bytes = malloc(total + 1);
 	memset(done, 0, count * sizeof(*done));
-	for (unsigned i = 0, at = 0; bytes && i < count; i++) {
+	if (!bytes)
+		return;
+	for (unsigned i = 0; i < count; i++) {
 		const struct item *source = transfers[i].source;
 
 		names[i] = (struct rxafs_name){.text = source->name, .fid = source->fid};
 		files[i] = (struct rxafs_small){
 			.name = &names[i], .length = source->size, .bytes = bytes + at};
-		at += (unsigned)source->size;
+		at += source->size;
 	}
-	if (bytes && rxafs_fetch_small(transfers->from->object, &request, files, count) == 0)
-		for (unsigned i = 0; i < count; i++)
-			done[i] = write_small(&transfers[i], &files[i]);
+	rxafs_fetch_small(transfers->from->object, &request, files, count, end_one_of_some, &all);
 	free(bytes);
 }
 

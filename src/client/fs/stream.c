@@ -69,9 +69,17 @@ int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64
 	return 0;
 }
 
+/* One of several. */
+struct small_fetch {
+	struct rxafs_small *file;
+	rxafs_client *client;
+	void (*done)(void *arg, struct rxafs_small *file);
+	void *arg;
+};
+
 static int take_small(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
 {
-	struct rxafs_small *file = arg;
+	struct rxafs_small *file = ((struct small_fetch *)arg)->file;
 
 	for (unsigned i = 0; i < count; i++) {
 		if (offset + iov[i].iov_len > file->length)
@@ -82,29 +90,39 @@ static int take_small(void *arg, uint64_t offset, struct iovec *iov, unsigned co
 	return 0;
 }
 
+static void end_small(void *arg, struct cl_fetch *fetch)
+{
+	struct small_fetch *small = arg;
+	struct rxafs_small *file = small->file;
+
+	file->result = fetch->result;
+	file->fetched = (size_t)fetch->fetched;
+	if (!file->result)
+		fs_show_status(small->client, &file->name->fid, &fetch->status, &file->attributes);
+	small->done(small->arg, file);
+}
+
 int rxafs_fetch_small(rxafs_object *directory, struct rxafs_request *request,
-		      struct rxafs_small *files, unsigned count)
+		      struct rxafs_small *files, unsigned count,
+		      void (*done)(void *arg, struct rxafs_small *file), void *arg)
 {
 	struct cl_fetch fetches[RXAFS_SMALL_MOST];
-	struct fs_vnode *v;
+	struct small_fetch small[RXAFS_SMALL_MOST];
 	struct cl_caller caller = fs_caller(directory->client, request);
+	struct fs_vnode *v;
 	int result = fs_enter(directory, request, &v);
 
 	if (result || !count || count > RXAFS_SMALL_MOST)
 		return result ? result : count ? -EINVAL : 0;
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
+		small[i] = (struct small_fetch){&files[i], v->client, done, arg};
 		fetches[i] = (struct cl_fetch){.fid = fs_afs_fid(&files[i].name->fid),
 					       .length = files[i].length,
 					       .take = take_small,
-					       .arg = &files[i]};
-	cl_net_fetch_many(v->volume, &caller, fetches, count);
-	for (unsigned i = 0; i < count; i++) {
-		files[i].result = fetches[i].result;
-		files[i].fetched = (size_t)fetches[i].fetched;
-		if (!fetches[i].result)
-			fs_show_status(v->client, &files[i].name->fid, &fetches[i].status,
-				       &files[i].attributes);
+					       .ended = end_small,
+					       .arg = &small[i]};
 	}
+	cl_net_fetch_many(v->volume, &caller, fetches, count);
 	return 0;
 }
 

@@ -72,6 +72,8 @@ struct cl_fetch {
 	AFSFid fid;
 	uint64_t length; /* asked for */
 	cl_take_fn *take;
+	void (*ended)(void *arg,
+		      struct cl_fetch *fetch); /* the results are there; others are in flight */
 	void *arg;
 	/* results */
 	int result;

@@ -208,6 +208,7 @@ void cl_net_fetch_many(struct cl_volume *volume, const struct cl_caller *caller,
 		if (!f->tries.over)
 			cl_tries_stop(&f->tries, -EAGAIN);
 		fetches[i].result = cl_tries_result(&f->tries);
+		fetches[i].ended(fetches[i].arg, &fetches[i]);
 	}
 }
 

@@ -49,9 +49,13 @@ struct rxafs_small {
 	struct rxafs_attributes attributes;
 };
 #define RXAFS_SMALL_MOST 32
-/* Files of one directory by calls that are in flight at the same time. `count` is at most RXAFS_SMALL_MOST. */
+/*
+ * Files of one directory by calls that are in flight at the same time. `count` is at most RXAFS_SMALL_MOST. done() is called
+ * for each file when it is there, in their order.
+ */
 int rxafs_fetch_small(rxafs_object *directory, struct rxafs_request *request,
-		      struct rxafs_small *files, unsigned count);
+		      struct rxafs_small *files, unsigned count,
+		      void (*done)(void *arg, struct rxafs_small *file), void *arg);
 
 /* Fills iov[0..count) with the next bytes to store. As for rxafs_take_fn, the offset may begin again. */
 typedef int rxafs_give_fn(void *arg, uint64_t offset, const struct iovec *iov, unsigned count);
