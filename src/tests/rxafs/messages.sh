@@ -43,9 +43,7 @@ says 'no access list' acl "$work"
 says 'name the mount with --mount\|not in a mount' cells
 says "$work: this is not in a mount" --mount "$work" checkservers
 says 'cell no.such.cell is not known' --mount "$work/mnt" logout --cell no.such.cell
-says "$work/none: No such file" --mount "$work/mnt" login --cache "$work/none"
-: > "$work/tickets"
-says 'cell no-such-cell: neither' --mount "$work/mnt" login --cell no-such-cell --cache "$work/tickets"
+says "$work/none" --mount "$work/mnt" login --cache "$work/none"
 says 'no command' --mount "$work/mnt"
 says 'nonsense' nonsense
 
