@@ -26,7 +26,7 @@ int refuse_asked(struct asked *a, int result, const char *format, ...)
 }
 
 /* Where no server said more. */
-static int explain(struct asked *a, int result)
+static int explain_refusal(struct asked *a, int result)
 {
 	if (!result || a->task->request.failure.text[0])
 		return result;
@@ -267,7 +267,7 @@ static int run_control(struct task *t)
 	for (size_t i = 0; !named && a.count && i < sizeof commands / sizeof commands[0]; i++)
 		if (!strcmp(a.words[0], commands[i].name))
 			result = commands[i].answer(&a);
-	result = explain(&a, named ? named : result);
+	result = explain_refusal(&a, named ? named : result);
 	if (a.named)
 		rxafs_release(a.named);
 	if (result) {

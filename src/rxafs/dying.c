@@ -35,7 +35,7 @@ static uint64_t signal_set(const char *status, const char *name)
 }
 
 /* The state letter of a thread, and the threads of its process. 0: it is gone, or not to be seen. */
-static char state_of(const char *path, unsigned *threads)
+static char thread_state(const char *path, unsigned *threads)
 {
 	char text[512], *end;
 	ssize_t length;
@@ -73,7 +73,8 @@ static bool some_thread_waits(const char *process)
 		return false;
 	while (!found && (entry = readdir(tasks))) {
 		snprintf(path, sizeof path, "/proc/%.32s/task/%.32s/stat", process, entry->d_name);
-		found = isdigit((unsigned char)entry->d_name[0]) && state_of(path, &threads) == 'D';
+		found = isdigit((unsigned char)entry->d_name[0]) &&
+			thread_state(path, &threads) == 'D';
 	}
 	closedir(tasks);
 	return found;
@@ -85,7 +86,7 @@ static bool process_waits_dying(const char *process)
 	char path[64], state;
 
 	snprintf(path, sizeof path, "/proc/%.32s/stat", process);
-	state = state_of(path, &threads);
+	state = thread_state(path, &threads);
 	if (state == 'D')
 		return thread_is_dying((pid_t)atoi(process));
 	return state == 'Z' && threads > 1 && some_thread_waits(process);

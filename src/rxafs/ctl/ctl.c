@@ -281,7 +281,7 @@ static char *split_path(char *path, const char **name)
 	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-static bool is_in_mount(const char *directory)
+static bool is_afs_directory(const char *directory)
 {
 	char volume[256];
 
@@ -312,7 +312,7 @@ static int run_about_path(const struct settings *s, char **words, size_t count)
 		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	}
 	asked[1] = name;
-	if (!*name || !strcmp(name, ".") || !strcmp(name, "..") || !is_in_mount(directory) ||
+	if (!*name || !strcmp(name, ".") || !strcmp(name, "..") || !is_afs_directory(directory) ||
 	    is_link(words[1]))
 		status = show_answer(s, words[0], ask_mount(words[1], asked + 2, NULL, 0));
 	else
