@@ -78,7 +78,7 @@ static int hand_over_secret(int fd, const char *path, const uint8_t *data, size_
 }
 
 /* The daemon's answer, or NULL after a message. */
-static json_t *log_in(const struct settings *s, const char *cell)
+static json_t *log_in_by_daemon(const struct settings *s, const char *cell)
 {
 	const char *asked[] = {"login",
 			       cell,
@@ -146,7 +146,7 @@ static bool keep_token(struct kept *kept)
 	     !strcmp(t.principal, kept->used.principal)) ||
 	    now < kept->retry_at)
 		return true;
-	answer = log_in(kept->settings, kept->cell);
+	answer = log_in_by_daemon(kept->settings, kept->cell);
 	if (answer)
 		kept->used = t;
 	else
@@ -173,7 +173,7 @@ static unsigned seconds_to_look(const struct kept *kept)
 int run_login(const struct settings *s, char **words, size_t count)
 {
 	struct kept kept = {.settings = s, .cell = cell_of(s)};
-	json_t *answer = kept.cell ? log_in(s, kept.cell) : NULL;
+	json_t *answer = kept.cell ? log_in_by_daemon(s, kept.cell) : NULL;
 	int status;
 
 	(void)count;
@@ -304,7 +304,7 @@ int run_session(const struct settings *s, char **words, size_t count)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (s->keep || s->key_file) {
 		kept.cell = cell_of(s);
-		answer = kept.cell ? log_in(s, kept.cell) : NULL;
+		answer = kept.cell ? log_in_by_daemon(s, kept.cell) : NULL;
 		if (!answer) {
 			free(kept.cell);
 			return TOOLS_EXIT_FAILURE;

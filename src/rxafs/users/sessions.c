@@ -174,7 +174,7 @@ static struct session *find_login(const struct sessions *sessions, uint32_t numb
 }
 
 /* While the leader lives, nobody else has its number. */
-static struct session *find_command(const struct sessions *sessions, pid_t leader)
+static struct session *find_led_by(const struct sessions *sessions, pid_t leader)
 {
 	struct session *one = sessions->list;
 
@@ -191,7 +191,7 @@ static struct session *find_command(const struct sessions *sessions, pid_t leade
 static struct session *find_above(const struct sessions *sessions, pid_t thread, int stat)
 {
 	unsigned long long started, before;
-	struct session *session = find_command(sessions, thread);
+	struct session *session = find_led_by(sessions, thread);
 	pid_t parent;
 
 	if (session || !read_stat(stat, &parent, &before))
@@ -200,7 +200,7 @@ static struct session *find_above(const struct sessions *sessions, pid_t thread,
 		int of_parent;
 		bool right;
 
-		session = find_command(sessions, parent);
+		session = find_led_by(sessions, parent);
 		of_parent = open_stat(parent);
 		if (of_parent < 0)
 			return NULL;
@@ -329,7 +329,7 @@ static int find_or_make(struct sessions *sessions, uid_t owner, pid_t thread, bo
 			struct session **made, struct session **out)
 {
 	uint32_t login = command ? 0 : login_session_of(thread);
-	struct session *session = command ? find_command(sessions, thread)
+	struct session *session = command ? find_led_by(sessions, thread)
 				  : login ? find_login(sessions, login)
 					  : NULL;
 

@@ -474,7 +474,7 @@ void tokens_set_own(struct tokens *tokens, bool wanted)
 /* -- beginning and end ------------------------------------------------------------------------ */
 
 /* Whether a file is below the mount, which the daemon itself must not touch. */
-static bool is_in_mount(const char *mount, const char *file)
+static bool tickets_are_below(const char *mount, const char *file)
 {
 	char *copy = strdup(file), *slash = copy ? strrchr(copy, '/') : NULL, *in, *where;
 	bool found = false;
@@ -504,7 +504,7 @@ struct tokens *tokens_start(const struct tokens_options *options)
 	tokens->o = *options;
 	own = &tokens->own;
 	own->file = options->own ? tickets_file(NULL) : NULL;
-	own->on = options->own && !(own->file && is_in_mount(options->where, own->file));
+	own->on = options->own && !(own->file && tickets_are_below(options->where, own->file));
 	if (options->own && !own->on)
 		log_token(tokens, LOG_WARNING,
 			  "the Kerberos tickets are in the mount itself, so it does not use them");
