@@ -299,6 +299,20 @@ out_watchdog:
 	return tools_fail(result, "cannot start a thread: %s", strerror(errno));
 }
 
+/* Root of the machine: in a user namespace root is an ordinary user, who sees most numbers of owners as nobody's. */
+static bool is_root_of_machine(void)
+{
+	unsigned long inside, outside, count = UINT32_MAX;
+	FILE *map = getuid() ? NULL : fopen("/proc/self/uid_map", "re");
+
+	if (map) {
+		if (fscanf(map, "%lu %lu %lu", &inside, &outside, &count) != 3)
+			count = UINT32_MAX;
+		fclose(map);
+	}
+	return !getuid() && count >= UINT32_MAX;
+}
+
 /* What a daemon that was killed has left. Root can take it away without fusermount3, so that a service can start again. */
 static bool remove_dead_mount(const char *where)
 {
@@ -371,7 +385,7 @@ int main(int argc, char **argv)
 				  strerror(errno));
 	mount.many_users = settings.allow_other || settings.sessions;
 	mount.keep_names = !settings.no_names;
-	mount.own_files = getuid() && !settings.allow_other && !settings.numeric_owner;
+	mount.own_files = !is_root_of_machine() && !settings.allow_other && !settings.numeric_owner;
 	mount.readers = settings.readers ? (unsigned)settings.readers
 			: processors < 2 ? 2
 			: processors > 8 ? 8
