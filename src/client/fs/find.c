@@ -6,6 +6,7 @@
 #include <syslog.h>
 
 #include "afs/dirformat.h"
+#include "afs/fetchstatus.h"
 #include "afs/dir.h"
 #include "client/fs/operate.h"
 
@@ -61,6 +62,18 @@ static int fetch_image(struct fs_vnode *v, struct fs_call *call, struct image *i
 	return result;
 }
 
+/* Each version of a directory is complained about once. */
+static bool is_new_damage(struct fs_vnode *v, uint64_t version)
+{
+	bool fresh;
+
+	pthread_mutex_lock(&v->lock);
+	fresh = v->damaged != version + 1;
+	v->damaged = version + 1;
+	pthread_mutex_unlock(&v->lock);
+	return fresh;
+}
+
 static int load_once(struct fs_vnode *v, struct rxafs_request *request, struct cl_names **once)
 {
 	struct image image = {.most = IMAGE_MOST};
@@ -80,7 +93,7 @@ static int load_once(struct fs_vnode *v, struct rxafs_request *request, struct c
 			result = *once ? 0 : -ENOMEM;
 		}
 	}
-	if (result == -EIO && fault)
+	if (result == -EIO && fault && is_new_damage(v, afs_status_version(&answer)))
 		fs_log(v->client, LOG_ERR, "directory %u.%u.%u is damaged: %s", v->fid.volume,
 		       v->fid.vnode, v->fid.unique, fault);
 	free(image.bytes);

@@ -42,7 +42,8 @@ struct fs_vnode {
 	atomic_bool lock_lost; /* it is locked here, but no longer at the server */
 	atomic_bool removed;   /* a directory that this client has removed */
 	char *text;	       /* of a link, at text_version */
-	uint64_t text_version;
+	uint64_t text_version,
+		damaged; /* damaged: the version of a directory that was said to be, plus 1 */
 	unsigned opens;
 	struct fs_hidden *hidden; /* removed while it was open */
 	bool told;		  /* `data` knows a version: */

@@ -16,8 +16,8 @@ static void tell_of(struct cl_object *object)
 	cl_object_put(object);
 }
 
-/* Of a volume; NULL: of all. */
-static void tell_of_all(rxafs_client *client, const struct rxafs_fid *volume)
+/* Of a volume; NULL: of a cell. */
+static void tell_of_all(rxafs_client *client, const struct rxafs_fid *volume, uint32_t cell)
 {
 	struct cl_object *objects[64];
 	uint64_t cursor = 0;
@@ -25,7 +25,10 @@ static void tell_of_all(rxafs_client *client, const struct rxafs_fid *volume)
 
 	while ((count = cl_cache_walk(client->cache, &cursor, volume, objects, 64)))
 		for (size_t i = 0; i < count; i++)
-			tell_of(objects[i]);
+			if (cl_object_fid(objects[i]).cell == cell)
+				tell_of(objects[i]);
+			else
+				cl_object_put(objects[i]);
 }
 
 static void settle_kernel(rxafs_client *client)
@@ -60,7 +63,7 @@ static void promises_broken(void *arg, uint32_t server, const struct rxafs_fid *
 		if (object)
 			tell_of(object);
 		else if (whole)
-			tell_of_all(client, &fids[i]);
+			tell_of_all(client, &fids[i], fids[i].cell);
 	}
 	settle_kernel(client);
 	pthread_rwlock_unlock(&client->upcalls);
@@ -69,13 +72,16 @@ static void promises_broken(void *arg, uint32_t server, const struct rxafs_fid *
 static void promises_reset(void *arg, uint32_t server, uint32_t resets)
 {
 	rxafs_client *client = arg;
+	struct cl_server_info told;
 
 	(void)resets;
 	if (!begin_upcall(client))
 		return;
 	cl_cache_reset(client->cache, server);
 	fs_renew_locks(client);
-	tell_of_all(client, NULL);
+	/* A server that is in several cells is one for each. */
+	if (cl_net_server_info(client->net, server, &told))
+		tell_of_all(client, NULL, told.cell);
 	settle_kernel(client);
 	pthread_rwlock_unlock(&client->upcalls);
 }
