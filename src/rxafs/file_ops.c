@@ -334,8 +334,14 @@ void serve_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, str
 
 static int run_setlk(struct task *t)
 {
+	int result;
+
 	t->handle->has_locks = true;
-	return rxafs_set_lock(t->handle->file, &t->request, &t->lock, t->flags);
+	result = rxafs_set_lock(t->handle->file, &t->request, &t->lock, t->flags);
+	/* The kernel holds nothing for this request, so the holder can wait until it has only what is right. */
+	if (!result && !t->request.quick && t->lock.type != F_UNLCK)
+		flusher_await(t->mount, t->object);
+	return result;
 }
 
 static void undo_lock(struct task *t)

@@ -573,6 +573,29 @@ void flusher_settle(void *arg)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* With the lock. */
+static bool has_pending(const struct flusher *f, const rxafs_object *object)
+{
+	const struct pending *p = f->first;
+
+	while (p && p->object != object)
+		p = p->next;
+	return p != NULL;
+}
+
+void flusher_await(struct mount *mount, rxafs_object *object)
+{
+	struct flusher *f = mount->flusher;
+	uint64_t until = monotonic_ns() + SETTLE_NS, expire;
+
+	pthread_mutex_lock(&f->lock);
+	expire = f->expire;
+	while ((f->expired < expire || has_pending(f, object)) && !f->ending)
+		if (monotonic_wait(&f->done, &f->lock, until) == ETIMEDOUT)
+			break;
+	pthread_mutex_unlock(&f->lock);
+}
+
 int flusher_start(struct mount *mount)
 {
 	struct flusher *f = calloc(1, sizeof *f);

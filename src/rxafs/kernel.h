@@ -83,6 +83,8 @@ void kernel_note_waiting(struct mount *mount, rxafs_object *object, bool waits);
 
 /* The attributes that the kernel has are no longer used, if they have changed. Waits for nothing. */
 void flusher_refresh(struct mount *mount, rxafs_object *object);
+/* Wait until the kernel knows the changes of an object that were told. Not while the kernel holds a lock for the caller. */
+void flusher_await(struct mount *mount, rxafs_object *object);
 /* Threads that invalidate. */
 int flusher_start(struct mount *mount);
 /* The hooks do nothing from then on; they may be called until the client is closed. */
