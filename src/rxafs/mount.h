@@ -48,6 +48,7 @@ struct mount {
 	bool parallel_names; /* the kernel can look up several names of a directory at a time */
 	bool can_expire;     /* the kernel can be told that a name must be asked again */
 	bool keep_names;     /* whether the kernel may keep names and attributes */
+	uint64_t limit_ns;   /* after which a request must be answered (K-155); 0: never */
 	unsigned readers;    /* threads that read requests */
 	atomic_uint reading; /* of them, those that run */
 	sem_t ended;	     /* one of them has ended, or shall */

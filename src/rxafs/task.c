@@ -6,8 +6,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -317,6 +319,46 @@ static bool copy_arguments(struct waiting *w)
 	return copy_text(&t->name, &w->name_copy) && copy_text(&t->new_name, &w->new_name_copy);
 }
 
+/*
+ * The kernel ends the whole mount when a request is open for longer than its administrator has set (K-155). 0: there is no limit.
+ */
+static uint64_t read_limit(const char *path)
+{
+	unsigned long seconds = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lu", &seconds) != 1)
+		seconds = 0;
+	fclose(f);
+	return seconds * (uint64_t)NS_PER_S;
+}
+
+static void learn_limit(struct mount *mount)
+{
+	uint64_t given = read_limit("/proc/sys/fs/fuse/default_request_timeout"),
+		 most = read_limit("/proc/sys/fs/fuse/max_request_timeout");
+
+	if (most && (!given || given > most))
+		given = most;
+	mount->limit_ns = given / 2;
+	if (given)
+		mount_log(
+			mount, LOG_NOTICE,
+			"the kernel ends mounts with requests of more than %llu s (/proc/sys/fs/fuse), so operations and "
+			"waits for locks fail after half of it",
+			(unsigned long long)(given / NS_PER_S));
+}
+
+static void bound_request(const struct mount *mount, struct rxafs_request *request)
+{
+	uint64_t until = rxafs_now() + mount->limit_ns;
+
+	if (mount->limit_ns && (!request->deadline || request->deadline > until))
+		request->deadline = until;
+}
+
 /* What the task uses must live until its end, which may come after the request's. */
 static struct waiting *keep_task(const struct task *t)
 {
@@ -329,6 +371,7 @@ static struct waiting *keep_task(const struct task *t)
 	w->thread = fuse_req_ctx(t->req)->pid;
 	w->task.request.quick = false;
 	w->task.request.moves = !t->kind->never_quick;
+	bound_request(t->mount, &w->task.request);
 	if (t->object)
 		rxafs_hold(t->object);
 	if (t->other)
@@ -540,6 +583,7 @@ int watcher_start(struct mount *mount)
 	pthread_mutex_init(&watcher->lock, NULL);
 	monotonic_cond_init(&watcher->work);
 	watcher->last_holder = &watcher->holders;
+	learn_limit(mount);
 	error = pthread_create(&watcher->thread, NULL, watch_interrupted, watcher);
 	if (error) {
 		free(watcher);
