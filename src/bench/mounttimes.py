@@ -203,3 +203,23 @@ def measure_memory(bed, a, out):
     out("memory, 1 GiB written, MiB (at most)", mebibytes(second, "VmHWM"), 100)
     bed.unmount(second)
     bed.unmount(daemon)
+
+
+def measure_seen(bed, out):
+    """How long after the writer's call has returned a second client sees the change, by read() and by stat()."""
+    one, _ = bed.mount("writer")
+    two, _ = bed.mount("reader")
+    write_file(one + "/seen", b"0" * 100)
+    fd = os.open(two + "/seen", os.O_RDONLY)
+    times = []
+    for i in range(1, 1001):
+        data = b"%d" % (i % 10) * 100
+        write_file(one + "/seen", data)
+        os.utime(one + "/seen", (i, i))
+        begin = time.monotonic()
+        while os.pread(fd, 200, 0) != data or os.stat(two + "/seen").st_mtime != i:
+            pass
+        times.append(time.monotonic() - begin)
+    os.close(fd)
+    times.sort()
+    out("a change is seen by another client, ms (99 %)", 1000 * times[989], 20)

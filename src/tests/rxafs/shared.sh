@@ -19,7 +19,8 @@ servers="$servers $burners"
 
 for round in $(seq "$seed" $((seed + ${SHARED_ROUNDS:-1} - 1))); do
 	for part in walk storm; do
-		[ $part = storm ] && set -- || set -- "$afscp" "$where"
+		set --
+		[ $part = storm ] || set -- "$afscp" "$where"
 		timeout -k 1 $((seconds * 4 + 60)) "$python" "$top_srcdir/src/tests/rxafs/shared.py" $part "$round" "$seconds" "$@" \
 			"$work/one/test.example/rw" "$work/two/test.example/rw" "$work/three/test.example/rw" ||
 			fail "$part, seed $round"
