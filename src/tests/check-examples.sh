@@ -77,6 +77,29 @@ for src in "$top"/examples/*.c; do
 			"$libdir/librxwire.a" $(pkg-config --static --libs rxwire | sed 's/-lrxwire//') -lpthread
 	fi
 done
+# Programs for files of a cell. Without one they say what is missing.
+for src in "$top"/examples/afs/*.c; do
+	name=${src##*/}
+	name=${name%.c}
+	if [ -e "$libdir/librxafs.so" ] && [ -z "$san" ]; then
+		# shellcheck disable=SC2046
+		build 'shared librxafs' -o "$dir/$name" "$src" $(pkg-config --cflags --libs rxafs) -Wl,-rpath,"$libdir" \
+			-Wl,-rpath-link,"$libdir"
+	fi
+	# shellcheck disable=SC2046
+	if [ -f "$libdir/librxafs.a" ] && pkg-config --exists libcrypto krb5; then
+		build 'static librxafs' -o "$dir/$name-static" "$src" $san $(pkg-config --cflags rxafs) \
+			"$libdir/librxafs.a" "$libdir/librxwire.a" $(pkg-config --static --libs rxafs | sed 's/-lrxafs//; s/-lrxwire//') -lpthread
+	fi
+done
+for program in "$dir/afs-list" "$dir/afs-list-static"; do
+	[ -x "$program" ] || continue
+	answer=$(AFSCELL=example.org LD_LIBRARY_PATH="$libdir" "$program" "example.org=127.0.0.1:1" music 2>&1)
+	case $answer in
+	'music: the path is neither'*) echo "PASS: ${program##*/}" ;;
+	*) echo "FAIL: ${program##*/}: $answer"; status=1 ;;
+	esac
+done
 # A program that exports metrics and writes traces.
 src=$dir/observe.c
 printf '#include <rxwire/observe.h>\nint main(void)\n{\n\tchar *text;\n\treturn %s;\n}\n' \

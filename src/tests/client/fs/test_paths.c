@@ -163,5 +163,5 @@ START_TEST(options_have_a_size)
 }
 END_TEST
 
-TEST_MAIN("paths", paths_of_both_forms, paths_that_lead_nowhere, volumes_by_name_and_number,
-	  listings_with_attributes, options_have_a_size)
+TEST_MAIN_WITHIN(120, "paths", paths_of_both_forms, paths_that_lead_nowhere,
+		 volumes_by_name_and_number, listings_with_attributes, options_have_a_size)

@@ -336,6 +336,7 @@ START_TEST(an_end_with_operations_in_progress)
 }
 END_TEST
 
-TEST_MAIN("queue", each_operation_of_a_file, each_operation_of_names, whole_tasks,
-	  what_is_missing_is_refused, the_descriptor_tells, cancelled_while_the_server_is_silent,
-	  deadlines_hold_for_those_that_wait_for_a_turn, an_end_with_operations_in_progress)
+TEST_MAIN_WITHIN(120, "queue", each_operation_of_a_file, each_operation_of_names, whole_tasks,
+		 what_is_missing_is_refused, the_descriptor_tells,
+		 cancelled_while_the_server_is_silent,
+		 deadlines_hold_for_those_that_wait_for_a_turn, an_end_with_operations_in_progress)

@@ -241,5 +241,5 @@ START_TEST(an_end_while_events_are_queued)
 }
 END_TEST
 
-TEST_MAIN("watch", names_of_a_directory, attributes_of_entries, a_file_and_its_end, a_slow_reader,
-	  a_server_that_starts_again, an_end_while_events_are_queued)
+TEST_MAIN_WITHIN(120, "watch", names_of_a_directory, attributes_of_entries, a_file_and_its_end,
+		 a_slow_reader, a_server_that_starts_again, an_end_while_events_are_queued)
