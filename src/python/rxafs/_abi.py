@@ -95,6 +95,7 @@ RXAFS_EVENT_GONE = 6
 RXAFS_EVENT_FAILED = 7
 RXAFS_EVENT_RECOVERED = 8
 RXAFS_WOULD_WAIT = -115
+RXAFS_SMALL_MOST = 32
 RXAFS_BATCH = 50
 
 
@@ -270,6 +271,25 @@ class rxafs_entry(C.Structure):
     ]
 
 
+class rxafs_names(C.Structure):
+    _fields_ = [
+        ("list", handle),
+        ("count", C.c_size_t),
+        ("storage", handle),
+    ]
+
+
+class rxafs_small(C.Structure):
+    _fields_ = [
+        ("name", handle),
+        ("length", C.c_size_t),
+        ("bytes", handle),
+        ("result", C.c_int),
+        ("fetched", C.c_size_t),
+        ("attributes", rxafs_attributes),
+    ]
+
+
 class rxafs_store(C.Structure):
     _fields_ = [
         ("offset", C.c_uint64),
@@ -277,14 +297,6 @@ class rxafs_store(C.Structure):
         ("size", C.c_uint64),
         ("set", rxafs_changes),
         ("durable", C.c_bool),
-    ]
-
-
-class rxafs_names(C.Structure):
-    _fields_ = [
-        ("list", handle),
-        ("count", C.c_size_t),
-        ("storage", handle),
     ]
 
 
@@ -354,8 +366,9 @@ STRUCTURES = (
     rxafs_counts,
     rxafs_lock,
     rxafs_entry,
-    rxafs_store,
     rxafs_names,
+    rxafs_small,
+    rxafs_store,
     rxafs_operation,
     rxafs_event,
     rxafs_watch_options,
@@ -407,6 +420,7 @@ FUNCTIONS = {
     "rxafs_cell_address": (C.c_int, (handle, C.c_char_p, handle, C.POINTER(C.c_uint32))),
     "rxafs_count": (None, (handle, C.POINTER(rxafs_counts))),
     "rxafs_forget": (C.c_int, (handle, C.POINTER(rxafs_request))),
+    "rxafs_find_name": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_void_p)),
     "rxafs_mount_text": (C.c_int, (handle, C.c_void_p)),
     "rxafs_make_mount": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_char_p)),
     "rxafs_open": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_int, C.c_void_p)),
@@ -429,12 +443,14 @@ FUNCTIONS = {
     "rxafs_find_path": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_bool, C.c_void_p)),
     "rxafs_find_parent": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_void_p, C.c_char_p)),
     "rxafs_fetch_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, handle, handle, C.POINTER(C.c_uint64), C.POINTER(rxafs_attributes))),
+    "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),
     "rxafs_make_file": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
     "rxafs_list_names": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_names))),
     "rxafs_free_names": (None, (C.POINTER(rxafs_names),)),
     "rxafs_fetch_attributes": (C.c_int, (handle, C.POINTER(rxafs_request), handle, C.c_uint, C.POINTER(rxafs_attributes), C.POINTER(C.c_int))),
     "rxafs_take_object": (C.c_int, (handle, C.POINTER(rxafs_request), handle, C.POINTER(rxafs_attributes), C.c_void_p)),
+    "rxafs_get_fid": (None, (handle, C.POINTER(rxafs_fid))),
     "rxafs_create_queue": (C.c_int, (handle, C.c_void_p)),
     "rxafs_free_queue": (None, (handle,)),
     "rxafs_queue_fd": (C.c_int, (handle,)),
