@@ -517,7 +517,7 @@ static void format_commands(char *text, size_t size)
 }
 
 /* The command of that name. NULL after a message. */
-static const struct command *find_command(const char *name)
+static const struct command *find_afscp_command(const char *name)
 {
 	char all[256];
 
@@ -543,7 +543,7 @@ static void allow_endpoints(struct run *run, const struct command *command)
 
 static int choose_command(struct run *run, int count, char **args)
 {
-	const struct command *command = find_command(count ? args[0] : NULL);
+	const struct command *command = find_afscp_command(count ? args[0] : NULL);
 
 	if (!command || tools_options_suit(&program, args[0]) < 0 ||
 	    refuse_pointless_options(run, command) || run_check_servers(run) < 0 ||

@@ -259,7 +259,7 @@ static bool use_new_token(void *arg, rxw_token *token)
 }
 
 /* The token needs the address of a server of the cell, which is known if there is one at all. */
-static int log_in(struct run *run, bool named)
+static int log_in_to_cell(struct run *run, bool named)
 {
 	if (!named && *run->cell)
 		rxafs_cell_address(run->afs, run->cell, &run->vl.sa, &run->vl.len);
@@ -289,7 +289,7 @@ int session_open(struct run *run)
 	learn_home(run);
 	if (!*run->cell && open_local_servers(run) < 0)
 		return -1;
-	return log_in(run, named == 0);
+	return log_in_to_cell(run, named == 0);
 }
 
 void session_close(struct run *run, unsigned limit_ms)
