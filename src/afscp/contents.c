@@ -305,7 +305,7 @@ static enum copy_result copy_to_local(struct origin *o)
 	t->copied = o->size - sink.begun;
 	if (rc == COPY_GOOD && !t->vanished && sink_commit(&sink, o->mode, (uint32_t)o->mtime) < 0)
 		rc = local_failed(t->to->run, t->to_label, "write it");
-	sink.keep = rc == COPY_STOP;
+	sink.keep = rc == COPY_STOP && !f.error;
 	sink_abandon(&sink);
 	return rc;
 }

@@ -53,7 +53,7 @@ uint64_t pace_part(const struct pace *pace, uint64_t left)
 }
 
 /* When the caller may send: the calls of all threads follow each other. */
-static uint64_t take_turn(struct pace *pace, uint64_t bytes)
+static uint64_t take_pace_turn(struct pace *pace, uint64_t bytes)
 {
 	uint64_t now = monotonic_ns(), at;
 
@@ -70,7 +70,7 @@ bool pace_wait(struct pace *pace, struct run *run, uint64_t bytes)
 
 	if (!pace->rate)
 		return true;
-	until = take_turn(pace, bytes);
+	until = take_pace_turn(pace, bytes);
 	pthread_mutex_lock(&run->lock);
 	while (!atomic_load(&run->interrupted) && monotonic_ns() < until)
 		monotonic_wait(&run->wake, &run->lock, until);

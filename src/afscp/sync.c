@@ -119,6 +119,7 @@ struct side {
 	bool in_afs;
 	struct place place;
 	bool contents; /* what is in the directory, as DIR/ and DIR/. say */
+	bool target;   /* the destination: a link to a directory is followed */
 	char *name;    /* the last part of the path; owned */
 	struct folder folder;
 	bool is_folder; /* `folder` is the object itself, else what contains it */
@@ -188,6 +189,10 @@ static enum copy_result open_in_afs(struct run *run, struct side *side)
 	rc = spot_find(run, &side->place, &spot);
 	if (rc != COPY_GOOD)
 		return rc;
+	if (side->target && spot.object && spot.attributes.kind == RXAFS_SYMLINK) {
+		spot_free(&spot);
+		return open_afs_root(run, side);
+	}
 	folder = spot.object && spot.attributes.kind == RXAFS_DIRECTORY;
 	side->missing = !spot.object;
 	if (spot.object)
@@ -225,7 +230,10 @@ static enum copy_result open_at_hand(struct run *run, struct side *side)
 {
 	struct stat st;
 
-	if ((side->contents ? stat(side->text, &st) : lstat(side->text, &st)) < 0) {
+	bool follow = side->contents ||
+		      (side->target && stat(side->text, &st) == 0 && S_ISDIR(st.st_mode));
+
+	if ((follow ? stat(side->text, &st) : lstat(side->text, &st)) < 0) {
 		if (errno != ENOENT)
 			return local_failed(run, side->text, "open it");
 		side->missing = true;
@@ -379,8 +387,10 @@ static enum copy_result sync_single(struct sync *s, struct side *from, struct si
 
 static enum copy_result sync_sides(struct sync *s, struct side *from, struct side *to)
 {
-	enum copy_result rc = open_sync_source(s->run, from);
+	enum copy_result rc;
 
+	to->target = true;
+	rc = open_sync_source(s->run, from);
 	if (rc != COPY_GOOD)
 		return rc;
 	if (from->item.kind == ITEM_SPECIAL) {

@@ -230,6 +230,17 @@ does ''
 well sync two:link .
 [ "$(readlink link)" = hello ] || fail "a single link"
 
+# A link to a directory at the destination.
+mkdir real
+ln -s real to-real
+well sync one:copy/sub/ to-real
+diff -r --no-dereference tree/sub real || fail "the link to a directory was not followed"
+well mkdir two:real
+well ln -s real two:to-real
+well sync tree/sub/ two:to-real
+well ls two:real
+grep -q large out || fail "the link at the destination was not followed"
+
 # Wrong input.
 ends 1 sync nowhere one:
 ends 1 sync one:nowhere here
