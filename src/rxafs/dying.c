@@ -58,6 +58,33 @@ static char thread_state(const char *path, unsigned *threads)
 	return end[2];
 }
 
+/*
+ * Whether it is for a lock of a file or directory that a thread waits, by the name of the kernel's function. Without a name it may
+ * be. A process can also wait for a disk while it ends.
+ */
+static bool waits_for_lock(const char *path)
+{
+	static const char *const parts[] = {
+		"lookup", "walk_component", "path_",   "filename_create", "open",
+		"link",	  "rmdir",	    "rename",  "chmod",		  "chown",
+		"utimes", "truncate",	    "iterate", "xattr",		  "d_alloc",
+		"fuse",	  "vfs_fsync",	    "dirop"};
+	char name[128];
+	ssize_t length;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	length = fd < 0 ? 0 : read(fd, name, sizeof name - 1);
+	if (fd >= 0)
+		close(fd);
+	if (length <= 0 || (length == 1 && name[0] == '0'))
+		return true;
+	name[length] = '\0';
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (strstr(name, parts[i]))
+			return true;
+	return false;
+}
+
 /* After a fatal signal the first thread may have ended, while another one waits. */
 static bool some_thread_waits(const char *process)
 {
@@ -75,6 +102,8 @@ static bool some_thread_waits(const char *process)
 		snprintf(path, sizeof path, "/proc/%.32s/task/%.32s/stat", process, entry->d_name);
 		found = isdigit((unsigned char)entry->d_name[0]) &&
 			thread_state(path, &threads) == 'D';
+		snprintf(path, sizeof path, "/proc/%.32s/task/%.32s/wchan", process, entry->d_name);
+		found = found && waits_for_lock(path);
 	}
 	closedir(tasks);
 	return found;
@@ -87,8 +116,9 @@ static bool process_waits_dying(const char *process)
 
 	snprintf(path, sizeof path, "/proc/%.32s/stat", process);
 	state = thread_state(path, &threads);
+	snprintf(path, sizeof path, "/proc/%.32s/wchan", process);
 	if (state == 'D')
-		return thread_is_dying((pid_t)atoi(process));
+		return waits_for_lock(path) && thread_is_dying((pid_t)atoi(process));
 	return state == 'Z' && threads > 1 && some_thread_waits(process);
 }
 
