@@ -6,8 +6,9 @@ Functions of the library run without the interpreter's lock. A path is "/afs/CEL
 """
 from __future__ import annotations
 
-import ctypes as C
+import atexit
 import concurrent.futures
+import ctypes as C
 import errno
 import io
 import os
@@ -32,6 +33,26 @@ _libc.free.restype = None
 
 DIRECTORY, REGULAR, LINK = 4, 8, 10  # DT_… of an entry
 _KINDS = {DIRECTORY: st.S_IFDIR, REGULAR: st.S_IFREG, LINK: st.S_IFLNK}
+
+
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """In the child: the clients are those of the parent, whose threads are not here."""
+    for client in _clients:
+        client._forked, client._handle = True, None
+    _clients.clear()
+
+
+def _at_exit() -> None:
+    """A thread of the library must not enter an interpreter that has ended."""
+    for client in list(_clients):
+        client.close(1)
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)
 
 
 class Fid(NamedTuple):
@@ -196,8 +217,10 @@ class Client:
                  log: Callable[[int, str], object] | None = None) -> None:
         self.timeout = timeout
         self._handle: int | None = None
+        self._forked = False
         self._user: int | None = None
-        self._open: weakref.WeakSet[Any] = weakref.WeakSet()  # files and watches
+        self._open: weakref.WeakSet[Any] = weakref.WeakSet()  # files, listings and watches
+        self._files: weakref.WeakSet[Any] = weakref.WeakSet()  # with what has a buffer around them
         self._worker: concurrent.futures.ThreadPoolExecutor | None = None
         options = _abi.rxafs_options(size=C.sizeof(_abi.rxafs_options), cache_bytes=cache_bytes, memory_bytes=memory_bytes)
         given = (C.c_char_p * len(cells))(*(text.encode() for text in cells))
@@ -214,6 +237,7 @@ class Client:
         if result:
             raise OSError(-result, failure.text.decode(errors="replace"))
         self._handle = made.value
+        _clients.add(self)
         user = C.c_void_p()
         result = lib.rxafs_get_user(made, 1, C.byref(user))
         if result:
@@ -222,21 +246,31 @@ class Client:
         self._user = user.value
 
     def close(self, limit: float = 60) -> None:
-        """Close files and watches, store what is left within `limit` seconds, and end. Again: nothing."""
+        """Close files and watches, store what is left within `limit` seconds, and end. Again: nothing.
+
+        The first failure of a file is raised at the end.
+        """
+        failure: OSError | None = None
+        for file in list(self._files) if self._handle else ():
+            try:
+                file.close()
+            except OSError as error:
+                failure = failure or error
         handle, self._handle = self._handle, None
         if not handle:
             return
-        try:
-            for one in list(self._open):
-                one._close_with_client()
-        finally:
-            if self._user:
-                lib.rxafs_put_user(self._user)
-            if self._worker:
-                self._worker.shutdown()
-            result = lib.rxafs_close_client(handle, int(limit * 1000))
-        if result:
-            raise OSError(-result, "not everything was stored")
+        _clients.discard(self)
+        for one in list(self._open):
+            one._close_with_client()
+        if self._user:
+            lib.rxafs_put_user(self._user)
+        if self._worker:
+            self._worker.shutdown()
+        result = lib.rxafs_close_client(handle, int(limit * 1000))
+        if result and not failure:
+            failure = OSError(-result, "not everything was stored")
+        if failure:
+            raise failure
 
     def __enter__(self) -> Client:
         return self
@@ -259,6 +293,7 @@ class Client:
 
     def _run(self, function: Callable[..., int], target: int, *arguments: Any, path: object = None, path2: object = None) -> int:
         """The result of a function of the library, or the exception. In the main thread ^C ends it."""
+        self.handle  # raises if it is closed
         with _Request(self) as request:
             if threading.current_thread() is not threading.main_thread():
                 result = function(target, C.byref(request.raw), *arguments)
@@ -274,7 +309,10 @@ class Client:
             self._worker = concurrent.futures.ThreadPoolExecutor(1, "rxafs")
         task = _Task(lambda: function(target, C.byref(request.raw), *arguments))
         try:
-            self._worker.submit(task.run)
+            try:
+                self._worker.submit(task.run)
+            except RuntimeError:  # the interpreter is about to end
+                task.run()
             task.done.wait()
         finally:
             while not task.over():
@@ -557,10 +595,12 @@ class Client:
             raise ValueError("binary mode takes no encoding, errors or newline")
         raw = File(self, path, mode.replace("b", "").replace("t", ""))
         try:
-            return _wrap(raw, binary, buffering, encoding, errors, newline)
+            file = _wrap(raw, binary, buffering, encoding, errors, newline)
         except BaseException:
             raw.close()
             raise
+        self._files.add(file)
+        return file
 
     def watch(self, path: Path, *, attributes: bool = False) -> Any:
         """Events of a directory or a file; with `attributes` also for changes of what is in the directory."""
@@ -603,7 +643,7 @@ class _Listing:
 
     def _close_with_client(self) -> None:
         handle, self._handle = self._handle, C.c_void_p()
-        if handle:
+        if handle and not self._client._forked:
             lib.rxafs_close_listing(handle)
 
     def __enter__(self) -> _Listing:

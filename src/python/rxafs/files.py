@@ -128,7 +128,7 @@ class File(io.RawIOBase):
 
     def flush(self) -> None:
         """Store what was written, so that others see it."""
-        if self._handle and self._flags & os.O_ACCMODE != os.O_RDONLY:
+        if self._handle and not self._client._forked and self._flags & os.O_ACCMODE != os.O_RDONLY:
             self._run_on(lib.rxafs_flush, self.handle, False)
         super().flush()
 
@@ -146,7 +146,7 @@ class File(io.RawIOBase):
 
     def _release(self) -> None:
         handle, self._handle = self._handle, C.c_void_p()
-        if handle:
+        if handle and not self._client._forked:
             lib.rxafs_close(handle)
 
     def _close_with_client(self) -> None:

@@ -46,7 +46,7 @@ class Watch:
 
     def __init__(self, client: Client, path: Path, attributes: bool = False) -> None:
         self._queue, self._watch = C.c_void_p(), C.c_void_p()
-        self._gone = False
+        self._gone, self._client = False, client
         options = _abi.rxafs_watch_options(size=C.sizeof(_abi.rxafs_watch_options), user=client._user, attributes=attributes)
         result = lib.rxafs_create_queue(client.handle, C.byref(self._queue))
         if result:
@@ -60,7 +60,7 @@ class Watch:
         client._open.add(self)
 
     def fileno(self) -> int:
-        if not self._queue:
+        if not self._queue or self._client._forked:
             raise ValueError("the watch is closed")
         return lib.rxafs_queue_fd(self._queue)  # type: ignore[no-any-return]
 
@@ -88,8 +88,9 @@ class Watch:
     def close(self) -> None:
         watch, self._watch = self._watch, C.c_void_p()
         queue, self._queue = self._queue, C.c_void_p()
-        lib.rxafs_free_watch(watch)
-        lib.rxafs_free_queue(queue)
+        if not self._client._forked:
+            lib.rxafs_free_watch(watch)
+            lib.rxafs_free_queue(queue)
 
     def _close_with_client(self) -> None:
         self.close()

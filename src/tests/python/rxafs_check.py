@@ -102,6 +102,8 @@ class Files(unittest.TestCase):
         other = make_client()
         file = other.open(self.path("late"), "wb", buffering=0)
         file.write(b"kept")
+        text = other.open(self.path("text"), "w")
+        text.write("kept, too")
         other.close()
         other.close()
         with self.assertRaises(ValueError):
@@ -109,6 +111,7 @@ class Files(unittest.TestCase):
         with self.assertRaises(ValueError):
             file.write(b"x")
         self.assertEqual(self.get("late"), b"kept")
+        self.assertEqual(self.get("text"), b"kept, too")
 
     def test_names(self):
         self.put("file", b"x")
@@ -264,6 +267,41 @@ class Files(unittest.TestCase):
             left = other.watch(self.path("directory"), attributes=True)  # closed with the client
             self.afs.chmod(self.path("directory/below"), 0o700)
             self.assertEqual(left.events(30)[0].name, "below")
+
+
+    def test_fork(self):
+        self.put("file", b"x")
+        file = self.afs.open(self.path("file"), "r+b")
+        file.write(b"y")
+        watch = self.afs.watch(self.top)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                try:
+                    self.afs.stat(self.path("file"))
+                except ValueError:
+                    watch.close()
+                    self.afs.close()
+                    with make_client() as mine:
+                        status = 0 if mine.stat(self.path("file")).st_size == 1 else 2
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        file.close()
+        self.assertEqual(self.get("file"), b"y")
+
+    def test_exit(self):
+        """A program that closes nothing, and has a log."""
+        import subprocess
+
+        program = ("import sys, rxafs\n"
+                   "afs = rxafs.Client(sys.argv[1], cells=[sys.argv[2]], log=print)\n"
+                   "file = afs.open(sys.argv[3], 'w')\n"
+                   "print('kept', file=file)\n"
+                   "watch = afs.watch(sys.argv[3])\n")
+        subprocess.run([sys.executable, "-c", program, NAME, CELL, self.path("file")], check=True, timeout=60)
+        self.assertEqual(self.get("file"), b"kept\n")
 
 
 class Waits(unittest.TestCase):

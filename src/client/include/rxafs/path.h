@@ -19,7 +19,8 @@ int rxafs_open_volume(rxafs_client *client, struct rxafs_request *request, const
 
 /*
  * The object of a path; *object is a reference. "/afs/CELL/…" leads through mount points, "VOLUME:…" begins at the root of a volume of
- * the home cell. Links are followed, the last one only if `follow`. -EINVAL: the path has neither form.
+ * the home cell. Links are followed, the last one only if `follow`. -EINVAL: the path has neither form; -EXDEV:
+ * it leads out of that volume.
  */
 int rxafs_find_path(rxafs_client *client, struct rxafs_request *request, const char *path,
 		    bool follow, rxafs_object **object);
