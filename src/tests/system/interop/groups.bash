@@ -134,6 +134,11 @@ tests_of_kernel_writes() {
 		echo "$KERNEL_TESTS"
 		return
 	fi
+	if [ "${KERNEL_CLIENT:-}" = rxafs ]; then
+		printf 'kernel-writes-%s\n' seen seen-open seen-directory seen-append seen-attributes locks-two count count-fcntl \
+			random-two tree-two
+		return
+	fi
 	printf 'kernel-writes-%s\n' mount create small megabyte large offsets append holes truncate mapping fsync \
 		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
 		locks locks-two names many acl machine \
@@ -141,7 +146,10 @@ tests_of_kernel_writes() {
 		random random-two tree tree-two quota read-only no-right offer restart restart-stale restart-busy crash crash-stale \
 		count count-fcntl end
 }
-programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol rxpt; fi; }
+programs_of_kernel_writes() {
+	if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol rxpt; fi
+	[ "${KERNEL_CLIENT:-}" != rxafs ] || echo rxafs
+}
 
 # Not a test, and therefore none of all_groups: src/bench/fileserver and src/bench/crowd start it.
 tests_of_bench() { echo bench-script; }

@@ -71,7 +71,8 @@ before_kernel_writes() {
 	mkdir -p tree && echo fixed > tree/file
 	make_root "$cell_name $address" open quota fixed mnt && guest_program calls kernel_calls.c &&
 		guest_program load kernel_load.c || return
-	guest_network a 10.78.0.11 && guest_network b 10.78.0.12 || return
+	guest_network a 10.78.0.11 || return
+	[ "$KERNEL_CLIENT" = rxafs ] || guest_network b 10.78.0.12 || return
 	if [ -n "$KERNEL_CAPTURE" ]; then
 		launch capture tshark -q -i any -s 256 -f 'udp port 7000 or icmp' -w packets.pcap
 		trap 'stop capture INT' EXIT
@@ -81,11 +82,39 @@ before_kernel_writes() {
 		ip addr add "$second/32" dev afs0 || return
 		guest_server=$second
 	fi
-	start_guest b nsenter -t "$(cat net-b.pid)" -n
-	"start_$KERNEL_SERVER" && guest_ready a && guest_ready b || return
+	if [ "$KERNEL_CLIENT" = rxafs ]; then
+		"start_$KERNEL_SERVER" && start_mounts b || return
+	else
+		start_guest b nsenter -t "$(cat net-b.pid)" -n
+		"start_$KERNEL_SERVER" || return
+	fi
+	guest_ready a && guest_ready b || return
 	for g in a b; do
-		mounts $g || { echo "$g cannot mount: $out"; return 1; }
+		[ "$g$KERNEL_CLIENT" = brxafs ] || mounts $g || { echo "$g cannot mount: $out"; return 1; }
 	done
+}
+
+# start_mounts NAME: in place of a guest, a shell of this machine with a mount of rxafs, which takes its commands in the same way.
+start_mounts() {
+	local rxafs
+	rxafs=$(need rxafs) || return
+	mkdir -p /client /open && cp guest-root/bin/calls guest-root/bin/load /client || return
+	mkfifo "to-$1"
+	exec {guest_input}<> "to-$1"
+	unshare --mount --propagation private bash -c '
+		# Its own temporary files. The caches are those of the machine, and stay.
+		mount -t tmpfs tmp /tmp && mount --bind /dev/null /proc/sys/vm/drop_caches || exit
+		"$@" /open || exit
+		echo READY
+		PATH=/client:$PATH
+		while read -r n command; do
+			echo "BEGIN $n"
+			sh -c "$(echo "$command" | base64 -d)" 2>&1
+			status=$?
+			echo
+			echo "END $n $status"
+		done' mounts "$rxafs" --cell "$cell_name" --servers "$cell_name=$address" --root-volume open < "to-$1" > "$1.log" 2> "$1.err" &
+	echo $! > "$1.pid"
 }
 
 # mounts GUEST: mounts the volumes. On a busy machine the client may give up the first time.
