@@ -42,6 +42,7 @@ dist_notes_DATA = \
 	doc/notes/io-uring.md \
 	doc/notes/long-paths.md \
 	doc/notes/mechanisms.md \
+	doc/notes/mount-tests.md \
 	doc/notes/mount.md \
 	doc/notes/networks.md \
 	doc/notes/overload.md \
