@@ -241,8 +241,6 @@ static int call_once(struct afs_client *client, struct change *c, struct afs_err
 	case CHANGE_MOUNT:
 		return afs_client_symlink(client, &c->dir, c->name, c->text, &c->how, c->label,
 					  &c->made, error);
-	case CHANGE_LINK:
-		return afs_client_link(client, &c->dir, c->name, &c->fid, c->label, error);
 	case CHANGE_REMOVE:
 	case CHANGE_RMDIR:
 		return afs_client_remove(client, &c->dir, c->name, c->op == CHANGE_RMDIR, c->label,
@@ -250,10 +248,6 @@ static int call_once(struct afs_client *client, struct change *c, struct afs_err
 	case CHANGE_RENAME:
 		return afs_client_rename(client, &c->dir, c->name, &c->new_dir, c->new_name,
 					 c->label, error);
-	case CHANGE_ACL:
-		return afs_client_set_acl(client, &c->fid, c->label, c->text, error);
-	case CHANGE_LOCK:
-		return afs_client_lock(client, &c->fid, c->lock, c->label, error);
 	default:
 		return afs_client_set_status(client, &c->fid, &c->how, c->label, &c->made.status,
 					     error);
@@ -274,7 +268,7 @@ static int look_once(struct afs_client *client, struct change *c, struct afs_err
 
 	if (rc <= 0)
 		return rc;
-	if (renamed || c->op == CHANGE_LINK)
+	if (renamed)
 		return found.Vnode == c->fid.Vnode && found.Unique == c->fid.Unique;
 	c->made.fid = found;
 	if (afs_client_status(client, &found, c->label, &c->made.status, error) < 0)
@@ -300,20 +294,6 @@ static bool was_made(struct copy *copy, struct change *c, struct outage *outage)
 	return rc > 0;
 }
 
-/*
- * Whether the change may have been made. No lock outlives the server that has set or released it.
- */
-static bool is_unknown(const struct change *c, const struct afs_error *error)
-{
-	return afs_error_unknown(error) && !(c->op == CHANGE_LOCK && error->code == RXW_RESTARTING);
-}
-
-/* A second release may end the lock of somebody else. */
-static bool may_repeat_release(const struct change *c)
-{
-	return !c->unknown || c->op != CHANGE_LOCK || c->lock != AFS_LOCK_RELEASE;
-}
-
 enum copy_result change_try(struct copy *copy, struct change *c, struct afs_error *error)
 {
 	struct outage outage = {0};
@@ -326,9 +306,7 @@ enum copy_result change_try(struct copy *copy, struct change *c, struct afs_erro
 		case DECIDE_LOOK:
 			return was_made(copy, c, &outage) ? COPY_GOOD : copy_judge(copy, error);
 		default:
-			c->unknown |= is_unknown(c, error);
-			if (!may_repeat_release(c))
-				return copy_judge(copy, error);
+			c->unknown |= afs_error_unknown(error);
 			if (!change_retry(copy, &outage, error, NULL))
 				return copy_judge(copy, error);
 		}

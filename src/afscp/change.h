@@ -57,10 +57,9 @@ struct change {
 	const char *name;
 	AFSFid new_dir; /* rename */
 	const char *new_name;
-	AFSFid fid;	  /* link: the existing file; rename: the object; status, ACL, lock */
-	const char *text; /* symlink, ACL */
+	AFSFid fid;	  /* rename: the object; status */
+	const char *text; /* symlink */
 	AFSStoreStatus how;
-	enum afs_lock lock;
 
 	struct afs_object made; /* result of create, mkdir, symlink; status */
 	bool unknown;		/* an earlier try may have made the change */

@@ -37,8 +37,6 @@ bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *erro
 bool copy_retry_or_complain(struct copy *copy, struct outage *outage, struct afs_error *error);
 /* Look up the volume of a source, and make it the current one; -1 after a message. */
 int copy_locate(struct copy *copy, const struct copy_source *source);
-/* Call one() for each source of the command line, and go on after failures. The exit status. */
-int copy_each_source(struct copy *copy, enum copy_result (*one)(struct copy *copy));
 /* Walk to copy->path. -1: it failed, after a message, or with *error and without one. */
 int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
 int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,

@@ -131,10 +131,16 @@ static bool change_lock(struct run *run, const char *label, rxafs_file *file, in
 	struct rxafs_lock lock = {.owner = 1, .end = UINT64_MAX, .type = type, .whole = true};
 	struct attempt t = attempt_begin(run, CHANGE_LOCK, label);
 
-	t.later = type == F_UNLCK;
+	t.later = true;
 	while (attempt_again(&t, rxafs_set_lock(file, &t.request, &lock, false)))
 		;
-	if (t.value < 0 && type == F_UNLCK)
+	if (t.value < 0 && type != F_UNLCK && !(t.unknown && t.value == -EAGAIN))
+		attempt_complain(&t);
+	else if (t.value < 0 && type != F_UNLCK)
+		tools_error(
+			"%s: the file is locked, perhaps by this command, whose first call got no answer; try again in 5 minutes",
+			label);
+	else if (t.value < 0)
 		tools_error("%s: the lock could not be released; it ends in 5 minutes",
 			    t.error.text);
 	return t.value >= 0;

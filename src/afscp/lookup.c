@@ -61,14 +61,9 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 	return COPY_GOOD;
 }
 
-/*
- * Walk to the directory that contains the last part. *absent, unless it is NULL: there is none,
- * which is no error then.
- */
-static enum copy_result find_parent(struct copy *copy, const char *base, struct target *t,
-				    bool *absent)
+/* Walk to the directory that contains the last part. */
+static enum copy_result find_parent(struct copy *copy, const char *base, struct target *t)
 {
-	struct afs_error error;
 	const char *path = copy->path;
 	char *parent = strndup(path, (size_t)(base - path));
 	struct afs_object object;
@@ -79,17 +74,11 @@ static enum copy_result find_parent(struct copy *copy, const char *base, struct 
 		return COPY_STOP;
 	}
 	copy->path = parent;
-	rc = copy_walk_try(copy, true, &object, &error);
+	rc = copy_walk(copy, true, &object);
 	copy->path = path;
 	free(parent);
-	if (rc < 0 && absent && error.number == ENOENT) {
-		*absent = true;
-		return COPY_GOOD;
-	}
-	if (rc < 0) {
-		copy_complain(copy, &error);
+	if (rc < 0)
 		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
-	}
 	t->dir = object.fid;
 	if (object.status.FileType == AFS_TYPE_DIR)
 		return COPY_GOOD;
@@ -97,12 +86,8 @@ static enum copy_result find_parent(struct copy *copy, const char *base, struct 
 	return COPY_FAILED;
 }
 
-/*
- * target_find(); with `force` an object without a parent does not exist, like one without a name.
- */
-static enum copy_result find_target(struct copy *copy, struct target *t, bool force)
+enum copy_result target_find(struct copy *copy, struct target *t)
 {
-	bool absent = false;
 	size_t length;
 	const char *base = target_base(copy->path, &length);
 	enum copy_result rc;
@@ -119,21 +104,11 @@ static enum copy_result find_target(struct copy *copy, struct target *t, bool fo
 		       : copy_interrupted(copy)		      ? COPY_STOP
 							      : COPY_FAILED;
 	}
-	rc = find_parent(copy, base, t, force ? &absent : NULL);
-	if (rc != COPY_GOOD || absent)
+	rc = find_parent(copy, base, t);
+	if (rc != COPY_GOOD)
 		return rc;
 	memcpy(t->name, base, length);
 	return target_look(copy, &t->dir, t->name, t);
-}
-
-enum copy_result target_find(struct copy *copy, struct target *t)
-{
-	return find_target(copy, t, false);
-}
-
-enum copy_result target_find_forced(struct copy *copy, struct target *t)
-{
-	return find_target(copy, t, true);
 }
 
 /* ---- directories as lists of names ---- */

@@ -26,8 +26,6 @@ struct target {
  * only the last part does not exist; other results after a message.
  */
 enum copy_result target_find(struct copy *copy, struct target *target);
-/* Find the place for rm -f: COPY_GOOD also if a directory above does not exist. */
-enum copy_result target_find_forced(struct copy *copy, struct target *target);
 /*
  * Look up `name` in a directory and get its status. Other results than COPY_GOOD after a message.
  */

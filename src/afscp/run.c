@@ -452,20 +452,6 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 	return 0;
 }
 
-int copy_each_source(struct copy *copy, enum copy_result (*one)(struct copy *copy))
-{
-	enum copy_result rc = COPY_GOOD;
-	bool all = true;
-
-	for (size_t i = 0; i < copy->run->source_count && rc != COPY_STOP; i++) {
-		rc = copy_locate(copy, &copy->run->sources[i]) < 0 ? COPY_FAILED : one(copy);
-		if (copy_interrupted(copy))
-			rc = COPY_STOP;
-		all &= rc == COPY_GOOD;
-	}
-	return all ? 0 : TOOLS_EXIT_FAILURE;
-}
-
 int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
 		  struct afs_error *error)
 {

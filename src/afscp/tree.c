@@ -559,7 +559,7 @@ int tree_next(struct tree *tree, struct tree_item *item)
 	return 0;
 }
 
-void tree_skip(struct tree *tree)
+static void drop_pending(struct tree *tree)
 {
 	if (!tree->pending)
 		return;
@@ -607,7 +607,7 @@ void tree_close(struct tree *tree)
 	pthread_mutex_unlock(&tree->lock);
 	for (unsigned i = 0; i < tree->thread_count; i++)
 		pthread_join(tree->threads[i], NULL);
-	tree_skip(tree);
+	drop_pending(tree);
 	while (tree->top)
 		leave_top(tree);
 	pthread_mutex_lock(&tree->lock);

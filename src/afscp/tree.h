@@ -66,8 +66,6 @@ struct tree *tree_open(struct run *run, rxafs_object *root, const char *label,
 		       const struct tree_options *options);
 /* 1 and *item; 0: the end. After an interrupt it ends soon. */
 int tree_next(struct tree *tree, struct tree_item *item);
-/* After TREE_ENTRY: do not enter that directory. */
-void tree_skip(struct tree *tree);
 void tree_close(struct tree *tree);
 
 #endif

@@ -213,21 +213,6 @@ int afs_client_symlink(struct afs_client *client, const AFSFid *dir, const char 
 	return end_creation(client, call, what, code, NULL, made, error);
 }
 
-int afs_client_link(struct afs_client *client, const AFSFid *dir, const char *name,
-		    const AFSFid *existing, const char *what, struct afs_error *error)
-{
-	rxw_call *call = begin_file_server_call(client, what, error);
-	AFSFetchStatus status, dir_status;
-	AFSVolSync sync;
-
-	if (!call)
-		return -1;
-	return afs_end(client, call, what,
-		       StartRXAFS_Link(call, dir, name, existing)
-			       ?: EndRXAFS_Link(call, &status, &dir_status, &sync),
-		       error);
-}
-
 int afs_client_remove(struct afs_client *client, const AFSFid *dir, const char *name,
 		      bool directory, const char *what, struct afs_error *error)
 {
@@ -278,71 +263,4 @@ int afs_client_set_status(struct afs_client *client, const AFSFid *fid, const AF
 	if (afs_status_usable(status))
 		return 0;
 	return afs_error_text(error, "%s: malformed status from the server", what);
-}
-
-int afs_client_get_acl(struct afs_client *client, const AFSFid *fid, const char *what,
-		       char text[AFSOPAQUEMAX + 1], struct afs_error *error)
-{
-	rxw_call *call = begin_file_server_call(client, what, error);
-	AFSOpaque acl = {0};
-	AFSFetchStatus status;
-	AFSVolSync sync;
-	int rc;
-
-	if (!call)
-		return -1;
-	rc = afs_end(client, call, what,
-		     StartRXAFS_FetchACL(call, fid)
-			     ?: EndRXAFS_FetchACL(call, &acl, &status, &sync),
-		     error);
-	if (rc == 0) {
-		/* The decoder has checked the length. */
-		assert(acl.len <= AFSOPAQUEMAX);
-		if (acl.len)
-			memcpy(text, acl.val, acl.len);
-		text[acl.len] = 0;
-	}
-	xdrfree_AFSOpaque(&acl);
-	return rc;
-}
-
-int afs_client_set_acl(struct afs_client *client, const AFSFid *fid, const char *what,
-		       const char *text, struct afs_error *error)
-{
-	/* The stub only reads it. The NUL belongs to the text. */
-	const AFSOpaque acl = {.len = (uint32_t)strlen(text) + 1, .val = (void *)text};
-	rxw_call *call = begin_file_server_call(client, what, error);
-	AFSFetchStatus status;
-	AFSVolSync sync;
-
-	if (!call)
-		return -1;
-	/* The old number of the call, which all servers know. */
-	return afs_end(client, call, what,
-		       StartRXAFS_OldStoreACL(call, fid, &acl)
-			       ?: EndRXAFS_OldStoreACL(call, &status, &sync),
-		       error);
-}
-
-int afs_client_lock(struct afs_client *client, const AFSFid *fid, enum afs_lock kind,
-		    const char *what, struct afs_error *error)
-{
-	rxw_call *call = begin_file_server_call(client, what, error);
-	AFSVolSync sync;
-	int32_t code;
-
-	if (!call)
-		return -1;
-	switch (kind) {
-	case AFS_LOCK_EXTEND:
-		code = StartRXAFS_ExtendLock(call, fid) ?: EndRXAFS_ExtendLock(call, &sync);
-		break;
-	case AFS_LOCK_RELEASE:
-		code = StartRXAFS_ReleaseLock(call, fid) ?: EndRXAFS_ReleaseLock(call, &sync);
-		break;
-	default:
-		code = StartRXAFS_SetLock(call, fid, (ViceLockType)kind)
-			       ?: EndRXAFS_SetLock(call, &sync);
-	}
-	return afs_end(client, call, what, code, error);
 }

@@ -33,9 +33,6 @@ int afs_client_mkdir(struct afs_client *client, const AFSFid *dir, const char *n
 int afs_client_symlink(struct afs_client *client, const AFSFid *dir, const char *name,
 		       const char *text, const AFSStoreStatus *how, const char *what,
 		       struct afs_object *made, struct afs_error *error);
-/* Link: another name of a file, in the same directory. */
-int afs_client_link(struct afs_client *client, const AFSFid *dir, const char *name,
-		    const AFSFid *existing, const char *what, struct afs_error *error);
 /* RemoveDir of an empty directory, or RemoveFile of a file or a symbolic link. */
 int afs_client_remove(struct afs_client *client, const AFSFid *dir, const char *name,
 		      bool directory, const char *what, struct afs_error *error);
@@ -46,27 +43,6 @@ int afs_client_rename(struct afs_client *client, const AFSFid *old_dir, const ch
 /* StoreStatus: the members of `how` that its Mask selects. */
 int afs_client_set_status(struct afs_client *client, const AFSFid *fid, const AFSStoreStatus *how,
 			  const char *what, AFSFetchStatus *status, struct afs_error *error);
-
-/* FetchACL: the text with its NUL. Of a file: that of its directory. */
-int afs_client_get_acl(struct afs_client *client, const AFSFid *fid, const char *what,
-		       char text[AFSOPAQUEMAX + 1], struct afs_error *error);
-/* StoreACL of a directory; `text` has less than AFSOPAQUEMAX bytes. */
-int afs_client_set_acl(struct afs_client *client, const AFSFid *fid, const char *what,
-		       const char *text, struct afs_error *error);
-
-/*
- * Locks of the file server are advisory, concern a whole file, and end 300 s after they were set or
- * extended. It does not note who holds them.
- */
-enum afs_lock {
-	AFS_LOCK_READ = 0,
-	AFS_LOCK_WRITE = 1,
-	AFS_LOCK_EXTEND = 2, /* -1 with EINVAL: there is no lock */
-	AFS_LOCK_RELEASE = 3
-};
-/* SetLock, ExtendLock or ReleaseLock. -1 with EAGAIN: another lock is in the way. */
-int afs_client_lock(struct afs_client *client, const AFSFid *fid, enum afs_lock kind,
-		    const char *what, struct afs_error *error);
 
 #define AFS_ACL_ENTRIES 20  /* of both lists together */
 #define AFS_ACL_NAME	128 /* bytes of a name, with its NUL */

@@ -155,22 +155,6 @@ static int32_t on_symlink(void *context, rxw_call *call, const AFSFid *dir, cons
 	return finish(code);
 }
 
-static int32_t on_link(void *context, rxw_call *call, const AFSFid *dir, const char *name,
-		       const AFSFid *existing, AFSFetchStatus *st, AFSFetchStatus *dir_st,
-		       AFSVolSync *sync)
-{
-	int32_t code = begin();
-
-	(void)context, (void)call, (void)dir, (void)st, (void)dir_st, (void)sync;
-	if (code == 0 && find(name))
-		code = EEXIST;
-	if (code == 0) {
-		snprintf(server.names[server.count].name, 64, "%s", name);
-		server.names[server.count++].vnode = existing->Vnode;
-	}
-	return finish(code);
-}
-
 static int32_t on_remove(void *context, rxw_call *call, const AFSFid *dir, const char *name,
 			 AFSFetchStatus *dir_st, AFSVolSync *sync)
 {
@@ -199,19 +183,6 @@ static int32_t on_rename(void *context, rxw_call *call, const AFSFid *old_dir, c
 			forget(find(new_name));
 		snprintf(find(old_name)->name, 64, "%s", new_name);
 	}
-	return finish(code);
-}
-
-static int32_t on_lock(void *context, rxw_call *call, const AFSFid *fid, ViceLockType type,
-		       AFSVolSync *sync)
-{
-	int32_t code = begin();
-
-	(void)context, (void)call, (void)type, (void)sync;
-	if (code == 0 && server.status[fid->Vnode].lockCount)
-		code = EAGAIN;
-	if (code == 0)
-		server.status[fid->Vnode].lockCount = UINT32_MAX;
 	return finish(code);
 }
 
@@ -303,11 +274,9 @@ static const struct RXAFS_handlers fs_handlers = {
 	.CreateFile = on_create,
 	.MakeDir = on_mkdir,
 	.Symlink = on_symlink,
-	.Link = on_link,
 	.RemoveFile = on_remove,
 	.RemoveDir = on_remove,
 	.Rename = on_rename,
-	.SetLock = on_lock,
 	.FetchStatus = on_status,
 	.FetchData64 = on_fetch,
 	.StoreData64 = on_store,
@@ -480,13 +449,12 @@ START_TEST(lost_answers)
 	want_once(CHANGE_CREATE, "a");
 	want_once(CHANGE_MKDIR, "b");
 	want_once(CHANGE_SYMLINK, "c");
-	want_once(CHANGE_LINK, "d");
-	ck_assert_uint_eq(server.count, 5);
+	ck_assert_uint_eq(server.count, 4);
 	want_once(CHANGE_RENAME, "old");
 	ck_assert_uint_eq(find("new")->vnode, 4);
 	want_once(CHANGE_REMOVE, "a");
 	want_once(CHANGE_RMDIR, "b");
-	ck_assert_uint_eq(server.count, 3);
+	ck_assert_uint_eq(server.count, 2);
 	end();
 }
 END_TEST
@@ -567,22 +535,6 @@ START_TEST(busy)
 	ck_assert_int_eq(change_try(&copy, &c, &error), COPY_STOP);
 	ck_assert_uint_eq(server.calls, 1);
 	ck_assert_int_eq(error.code, AFS_VBUSY);
-	end();
-}
-END_TEST
-
-/* A lock whose first call was lost may be our own: that is said, not guessed. */
-START_TEST(lost_lock)
-{
-	struct change c = change_of(CHANGE_LOCK, NULL);
-	struct afs_error error;
-
-	setup();
-	c.lock = AFS_LOCK_WRITE;
-	server.lose = 1;
-	ck_assert_int_eq(change_try(&copy, &c, &error), COPY_FAILED);
-	ck_assert_int_eq(error.number, EAGAIN);
-	ck_assert(c.unknown);
 	end();
 }
 END_TEST
@@ -728,4 +680,4 @@ START_TEST(last_token_expires)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "change", tokens_expire, last_token_expires, lost_answers, never_there, others,
-		 busy, lost_lock, stores)
+		 busy, stores)

@@ -70,7 +70,7 @@ refused 2 '-p, --preserve is for get, put and mkdir, not for rm' "$afscp" rm -p 
 refused 2 '--parents is for mkdir, not for put' "$afscp" put --paren /dev/null a:b
 refused 2 '-f, --force is for rm and ln, not for mkdir' "$afscp" mkdir -f a:b
 refused 2 '-l, --long is for ls, not for stat' "$afscp" stat -l a:b
-refused 2 '-j, --jobs is for get and put, not for chmod' "$afscp" chmod -j 2 644 a:b
+refused 2 '-j, --jobs is for get, put and sync, not for chmod' "$afscp" chmod -j 2 644 a:b
 refused 2 '--size has an effect only with --mix' "$afscp" bench --size 4K a:b
 refused 2 '--files has an effect only with --mix' "$afscp" bench --files 4 a:b
 refused 2 '--range has no effect with --mix' "$afscp" bench --mix read=1 --range 4K a:b
