@@ -20,6 +20,7 @@
 #define BUFFER	 (4u << 20)  /* from AFS to AFS, at a time */
 #define RESUME	 (16u << 20) /* files from this length on are continued by a later run */
 #define EDGE	 65536u	     /* bytes at the beginning and at the end of a part that are compared */
+#define SLICES	 64u	     /* of a send queue at a time */
 #define RESTARTS 3	     /* of a file that changes while it is read */
 #define CHANGED	 (-ENODATA)  /* the source has changed */
 
@@ -387,25 +388,54 @@ struct storing {
 	int error; /* of reading the source */
 };
 
+/* The first `done` bytes of iov[0..*count) are there. */
+static void skip_filled(struct iovec *iov, unsigned *count, size_t done)
+{
+	unsigned i = 0;
+
+	for (; i < *count && done >= iov[i].iov_len; i++)
+		done -= iov[i].iov_len;
+	*count -= i;
+	memmove(iov, iov + i, *count * sizeof(*iov));
+	if (*count) {
+		iov->iov_base = (char *)iov->iov_base + done;
+		iov->iov_len -= done;
+	}
+}
+
+/* At most SLICES of them. */
+static int fill_slices(int fd, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	struct iovec left[SLICES];
+
+	assert(count <= SLICES);
+	memcpy(left, iov, count * sizeof(*iov));
+	while (count) {
+		ssize_t n = preadv(fd, left, (int)count, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : CHANGED;
+		offset += (size_t)n;
+		skip_filled(left, &count, (size_t)n);
+	}
+	return 0;
+}
+
 static int give_local_bytes(struct origin *o, uint64_t offset, const struct iovec *iov,
 			    unsigned count)
 {
-	for (unsigned i = 0; i < count; i++) {
-		size_t done = 0;
+	int result = 0;
 
-		while (done < iov[i].iov_len) {
-			ssize_t n = pread(o->fd, (char *)iov[i].iov_base + done,
-					  iov[i].iov_len - done, (off_t)(offset + done));
+	while (!result && count) {
+		unsigned n = count < SLICES ? count : SLICES;
 
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0)
-				return n ? -errno : CHANGED;
-			done += (size_t)n;
-		}
-		offset += done;
+		result = fill_slices(o->fd, offset, iov, n);
+		for (; n; n--, count--)
+			offset += iov++->iov_len;
 	}
-	return 0;
+	return result;
 }
 
 static int give_from_origin(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)
