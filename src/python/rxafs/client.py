@@ -35,6 +35,10 @@ DIRECTORY, REGULAR, LINK = 4, 8, 10  # DT_… of an entry
 _KINDS = {DIRECTORY: st.S_IFDIR, REGULAR: st.S_IFREG, LINK: st.S_IFLNK}
 
 
+# Functions that can be begun again, since they change nothing.
+_QUICK = (lib.rxafs_find_path, lib.rxafs_getattr, lib.rxafs_access, lib.rxafs_readlink, lib.rxafs_getxattr, lib.rxafs_open_listing,
+          lib.rxafs_read_listing, lib.rxafs_read)
+
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 
@@ -295,9 +299,14 @@ class Client:
         """The result of a function of the library, or the exception. In the main thread ^C ends it."""
         self.handle  # raises if it is closed
         with _Request(self) as request:
-            if threading.current_thread() is not threading.main_thread():
+            beside = threading.current_thread() is threading.main_thread()
+            # What is in the caches needs no other thread.
+            request.raw.quick = beside and function in _QUICK
+            result = _abi.RXAFS_WOULD_WAIT
+            if request.raw.quick or not beside:
                 result = function(target, C.byref(request.raw), *arguments)
-            else:
+            if result == _abi.RXAFS_WOULD_WAIT:
+                request.raw.quick = False
                 result = self._run_beside(request, function, target, arguments)
             if result < 0:
                 raise make_error(result, request.raw, path, path2)
