@@ -19,11 +19,14 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from rxafs import _abi
 from rxafs._abi import lib
 from rxafs.errors import make_error
+
+if TYPE_CHECKING:
+    from rxafs.watch import Watch
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -541,7 +544,8 @@ class Client:
     def walk(self, path: Path, onerror: Callable[[OSError], object] | None = None) -> Iterator[tuple[str, list[str], list[str]]]:
         """As os.walk() from the top; links are not followed, mount points are."""
         text = os.fsdecode(path)
-        directories, others = [], []
+        directories: list[str] = []
+        others: list[str] = []
         try:
             for entry in self.scandir(path):
                 (directories if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
@@ -559,8 +563,8 @@ class Client:
         volume = _abi.rxafs_volume()
         with self._find(path) as found:
             self._run(lib.rxafs_examine, found.handle, C.byref(volume), path=path)
-        return Volume(*(value.decode(errors="replace") if isinstance(value := getattr(volume, name), bytes) else value
-                        for name in Volume._fields))
+        members: list[Any] = [getattr(volume, name) for name in Volume._fields]
+        return Volume._make(member.decode(errors="replace") if isinstance(member, bytes) else member for member in members)
 
     def set_quota(self, path: Path, kib: int) -> None:
         with self._find(path) as found:
@@ -611,7 +615,7 @@ class Client:
         self._files.add(file)
         return file
 
-    def watch(self, path: Path, *, attributes: bool = False) -> Any:
+    def watch(self, path: Path, *, attributes: bool = False) -> Watch:
         """Events of a directory or a file; with `attributes` also for changes of what is in the directory."""
         from rxafs.watch import Watch
 

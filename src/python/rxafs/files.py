@@ -81,7 +81,7 @@ class File(io.RawIOBase):
 
     def readall(self) -> bytes:
         rest = self.stat().st_size - self._offset
-        pieces = []
+        pieces: list[bytes] = []
         while piece := self.read(max(rest, 0) + 1 if not pieces else 1 << 20):
             pieces.append(piece)
         return b"".join(pieces)

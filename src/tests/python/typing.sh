@@ -20,4 +20,5 @@ for name in $modules; do
 	set -- "$@" "$name.py"
 done
 MYPYPATH=$PYTHONPATH mypy --strict --python-version 3.11 --cache-dir "$work/cache" "$@" || exit 1
+MYPYPATH=$PYTHONPATH mypy --strict --python-version 3.11 --cache-dir "$work/cache" -p rxafs || exit 1
 MYPYPATH=$PYTHONPATH:$work mypy --python-version 3.11 --cache-dir "$work/cache" programs/*.py || exit 1
