@@ -76,7 +76,7 @@ test_mount_tools() {
 	same_file original out.bin
 	limited 60 vos backup work -localauth > vos.txt 2>&1 || fail "vos backup: $(head -n 1 vos.txt)"
 	cmp original "$cell/rw/for-afsio" || fail "the file differs after a clone"
-	echo later > "$cell/rw/later" || fail "a write after a clone ended with $?"
+	echo later > "$cell/rw/later" || fail 'a write after a clone'
 	[ "$(cat two/test.example/rw/later)" = later ] || fail "the other mount does not see it"
 }
 
