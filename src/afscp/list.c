@@ -298,8 +298,8 @@ static void print_status(const struct place *place, const struct rxafs_attribute
 	       "  modified     %s, stored %s\n  data version %llu\n"
 	       "  rights       %s of the caller, %s of anyone\n"
 	       "  FID          %u.%u.%u\n  server       %s\n",
-	       (long long)s->st_size, s->st_mode & 07777, format_mode(mode, a),
-	       (unsigned long)s->st_nlink, s->st_uid, s->st_gid, a->author,
+	       (long long)(a->mount_point ? (off_t)strlen(d->target) : s->st_size), mode_of(a),
+	       format_mode(mode, a), a->mount_point ? 1ul : (unsigned long)s->st_nlink, s->st_uid, s->st_gid, a->author,
 	       format_mtime(when[0], sizeof(when[0]), s->st_mtim.tv_sec),
 	       format_mtime(when[1], sizeof(when[1]), s->st_ctim.tv_sec),
 	       (unsigned long long)a->version, afs_rights_text(d->own, rights[0]),

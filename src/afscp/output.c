@@ -34,7 +34,7 @@ const char *format_mode(char text[11], const struct rxafs_attributes *a)
 		  : a->kind == RXAFS_SYMLINK   ? 'l'
 					       : '-';
 	for (int i = 0; i < 9; i++)
-		text[1 + i] = a->stat.st_mode & (0400u >> i) ? letters[i] : '-';
+		text[1 + i] = mode_of(a) & (0400u >> i) ? letters[i] : '-';
 	text[10] = 0;
 	return text;
 }
@@ -126,7 +126,7 @@ json_t *pack_attributes(const struct rxafs_attributes *a)
 	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I}", "type",
 			 name_of_kind(a), "volume_id", (json_int_t)a->fid.volume, "vnode",
 			 (json_int_t)a->fid.vnode, "unique", (json_int_t)a->fid.unique, "length",
-			 (json_int_t)s->st_size, "mode", (int)(s->st_mode & 07777), "links",
+			 (json_int_t)s->st_size, "mode", (int)mode_of(a), "links",
 			 (json_int_t)s->st_nlink, "owner", (json_int_t)s->st_uid, "group",
 			 (json_int_t)s->st_gid, "client_mtime", (json_int_t)s->st_mtim.tv_sec);
 }

@@ -11,6 +11,12 @@
 /* Names come from the server: on a terminal, control characters are replaced. */
 void print_name(const char *name);
 
+/* The mode without the type. A link is a mount point because its mode is 0644, which the library does not show. */
+static inline unsigned mode_of(const struct rxafs_attributes *attributes)
+{
+	return attributes->mount_point ? 0644 : attributes->stat.st_mode & 07777;
+}
+
 /* "drwxr-xr-x"; a mount point is "m". */
 const char *format_mode(char text[11], const struct rxafs_attributes *attributes);
 const char *format_mtime(char *text, size_t size, int64_t seconds);
