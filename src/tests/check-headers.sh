@@ -27,6 +27,11 @@ else
 	echo "note: no C++ compiler ($CXX): the headers are tried as C only"
 fi
 
+# A structure that is declared inside another one is unknown outside to C++.
+compat=
+echo 'struct a { int b; };' > "$dir/probe.c"
+$CC -Wc++-compat -Werror -fsyntax-only "$dir/probe.c" 2> /dev/null && compat=-Wc++-compat
+
 : > "$dir/all.h"
 for h in "$top"/src/rx/include/rxwire/*.h "$top"/src/client/include/rxafs/*.h; do
 	name=$(basename "${h%/*}")/${h##*/}
@@ -35,7 +40,7 @@ for h in "$top"/src/rx/include/rxwire/*.h "$top"/src/client/include/rxafs/*.h; d
 	{ echo "#include <$name>"; cat "$dir/all.h"; } > "$dir/all.new"
 	mv "$dir/all.new" "$dir/all.h"
 	try "$CC" "-std=c99 -pedantic" "$dir/one.c" "$name"
-	try "$CC" "-std=gnu17 -Wstrict-prototypes" "$dir/one.c" "$name"
+	try "$CC" "-std=gnu17 -Wstrict-prototypes $compat" "$dir/one.c" "$name"
 	if [ $cxx = yes ]; then
 		try "$CXX" "-std=c++11 -pedantic" "$dir/one.cc" "$name"
 		try "$CXX" "-std=c++20 -pedantic" "$dir/one.cc" "$name"

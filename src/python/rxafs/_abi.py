@@ -271,9 +271,16 @@ class rxafs_entry(C.Structure):
     ]
 
 
+class rxafs_name(C.Structure):
+    _fields_ = [
+        ("text", C.c_char_p),
+        ("fid", rxafs_fid),
+    ]
+
+
 class rxafs_names(C.Structure):
     _fields_ = [
-        ("list", handle),
+        ("list", C.POINTER(rxafs_name)),
         ("count", C.c_size_t),
         ("storage", handle),
     ]
@@ -281,7 +288,7 @@ class rxafs_names(C.Structure):
 
 class rxafs_small(C.Structure):
     _fields_ = [
-        ("name", handle),
+        ("name", C.POINTER(rxafs_name)),
         ("length", C.c_size_t),
         ("bytes", handle),
         ("result", C.c_int),
@@ -366,6 +373,7 @@ STRUCTURES = (
     rxafs_counts,
     rxafs_lock,
     rxafs_entry,
+    rxafs_name,
     rxafs_names,
     rxafs_small,
     rxafs_store,
@@ -448,8 +456,8 @@ FUNCTIONS = {
     "rxafs_make_file": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
     "rxafs_list_names": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_names))),
     "rxafs_free_names": (None, (C.POINTER(rxafs_names),)),
-    "rxafs_fetch_attributes": (C.c_int, (handle, C.POINTER(rxafs_request), handle, C.c_uint, C.POINTER(rxafs_attributes), C.POINTER(C.c_int))),
-    "rxafs_take_object": (C.c_int, (handle, C.POINTER(rxafs_request), handle, C.POINTER(rxafs_attributes), C.c_void_p)),
+    "rxafs_fetch_attributes": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_name), C.c_uint, C.POINTER(rxafs_attributes), C.POINTER(C.c_int))),
+    "rxafs_take_object": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_name), C.POINTER(rxafs_attributes), C.c_void_p)),
     "rxafs_get_fid": (None, (handle, C.POINTER(rxafs_fid))),
     "rxafs_create_queue": (C.c_int, (handle, C.c_void_p)),
     "rxafs_free_queue": (None, (handle,)),

@@ -14,12 +14,14 @@
 extern "C" {
 #endif
 
+struct rxafs_name {
+	const char *text;
+	struct rxafs_fid fid;
+};
+
 /* The names of a directory without "." and "..", in its own order. */
 struct rxafs_names {
-	struct rxafs_name {
-		const char *text;
-		struct rxafs_fid fid;
-	} * list;
+	struct rxafs_name *list;
 	size_t count;
 	void *storage;
 };
