@@ -31,6 +31,50 @@ static enum copy_result remove_named(struct run *run, rxafs_object *directory, c
 	return t.value == expected ? COPY_GOOD : attempt_result(&t);
 }
 
+/* What a change leads to: the object of a FID, or a link of a text. */
+struct outcome {
+	rxafs_object *directory;
+	const char *name;
+	const struct rxafs_fid *fid; /* or NULL: */
+	const char *text;
+};
+
+static bool has_come_about(struct attempt *t, const struct outcome *o)
+{
+	struct rxafs_request request = session_request(t->run);
+	struct rxafs_attributes a;
+	rxafs_object *object;
+	char *text = NULL;
+	bool same;
+
+	if (rxafs_lookup(o->directory, &request, o->name, &object, &a) < 0)
+		return false;
+	if (o->fid)
+		same = rxafs_fid_same(o->fid, &a.fid);
+	else
+		same = (a.mount_point ? rxafs_mount_text(object, &text)
+				      : rxafs_readlink(object, &request, &text)) == 0 &&
+		       strcmp(text, o->text) == 0;
+	free(text);
+	rxafs_release(object);
+	return same;
+}
+
+/*
+ * The result of a change whose failure was kept back. If an earlier try got no answer, and the last one says that
+ * the names are not as they were, that one may have made the change.
+ */
+static enum copy_result settle_change(struct attempt *t, const struct outcome *outcome)
+{
+	if (t->value >= 0)
+		return COPY_GOOD;
+	if (t->unknown && (t->value == -EEXIST || t->value == -ENOENT) &&
+	    has_come_about(t, outcome))
+		return COPY_GOOD;
+	attempt_complain(t);
+	return attempt_result(t);
+}
+
 static enum copy_result report_absent(const struct spot *spot)
 {
 	tools_error("%s: no such file or directory", spot->label);
@@ -424,6 +468,7 @@ static enum copy_result report_other_volume(const struct spot *from, const struc
 
 static enum copy_result rename_spot(struct run *run, const struct spot *from, const struct spot *to)
 {
+	const struct outcome outcome = {to->directory, to->name, &from->attributes.fid, NULL};
 	struct attempt t = attempt_begin(run, CHANGE_RENAME, NULL);
 	char *label;
 	enum copy_result rc;
@@ -439,6 +484,7 @@ static enum copy_result rename_spot(struct run *run, const struct spot *from, co
 	if (asprintf(&label, "%s: cannot rename it to %s", from->label, to->label) < 0)
 		return COPY_STOP;
 	t.label = label;
+	t.later = true;
 	while (attempt_again_unless(&t,
 				    rxafs_rename(from->directory, &t.request, from->name,
 						 to->directory, to->name, false),
@@ -446,7 +492,7 @@ static enum copy_result rename_spot(struct run *run, const struct spot *from, co
 		;
 	rc = t.value == -EXDEV
 		     ? report_other_volume(from, to, "copy it with get and put, and remove it then")
-		     : attempt_result(&t);
+		     : settle_change(&t, &outcome);
 	free(label);
 	return rc;
 }
@@ -516,11 +562,13 @@ static char *format_mount(const char *volume)
 static enum copy_result make_new_link(struct run *run, const struct spot *spot, const char *name,
 				      const char *text)
 {
+	const struct outcome outcome = {spot->directory, name, NULL, text};
 	struct attempt t =
 		attempt_begin(run, run->set.mount ? CHANGE_MOUNT : CHANGE_SYMLINK, spot->label);
 	struct rxafs_attributes a;
 	rxafs_object *made = NULL;
 
+	t.later = true;
 	while (attempt_again(
 		&t, run->set.mount
 			    ? rxafs_make_mount(spot->directory, &t.request, name, text)
@@ -528,7 +576,7 @@ static enum copy_result make_new_link(struct run *run, const struct spot *spot, 
 		;
 	if (made)
 		rxafs_release(made);
-	return attempt_result(&t);
+	return settle_change(&t, &outcome);
 }
 
 /* In place of a file or link that exists: under another name first, so that this remains if that fails. */
@@ -576,17 +624,20 @@ static enum copy_result make_link_of_text(struct run *run, const struct place *p
 
 static enum copy_result link_spot(struct run *run, const struct spot *old, const struct spot *to)
 {
+	const struct outcome outcome = {to->directory, to->name, &old->attributes.fid, NULL};
 	struct attempt t = attempt_begin(run, CHANGE_LINK, to->label);
 	struct rxafs_attributes a;
 
 	if (!has_name(to, "linked"))
 		return COPY_FAILED;
+	t.later = true;
 	/* The library says so of everything that is no file. */
 	while (attempt_again_unless(
 		&t, rxafs_link(old->object, &t.request, to->directory, to->name, &a), -EPERM))
 		;
 	if (t.value != -EPERM)
-		return attempt_result(&t);
+		return settle_change(&t, &outcome);
+	t.later = false;
 	attempt_again(&t, old->attributes.kind == RXAFS_FILE ? -EXDEV : -EISDIR);
 	return COPY_FAILED;
 }

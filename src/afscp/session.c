@@ -476,6 +476,11 @@ static void describe_failure(struct attempt *t, int number)
 	}
 	t->error.number = number;
 	t->unknown |= told && f->maybe_done;
+	/* The answer was lost, and what became of the change could not be found out. */
+	if (number == ETIMEDOUT && !told) {
+		t->unknown = true;
+		t->error.remedy = AFS_REMEDY_WAIT;
+	}
 }
 
 /* Add what the administrator says of a volume that is off line. */
