@@ -209,9 +209,13 @@ static int open_existing(rxafs_object *directory, struct rxafs_request *request,
 	if (result)
 		return result;
 	result = rxafs_open(*object, request, flags & ~O_EXCL, file);
+	if (result)
+		goto out;
 	/* O_TRUNC has changed it. */
-	if (!result)
-		result = fs_show_now(*object, request, attributes);
+	result = fs_show_now(*object, request, attributes);
+	if (result)
+		rxafs_close(*file);
+out:
 	if (result)
 		rxafs_release(*object);
 	return result;
