@@ -109,6 +109,30 @@ static bool some_thread_waits(const char *process)
 	return found;
 }
 
+/* Whether the mount is in the namespace of a process. If that is not to be seen, it may be. */
+static bool may_use_connection(const char *process, uint32_t connection)
+{
+	char path[64], *line = NULL;
+	bool found = false, read = false;
+	unsigned minor;
+	size_t room = 0;
+	FILE *f;
+
+	if (!connection)
+		return true;
+	snprintf(path, sizeof path, "/proc/%.32s/mountinfo", process);
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	while (!found && getline(&line, &room, f) > 0) {
+		read = true;
+		found = sscanf(line, "%*u %*u 0:%u", &minor) == 1 && minor == connection;
+	}
+	free(line);
+	fclose(f);
+	return found || !read;
+}
+
 static bool process_waits_dying(const char *process)
 {
 	unsigned threads = 0;
@@ -152,7 +176,7 @@ static void forget_ended(struct dying *dying)
 	dying->count = kept;
 }
 
-bool any_waits_dying(struct dying *dying, uint64_t now)
+bool any_waits_dying(struct dying *dying, uint32_t connection, uint64_t now)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
@@ -161,7 +185,9 @@ bool any_waits_dying(struct dying *dying, uint64_t now)
 	if (!processes)
 		return false;
 	while ((entry = readdir(processes)))
-		if (isdigit((unsigned char)entry->d_name[0]) && process_waits_dying(entry->d_name))
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    process_waits_dying(entry->d_name) &&
+		    may_use_connection(entry->d_name, connection))
 			found |= note_dying(dying, (pid_t)atoi(entry->d_name), now);
 	closedir(processes);
 	forget_ended(dying);

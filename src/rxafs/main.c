@@ -172,7 +172,11 @@ static int open_session(const struct settings *s, struct mount *mount, const cha
 		fuse_session_destroy(mount->session);
 		mount->session = NULL;
 	} else if (path) {
+		uint32_t number;
+
 		watchdog_watch(watchdog, path);
+		if (find_connection(path, &number))
+			mount->connection = number;
 	}
 out:
 	free(path);

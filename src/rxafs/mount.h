@@ -52,6 +52,7 @@ struct mount {
 	unsigned readers;    /* threads that read requests */
 	atomic_uint reading; /* of them, those that run */
 	sem_t ended;	     /* one of them has ended, or shall */
+	_Atomic uint32_t connection; /* its number, that of the device; 0: not known */
 	int device;	     /* /dev/fuse, also at the end of the session; -1 = none */
 };
 

@@ -28,8 +28,10 @@
 /* While there are such processes: several requests may be ahead of them. */
 #define URGENT_NS      (NS_PER_S)
 #define URGENT_HOLD_NS (20 * (uint64_t)NS_PER_MS)
-/* For them a server that answers others has so much time. */
-#define ANSWER_NS      (700 * (uint64_t)NS_PER_MS)
+/* A server that answers not even small questions for so long is silent. One that only takes its time has as much as it needs. */
+#define SILENT_NS (500 * (uint64_t)NS_PER_MS)
+/* Of a request that waits for no server, but perhaps for the name of a cell. */
+#define NAME_NS	       (700 * (uint64_t)NS_PER_MS)
 #define HOLD_LOOK_PART 20u
 
 /* A task that has left the thread that read it. */
@@ -43,6 +45,7 @@ struct waiting {
 	/* If its kind holds a lock: among the holders, in the order of `since`; a reference. The watcher's lock. */
 	struct waiting *next_holder, **holder_at;
 	uint64_t since;
+	struct rxafs_awaited awaited;
 	struct kernel_read reading;
 	char *name_copy, *new_name_copy, *data_copy;
 };
@@ -246,9 +249,23 @@ static void unlist_holder(struct waiting *w)
 
 static void run_waiting(void *arg);
 
+static void note_awaited(struct waiting *w)
+{
+	struct task *t = &w->task;
+	struct watcher *watcher = t->mount->watcher;
+
+	if (!t->request.awaited.known && t->object)
+		t->request.awaited = rxafs_awaited_of(t->object);
+	pthread_mutex_lock(&watcher->lock);
+	w->awaited = t->request.awaited;
+	pthread_mutex_unlock(&watcher->lock);
+}
+
 /* To the threads that may wait for the servers it needs. The request may be answered before this returns. */
 static void hand_over_task(struct waiting *w)
 {
+	if (w->task.kind->holds)
+		note_awaited(w);
 	if (!rxafs_run(w->task.mount->client, w->task.object, &w->task.request, run_waiting, w))
 		return;
 	unlist_holder(w);
@@ -455,20 +472,24 @@ static uint64_t hold_ns(const struct watcher *watcher, uint64_t now)
 	return now < watcher->urgent_until ? URGENT_HOLD_NS : HOLD_NS;
 }
 
+/* Whether nothing tells that the answer will come. */
+static bool waits_in_silence(const struct waiting *w, uint64_t now)
+{
+	uint64_t silence = rxafs_silence(w->task.mount->client, &w->awaited);
+
+	return silence == UINT64_MAX ? w->since + NAME_NS <= now : silence >= SILENT_NS;
+}
+
 /* NULL: all have a server that may answer soon. */
 static struct waiting *find_silent_holder(struct watcher *watcher)
 {
 	uint64_t now = monotonic_ns();
 	struct waiting *w = watcher->holders;
-	struct rxafs_server server;
 
-	for (; w && w->since + hold_ns(watcher, now) <= now; w = w->next_holder)
-		if (w->since + ANSWER_NS <= now ||
-		    (rxafs_server_at(w->task.mount->client, w->task.request.awaited.server,
-				     &server) &&
-		     server.state != RXAFS_SERVER_UP))
-			return w;
-	return NULL;
+	assert(mutex_is_held(&watcher->lock));
+	while (w && w->since + hold_ns(watcher, now) <= now && !waits_in_silence(w, now))
+		w = w->next_holder;
+	return w && w->since + hold_ns(watcher, now) <= now ? w : NULL;
 }
 
 /*
@@ -495,6 +516,7 @@ static void release_locks(struct watcher *watcher)
 static void look_at_holders(struct watcher *watcher)
 {
 	uint64_t begun = monotonic_ns(), cost, pause;
+	const struct mount *mount;
 	struct waiting *w;
 	bool found;
 
@@ -508,9 +530,10 @@ static void look_at_holders(struct watcher *watcher)
 	if (!watcher->holders || watcher->holders->since + hold_ns(watcher, begun) > begun ||
 	    watcher->next_look > begun)
 		return;
+	mount = watcher->holders->task.mount;
 	pthread_mutex_unlock(&watcher->lock);
 	cost = (uint64_t)read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	found = any_waits_dying(&watcher->dying, begun);
+	found = any_waits_dying(&watcher->dying, mount->connection, begun);
 	cost = ((uint64_t)read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cost) * HOLD_LOOK_PART;
 	pthread_mutex_lock(&watcher->lock);
 	if (found)

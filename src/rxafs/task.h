@@ -121,8 +121,8 @@ struct dying {
 	} list[DYING_MOST];
 	unsigned count;
 };
-/* Look for them. Whether there is one that counts. */
-bool any_waits_dying(struct dying *dying, uint64_t now);
+/* Look for those that may use the mount with that connection (0: any). Whether there is one that counts. */
+bool any_waits_dying(struct dying *dying, uint32_t connection, uint64_t now);
 
 /* Operations of one file each, for the table. */
 void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

@@ -315,6 +315,11 @@ int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *r
 	return fs_execute(client->executor, awaited->cell, awaited->server, run, arg);
 }
 
+uint64_t rxafs_silence(rxafs_client *client, const struct rxafs_awaited *awaited)
+{
+	return cl_net_silence(client->net, awaited->cell, awaited->server);
+}
+
 static int put_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires,
 		     bool same)
 {

@@ -46,12 +46,18 @@ struct cl_net {
 	uint32_t last_identity;
 
 	struct cl_prober *prober;
+	struct cl_pulses *pulses;
 };
 
 /* ---- location.c ---- */
 
 /* Questions in progress end. */
 void cl_locations_abort(struct cl_net *net);
+
+/* ---- pulse.c ---- */
+
+int cl_pulses_start(struct cl_net *net);
+void cl_pulses_stop(struct cl_net *net);
 
 /* ---- caller.c ---- */
 

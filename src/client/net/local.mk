@@ -15,6 +15,7 @@ client_sources += \
 	src/client/net/net.c \
 	src/client/net/net.h \
 	src/client/net/probe.c \
+	src/client/net/pulse.c \
 	src/client/net/record.c \
 	src/client/net/record.h \
 	src/client/net/server.c \

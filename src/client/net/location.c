@@ -76,6 +76,27 @@ static struct cl_location *get_location(struct cl_net *net, struct cl_cell *cell
 	return location;
 }
 
+unsigned cl_location_guides(struct cl_net *net, uint32_t cell, struct cl_address *list,
+			    unsigned max)
+{
+	struct cl_location *location;
+	unsigned count = 0;
+
+	pthread_mutex_lock(&net->table_lock);
+	location = net->locations;
+	while (location && cl_cell_number(location->cell) != cell)
+		location = location->next;
+	pthread_mutex_unlock(&net->table_lock);
+	if (!location)
+		return 0;
+	pthread_mutex_lock(&location->lock);
+	for (; count < location->count && count < max; count++)
+		list[count] = (struct cl_address){.sa = location->guides[count].at.address,
+						  .len = location->guides[count].at.len};
+	pthread_mutex_unlock(&location->lock);
+	return count;
+}
+
 /* Take over the addresses of the cell; what was learnt of the same ones stays. */
 static void update_guides(struct cl_location *location, const struct cl_cell_server *servers,
 			  unsigned count)

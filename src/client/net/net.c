@@ -72,6 +72,7 @@ static void free_net(struct cl_net *net)
 	int rc;
 
 	cl_probes_stop(net);
+	cl_pulses_stop(net);
 	for (size_t i = 0; i < net->server_count; i++)
 		cl_server_disconnect(net->servers[i]);
 	cl_locations_free(net);
@@ -124,9 +125,11 @@ int cl_net_create(const struct cl_net_options *o, struct cl_net **out, char *mes
 			 rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
 		goto fail;
 	}
-	result = cl_probes_start(net);
+	result = cl_pulses_start(net);
+	if (result == 0)
+		result = cl_probes_start(net);
 	if (result < 0) {
-		snprintf(message, size, "cannot start a thread");
+		snprintf(message, size, "no memory, or no thread");
 		goto fail;
 	}
 	*out = net;

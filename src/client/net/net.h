@@ -129,6 +129,12 @@ struct cl_server_info {
 enum cl_server_state cl_net_server_state(struct cl_net *net, uint32_t server);
 /* Server `number`, from 1 on. False: there is none. */
 bool cl_net_server_info(struct cl_net *net, uint32_t number, struct cl_server_info *info);
+/*
+ * How long a server (0: each location server of the cell) has not answered small questions that take no thread of it, in nanoseconds.
+ * The next question goes out, at most each 50 ms; call it again to see the answer. Never waits. CL_NOBODY_THERE: there is nobody to ask.
+ */
+#define CL_NOBODY_THERE UINT64_MAX
+uint64_t cl_net_silence(struct cl_net *net, uint32_t cell, uint32_t server);
 /* Ask all servers (of one cell; 0 = of all) whether they live, and wait for the answers. */
 void cl_net_probe_servers(struct cl_net *net, uint32_t cell, const struct cl_caller *caller);
 

@@ -40,6 +40,9 @@ int cl_location_ask(struct cl_net *net, struct cl_cell *cell, const char *name,
 int cl_location_addresses(struct cl_net *net, struct cl_cell *cell, const struct rxw_uuid *uuid,
 			  const struct cl_caller *caller, struct cl_address list[CL_ADDRESSES],
 			  unsigned *count, int32_t *generation, struct rxafs_failure *failure);
+/* The addresses of the location servers of a cell that was used. Never waits. */
+unsigned cl_location_guides(struct cl_net *net, uint32_t cell, struct cl_address *list,
+			    unsigned max);
 void cl_locations_free(struct cl_net *net);
 
 /* ---- record.c ---- */

@@ -51,6 +51,12 @@ struct rxafs_awaited rxafs_awaited_of(rxafs_object *object);
 int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
 	      void (*run)(void *arg), void *arg);
 
+/*
+ * For how many nanoseconds the servers that `awaited` names have not answered questions, which this function asks. Call it each 50 ms.
+ * Never waits. UINT64_MAX: no server is known.
+ */
+uint64_t rxafs_silence(rxafs_client *client, const struct rxafs_awaited *awaited);
+
 /* Read CellServDB again. Cells that it no longer lists stay. */
 int rxafs_reload_cells(rxafs_client *client);
 /* The endpoint of its calls, for metrics; lives as long as the client. */
