@@ -280,6 +280,20 @@ static enum copy_result rename_in_folder(struct folder *f, const char *from, con
 	return attempt_result(&t);
 }
 
+/* The object of a link; the reference ends. */
+static enum copy_result set_link_time(struct folder *f, rxafs_object *object, int64_t mtime,
+				      const char *label)
+{
+	const struct rxafs_changes changes = {.set = RXAFS_SET_TIME, .time = mtime};
+	struct attempt t = attempt_begin(f->run, CHANGE_STATUS, label);
+	struct rxafs_attributes a;
+
+	while (attempt_again(&t, rxafs_setattr(object, &t.request, &changes, &a)))
+		;
+	rxafs_release(object);
+	return attempt_result(&t);
+}
+
 static enum copy_result make_afs_link(struct folder *f, const char *name, const char *text,
 				      int64_t mtime, const char *label)
 {
@@ -289,12 +303,11 @@ static enum copy_result make_afs_link(struct folder *f, const char *name, const 
 	char temp[224];
 	enum copy_result rc;
 
-	(void)mtime;
 	while (attempt_again_unless(
 		&t, rxafs_symlink(f->object, &t.request, name, text, &object, &a), -EEXIST))
 		;
 	if (t.value == 0)
-		rxafs_release(object);
+		return set_link_time(f, object, mtime, label);
 	if (t.value != -EEXIST)
 		return attempt_result(&t);
 	sink_temp_name(temp, sizeof(temp), name);
@@ -303,8 +316,9 @@ static enum copy_result make_afs_link(struct folder *f, const char *name, const 
 		;
 	if (t.value)
 		return attempt_result(&t);
-	rxafs_release(object);
-	rc = rename_in_folder(f, temp, name, label);
+	rc = set_link_time(f, object, mtime, label);
+	if (rc == COPY_GOOD)
+		rc = rename_in_folder(f, temp, name, label);
 	if (rc != COPY_GOOD)
 		remove_afs(f, temp, false, label);
 	return rc;

@@ -23,6 +23,7 @@
 #define SLICES	 64u	     /* of a send queue at a time */
 #define RESTARTS 3	     /* of a file that changes while it is read */
 #define CHANGED	 (-ENODATA)  /* the source has changed */
+#define UNSIZED	 (64u << 20) /* bytes of a file whose status does not tell its length */
 
 static enum copy_result no_memory(void)
 {
@@ -42,7 +43,8 @@ struct origin {
 	int64_t mtime;
 	mode_t mode;
 	uint8_t *buffer; /* of a source in AFS: bytes from `at` on */
-	uint64_t at, filled;
+	uint64_t at;
+	bool whole; /* buffer has all of it */
 };
 
 static void close_origin(struct origin *o)
@@ -58,6 +60,38 @@ static enum copy_result report_gone(struct transfer *t)
 {
 	t->vanished = true;
 	tools_error("%s: it has vanished", t->label);
+	return COPY_GOOD;
+}
+
+/* Files of /proc have contents, though their length is 0. They are read to their end. */
+static enum copy_result read_unsized(struct origin *o)
+{
+	struct transfer *t = o->t;
+	uint64_t room = 0;
+	ssize_t n;
+
+	for (;; o->size += (uint64_t)n) {
+		if (o->size == room) {
+			uint8_t *more = realloc(o->buffer, room = room ? 4 * room : 4096);
+
+			if (!more)
+				return no_memory();
+			o->buffer = more;
+		}
+		n = pread(o->fd, o->buffer + o->size, room - o->size, (off_t)o->size);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n < 0)
+			return local_failed(t->from->run, t->label, "read it");
+		else if (n == 0)
+			break;
+		if (o->size + (uint64_t)n > UNSIZED) {
+			tools_error("%s: it has more than %u bytes, but the length 0", t->label,
+				    UNSIZED);
+			return COPY_FAILED;
+		}
+	}
+	o->whole = o->size > 0;
 	return COPY_GOOD;
 }
 
@@ -78,7 +112,7 @@ static enum copy_result open_local_origin(struct origin *o)
 	o->size = (uint64_t)o->st.st_size;
 	o->mtime = time_in_afs(o->st.st_mtim.tv_sec);
 	o->mode = o->st.st_mode & 0777;
-	return COPY_GOOD;
+	return o->size ? COPY_GOOD : read_unsized(o);
 }
 
 static void learn_origin(struct origin *o, const struct rxafs_attributes *a)
@@ -146,6 +180,16 @@ static bool is_version_same(struct origin *o, const struct rxafs_attributes *a)
 
 /* ---- fetching ---- */
 
+static enum copy_result report_short_answer(const struct origin *o, uint64_t offset,
+					    uint64_t wanted, uint64_t fetched)
+{
+	tools_error("%s: the server sent %llu bytes at offset %llu instead of %llu; the file has "
+		    "%llu",
+		    o->t->label, (unsigned long long)fetched, (unsigned long long)offset,
+		    (unsigned long long)wanted, (unsigned long long)o->size);
+	return COPY_FAILED;
+}
+
 /* Bytes that come from AFS into memory, or are compared with memory. */
 struct taking {
 	uint8_t *bytes;
@@ -184,8 +228,9 @@ static enum copy_result fetch_bytes(struct origin *o, uint64_t offset, uint64_t 
 		return report_gone(o->t);
 	if (t.value)
 		return attempt_result(&t);
-	*changed = !is_version_same(o, &a) || fetched != length;
-	return COPY_GOOD;
+	*changed = !is_version_same(o, &a);
+	return *changed || fetched == length ? COPY_GOOD
+					     : report_short_answer(o, offset, length, fetched);
 }
 
 /* ---- into a local file ---- */
@@ -221,16 +266,17 @@ static enum copy_result fill_sink(struct filling *f, bool *changed)
 	int result;
 
 	while (f->at < o->size && !*changed) {
-		uint64_t end = f->at + pace_part(t->pace, o->size - f->at), fetched;
+		uint64_t end = f->at + pace_part(t->pace, o->size - f->at), from = f->at, fetched;
 		struct attempt try = attempt_begin(t->from->run, CHANGE_NONE, t->label);
 
 		if (!pace_wait(t->pace, t->from->run, end - f->at))
 			return COPY_STOP;
 		/* What has arrived before a failure is kept. */
-		do
-			result = rxafs_fetch_stream(o->object, &try.request, f->at, end - f->at,
+		do {
+			from = f->at;
+			result = rxafs_fetch_stream(o->object, &try.request, from, end - from,
 						    write_to_sink, f, &fetched, &a);
-		while (attempt_again_unless(&try, result, f->error ? -ECANCELED : -ESTALE));
+		} while (attempt_again_unless(&try, result, f->error ? -ECANCELED : -ESTALE));
 		if (f->error) {
 			errno = f->error;
 			return local_failed(t->to->run, t->to_label, "write it");
@@ -239,7 +285,9 @@ static enum copy_result fill_sink(struct filling *f, bool *changed)
 			return report_gone(t);
 		if (try.value)
 			return attempt_result(&try);
-		*changed = !is_version_same(o, &a) || fetched == 0;
+		*changed = !is_version_same(o, &a);
+		if (!*changed && fetched != end - from)
+			return report_short_answer(o, from, end - from, fetched);
 	}
 	return COPY_GOOD;
 }
@@ -444,7 +492,7 @@ static int give_from_origin(void *arg, uint64_t offset, const struct iovec *iov,
 	struct origin *o = s->origin;
 	const uint8_t *from = o->buffer + (offset - o->at);
 
-	if (!o->buffer) {
+	if (o->fd >= 0 && !o->whole) {
 		s->error = give_local_bytes(o, offset, iov, count);
 		return s->error ? -ECANCELED : 0;
 	}
@@ -524,7 +572,7 @@ static enum copy_result store_origin(struct storing *s, bool *changed)
 		begun = true;
 	}
 	if (rc == COPY_GOOD && !*changed && o->fd >= 0)
-		*changed = !is_origin_same(o);
+		*changed = !o->whole && !is_origin_same(o);
 	return rc;
 }
 
@@ -719,6 +767,10 @@ static enum copy_result read_range(struct origin *o, uint64_t offset, uint64_t l
 
 	if (o->fd < 0)
 		return fetch_bytes(o, offset, length, bytes, changed);
+	if (o->whole) {
+		memcpy(bytes, o->buffer + offset, length);
+		return COPY_GOOD;
+	}
 	rc = give_local_bytes(o, offset, &iov, 1);
 	*changed = rc == CHANGED;
 	errno = -rc;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -728,6 +729,7 @@ int copy_get(struct copy *copy)
 	struct tools_usage start;
 	struct pool *pool;
 
+	signal(SIGXFSZ, SIG_IGN); /* a write fails instead */
 	if (glob_sources(copy) != COPY_GOOD || check_local_destination(copy) < 0 ||
 	    pool_open(copy, copy->run->source_count, &pool) < 0)
 		return TOOLS_EXIT_FAILURE;
