@@ -2,6 +2,7 @@
 /* afscp sync: its two sides, and its report. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +185,7 @@ static enum copy_result open_in_afs(struct run *run, struct side *side)
 	enum copy_result rc;
 	bool folder;
 
-	if (side->contents)
+	if (side->contents && !side->target)
 		return open_afs_root(run, side);
 	rc = spot_find(run, &side->place, &spot);
 	if (rc != COPY_GOOD)
@@ -427,6 +428,7 @@ static void init_sync(struct sync *s, struct run *run)
 			   .filters = &run->set.filters,
 			   .dry_run = run->set.dry_run};
 	pthread_mutex_init(&s->list_lock, NULL);
+	pthread_mutex_init(&s->seen_lock, NULL);
 	pace_init(&s->pace, run->set.bwlimit);
 }
 
@@ -434,6 +436,9 @@ static void end_sync(struct sync *s)
 {
 	pace_destroy(&s->pace);
 	pthread_mutex_destroy(&s->list_lock);
+	pthread_mutex_destroy(&s->seen_lock);
+	fid_set_free(&s->entered);
+	fid_set_free(&s->emptied);
 	free(s->from_label);
 	free(s->to_label);
 }
@@ -445,6 +450,7 @@ int run_sync(struct run *run)
 	enum copy_result rc = COPY_STOP;
 	int status;
 
+	signal(SIGXFSZ, SIG_IGN); /* a write fails instead */
 	init_sync(&s, run);
 	allow_descriptors();
 	progress_start(&run->progress,

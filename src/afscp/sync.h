@@ -5,6 +5,7 @@
 
 #include "afscp/contents.h"
 #include "afscp/filter.h"
+#include "afscp/tree.h"
 
 /* A run of sync. Members without a comment are constant once its threads run. */
 struct sync {
@@ -19,6 +20,9 @@ struct sync {
 	atomic_uint_fast64_t compared, copied, bytes, made, linked, removed, adjusted;
 	atomic_uint_fast64_t failed, vanished;
 	atomic_bool stopped;	   /* the rest would fail as well */
+	pthread_mutex_t seen_lock; /* of what follows: directories in AFS */
+	struct fid_set entered;	   /* of the source */
+	struct fid_set emptied;	   /* of the destination, whose contents were removed */
 	pthread_mutex_t list_lock; /* of standard output */
 };
 

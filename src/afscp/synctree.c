@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * afscp sync: trees. A task reads a directory on both sides, compares what is there, and makes tasks of its
- * directories and of files that differ. Directories wait on a stack, so that few of them are open. Whoever finds too
+ * directories and of files that differ. Directories wait on a stack and are opened by their task, so that few of them are open. Whoever finds too
  * many files waiting copies one of them first.
  */
 #include <assert.h>
@@ -16,14 +16,17 @@
 #include "program/message.h"
 
 #define FILES_MOST 1024 /* that wait */
+#define FOLDERS_MOST \
+	1000000 /* that wait: a malicious server could name more than fit into memory */
 
 /* A directory that is being synchronised. The last of its users gives it its mode and time. */
 struct node {
 	atomic_uint users; /* its task, tasks of its files, and nodes below it */
 	struct node *parent;
-	struct folder from, to;
-	char *path;	     /* below the root; "" */
-	struct item source;  /* its mode and time, and its name */
+	struct folder from, to; /* from.ops NULL: they are not open yet */
+	char *path;		/* below the root, "", once it is open */
+	char *name;
+	struct item source;  /* of that name */
 	struct item old;     /* what the destination has, unless it is new */
 	bool is_new;	     /* the destination is empty, or does not exist in a dry run */
 	atomic_bool changed; /* names of the destination */
@@ -44,7 +47,7 @@ struct crew {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t more;
 	struct task *folders, *files;
-	size_t file_count;
+	size_t file_count, folder_count;
 	size_t busy; /* threads with a task */
 	bool over;
 };
@@ -120,34 +123,39 @@ static void leave_pair(struct sync *s, struct node *n)
 		assert(users > 0);
 		if (users > 1)
 			return;
-		finish_pair_of_folders(s, n);
-		n->from.ops->leave(&n->from);
+		if (n->from.ops) {
+			finish_pair_of_folders(s, n);
+			n->from.ops->leave(&n->from);
+		}
 		if (n->to.ops)
 			n->to.ops->leave(&n->to);
 		free(n->path);
+		free(n->name);
 		free(n);
 		n = parent;
 	}
 }
 
-static struct node *new_pair_of_folders(struct node *parent, struct folder *from, struct folder *to,
-					const char *path)
+/* A pair that is not open. `old`: what the destination has, or NULL. */
+static struct node *new_pair_of_folders(struct node *parent, const struct item *source,
+					const struct item *old, const char *name)
 {
 	struct node *n = calloc(1, sizeof(*n));
 
 	if (n)
-		n->path = strdup(path);
-	if (!n || !n->path) {
+		n->name = strdup(name);
+	if (!n || !n->name) {
 		tools_error("no memory");
-		from->ops->leave(from);
-		if (to->ops)
-			to->ops->leave(to);
 		free(n);
 		return NULL;
 	}
 	n->users = 1;
-	n->from = *from;
-	n->to = *to;
+	n->source = *source;
+	n->is_new = !old;
+	if (old)
+		n->old = *old;
+	n->source.name = n->old.name = n->name;
+	n->from.fd = n->to.fd = -1;
 	n->parent = parent;
 	n->depth = parent ? parent->depth + 1 : 0;
 	if (parent)
@@ -175,6 +183,7 @@ static void add_task(struct crew *crew, struct task *task)
 	task->next = *list;
 	*list = task;
 	crew->file_count += !task->is_folder;
+	crew->folder_count += task->is_folder;
 	pthread_cond_signal(&crew->more);
 	pthread_mutex_unlock(&crew->lock);
 }
@@ -230,6 +239,38 @@ static enum copy_result add_folder_task(struct crew *crew, struct node *n)
 	return COPY_GOOD;
 }
 
+static bool is_crew_full(struct crew *crew)
+{
+	bool full;
+
+	pthread_mutex_lock(&crew->lock);
+	full = crew->folder_count >= FOLDERS_MOST;
+	pthread_mutex_unlock(&crew->lock);
+	return full;
+}
+
+/* ---- directories in AFS that were seen ---- */
+
+static const char twice[] = "the directory occurs twice, so the volume is damaged";
+
+/* A directory that occurs twice is a failure, of which `why` tells. */
+static enum copy_result note_seen(struct sync *s, struct fid_set *set, const struct rxafs_fid *fid,
+				  const char *label, const char *why)
+{
+	int seen;
+
+	pthread_mutex_lock(&s->seen_lock);
+	seen = fid_set_add(set, fid);
+	pthread_mutex_unlock(&s->seen_lock);
+	if (!seen)
+		return COPY_GOOD;
+	if (seen < 0)
+		tools_error("%s: memory is exhausted", label);
+	else
+		tools_error("%s: skipped: %s", label, why);
+	return seen < 0 ? COPY_STOP : COPY_FAILED;
+}
+
 /* ---- removals ---- */
 
 /* What is to be removed at the destination. */
@@ -268,6 +309,17 @@ static enum copy_result remove_in_folder(struct removal *r, struct folder *to, c
 	return all;
 }
 
+/* Not even a malicious server can cause removals without end. */
+static enum copy_result note_emptied(struct sync *s, const struct folder *f, const char *label)
+{
+	struct rxafs_fid fid;
+
+	if (f->ops->local)
+		return COPY_GOOD;
+	rxafs_get_fid(f->object, &fid);
+	return note_seen(s, &s->emptied, &fid, label, twice);
+}
+
 static enum copy_result remove_folder(struct removal *r, struct folder *to, const struct item *item,
 				      const char *path, const char *label)
 {
@@ -278,7 +330,9 @@ static enum copy_result remove_folder(struct removal *r, struct folder *to, cons
 	if (rc != COPY_GOOD)
 		return rc;
 	r->kept = false;
-	rc = remove_in_folder(r, &inside, path, label);
+	rc = note_emptied(r->sync, &inside, label);
+	if (rc == COPY_GOOD)
+		rc = remove_in_folder(r, &inside, path, label);
 	inside.ops->leave(&inside);
 	if (rc == COPY_GOOD && !r->kept) {
 		sync_note(r->sync, SYNC_REMOVE, path, true, 0);
@@ -531,6 +585,15 @@ static enum copy_result pair_file(struct crew *crew, struct node *n, const struc
 	return add_file_task(crew, n, source, old);
 }
 
+static enum copy_result adjust_link(struct sync *s, struct folder *to, const struct item *source,
+				    const struct item *old, const struct names *names)
+{
+	const struct looks looks = {.set_time = true, .mtime = source->mtime};
+
+	sync_note(s, SYNC_ADJUST, names->path, false, 0);
+	return s->dry_run ? COPY_GOOD : to->ops->set_looks(to, old, &looks, names->to);
+}
+
 static enum copy_result pair_link(struct sync *s, struct folder *from, struct folder *to,
 				  const struct item *source, const struct item *old,
 				  const char *name, const struct names *names, atomic_bool *changed)
@@ -549,84 +612,35 @@ static enum copy_result pair_link(struct sync *s, struct folder *from, struct fo
 			atomic_store(changed, true);
 		if (rc == COPY_GOOD)
 			sync_note(s, SYNC_LINK, names->path, false, 0);
+	} else if (rc == COPY_GOOD && old->mtime != source->mtime) {
+		rc = adjust_link(s, to, source, old, names);
 	}
 	free(text);
 	free(present);
 	return rc;
 }
 
-/*
- * Whether a directory in AFS is the destination, or one of those above it by way of mount points or of a damaged
- * volume. `n` is the first one above it.
- */
-static bool is_circle(struct sync *s, const struct node *n, const struct rxafs_fid *fid,
-		      const char *label)
-{
-	struct rxafs_fid above;
-
-	if (rxafs_fid_same(fid, &s->target)) {
-		tools_error("%s: skipped: it is the destination", label);
-		return true;
-	}
-	for (; n; n = n->parent) {
-		rxafs_get_fid(n->from.object, &above);
-		if (!rxafs_fid_same(fid, &above))
-			continue;
-		tools_error("%s: skipped: it is the same directory as one above it", label);
-		return true;
-	}
-	return false;
-}
-
-/* The directory at the destination, made if it is missing. */
-static enum copy_result open_target(struct sync *s, struct node *n, const struct item *source,
-				    const struct item *old, const struct names *names,
-				    struct folder *to)
-{
-	*to = (struct folder){.fd = -1};
-	if (old)
-		return n->to.ops->enter(&n->to, old, names->to, to);
-	sync_note(s, SYNC_MAKE, names->path, true, 0);
-	atomic_store(&n->changed, true);
-	return s->dry_run ? COPY_GOOD : n->to.ops->make(&n->to, source->name, names->to, to);
-}
-
 static enum copy_result pair_folder(struct crew *crew, struct node *n, const struct item *source,
 				    const struct item *old, const struct names *names)
 {
-	struct sync *s = crew->sync;
-	struct folder from, to;
 	struct node *child;
-	enum copy_result rc;
 
 	if (n->depth >= CLIMB_DEPTH) {
 		tools_error("%s: more than %d directories deep", names->from, CLIMB_DEPTH);
 		return COPY_FAILED;
 	}
-	if (old && old->kind == ITEM_MOUNT && !s->set->cross_mounts) {
+	if (old && old->kind == ITEM_MOUNT && !crew->sync->set->cross_mounts) {
 		tools_error("%s: skipped: it is a mount point; see --cross-mounts", names->to);
 		return COPY_FAILED;
 	}
 	if (old && old->kind != ITEM_FOLDER && old->kind != ITEM_MOUNT)
 		old = NULL;
-	if (!n->from.ops->local && is_circle(s, n, &source->fid, names->from))
-		return COPY_GOOD;
-	rc = n->from.ops->enter(&n->from, source, names->from, &from);
-	if (rc != COPY_GOOD)
-		return rc;
-	rc = open_target(s, n, source, old, names, &to);
-	if (rc != COPY_GOOD) {
-		from.ops->leave(&from);
-		return rc;
+	if (is_crew_full(crew)) {
+		tools_error("%s: more than %d directories wait", names->from, FOLDERS_MOST);
+		return COPY_FAILED;
 	}
-	child = new_pair_of_folders(n, &from, &to, names->path);
-	if (!child)
-		return COPY_STOP;
-	child->source = *source;
-	child->is_new = !old;
-	if (old)
-		child->old = *old;
-	return add_folder_task(crew, child);
+	child = new_pair_of_folders(n, source, old, source->name);
+	return child ? add_folder_task(crew, child) : COPY_STOP;
 }
 
 /* `old`: what has the name at the destination, or NULL. */
@@ -685,39 +699,120 @@ static void pair_all(struct crew *crew, struct node *n, const struct items *from
 	}
 }
 
-/* Both sides of a directory. *circle: its contents are not copied. */
-static enum copy_result list_both(struct sync *s, struct node *n, const struct names *names,
-				  struct items *from, struct items *to, bool *circle)
+/* Whether a directory is one of those above it by way of mount points. */
+static bool is_circle(const struct node *n, const struct rxafs_fid *fid)
 {
-	enum copy_result rc = n->from.ops->list(&n->from, names->from, from);
-	struct rxafs_fid fid;
+	struct rxafs_fid above;
 
-	if (rc == COPY_GOOD && !n->is_new)
-		rc = n->to.ops->list(&n->to, names->to, to);
-	if (rc != COPY_GOOD || n->from.ops->local || !n->parent)
-		return rc;
-	/* What is behind a mount point is known only now. */
+	for (n = n->parent; n; n = n->parent) {
+		rxafs_get_fid(n->from.object, &above);
+		if (rxafs_fid_same(fid, &above))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Before the contents of a source in AFS are copied; of a mount point after it was listed, since only then it is known
+ * what is behind it. *skip: they are not copied, after a message.
+ */
+static enum copy_result enter_once(struct sync *s, const struct node *n, const char *label,
+				   bool *skip)
+{
+	struct rxafs_fid fid;
+	enum copy_result rc;
+
 	rxafs_get_fid(n->from.object, &fid);
-	*circle = n->source.kind == ITEM_MOUNT && is_circle(s, n->parent, &fid, names->from);
-	return COPY_GOOD;
+	*skip = true;
+	if (n->parent && rxafs_fid_same(&fid, &s->target)) {
+		tools_error("%s: skipped: it is the destination", label);
+		return COPY_GOOD;
+	}
+	if (n->source.kind == ITEM_MOUNT && is_circle(n, &fid)) {
+		tools_error("%s: skipped: it is the same directory as one above it", label);
+		return COPY_GOOD;
+	}
+	rc = note_seen(s, &s->entered, &fid, label,
+		       n->source.kind == ITEM_MOUNT
+			       ? "the volume has another mount point in this tree"
+			       : twice);
+	*skip = rc != COPY_GOOD;
+	return rc;
+}
+
+/* The directory at the destination, made if it is missing. */
+static enum copy_result open_target(struct sync *s, struct node *n, const char *label)
+{
+	struct folder *above = &n->parent->to;
+
+	if (!n->is_new)
+		return above->ops->enter(above, &n->old, label, &n->to);
+	sync_note(s, SYNC_MAKE, n->path, true, 0);
+	atomic_store(&n->parent->changed, true);
+	return s->dry_run ? COPY_GOOD : above->ops->make(above, n->name, label, &n->to);
+}
+
+/* Both directories, unless they are the roots. */
+static enum copy_result open_pair(struct sync *s, struct node *n, const struct names *names,
+				  bool *skip)
+{
+	struct folder *above = n->parent ? &n->parent->from : NULL;
+	bool in_afs = !(above ? above : &n->from)->ops->local;
+	enum copy_result rc = COPY_GOOD;
+
+	if (above)
+		rc = above->ops->enter(above, &n->source, names->from, &n->from);
+	if (rc != COPY_GOOD) {
+		n->from.ops = NULL;
+		return rc;
+	}
+	if (in_afs && n->source.kind != ITEM_MOUNT)
+		rc = enter_once(s, n, names->from, skip);
+	if (rc != COPY_GOOD || *skip || !above)
+		return rc;
+	rc = open_target(s, n, names->to);
+	if (rc != COPY_GOOD)
+		n->to.ops = NULL;
+	return rc;
+}
+
+/* Both sides of a directory. *skip: its contents are not copied. */
+static enum copy_result list_both(struct sync *s, struct node *n, const struct names *names,
+				  struct items *from, struct items *to, bool *skip)
+{
+	enum copy_result rc = open_pair(s, n, names, skip);
+
+	if (rc == COPY_GOOD && !*skip)
+		rc = n->from.ops->list(&n->from, names->from, from);
+	if (rc == COPY_GOOD && !*skip && !n->is_new)
+		rc = n->to.ops->list(&n->to, names->to, to);
+	if (rc == COPY_GOOD && !*skip && !n->from.ops->local && n->source.kind == ITEM_MOUNT)
+		rc = enter_once(s, n, names->from, skip);
+	return rc;
 }
 
 static void do_folder(struct crew *crew, struct node *n)
 {
 	struct sync *s = crew->sync;
 	struct items from = {0}, to = {0};
-	struct names names;
+	struct names names = {0};
 	enum copy_result rc = COPY_STOP;
-	bool circle = false;
+	bool skip = false, named = true;
 
-	names.from = *n->path ? copy_join_label(s->from_label, n->path) : strdup(s->from_label);
-	names.to = *n->path ? copy_join_label(s->to_label, n->path) : strdup(s->to_label);
+	if (n->parent)
+		named = name_on_both_sides(s, n->parent, n->name, &names);
+	else
+		names.path = strdup(""), names.from = strdup(s->from_label),
+		names.to = strdup(s->to_label);
+	n->path = names.path;
 	names.path = NULL;
-	if (!atomic_load(&s->stopped) && names.from && names.to)
-		rc = sync_judge(s, list_both(s, n, &names, &from, &to, &circle));
-	if (rc == COPY_GOOD && s->set->remove && !circle)
+	if (!named || !n->path || !names.from || !names.to)
+		sync_judge(s, COPY_STOP);
+	else if (!atomic_load(&s->stopped))
+		rc = sync_judge(s, list_both(s, n, &names, &from, &to, &skip));
+	if (rc == COPY_GOOD && s->set->remove && !skip)
 		remove_all_extras(s, n, &from, &to);
-	if (rc == COPY_GOOD && !circle)
+	if (rc == COPY_GOOD && !skip)
 		pair_all(crew, n, &from, &to);
 	items_free(&from);
 	items_free(&to);
@@ -762,8 +857,10 @@ static void do_next_folder(struct crew *crew)
 
 	pthread_mutex_lock(&crew->lock);
 	task = crew->folders;
-	if (task)
+	if (task) {
 		crew->folders = task->next;
+		crew->folder_count--;
+	}
 	pthread_mutex_unlock(&crew->lock);
 	if (!task)
 		return;
@@ -811,18 +908,19 @@ void sync_tree(struct sync *s, struct folder *from, struct folder *to, const str
 	       const struct item *old)
 {
 	struct crew crew = {.sync = s};
-	struct node *n = new_pair_of_folders(NULL, from, to, "");
+	struct node *n = new_pair_of_folders(NULL, source, old, "");
 
 	if (!n) {
 		sync_judge(s, COPY_STOP);
+		from->ops->leave(from);
+		if (to->ops)
+			to->ops->leave(to);
 		return;
 	}
+	n->from = *from;
+	n->to = *to;
 	pthread_mutex_init(&crew.lock, NULL);
 	pthread_cond_init(&crew.more, NULL);
-	n->is_new = !old;
-	n->source = *source;
-	if (old)
-		n->old = *old;
 	if (sync_judge(s, add_folder_task(&crew, n)) == COPY_GOOD)
 		run_crew(&crew);
 	assert(!crew.busy && !crew.files && !crew.folders);

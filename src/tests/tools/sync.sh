@@ -60,9 +60,9 @@ does() {
 	grep -v '^[0-9]* files compared' out | sort > lines
 	cmp -s wanted lines || fail "printed \"$(tr '\n' '|' < lines)\", not \"$(tr '\n' '|' < wanted)\""
 }
-# same A B: names, kinds, contents, modes and times; of links not the times.
+# same A B: names, kinds, contents, modes and times.
 look() {
-	(cd "$1" && find . ! -type l -printf '%y %m %Ts %p\n' && find . -type l -printf 'l %l %p\n') | sort
+	(cd "$1" && find . ! -type l -printf '%y %m %Ts %p\n' && find . -type l -printf 'l %l %Ts %p\n') | sort
 }
 same() {
 	diff -r --no-dereference "$1" "$2" > diff.txt || fail "$1 and $2 differ: $(head -n 3 diff.txt)"
@@ -83,6 +83,7 @@ lines"
 printf 'z' > "tree/sub/deep/$(printf 'caf\351')"
 ln -s hello tree/link
 ln -s ../nowhere tree/sub/dangling
+touch -h -d '1999-01-02 03:04:05' tree/sub/dangling
 i=0
 while [ $i -lt 300 ]; do
 	echo "number $i" > tree/many/file-$i
@@ -140,6 +141,20 @@ does many/file-10
 well sync -v tree/ one:copy
 does ''
 
+# The time of a link, and another text.
+touch -h -d '1998-01-01' tree/link
+well sync -v tree/ one:copy
+does link
+well sync -v one:copy/ back
+does link many/file-10
+well sync -v one:copy/ two:copy/
+does link many/file-10
+ln -sfn sub tree/link
+touch -h -d '1997-01-01' tree/link
+well sync tree/ one:copy
+well sync one:copy/ back
+same tree back
+
 # --update: what is newer stays.
 echo newer > back/hello
 touch -d '2040-01-01' back/hello
@@ -147,7 +162,7 @@ well sync -vu one:copy/ back
 does ''
 grep -q newer back/hello || fail "--update has replaced a newer file"
 well sync -v one:copy/ back
-does hello many/file-10
+does hello
 
 # --delete, and what is left out.
 mkdir -p back/more/below back/keep
@@ -203,10 +218,14 @@ ends 0 sync --cross-mounts two:m/ m
 well ln --mount two two:m/itself
 ends 0 sync --cross-mounts --exclude /copy --exclude /kinds two: circle
 grep -q 'as one above it' err || fail "no word about the circle"
+well ln --mount one two:m/twin
+ends 23 sync --cross-mounts --exclude itself two:m/ twins
+grep -q 'another mount point' err || fail "no word about a volume with two mount points: $(cat err)"
+[ "$(find twins -name hello | wc -l)" = 1 ] || fail "a volume with two mount points was not copied once"
 ends 23 sync --delete empty-tree/ two:m
 well ls two:m
 grep -q point out || fail "a mount point was removed"
-well rm two:m/point two:m/itself
+well rm two:m/point two:m/itself two:m/twin
 
 # The destination in the source.
 ends 0 sync one:copy/sub/ one:copy/sub/inner
@@ -222,13 +241,23 @@ well sync tree/hello two:other
 well sync tree/link two:
 well cat two:other
 cmp -s out tree/hello || fail "a single file has other contents"
+well sync tree/hello two:new/
+well cat two:new/hello
+cmp -s out tree/hello || fail "a single file in a new directory has other contents"
+well sync tree/hello two:new/
+[ ! -s err ] || fail "a directory with a slash: $(cat err)"
+ends 1 sync tree/hello two:other/
+well sync /proc/version two:version
+well cat two:version
+cat /proc/version > version
+cmp -s out version || fail "a file of /proc was not read"
 well sync two:other single
 cmp -s single tree/hello || fail "a single file has other contents"
 [ "$(stat -c '%a %Y' single)" = "$(stat -c '%a %Y' tree/hello)" ] || fail "mode or time of a single file"
 well sync -v two:other single
 does ''
 well sync two:link .
-[ "$(readlink link)" = hello ] || fail "a single link"
+[ "$(readlink link)" = sub ] || fail "a single link"
 
 # A link to a directory at the destination.
 mkdir real
@@ -240,6 +269,22 @@ well ln -s real two:to-real
 well sync tree/sub/ two:to-real
 well ls two:real
 grep -q large out || fail "the link at the destination was not followed"
+
+# More directories than descriptors.
+mkdir wide
+(cd wide && seq -f 'd%g' 1 600 | xargs mkdir)
+(ulimit -n 100 && exec "$afscp" sync wide/ two:wide) > out 2> err || fail "more directories than descriptors, up: $(head -n 3 err)"
+(ulimit -n 100 && exec "$afscp" sync two:wide/ wide-back) > out 2> err || fail "more directories than descriptors, down: $(head -n 3 err)"
+same wide wide-back
+well rm -r two:wide
+
+# A limit of the length of files.
+rm -rf limited
+(ulimit -f 100 && exec "$afscp" sync one:copy/sub/large limited/) > out 2> err
+[ $? = 23 ] && grep -q 'too large' err || fail "with a limit of the length of files: $(cat err)"
+(ulimit -f 100 && exec "$afscp" get one:copy/sub/large limited/large) > out 2> err
+[ $? = 1 ] && grep -q 'too large' err || fail "get with a limit of the length of files: $(cat err)"
+[ -z "$(ls -A limited)" ] || fail "a limit of the length of files has left $(ls -A limited)"
 
 # Wrong input.
 ends 1 sync nowhere one:
