@@ -74,9 +74,8 @@ int fs_end_change(struct fs_change *c, int result)
 	return result;
 }
 
-/* The FID of a name at the server now, after an answer was lost. */
-static int look_again(struct fs_vnode *directory, struct rxafs_request *request, const char *name,
-		      struct rxafs_fid *fid)
+int fs_look_again(struct fs_vnode *directory, const struct rxafs_request *request, const char *name,
+		  struct rxafs_fid *fid)
 {
 	struct rxafs_request again = *request;
 
@@ -85,7 +84,9 @@ static int look_again(struct fs_vnode *directory, struct rxafs_request *request,
 	return fs_find(directory, &again, name, fid, NULL);
 }
 
-int fs_remove_file(rxafs_object *directory, struct rxafs_request *request, const char *name)
+/* *undone: the answer was lost, and the directory shows that nothing was done. */
+static int try_to_remove(rxafs_object *directory, struct rxafs_request *request, const char *name,
+			 bool *undone)
 {
 	struct fs_change c;
 	struct rxafs_fid before, now;
@@ -101,17 +102,28 @@ int fs_remove_file(rxafs_object *directory, struct rxafs_request *request, const
 				    &c.call.stamp, &request->failure);
 	fs_end_change(&c, result);
 	if (result && request->failure.maybe_done) {
-		int found = look_again(c.directory, request, name, &now);
+		int found = fs_look_again(c.directory, request, name, &now);
+		bool same = !found && !known && rxafs_fid_same(&before, &now);
 
-		if (found == -ENOENT || (!found && !known && !rxafs_fid_same(&before, &now)))
+		if (found == -ENOENT || (!found && !known && !same))
 			return 0;
+		*undone = same && result == -ETIMEDOUT;
 	}
 	return result;
 }
 
-/* `fid` is the object's, which takes the place of whatever has the new name. */
-int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char *name,
-	      rxafs_object *new_directory, const char *new_name, const struct rxafs_fid *fid)
+int fs_remove_file(rxafs_object *directory, struct rxafs_request *request, const char *name)
+{
+	bool undone = false;
+	int result = try_to_remove(directory, request, name, &undone);
+
+	return undone ? try_to_remove(directory, request, name, &undone) : result;
+}
+
+/* *undone: as of try_to_remove(). */
+static int try_to_rename(rxafs_object *directory, struct rxafs_request *request, const char *name,
+			 rxafs_object *new_directory, const char *new_name,
+			 const struct rxafs_fid *fid, bool *undone)
 {
 	struct fs_change c;
 	struct rxafs_fid now;
@@ -131,9 +143,24 @@ int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char
 	result = cl_net_rename(c.directory->volume, &c.call.caller, &from, name, &to, new_name,
 			       &c.status, &c.other_status, &c.call.stamp, &request->failure);
 	fs_end_change(&c, result);
-	if (result && request->failure.maybe_done &&
-	    !look_again(c.other, request, new_name, &now) && rxafs_fid_same(&now, fid) &&
-	    look_again(c.directory, request, name, &now) == -ENOENT)
-		return 0;
+	if (!result || !request->failure.maybe_done)
+		return result;
+	if (!fs_look_again(c.other, request, new_name, &now) && rxafs_fid_same(&now, fid))
+		return fs_look_again(c.directory, request, name, &now) == -ENOENT ? 0 : result;
+	*undone = result == -ETIMEDOUT && !fs_look_again(c.directory, request, name, &now) &&
+		  rxafs_fid_same(&now, fid);
+	return result;
+}
+
+/* `fid` is the object's, which takes the place of whatever has the new name. */
+int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char *name,
+	      rxafs_object *new_directory, const char *new_name, const struct rxafs_fid *fid)
+{
+	bool undone = false;
+	int result = try_to_rename(directory, request, name, new_directory, new_name, fid, &undone);
+
+	if (undone)
+		result = try_to_rename(directory, request, name, new_directory, new_name, fid,
+				       &undone);
 	return result;
 }

@@ -23,6 +23,7 @@ struct making {
 	struct cl_made made;
 	struct cl_status status; /* of the new object */
 	struct fs_vnode *vnode;	 /* a reference */
+	bool undone;		 /* an answer was lost, and nothing was done */
 };
 
 static int call_make(struct making *m, struct fs_change *c)
@@ -80,17 +81,17 @@ static bool is_ours(struct making *m)
 }
 
 /* The name did not exist before: `missing` says that this is known. 0 if it is ours now. */
-static int find_made(struct making *m, struct fs_change *c, bool missing)
+static int find_made(struct making *m, struct fs_change *c, bool missing, int failed)
 {
 	struct rxafs_fid fid;
 	int result;
 
 	if (!missing)
-		return -ETIMEDOUT;
-	cl_object_doubt(c->directory->object);
-	result = fs_find(c->directory, m->request, m->name, &fid, NULL);
+		return failed;
+	result = fs_look_again(c->directory, m->request, m->name, &fid);
+	m->undone = result == -ENOENT && failed == -ETIMEDOUT;
 	if (result)
-		return -ETIMEDOUT;
+		return failed;
 	m->vnode = fs_get_vnode(m->directory->client, c->directory->volume, &fid);
 	if (!m->vnode)
 		return -ENOMEM;
@@ -102,7 +103,7 @@ static int find_made(struct making *m, struct fs_change *c, bool missing)
 	return result ? result : -EEXIST;
 }
 
-static int make_named(struct making *m)
+static int try_to_make(struct making *m)
 {
 	struct fs_change c;
 	struct rxafs_fid fid;
@@ -122,11 +123,19 @@ static int make_named(struct making *m)
 	if (!result)
 		return take_made(m, &c);
 	if (m->request->failure.maybe_done)
-		return find_made(m, &c, missing);
+		return find_made(m, &c, missing, result);
 	/* What is known of the name is wrong. */
 	if (result == -EEXIST)
 		cl_object_doubt(c.directory->object);
 	return result;
+}
+
+/* Once more, if an answer was lost and nothing was done (K-094). */
+static int make_named(struct making *m)
+{
+	int result = try_to_make(m);
+
+	return result && m->undone ? try_to_make(m) : result;
 }
 
 /* How long the new name holds. */
@@ -247,8 +256,20 @@ int rxafs_create(rxafs_object *directory, struct rxafs_request *request, const c
 	return result;
 }
 
-int rxafs_link(rxafs_object *object, struct rxafs_request *request, rxafs_object *directory,
-	       const char *name, struct rxafs_attributes *attributes)
+/* After a lost answer. 0: it was done; *undone: it was not. */
+static int find_linked(struct fs_vnode *directory, const rxafs_object *object,
+		       const struct rxafs_request *request, const char *name, int failed,
+		       bool *undone)
+{
+	struct rxafs_fid now;
+	int found = fs_look_again(directory, request, name, &now);
+
+	*undone = found == -ENOENT && failed == -ETIMEDOUT;
+	return !found && rxafs_fid_same(&now, &object->fid) ? 0 : failed;
+}
+
+static int try_to_link(rxafs_object *object, struct rxafs_request *request, rxafs_object *directory,
+		       const char *name, struct rxafs_attributes *attributes, bool *undone)
 {
 	struct fs_change c;
 	struct cl_made made = {0};
@@ -282,7 +303,18 @@ int rxafs_link(rxafs_object *object, struct rxafs_request *request, rxafs_object
 	/* A server may know no links between directories. */
 	if (result == -EISDIR)
 		return -EPERM;
+	if (result && request->failure.maybe_done)
+		result = find_linked(c.directory, object, request, name, result, undone);
 	return result ? result : fs_show_now(object, request, attributes);
+}
+
+int rxafs_link(rxafs_object *object, struct rxafs_request *request, rxafs_object *directory,
+	       const char *name, struct rxafs_attributes *attributes)
+{
+	bool undone = false;
+	int result = try_to_link(object, request, directory, name, attributes, &undone);
+
+	return undone ? try_to_link(object, request, directory, name, attributes, &undone) : result;
 }
 
 /* -- names that go ------------------------------------------------------------------------ */
@@ -324,7 +356,9 @@ int rxafs_unlink(rxafs_object *directory, struct rxafs_request *request, const c
 	return result;
 }
 
-int rxafs_rmdir(rxafs_object *directory, struct rxafs_request *request, const char *name)
+/* *undone: the answer was lost, and the directory is still there. */
+static int try_to_rmdir(rxafs_object *directory, struct rxafs_request *request, const char *name,
+			bool *undone)
 {
 	struct rxafs_attributes attributes;
 	struct fs_change c;
@@ -354,8 +388,10 @@ int rxafs_rmdir(rxafs_object *directory, struct rxafs_request *request, const ch
 				   &c.call.stamp, &request->failure);
 	fs_end_change(&c, result);
 	if (result && request->failure.maybe_done) {
-		cl_object_doubt(c.directory->object);
-		if (fs_find(c.directory, request, name, &now, NULL) == -ENOENT)
+		int found = fs_look_again(c.directory, request, name, &now);
+
+		*undone = !found && rxafs_fid_same(&now, &object->fid) && result == -ETIMEDOUT;
+		if (found == -ENOENT || (!found && !rxafs_fid_same(&now, &object->fid)))
 			result = 0;
 	}
 	if (!result)
@@ -365,6 +401,14 @@ int rxafs_rmdir(rxafs_object *directory, struct rxafs_request *request, const ch
 out:
 	rxafs_release(object);
 	return result;
+}
+
+int rxafs_rmdir(rxafs_object *directory, struct rxafs_request *request, const char *name)
+{
+	bool undone = false;
+	int result = try_to_rmdir(directory, request, name, &undone);
+
+	return undone ? try_to_rmdir(directory, request, name, &undone) : result;
 }
 
 /* -- rename ---------------------------------------------------------------------------------- */

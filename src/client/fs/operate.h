@@ -145,6 +145,9 @@ int fs_begin_change(struct fs_change *change, rxafs_object *directory, rxafs_obj
 int fs_end_change(struct fs_change *change, int result);
 struct cl_edit fs_edit(const char *removed, const char *added, const AFSFid *fid);
 int fs_check_name(const char *name);
+/* The FID of a name at the server now, after an answer was lost. */
+int fs_look_again(struct fs_vnode *directory, const struct rxafs_request *request, const char *name,
+		  struct rxafs_fid *fid);
 int fs_remove_file(rxafs_object *directory, struct rxafs_request *request, const char *name);
 int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char *name,
 	      rxafs_object *new_directory, const char *new_name, const struct rxafs_fid *fid);
