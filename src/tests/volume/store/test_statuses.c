@@ -123,12 +123,26 @@ static void *look(void *arg)
 	return (void *)shown;
 }
 
+static void *look_alone(void *arg)
+{
+	struct store_status one;
+	uintptr_t shown = 0;
+	int result;
+
+	(void)arg;
+	while (!atomic_load(&seen.over)) {
+		store->ops->statuses(store, &anonymous, &seen.fids[MANY - 1], 1, &one, &result);
+		shown += !result;
+	}
+	return (void *)shown;
+}
+
 /* A file is only ever in directories that its readers may not read at that time. */
 START_TEST(moved_after_refusal)
 {
 	struct store_fid shared, hidden;
-	pthread_t thread;
-	void *shown;
+	pthread_t thread, alone;
+	void *shown, *shown_alone;
 
 	fixture_open(STORE_LAZY);
 	shared = make(&root, "shared", STORE_DIR);
@@ -140,6 +154,7 @@ START_TEST(moved_after_refusal)
 	seen.fids[MANY - 1] = make(&hidden, "secret", STORE_FILE);
 	atomic_store(&seen.over, false);
 	ck_assert_int_eq(pthread_create(&thread, NULL, look, NULL), 0);
+	ck_assert_int_eq(pthread_create(&alone, NULL, look_alone, NULL), 0);
 	for (int i = 0; i < TURNS; i++) {
 		grant(&shared, STORE_LOOKUP | STORE_READ);
 		grant(&shared, 0);
@@ -148,7 +163,9 @@ START_TEST(moved_after_refusal)
 	}
 	atomic_store(&seen.over, true);
 	ck_assert_int_eq(pthread_join(thread, &shown), 0);
+	ck_assert_int_eq(pthread_join(alone, &shown_alone), 0);
 	ck_assert_ptr_null(shown);
+	ck_assert_ptr_null(shown_alone);
 }
 END_TEST
 

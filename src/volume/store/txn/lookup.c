@@ -102,11 +102,32 @@ int lookup_view(struct core *core, const struct store_caller *caller, uint32_t v
 		       : result;
 }
 
-/* A file and its directory are two look-ups: it may be moved or removed between them. */
+/* Whether the file that was found is still the newest version of its vnode. */
+static bool is_version_current(struct core *core, const struct found *found)
+{
+	struct version *now = NULL;
+	bool current = !lookup_version(core, &found->view, found->fid.vnode, &now) &&
+		       now == found->version;
+
+	version_unref(now);
+	return current;
+}
+
+static int report_missing_directory(struct core *core, const struct store_fid *fid)
+{
+	report_damage(&core->report,
+		      "%s: the directory of vnode %u of volume %u is missing: restore it",
+		      core->name, fid->vnode, fid->volume);
+	return -EIO;
+}
+
+/*
+ * A file and its directory are two look-ups: it may be moved or removed between them, and the directory may be opened to others
+ * once the file has left it. So the file has to be the same afterwards: then it was in the directory that was found.
+ */
 static int look_up_once(struct core *core, const struct store_caller *caller, struct found *found)
 {
 	const struct store_fid *fid = &found->fid;
-	struct version *again = NULL;
 	int result = lookup_view(core, caller, fid->volume, &found->view);
 
 	if (!result)
@@ -118,19 +139,12 @@ static int look_up_once(struct core *core, const struct store_caller *caller, st
 	result = find_parent_directory(core, found);
 	if (!is_view_current(core, &found->view))
 		return -EAGAIN;
-	if (result != STORE_VNOVNODE)
+	if (result && result != STORE_VNOVNODE)
 		return result;
-	result = lookup_version(core, &found->view, fid->vnode, &again);
-	if (!result && again == found->version) {
-		report_damage(&core->report,
-			      "%s: the directory of vnode %u of volume %u is missing: restore it",
-			      core->name, fid->vnode, fid->volume);
-		result = -EIO;
-	} else {
-		result = -EAGAIN;
-	}
-	version_unref(again);
-	return result;
+	if (found->view.epoch == CACHE_HEAD && found->version->v.kind != STORE_DIR &&
+	    !is_version_current(core, found))
+		return -EAGAIN;
+	return result ? report_missing_directory(core, fid) : 0;
 }
 
 int lookup(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
