@@ -121,14 +121,6 @@ static int find_name(struct cl_object *directory, const char *name, size_t lengt
 	return result;
 }
 
-static int find_fid_of_name(struct cl_object *directory, const char *name, size_t length,
-			    uint64_t now, struct rxafs_fid *fid)
-{
-	fid->cell = directory->volume->cell;
-	fid->volume = directory->volume->id;
-	return find_name(directory, name, length, now, &fid->vnode, &fid->unique);
-}
-
 /* A file that others moved has another directory now; its own promise was not broken for that. */
 static void note_parent(struct cl_object *object, const struct cl_object *directory)
 {
@@ -141,9 +133,11 @@ static void note_parent(struct cl_object *object, const struct cl_object *direct
 int cl_dir_find(struct cl_object *directory, const char *name, size_t length, uint64_t now,
 		struct rxafs_fid *fid)
 {
-	int result = find_fid_of_name(directory, name, length, now, fid);
+	int result = find_name(directory, name, length, now, &fid->vnode, &fid->unique);
 	struct cl_object *object;
 
+	fid->cell = directory->volume->cell;
+	fid->volume = directory->volume->id;
 	if (!result && fid->vnode % 2 == 0) {
 		uint64_t hash = cache_hash_fid(directory->volume->cache, fid);
 		struct cache_shard *shard = cache_shard(directory->volume->cache, hash);
@@ -155,43 +149,6 @@ int cl_dir_find(struct cl_object *directory, const char *name, size_t length, ui
 		pthread_mutex_unlock(&shard->lock);
 	}
 	return result;
-}
-
-/* The object and its status, under one lock if it is there. */
-static struct cl_object *enter_child(const struct cl_object *directory, const struct rxafs_fid *fid,
-				     uint64_t now, struct cl_status *status)
-{
-	struct cache_volume *volume = directory->volume;
-	uint64_t hash = cache_hash_fid(volume->cache, fid);
-	struct cache_shard *shard = cache_shard(volume->cache, hash);
-	struct cl_object *object;
-
-	pthread_mutex_lock(&shard->lock);
-	object = cache_seek(shard, hash, fid);
-	if (object) {
-		cache_refer(shard, object);
-		note_parent(object, directory);
-		cache_show_status(object, now, status);
-	}
-	pthread_mutex_unlock(&shard->lock);
-	if (object)
-		return object;
-	*status = (struct cl_status){0};
-	return cache_enter(volume, fid->vnode, fid->unique);
-}
-
-int cl_dir_walk(struct cl_object *directory, const char *name, size_t length, uint64_t now,
-		struct cl_object **object, struct cl_status *status)
-{
-	struct rxafs_fid fid;
-	int result = find_fid_of_name(directory, name, length, now, &fid);
-
-	if (result)
-		return result;
-	*object = enter_child(directory, &fid, now, status);
-	if (!*object)
-		return -ENOMEM;
-	return status->valid_until ? 0 : -EAGAIN;
 }
 
 /* -- scans --------------------------------------------------------------------------------- */

@@ -22,13 +22,6 @@ int cl_dir_load_new(struct cl_object *directory, const struct cl_object *parent)
  */
 int cl_dir_find(struct cl_object *directory, const char *name, size_t length, uint64_t now,
 		struct rxafs_fid *fid);
-/*
- * The same with the object and its status. -EAGAIN: the object is there, but its status must be asked. *object is a reference after
- * 0 and -EAGAIN.
- */
-int cl_dir_walk(struct cl_object *directory, const char *name, size_t length, uint64_t now,
-		struct cl_object **object, struct cl_status *status);
-
 /* True if the names are those of the current version, and that version is valid. */
 bool cl_dir_loaded(struct cl_object *directory, uint64_t now);
 

@@ -99,11 +99,13 @@ static size_t lengths[NAMES_EACH];
 static void walk_name(unsigned directory, unsigned number)
 {
 	struct cl_status status;
+	struct rxafs_fid fid;
 	struct cl_object *object;
 
-	check(cl_dir_walk(directories[directory], names[number], lengths[number], NOW, &object,
-			  &status) == 0,
+	check(cl_dir_find(directories[directory], names[number], lengths[number], NOW, &fid) == 0,
 	      "a name is not there");
+	object = cl_cache_get(cache, &fid);
+	check(object && cl_object_status(object, NOW, &status) == 0, "no status");
 	cl_object_put(object);
 }
 

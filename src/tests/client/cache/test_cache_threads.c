@@ -110,7 +110,6 @@ static void change(struct cl_object *object, unsigned vnode, uint64_t random)
 
 static void look(struct cl_object *object, unsigned vnode)
 {
-	struct cl_object *child = NULL;
 	struct cl_entry entries[8];
 	struct rxafs_fid fids[8];
 	struct cl_status status;
@@ -122,9 +121,7 @@ static void look(struct cl_object *object, unsigned vnode)
 	ck_assert_uint_le(status.version, atomic_load(&versions[vnode]));
 	ck_assert_uint_le(status.clean_from, status.version);
 	cl_object_rights(object, vnode % 70, NOW, &rights);
-	result = cl_dir_walk(object, "child", 5, NOW, &child, &status);
-	if (!result || result == -EAGAIN)
-		cl_object_put(child);
+	cl_dir_find(object, "child", 5, NOW, &fids[0]);
 	cl_dir_next(object, 0, entries, 8, &count);
 	cl_dir_neighbours(object, "child", 5, NOW, fids, 8);
 }
