@@ -71,6 +71,15 @@ static enum copy_result look_afs(struct folder *f, const char *name, const char 
 	return COPY_GOOD;
 }
 
+static void report_item(const struct asking *k, const char *name, int number)
+{
+	char *label = copy_join_label(k->label, name);
+
+	if (label)
+		session_complain(k->folder->run, label, number);
+	free(label);
+}
+
 static void fill_item(struct asking *k, struct item *item, const struct rxafs_attributes *a,
 		      int result)
 {
@@ -80,8 +89,7 @@ static void fill_item(struct asking *k, struct item *item, const struct rxafs_at
 		return;
 	}
 	if (result) {
-		tools_error("%s/%s: cannot read its status: %s", k->label, item->name,
-			    strerror(-result));
+		report_item(k, item->name, -result);
 		item->unknown = true;
 		return;
 	}

@@ -660,14 +660,33 @@ static enum copy_result name_stored_file(struct storing *s)
 	return attempt_result(&try);
 }
 
-/* A new file that fits into one call is made under its name, others beside it. */
+/* Whether the user may make and rename names in the directory. */
+static bool may_replace_names(struct transfer *t)
+{
+	const uint32_t needed = RXAFS_INSERT | RXAFS_DELETE;
+	struct rxafs_request request = session_request(t->to->run);
+	uint32_t own;
+
+	return rxafs_get_rights(t->to->object, &request, &own, NULL) != 0 ||
+	       (own & needed) == needed;
+}
+
+/*
+ * A new file that fits into one call is made under its name, others beside it. Without the rights for that, all are
+ * made under their names, and old ones are overwritten.
+ */
 static enum copy_result make_stored_place(struct storing *s, bool *direct)
 {
 	struct origin *o = s->origin;
+	const struct item *old = o->t->old;
 	bool exists = false;
 	enum copy_result rc;
 
-	*direct = !o->t->old && o->size <= WHOLE;
+	*direct = (!old && o->size <= WHOLE) || !may_replace_names(o->t);
+	if (*direct && old) {
+		s->object = take_item(o->t->to, old, o->t->to_label);
+		return s->object ? COPY_GOOD : COPY_FAILED;
+	}
 	if (*direct) {
 		assert(strlen(o->t->name) < sizeof(s->name));
 		strcpy(s->name, o->t->name);
@@ -703,7 +722,7 @@ static enum copy_result copy_to_afs(struct origin *o)
 	bool direct, changed = false;
 	enum copy_result rc = make_stored_place(&s, &direct);
 
-	if (rc == COPY_GOOD && !(direct && o->size == 0))
+	if (rc == COPY_GOOD && (o->size || !direct || !s.created))
 		for (unsigned tries = 0;; tries++) {
 			rc = store_origin(&s, &changed);
 			if (rc != COPY_GOOD || !changed || t->vanished)

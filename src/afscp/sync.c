@@ -459,6 +459,8 @@ int run_sync(struct run *run)
 	if (!name_side(run, run->arguments[0], &from) || !name_side(run, run->arguments[1], &to) ||
 	    !s.from_label)
 		tools_error("no memory");
+	else if (!*from.text || !*to.text)
+		tools_error("the name of the %s is empty", *from.text ? "destination" : "source");
 	else if (!from.in_afs && !to.in_afs)
 		tools_error("neither \"%s\" nor \"%s\" is in AFS: VOLUME:PATH or /afs/CELL/PATH",
 			    from.text, to.text);

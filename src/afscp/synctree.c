@@ -416,6 +416,12 @@ static enum copy_result clear_place(struct sync *s, struct folder *to, const str
 		tools_error("%s: a mount point has this name; remove it first", names->to);
 		return COPY_FAILED;
 	}
+	if (old->kind == ITEM_SPECIAL && !s->set->remove) {
+		tools_error(
+			"%s: a device, pipe or socket has this name; with --delete it is removed",
+			names->to);
+		return COPY_FAILED;
+	}
 	if (old->kind != ITEM_FOLDER) {
 		if (!folder)
 			return COPY_GOOD; /* it is replaced */

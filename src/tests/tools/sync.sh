@@ -151,6 +151,7 @@ well sync -v one:copy/ two:copy/
 does link many/file-10
 ln -sfn sub tree/link
 touch -h -d '1997-01-01' tree/link
+touch -d '2001-02-03' tree
 well sync tree/ one:copy
 well sync one:copy/ back
 same tree back
@@ -287,6 +288,8 @@ rm -rf limited
 [ -z "$(ls -A limited)" ] || fail "a limit of the length of files has left $(ls -A limited)"
 
 # Wrong input.
+seq 1 300000 > heavy-one
+echo small > small-one
 ends 1 sync nowhere one:
 ends 1 sync one:nowhere here
 ends 1 sync missing-volume: here
@@ -299,6 +302,39 @@ ends 1 sync tree/ one:copy/hello
 ends 2 ls --delete one:
 ends 23 sync tree/ closed:
 grep -q 'right' err || fail "no word about rights: $(cat err)"
+ends 1 sync two:other ''
+ends 1 sync '' two:
+mkfifo pipe
+ends 23 sync two:other pipe
+[ -p pipe ] || fail "a pipe was replaced"
+well sync --delete two:other pipe
+[ -f pipe ] || fail "a pipe was not replaced"
+
+# Directories where nothing may be removed, or nothing be made.
+well mkdir two:box
+well acl two:box system:anyuser rli
+well sync heavy-one two:box
+well sync small-one two:box
+well ls two:box
+[ "$(sort out | tr '\n' ' ')" = 'heavy-one small-one ' ] || fail "a drop box has $(cat out)"
+well cat two:box/heavy-one
+cmp -s out heavy-one || fail "a large file in a drop box has other contents"
+well mkdir two:fixed
+well sync heavy-one two:fixed/
+well acl two:fixed system:anyuser rlw
+echo more >> heavy-one
+well sync heavy-one two:fixed/
+well cat two:fixed/heavy-one
+cmp -s out heavy-one || fail "a large file that is overwritten has other contents"
+: > heavy-one
+well sync heavy-one two:fixed/
+well cat two:fixed/heavy-one
+[ ! -s out ] || fail "an empty file that is overwritten has contents"
+well sync -v heavy-one two:fixed/
+does ''
+ends 23 sync small-one two:fixed/
+grep -q 'right' err || fail "no word about the right to make a file: $(cat err)"
+
 mkfifo tree/fifo
 ends 0 sync tree/ one:copy
 grep -q fifo err || fail "no word about a pipe"
