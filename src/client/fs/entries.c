@@ -197,7 +197,7 @@ int fs_make_link(rxafs_object *directory, struct rxafs_request *request, const c
 	struct making m = {directory,	request, .name = name, .text = text, .kind = RXAFS_SYMLINK,
 			   .mode = mode};
 
-	if (strlen(text) >= AFSPATHMAX)
+	if (strlen(text) > AFSPATHMAX)
 		return -ENAMETOOLONG;
 	return make_object_named(&m, object, attributes);
 }
@@ -434,7 +434,9 @@ static int clear_target(rxafs_object *object, rxafs_object *new_directory,
 		result = 1;
 	else if (target->kind == RXAFS_DIRECTORY && object->kind != RXAFS_DIRECTORY)
 		result = -EISDIR;
-	else if (target->kind != RXAFS_DIRECTORY && object->kind == RXAFS_DIRECTORY)
+	/* To the server a mount point is a link. */
+	else if (target->kind != RXAFS_DIRECTORY && object->kind == RXAFS_DIRECTORY &&
+		 object->what == FS_PLAIN)
 		result = -ENOTDIR;
 	else if (target->kind == RXAFS_FILE && attributes.stat.st_nlink <= 1 &&
 		 fs_is_open(target->vnode))

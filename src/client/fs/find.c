@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From names to objects. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "afs/dirformat.h"
 #include "afs/fetchstatus.h"
+#include "afs/client/address.h"
 #include "afs/dir.h"
 #include "client/fs/operate.h"
 
@@ -74,6 +76,23 @@ static bool is_new_damage(struct fs_vnode *v, uint64_t version)
 	return fresh;
 }
 
+/* What the server has sent makes no sense. */
+static int fail_damaged(struct fs_vnode *v, struct rxafs_request *request, uint32_t server,
+			const char *what, const char *fault)
+{
+	struct rxafs_failure *failure = &request->failure;
+	struct cl_server_info info;
+
+	fs_fail(request, -EIO, "");
+	failure->volume = v->fid.volume;
+	if (cl_net_server_info(v->client->net, server, &info))
+		afs_server_text(&info.address, "file server", failure->server,
+				sizeof failure->server);
+	snprintf(failure->text, sizeof failure->text, "%.63s%sthe %s is malformed: %s",
+		 failure->server, failure->server[0] ? ": " : "", what, fault);
+	return -EIO;
+}
+
 static int load_once(struct fs_vnode *v, struct rxafs_request *request, struct cl_names **once)
 {
 	struct image image = {.most = IMAGE_MOST};
@@ -93,6 +112,8 @@ static int load_once(struct fs_vnode *v, struct rxafs_request *request, struct c
 			result = *once ? 0 : -ENOMEM;
 		}
 	}
+	if (result == -EIO && fault)
+		fail_damaged(v, request, call.stamp.server, "directory", fault);
 	if (result == -EIO && fault && is_new_damage(v, afs_status_version(&answer)))
 		fs_log(v->client, LOG_ERR, "directory %u.%u.%u is damaged: %s", v->fid.volume,
 		       v->fid.vnode, v->fid.unique, fault);
@@ -282,7 +303,8 @@ static int fetch_text(struct fs_vnode *v, struct rxafs_request *request, char **
 	if (!result) {
 		cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), &answer, NULL);
 		if (image.length && memchr(image.bytes, 0, image.length))
-			result = -EIO;
+			result = fail_damaged(v, request, call.stamp.server, "link",
+					      "its text has a zero byte");
 		else
 			*text = strndup(image.bytes ? (char *)image.bytes : "", image.length);
 		if (!result && !*text)

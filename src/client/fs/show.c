@@ -21,6 +21,12 @@ static mode_t mode_of_kind(enum rxafs_kind kind)
 	return kind == RXAFS_DIRECTORY ? S_IFDIR : kind == RXAFS_SYMLINK ? S_IFLNK : S_IFREG;
 }
 
+/* Links have the mode 0777 on Linux, and rsync(1) compares it. */
+static mode_t shown_mode(enum rxafs_kind kind, mode_t mode)
+{
+	return mode_of_kind(kind) | (kind == RXAFS_SYMLINK ? 0777 : mode);
+}
+
 /* A server may tell any length. */
 static off_t shown_length(uint64_t length)
 {
@@ -86,9 +92,7 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	uint64_t now = cl_net_now();
 
 	atomic_store(&v->forgotten, false);
-	/* Links have this mode on Linux, and rsync(1) compares it. */
-	stat->st_mode = mode_of_kind(status->kind) |
-			(status->kind == RXAFS_SYMLINK ? 0777 : status->mode);
+	stat->st_mode = shown_mode(status->kind, status->mode);
 	stat->st_nlink = status->links;
 	stat->st_uid = status->owner;
 	stat->st_gid = status->group;
@@ -130,7 +134,7 @@ void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFS
 				       .kind = kind,
 				       .version = afs_status_version(answer),
 				       .author = answer->Author};
-	stat->st_mode = mode_of_kind(kind) | (answer->UnixModeBits & 07777);
+	stat->st_mode = shown_mode(kind, answer->UnixModeBits & 07777);
 	stat->st_nlink = answer->LinkCount;
 	stat->st_uid = answer->Owner;
 	stat->st_gid = answer->Group;
