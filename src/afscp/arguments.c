@@ -32,7 +32,7 @@ static const struct {
 	[ARGUMENTS_TEXT_PLACES] = {"MODE and VOLUME:PATH...", 2, 1, ALL, 0},
 	[ARGUMENTS_PLACE_TEXTS] = {"VOLUME:PATH, and pairs of NAME and RIGHTS", 1, 0, 1, 0},
 	[ARGUMENTS_PLACE_COMMAND] = {"VOLUME:PATH and a command", 2, 0, 1, 0},
-	[ARGUMENTS_TEXTS] = {"words", 1, ALL, 0, 0},
+	[ARGUMENTS_TEXTS] = {"bash, zsh or fish", 1, ALL, 0, 0},
 };
 
 static int parse_places(struct run *run, int count, char **args)
@@ -217,15 +217,36 @@ static int split_bundle(const char *command, char *word, char **words, int n)
 	return n;
 }
 
-/* "-name" of find as "--name"; else the word itself. */
-static char *replace_condition(const char *command, char *word)
+/* Whether a word is one letter, or flags, or a letter with its value. */
+static bool are_letters(const struct tools_option *options, size_t count, const char *word)
 {
+	size_t i = 0;
+
+	if (word[2] == 0)
+		return true;
+	while (*++word) {
+		for (i = 0; i < count && options[i].letter != *word;)
+			i++;
+		if (i == count || options[i].kind != TOOLS_FLAG)
+			break;
+	}
+	return *word == 0 || (i < count && options[i].kind != TOOLS_FLAG);
+}
+
+/* "-name" of find as "--name", and what it does not know likewise; else the word itself. */
+static char *replace_condition(const struct tools_option *options, size_t count,
+			       const char *command, char *word)
+{
+	static char unknown[64];
+
 	if (strcmp(command, "find") != 0 || word[0] != '-' || word[1] == '-')
 		return word;
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
 		if (strcmp(word, conditions[i] + 1) == 0)
 			return conditions[i];
-	return word;
+	/* Not the first letter is unknown, but all of it. */
+	snprintf(unknown, sizeof(unknown), "-%s", word);
+	return are_letters(options, count, word) ? word : unknown;
 }
 
 /*
@@ -257,9 +278,9 @@ static int replace_words(const struct tools_option *options, size_t count, int a
 		} else if (is_bundle(options, count, name, word)) {
 			n = split_bundle(name, word, words, n);
 		} else {
-			words[n++] = replace_condition(name, word);
-			if (word[0] == '-' && i + 1 < argc && words[n - 1] == word &&
-			    wants_next(options, count, word))
+			words[n++] = replace_condition(options, count, name, word);
+			if (word[0] == '-' && i + 1 < argc &&
+			    wants_next(options, count, words[n - 1]))
 				words[n++] = argv[++i];
 		}
 	}

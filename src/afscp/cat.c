@@ -81,8 +81,13 @@ static bool copy_out(struct run *run, const struct place *place, rxafs_object *f
 			return false;
 		}
 		version = a.version;
-	} while (out.written < (uint64_t)a.stat.st_size && fetched);
-	return true;
+		/* A server sends less than it is asked for only at the end. */
+	} while (out.written < (uint64_t)a.stat.st_size && fetched == PIECE);
+	if (out.written == (uint64_t)a.stat.st_size)
+		return true;
+	tools_error("%s: the server sent %llu bytes of a file of %lld", place->text,
+		    (unsigned long long)out.written, (long long)a.stat.st_size);
+	return false;
 }
 
 static bool cat_place(struct run *run, const struct place *place)

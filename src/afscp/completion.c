@@ -114,7 +114,7 @@ static void print_bash(const struct shell *s)
 {
 	fputs("# bash completion for afscp. Made by \"afscp completion bash\".\n"
 	      "_afscp() {\n"
-	      "\tlocal line=${COMP_LINE:0:COMP_POINT} cur command='' word previous='' i options\n"
+	      "\tlocal line=${COMP_LINE:0:COMP_POINT} cur command='' word previous='' i options places=0\n"
 	      "\tlocal -a words how=()\n"
 	      "\tread -ra words <<< \"$line\"\n"
 	      "\tcur=\n"
@@ -132,7 +132,7 @@ static void print_bash(const struct shell *s)
 	      stdout);
 	print_with_values(s);
 	fputs(") ;;\n"
-	      "\t\t*) [[ $command || $word == -* ]] || command=$word ;;\n"
+	      "\t\t*) [[ $word == -* ]] || { [[ $command ]] && ((++places)) || command=$word; } ;;\n"
 	      "\t\tesac\n"
 	      "\t\tprevious=$word\n"
 	      "\tdone\n"
@@ -168,6 +168,12 @@ static void print_bash(const struct shell *s)
 	      "\t\t\tprintf -v 'COMPREPLY[i]' %q \"$word\"\n"
 	      "\t\tdone\n"
 	      "\t\tcompopt -o nospace\n"
+	      "\telif [[ $command == completion ]]; then\n"
+	      "\t\tmapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$cur\")\n"
+	      "\telif [[ $command == acl ]] && ((places)); then\n"
+	      "\t\t((places % 2)) || mapfile -t COMPREPLY < <(compgen -W 'read write all none' -- \"$cur\")\n"
+	      "\telif [[ $command == lock ]] && ((places == 1)); then\n"
+	      "\t\tmapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
 	      "\telse\n"
 	      "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
 	      "\t\tcompopt -o filenames\n"
@@ -192,7 +198,7 @@ static void print_zsh(const struct shell *s)
 	fputs("#compdef afscp\n"
 	      "# zsh completion for afscp. Made by \"afscp completion zsh\".\n"
 	      "_afscp() {\n"
-	      "\tlocal cur=$words[CURRENT] command='' previous='' word\n"
+	      "\tlocal cur=$words[CURRENT] command='' previous='' word places=0\n"
 	      "\tlocal -a how options commands found\n"
 	      "\tfor word in ${words[2,CURRENT-1]}; do\n"
 	      "\t\tcase $previous in\n"
@@ -206,7 +212,8 @@ static void print_zsh(const struct shell *s)
 	      stdout);
 	print_with_values(s);
 	fputs(") ;;\n"
-	      "\t\t(*) [[ -n $command || $word == -* ]] || command=$word ;;\n"
+	      "\t\t(-*) ;;\n"
+	      "\t\t(*) if [[ -n $command ]]; then ((++places)); else command=$word; fi ;;\n"
 	      "\t\tesac\n"
 	      "\t\tprevious=$word\n"
 	      "\tdone\n"
@@ -236,6 +243,12 @@ static void print_zsh(const struct shell *s)
 	      "\telif [[ $cur == *:* || $cur == /afs/* ]]; then\n"
 	      "\t\tfound=(${(f)\"$(afscp $how -q completion place ${(Q)cur} 2> /dev/null)\"})\n"
 	      "\t\tcompadd -S '' -a found\n"
+	      "\telif [[ $command == completion ]]; then\n"
+	      "\t\tcompadd bash zsh fish\n"
+	      "\telif [[ $command == acl ]] && ((places)); then\n"
+	      "\t\t((places % 2)) || compadd read write all none\n"
+	      "\telif [[ $command == lock ]] && ((places == 1)); then\n"
+	      "\t\t_command_names\n"
 	      "\telse\n"
 	      "\t\t_files\n"
 	      "\tfi\n"
@@ -272,6 +285,7 @@ static void print_fish(const struct shell *s)
 			fputs(*c == '\'' ? "\\'" : (char[]){*c, 0}, stdout);
 		puts("'");
 	}
+	puts("complete -c afscp -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'");
 	puts("complete -c afscp -n 'not __fish_use_subcommand; and string match -qr \"^(/afs/|[^/]+:)\" -- (commandline -ct)' \\\n"
 	     "\t-f -a '(afscp -q completion place (commandline -ct) 2> /dev/null)'");
 }
@@ -321,8 +335,8 @@ static void print_candidates(struct run *run, rxafs_object *directory, const cha
 		const char *name = names.list[i].text;
 
 		/* A line is a candidate. Names that begin with a dot are for those who ask for them. */
-		if (strncmp(name, base, length) != 0 || strchr(name, '\n') ||
-		    (name[0] == '.' && !length))
+		if (session_is_unnamed(name) || strncmp(name, base, length) != 0 ||
+		    strchr(name, '\n') || (name[0] == '.' && !length))
 			continue;
 		printf("%s%s%s\n", head, name,
 		       is_directory_name(run, directory, &names.list[i]) ? "/" : "");

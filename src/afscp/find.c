@@ -159,7 +159,7 @@ static bool find_in_place(struct run *run, const struct place *place)
 	char *name;
 
 	/* Checked before. */
-	if (parse_conditions(&s) < 0 || place_open(run, place, true, &root, &a) != COPY_GOOD)
+	if (parse_conditions(&s) < 0 || place_open_tree(run, place, &root, &a) != COPY_GOOD)
 		return false;
 	name = place_name(place);
 	if (name && fulfils_conditions(&s, name, &a))

@@ -110,10 +110,16 @@ static rxafs_file *open_to_lock(struct run *run, const struct place *place)
 {
 	struct attempt t = attempt_begin(run, CHANGE_LOCK, place->text);
 	rxafs_file *file = NULL;
+	struct rxafs_attributes a;
 	rxafs_object *object;
 
-	if (place_open(run, place, true, &object, NULL) != COPY_GOOD)
+	if (place_open(run, place, true, &object, &a) != COPY_GOOD)
 		return NULL;
+	if (a.kind != RXAFS_FILE) {
+		tools_error("%s is a directory; lock a file in it", place->text);
+		rxafs_release(object);
+		return NULL;
+	}
 	/* In a read-only volume nobody would be kept from anything. */
 	while (attempt_again_unless(
 		&t, run->set.shared ? 0 : rxafs_access(object, &t.request, W_OK), -EACCES))

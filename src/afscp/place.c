@@ -174,6 +174,17 @@ enum copy_result place_open(struct run *run, const struct place *place, bool fol
 	return place_try(&t, place, follow, object, attributes);
 }
 
+enum copy_result place_open_tree(struct run *run, const struct place *place, rxafs_object **object,
+				 struct rxafs_attributes *attributes)
+{
+	enum copy_result rc = place_open(run, place, false, object, attributes);
+
+	if (rc != COPY_GOOD || !attributes->mount_point)
+		return rc;
+	rxafs_release(*object);
+	return place_open(run, place, true, object, attributes);
+}
+
 /* ---- names in directories ---- */
 
 void spot_free(struct spot *spot)

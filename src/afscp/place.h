@@ -26,6 +26,9 @@ int place_require(struct run *run, const char *text, struct place *place);
  */
 enum copy_result place_open(struct run *run, const struct place *place, bool follow,
 			    rxafs_object **object, struct rxafs_attributes *attributes);
+/* For walks of trees: a link that the path ends in is not followed, a mount point is. */
+enum copy_result place_open_tree(struct run *run, const struct place *place, rxafs_object **object,
+				 struct rxafs_attributes *attributes);
 /* Without messages; the failure is in *attempt. */
 enum copy_result place_try(struct attempt *attempt, const struct place *place, bool follow,
 			   rxafs_object **object, struct rxafs_attributes *attributes);

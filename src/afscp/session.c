@@ -132,6 +132,11 @@ int run_get_token(struct run *run, tools_renewal_use *use)
 
 #define UNNAMED "afscp.invalid" /* a cell of which only the servers are known */
 
+bool session_is_unnamed(const char *cell)
+{
+	return strcmp(cell, UNNAMED) == 0;
+}
+
 /* The name of the home cell as far as the command line has it. */
 static const char *name_cell(const struct run *run)
 {
@@ -376,7 +381,7 @@ static void describe_silence(struct attempt *t, const struct rxafs_failure *f)
 	} else if (!f->volume && *f->server) {
 		afs_error_text(&t->error, "no answer from the %s; check that it is running%s",
 			       f->server,
-			       strcmp(t->run->cell, UNNAMED) == 0 ? " and that -s is right" : "");
+			       session_is_unnamed(t->run->cell) ? " and that -s is right" : "");
 		t->error.remedy = AFS_REMEDY_WAIT;
 	} else {
 		afs_error_text(&t->error, "%s: %s", t->label, f->text);
@@ -450,6 +455,36 @@ static const char *text_of(int number)
 				   : strerror(number);
 }
 
+/* A path begins with the name of a cell that nobody knows. */
+static bool describe_unknown_cell(struct attempt *t)
+{
+	struct rxafs_request request = session_request(t->run);
+	const char *name = t->label + strspn(t->label, "/");
+	struct rxafs_attributes attributes;
+	rxafs_object *root, *cell;
+	char text[256];
+	int rc;
+
+	if (t->label[0] != '/' || strncmp(name, "afs/", 4) != 0)
+		return false;
+	name += 4 + strspn(name + 4, "/");
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(name, "/"), name);
+	if (!*text)
+		return false;
+	root = rxafs_root(t->run->afs);
+	rc = rxafs_lookup(root, &request, text, &cell, &attributes);
+	rxafs_release(root);
+	if (rc == 0)
+		rxafs_release(cell);
+	if (rc != -ENOENT)
+		return false;
+	afs_error_text(&t->error,
+		       "%s: no such file or directory: the cell is unknown; name its servers with "
+		       "-s %s=HOST",
+		       t->label, text[0] == '.' ? text + 1 : text);
+	return true;
+}
+
 static void describe_failure(struct attempt *t, int number)
 {
 	const struct rxafs_failure *f = &t->request.failure;
@@ -466,7 +501,7 @@ static void describe_failure(struct attempt *t, int number)
 		describe_nonsense(t, f);
 	} else if (told && f->origin == RXAFS_FROM_NETWORK) {
 		describe_silence(t, f);
-	} else {
+	} else if (number != ENOENT || !describe_unknown_cell(t)) {
 		afs_error_text(&t->error, "%s: %s", t->label,
 			       told && *f->text && number != EACCES && number != EROFS
 				       ? f->text

@@ -9,6 +9,8 @@
 
 /* Open the client of the run, and get its token. 0, or -1 after a message. */
 int session_open(struct run *run);
+/* Whether the name of a cell stands for one of which only the servers are known. */
+bool session_is_unnamed(const char *cell);
 /* No thread uses it any more. `limit_ms`: for giving promises back. */
 void session_close(struct run *run, unsigned limit_ms);
 /* Operations in progress and later ones end as interrupted. With the lock of the run. */

@@ -39,8 +39,9 @@ static const char *name_of_volume(const struct place *place, const struct rxafs_
 
 static json_t *pack_volume(const struct place *place, const struct rxafs_volume *v)
 {
-	json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I}", "volume", name_of_volume(place, v),
-			      "cell", v->cell, "used_kib", (json_int_t)v->used, "free_kib",
+	const char *cell = session_is_unnamed(v->cell) ? NULL : v->cell;
+	json_t *o = json_pack("{s:s, s:s?, s:I, s:I, s:I}", "volume", name_of_volume(place, v),
+			      "cell", cell, "used_kib", (json_int_t)v->used, "free_kib",
 			      (json_int_t)v->free, "total_kib", (json_int_t)v->total);
 
 	if (o)
@@ -235,7 +236,7 @@ static bool show_usage(struct run *run, const struct place *place)
 	struct tree *tree;
 	struct sum sum;
 
-	if (place_open(run, place, true, &object, &a) != COPY_GOOD)
+	if (place_open_tree(run, place, &object, &a) != COPY_GOOD)
 		return false;
 	if (a.kind != RXAFS_DIRECTORY) {
 		sum = sum_of(&a);

@@ -69,5 +69,6 @@ complete -c afscp -n '__fish_seen_subcommand_from get put sync ls find du quota 
 complete -c afscp -l config -r -d 'read options from a file'
 complete -c afscp -l help -s h -d 'show the options'
 complete -c afscp -l version -s V -d 'show the version'
+complete -c afscp -f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'
 complete -c afscp -n 'not __fish_use_subcommand; and string match -qr "^(/afs/|[^/]+:)" -- (commandline -ct)' \
 	-f -a '(afscp -q completion place (commandline -ct) 2> /dev/null)'

@@ -106,11 +106,26 @@ cp_well du home:/sub && [ "$(wc -l < out)" -eq 2 ] || fail "du: $(cat out)"
 cp_well du -sh home:/sub && grep -q 'KiB' out || fail "du -sh: $(cat out)"
 cp_well du -sx --json home:/ && grep -q '^{"kib": [0-9]*, "bytes": [0-9]*, "files": 6, "path": "home:/"}$' out || fail "du --json: $(cat out)"
 
+# find and du count a link that is named, or that a pattern matches, as what it is; with a slash it is followed.
+cp_well mkdir home:/links
+cp_well ln -s ../sub home:/links/folder
+cp_well ln -s nowhere home:/links/dangling
+cp_well du -s 'home:/links/*' && [ "$(cut -f 1 out | xargs)" = '1 1' ] || fail "du of links: $(cat out)"
+shows 'home:/links/dangling home:/links/folder' find 'home:/links/*'
+shows 'home:/links/folder/ home:/links/folder/two' find home:/links/folder/ -type d,f -name '[ft]*'
+cp_well du -sx root.cell:/home && [ "$(cut -f 1 out)" -gt 5 ] || fail "du of a mount point: $(cat out)"
+# The mode of a link is the same everywhere.
+cp_well ls -l home:/links && [ "$(grep -c '^lrwxrwxrwx' out)" -eq 2 ] || fail "ls -l of links: $(cat out)"
+cp_well ls -l home:/links/folder && grep -q '^lrwxrwxrwx' out || fail "ls -l of a link: $(cat out)"
+cp_well rm -r home:/links
+
 # quota, df.
 "$rxvol" -S near.example set data --quota 20M > out 2>&1 || "$rxvol" -S near.example quota data 20M > out 2>&1 || fail "rxvol: $(cat out)"
 cp_well quota data: home: && grep -q '^data  *20480 ' out && grep -q '^home  *no limit ' out || fail "quota: $(cat out)"
 cp_well quota -h data: && grep -q '20.0 MiB' out || fail "quota -h: $(cat out)"
 cp_well quota --json data: && grep -q '^{.*"quota_kib": 20480}$' out || fail "quota --json: $(cat out)"
+"$afscp" -s "$near" quota --json data: > out 2>&1 && grep -q '"cell": null' out || fail "quota in a cell without a name: $(cat out)"
+"$afscp" -s "$near" df --json data: > out 2>&1 && grep -q '"cell": null' out || fail "df in a cell without a name: $(cat out)"
 cp_well df data: home:/sub /afs/far.example && [ "$(wc -l < out)" -eq 3 ] || fail "df: $(cat out)"
 
 # Names of any bytes: whole in files and JSON, harmless on a terminal.
@@ -162,6 +177,23 @@ refused 1 'out of the volume' cp_ ls home:/../x
 refused 1 'nothing' cp_ ls root.cell:/broken/
 refused 1 'no such file' cp_ ls /afs/no-such-cell
 refused 2 'completion takes' cp_ completion csh
+refused 2 'completion takes bash, zsh or fish' cp_ completion
+refused 2 'option --foo is unknown' cp_ find home: -foo
+refused 1 'sub is a directory' cp_ lock home:/sub true
+refused 1 'the cell is unknown; name its servers with -s no-such-cell=HOST' cp_ ls /afs/no-such-cell/
+
+# Links of the greatest length; mount points in place of files and links.
+long=$(printf '%1024s' | tr ' ' x)
+cp_well ln -s "$long" data:/long
+cp_well stat --json data:/long && grep -q "\"link\": \"$long\"" out || fail "a link of 1024 bytes: $(cat out)"
+refused 1 '1 to 1024 bytes' cp_ ln -s "${long}x" data:/longer
+cp_well put odd data:/plain
+for name in plain long; do
+	cp_well ln --mount home -f data:/$name
+	cp_well stat data:/$name && grep -q 'mount point #home\.$' out || fail "a mount point in place of $name: $(cat out)"
+done
+refused 1 'exist' cp_ ln --mount home -f data:/open
+cp_well rm data:/plain data:/long
 
 # Trees that are changed stay in their volume.
 cp_well mkdir -p data:/gone/x/y
