@@ -100,6 +100,15 @@ def acknowledged(packets):
     return seqs
 
 
+def await_acks(socks, recorded):
+    """An ABORT ends a call, and with it the ACK that a timer would send: that has to come before."""
+    due = acknowledged(p for p in recorded if p.reason != wire.PING)
+    until = time.monotonic() + 10
+    while not due <= acknowledged(socks['A'].packets) | acknowledged(socks['B'].packets):
+        if not socks['A'].read(max(0, until - time.monotonic())):
+            return
+
+
 def by_itself(p):
     """Packets sent by a timer or by the application's reads: the replay does not wait for them."""
     return p.type == ACK and p.reason in (wire.DELAY, wire.IDLE, wire.PING) or \
@@ -119,6 +128,8 @@ def replay(t, scenario):
             while late and late[0][1].type == DATA:
                 again(*late.pop(0))
             sock = socks['B' if 'from' in step else 'A']
+            if p is not None and p.type == ABORT:
+                await_acks(socks, recorded)
             if p is None:
                 sock.send(bytes.fromhex(step['hex']), to)
                 continue
