@@ -59,7 +59,6 @@ static void close_origin(struct origin *o)
 static enum copy_result report_gone(struct transfer *t)
 {
 	t->vanished = true;
-	tools_error("%s: it has vanished", t->label);
 	return COPY_GOOD;
 }
 
@@ -744,7 +743,7 @@ static enum copy_result copy_to_afs(struct origin *o)
 	return rc;
 }
 
-enum copy_result transfer_file(struct transfer *t)
+static enum copy_result copy_origin(struct transfer *t)
 {
 	struct origin o;
 	enum copy_result rc = open_origin(&o, t);
@@ -752,6 +751,29 @@ enum copy_result transfer_file(struct transfer *t)
 	if (rc == COPY_GOOD && !t->vanished)
 		rc = t->to->ops->local ? copy_to_local(&o) : copy_to_afs(&o);
 	close_origin(&o);
+	return rc;
+}
+
+enum copy_result transfer_file(struct transfer *t)
+{
+	const struct item *source = t->source;
+	enum copy_result rc = copy_origin(t);
+	struct item now;
+	bool exists = true;
+
+	/* A file in AFS that took the place of the one that was to be copied. */
+	for (unsigned i = 0; i < RESTARTS && rc == COPY_GOOD && t->vanished && exists; i++) {
+		rc = t->from->ops->look(t->from, source->name, t->label, &now, &exists);
+		exists &= rc == COPY_GOOD && now.kind == ITEM_FILE;
+		if (!exists)
+			break;
+		t->source = &now;
+		t->vanished = false;
+		rc = copy_origin(t);
+	}
+	t->source = source;
+	if (t->vanished)
+		tools_error("%s: it has vanished", t->label);
 	return rc;
 }
 

@@ -385,6 +385,33 @@ rc=$?
 [ $rc = 24 ] || fail "with a file that vanished it ended with $rc: $(cat err)"
 grep -q vanished err || fail "no word about a file that vanished"
 
+# A source that gets other contents while it is copied is copied again, a local one and one in AFS.
+rm -rf moving && mkdir moving
+seq 1 200000 > moving/file
+"$afscp" sync --bwlimit 900 moving/ two:changing > out 2> err &
+pid=$!
+tries=0
+until "$afscp" find two:changing 2> /dev/null | grep -q afscp-part || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+seq 1 90000 | tr 1 9 > moving/file
+wait $pid || fail "with a file that changes it ended with $?: $(cat err)"
+well cat two:changing/file
+cmp -s out moving/file || fail "a file that changes has other contents"
+"$afscp" sync --bwlimit 400 two:changing/ changing > out 2> err &
+pid=$!
+tries=0
+until [ -d changing ] || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+sleep 0.3
+seq 1 60000 | tr 1 8 > moving/file
+well put moving/file two:changing/file
+wait $pid || fail "with a file in AFS that changes it ended with $?: $(cat err)"
+cmp -s changing/file moving/file || fail "a file in AFS that changes has other contents"
+
 # The server is killed in the middle, and starts again.
 rm -rf long && mkdir long
 seq 1 200000 > long/file
