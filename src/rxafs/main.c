@@ -355,7 +355,7 @@ int main(int argc, char **argv)
 		.keep_names = true, .handles_lock = PTHREAD_MUTEX_INITIALIZER, .device = -1};
 	struct rxw_config config;
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	int first, ready[2] = {-1, -1};
+	int first, result, ready[2] = {-1, -1};
 
 	tools_set_program("rxafs");
 	if (options_of_mount(&program, &argc, &argv))
@@ -394,5 +394,9 @@ int main(int argc, char **argv)
 			: processors < 2 ? 2
 			: processors > 8 ? 8
 					 : (unsigned)processors;
-	return tools_finish(serve_mount(&settings, &mount, mount.where, ready));
+	result = serve_mount(&settings, &mount, mount.where, ready);
+	tools_list_free(&settings.cells);
+	tools_list_free(&settings.sysnames);
+	tools_list_free(&settings.login_cells);
+	return tools_finish(result);
 }

@@ -92,9 +92,11 @@ static size_t count_options(int argc, char **argv)
 
 int options_of_mount(const struct tools_program *program, int *argc, char ***argv)
 {
-	struct vector v = {.items = calloc(count_options(*argc, *argv), sizeof(char *))};
+	/* The arguments live as long as the program. */
+	static struct vector v;
 	int result = 0;
 
+	v.items = calloc(count_options(*argc, *argv), sizeof(char *));
 	if (!v.items)
 		return -1;
 	for (int i = 0; !result && i < *argc; i++) {
