@@ -672,7 +672,8 @@ static void flush_each(struct cl_data_file **files, size_t count, bool durable,
 		int error;
 
 		pthread_mutex_lock(&files[i]->lock);
-		error = flush_file(files[i], wait, durable);
+		/* What was stored meanwhile has no writer any more in whose name it could be synced. */
+		error = flush_file(files[i], wait, durable && files[i]->held);
 		settle_file(files[i], &ending);
 		pthread_mutex_unlock(&files[i]->lock);
 		finish_settling(files[i], &ending);
