@@ -180,6 +180,8 @@ int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
 	AFSFid fid;
 	int result = find_streamed(file, &v);
 
+	if (!result && (store->size < store->length || store->offset > store->size - store->length))
+		return fs_fail(request, -EINVAL, "the bytes are behind the end of the file");
 	if (!result)
 		result = fs_enter_to_change(file, request, &v);
 	if (result)
