@@ -157,7 +157,8 @@ static enum copy_result list_local(struct folder *f, const char *label, struct i
 		kept += look_at_item(f, item, label) == 0;
 	}
 	items->count = kept;
-	qsort(items->list, kept, sizeof(*items->list), compare_items);
+	if (kept)
+		qsort(items->list, kept, sizeof(*items->list), compare_items);
 	return COPY_GOOD;
 }
 
