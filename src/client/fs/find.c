@@ -77,7 +77,7 @@ static bool is_new_damage(struct fs_vnode *v, uint64_t version)
 }
 
 /* What the server has sent makes no sense. */
-static int fail_damaged(struct fs_vnode *v, struct rxafs_request *request, uint32_t server,
+static int fail_malformed(struct fs_vnode *v, struct rxafs_request *request, uint32_t server,
 			const char *what, const char *fault)
 {
 	struct rxafs_failure *failure = &request->failure;
@@ -113,7 +113,7 @@ static int load_once(struct fs_vnode *v, struct rxafs_request *request, struct c
 		}
 	}
 	if (result == -EIO && fault)
-		fail_damaged(v, request, call.stamp.server, "directory", fault);
+		fail_malformed(v, request, call.stamp.server, "directory", fault);
 	if (result == -EIO && fault && is_new_damage(v, afs_status_version(&answer)))
 		fs_log(v->client, LOG_ERR, "directory %u.%u.%u is damaged: %s", v->fid.volume,
 		       v->fid.vnode, v->fid.unique, fault);
@@ -303,7 +303,7 @@ static int fetch_text(struct fs_vnode *v, struct rxafs_request *request, char **
 	if (!result) {
 		cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), &answer, NULL);
 		if (image.length && memchr(image.bytes, 0, image.length))
-			result = fail_damaged(v, request, call.stamp.server, "link",
+			result = fail_malformed(v, request, call.stamp.server, "link",
 					      "its text has a zero byte");
 		else
 			*text = strndup(image.bytes ? (char *)image.bytes : "", image.length);
