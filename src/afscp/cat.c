@@ -1,20 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* afscp cat: the contents of files on standard output. */
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "program/message.h"
 #include "afscp/commands.h"
 #include "afscp/tree.h"
 
+#define LOOK_MS 100		    /* after a signal */
 #define PIECE ((uint64_t)1 << 30) /* of one call */
 
 struct output {
+	struct run *run;
+	bool waits;	  /* it is a pipe, socket or terminal, whose reader may be slow */
 	uint64_t written; /* of this file */
 	int error;	  /* errno of a failed write */
 };
+
+/* Until PIPE_BUF bytes can be written without a wait. False: interrupted. */
+static bool wait_for_reader(const struct output *out)
+{
+	struct pollfd poll_set = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	while (!atomic_load(&out->run->interrupted))
+		if (poll(&poll_set, 1, LOOK_MS) != 0)
+			return true;
+	return false;
+}
 
 /* Write what follows the bytes that were written already. */
 static int write_to_output(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
@@ -28,8 +45,13 @@ static int write_to_output(void *arg, uint64_t offset, struct iovec *iov, unsign
 
 		offset += length;
 		for (size_t done = skip < length ? (size_t)skip : length; done < length;) {
-			ssize_t n = write(STDOUT_FILENO, data + done, length - done);
+			size_t most =
+				out->waits && length - done > PIPE_BUF ? PIPE_BUF : length - done;
+			ssize_t n;
 
+			if (out->waits && !wait_for_reader(out))
+				return -EINTR;
+			n = write(STDOUT_FILENO, data + done, most);
 			if (n < 0 && errno == EINTR)
 				continue;
 			if (n < 0) {
@@ -58,7 +80,9 @@ static bool copy_out(struct run *run, const struct place *place, rxafs_object *f
 		     uint64_t version)
 {
 	struct attempt t = attempt_begin(run, CHANGE_NONE, place->text);
-	struct output out = {.written = 0};
+	struct stat to;
+	struct output out = {.run = run,
+			     .waits = fstat(STDOUT_FILENO, &to) < 0 || !S_ISREG(to.st_mode)};
 	struct rxafs_attributes a = {.version = 0};
 	uint64_t fetched, from;
 
@@ -101,10 +125,7 @@ static bool cat_place(struct run *run, const struct place *place)
 	if (a.kind == RXAFS_DIRECTORY) {
 		tools_error("%s is a directory", place->text);
 	} else {
-		/* The reader of a pipe may be slow: a signal must not wait for it. */
-		atomic_store(&run->at_once, true);
 		good = copy_out(run, place, object, a.version);
-		atomic_store(&run->at_once, false);
 	}
 	rxafs_release(object);
 	return good;

@@ -146,6 +146,8 @@ static bool change_lock(struct run *run, const char *label, rxafs_file *file, in
 		tools_error(
 			"%s: the file is locked, perhaps by this command, whose first call got no answer; try again in 5 minutes",
 			label);
+	else if (t.value == -ESTALE)
+		tools_error("%s: the file was removed or replaced while it was locked", label);
 	else if (t.value < 0)
 		tools_error("%s: the lock could not be released; it ends in 5 minutes",
 			    t.error.text);
