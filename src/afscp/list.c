@@ -13,6 +13,7 @@
 #include "afscp/commands.h"
 #include "afscp/output.h"
 #include "afscp/place.h"
+#include "afscp/tasks.h"
 #include "afscp/tree.h"
 
 /* The target of a link, or the text of a mount point; free(). NULL after a message. */
@@ -82,25 +83,72 @@ static json_t *pack_listed(const char *name, const struct rxafs_attributes *a, i
 	return o;
 }
 
+/* A link of a directory that is listed, whose target a thread reads. */
+struct sought {
+	struct run *run;
+	const struct tree_item *dir;
+	size_t at;     /* its index there */
+	char **target; /* the result; NULL after a message */
+};
+
+static void read_sought_target(void *arg)
+{
+	struct sought *s = arg;
+	const struct rxafs_name *name = &s->dir->list->names.list[s->at];
+	char *label = place_join(s->dir->path, name->text);
+
+	if (label)
+		*s->target = read_named_target(s->run, s->dir->directory, name,
+					       &s->dir->list->attributes[s->at], label);
+	free(label);
+	free(s);
+}
+
+static bool is_target_wanted(const struct tree_item *dir, size_t i)
+{
+	return dir->list->results[i] == 0 && has_target(&dir->list->attributes[i]);
+}
+
+/* The targets of all links of a directory, several at a time; free() each. NULL after a message. */
+static char **read_targets(struct run *run, const struct tree_item *dir)
+{
+	size_t count = dir->list->names.count;
+	char **targets = calloc(count + 1, sizeof(*targets));
+	struct tasks *tasks = NULL;
+
+	if (!targets) {
+		tools_error("no memory");
+		return NULL;
+	}
+	for (size_t i = 0; i < count && !atomic_load(&run->interrupted); i++) {
+		struct sought *s = is_target_wanted(dir, i) ? malloc(sizeof(*s)) : NULL;
+
+		if (!s)
+			continue;
+		*s = (struct sought){run, dir, i, &targets[i]};
+		tasks = tasks ? tasks : tasks_open();
+		tasks_add(tasks, read_sought_target, s);
+	}
+	tasks_close(tasks);
+	return targets;
+}
+
 /* A directory in a list: its names. False: some failed. */
 static bool show_listed(struct run *run, const struct tree_item *dir, json_t *list)
 {
 	bool wanted = run->set.long_list || list, good = true;
+	char **targets = wanted ? read_targets(run, dir) : NULL;
+
+	if (wanted && !targets)
+		return false;
 
 	for (size_t i = 0; i < dir->list->names.count && !ferror(stdout); i++) {
 		const struct rxafs_name *name = &dir->list->names.list[i];
 		const struct rxafs_attributes *a = &dir->list->attributes[i];
 		int result = dir->list->results[i];
-		char *target = NULL;
+		const char *target = wanted ? targets[i] : NULL;
 
-		if (wanted && result == 0 && has_target(a)) {
-			char *label = place_join(dir->path, name->text);
-
-			target = label ? read_named_target(run, dir->directory, name, a, label)
-				       : NULL;
-			good &= target != NULL;
-			free(label);
-		}
+		good &= !wanted || target || !is_target_wanted(dir, i);
 		if (list) {
 			json_array_append_new(list, pack_listed(name->text, a, result, target));
 		} else if (run->set.long_list && result < 0) {
@@ -112,8 +160,10 @@ static bool show_listed(struct run *run, const struct tree_item *dir, json_t *li
 			print_name(name->text);
 			putchar('\n');
 		}
-		free(target);
 	}
+	for (size_t i = 0; wanted && i < dir->list->names.count; i++)
+		free(targets[i]);
+	free(targets);
 	return good;
 }
 

@@ -12,6 +12,7 @@
 #include "program/message.h"
 #include "afscp/commands.h"
 #include "afscp/local.h"
+#include "afscp/tasks.h"
 #include "afscp/tree.h"
 
 /* ---- single names ---- */
@@ -21,14 +22,16 @@ static enum copy_result remove_named(struct run *run, rxafs_object *directory, c
 				     bool is_directory, const char *label)
 {
 	struct attempt t = attempt_begin(run, is_directory ? CHANGE_RMDIR : CHANGE_REMOVE, label);
-	int expected = run->set.force ? -ENOENT : 1;
 
-	while (attempt_again_unless(&t,
-				    is_directory ? rxafs_rmdir(directory, &t.request, name)
-						 : rxafs_unlink(directory, &t.request, name),
-				    expected))
+	t.later = true;
+	while (attempt_again(&t, is_directory ? rxafs_rmdir(directory, &t.request, name)
+					      : rxafs_unlink(directory, &t.request, name)))
 		;
-	return t.value == expected ? COPY_GOOD : attempt_result(&t);
+	/* ESTALE: the directory is gone as well. */
+	if (t.value >= 0 || (run->set.force && (t.value == -ENOENT || t.value == -ESTALE)))
+		return COPY_GOOD;
+	attempt_complain(&t);
+	return attempt_result(&t);
 }
 
 /* What a change leads to: the object of a FID, or a link of a text. */
@@ -99,112 +102,198 @@ static bool is_plain_directory(const struct spot *spot)
 
 /* ---- rm ---- */
 
-/* The directories between the one that is removed and the present one. */
+/*
+ * A tree that is removed. Threads remove its names; whoever removes the last one of a directory removes that as
+ * well.
+ */
 struct removal {
 	struct run *run;
-	struct removed_level {
-		rxafs_object *parent; /* a reference */
-		char *name;
-		bool failed; /* something is left */
-	} * levels;	     /* by depth */
+	struct tasks *tasks;
+	struct removed_dir **levels; /* those that are walked, by depth; the root is 0 */
 	size_t room;
-	enum copy_result result;
+	atomic_int result; /* enum copy_result, the worst */
 };
 
-static bool make_level(struct removal *r, unsigned depth)
-{
-	size_t room = r->room + 64;
-	struct removed_level *more;
+struct removed_dir {
+	struct removal *removal;
+	struct removed_dir *above; /* NULL: the root, which stays */
+	rxafs_object *parent;	   /* a reference */
+	char *path;		   /* ends in the name: */
+	size_t name;
+	atomic_uint left;   /* names that are not removed yet, and 1 while it is walked */
+	atomic_bool failed; /* something remains */
+};
 
-	if (depth < r->room)
-		return true;
-	more = realloc(r->levels, room * sizeof(*more));
-	if (!more)
+/* A file or link. */
+struct removed_file {
+	struct removed_dir *in;
+	rxafs_object *directory; /* a reference */
+	char *path;		 /* ends in the name: */
+	size_t name;
+};
+
+static void note_removal(struct removed_dir *in, enum copy_result rc)
+{
+	int worst = atomic_load(&in->removal->result);
+
+	if (rc == COPY_GOOD)
+		return;
+	atomic_store(&in->failed, true);
+	if (worst == COPY_GOOD || rc == COPY_STOP)
+		atomic_store(&in->removal->result, rc == COPY_STOP ? COPY_STOP : COPY_FAILED);
+}
+
+static bool is_removal_stopped(struct removal *r)
+{
+	return atomic_load(&r->result) == COPY_STOP;
+}
+
+/* One of the names of the directory is done; after the last one it is removed itself. */
+static void finish_removed(struct removed_dir *dir)
+{
+	while (dir && atomic_fetch_sub(&dir->left, 1) == 1) {
+		struct removed_dir *above = dir->above;
+
+		if (above && (atomic_load(&dir->failed) || is_removal_stopped(dir->removal)))
+			atomic_store(&above->failed, true);
+		else if (above)
+			note_removal(above, remove_named(dir->removal->run, dir->parent,
+							 dir->path + dir->name, true, dir->path));
+		if (dir->parent)
+			rxafs_release(dir->parent);
+		free(dir->path);
+		free(dir);
+		dir = above;
+	}
+}
+
+static void remove_file_of_tree(void *arg)
+{
+	struct removed_file *file = arg;
+	struct removal *r = file->in->removal;
+
+	if (is_removal_stopped(r))
+		atomic_store(&file->in->failed, true);
+	else
+		note_removal(file->in, remove_named(r->run, file->directory,
+						    file->path + file->name, false, file->path));
+	finish_removed(file->in);
+	rxafs_release(file->directory);
+	free(file->path);
+	free(file);
+}
+
+/* A directory that will be walked at this depth; *item: its name, or NULL for the root. False: no memory. */
+static bool add_removed_dir(struct removal *r, unsigned depth, const struct tree_item *item)
+{
+	struct removed_dir **more, *dir = calloc(1, sizeof(*dir));
+
+	if (dir && depth >= r->room) {
+		more = realloc(r->levels, (depth + 64) * sizeof(*more));
+		if (!more) {
+			free(dir);
+			return false;
+		}
+		memset(more + r->room, 0, (depth + 64 - r->room) * sizeof(*more));
+		r->levels = more;
+		r->room = depth + 64;
+	}
+	if (!dir || (item && !(dir->path = strdup(item->path)))) {
+		free(dir);
 		return false;
-	memset(more + r->room, 0, 64 * sizeof(*more));
-	r->levels = more;
-	r->room = room;
+	}
+	dir->removal = r;
+	atomic_store(&dir->left, 1);
+	if (item) {
+		dir->above = r->levels[depth - 1];
+		atomic_fetch_add(&dir->above->left, 1);
+		dir->parent = rxafs_hold(item->directory);
+		dir->name = strlen(item->path) - strlen(item->name->text);
+	}
+	r->levels[depth] = dir;
 	return true;
 }
 
-static void clear_level(struct removed_level *level)
+static bool add_removed_file(struct removal *r, const struct tree_item *item)
 {
-	if (level->parent)
-		rxafs_release(level->parent);
-	free(level->name);
-	*level = (struct removed_level){0};
+	struct removed_file *file = malloc(sizeof(*file));
+
+	if (!file || !(file->path = strdup(item->path))) {
+		free(file);
+		return false;
+	}
+	file->in = r->levels[item->depth - 1];
+	file->directory = rxafs_hold(item->directory);
+	file->name = strlen(item->path) - strlen(item->name->text);
+	atomic_fetch_add(&file->in->left, 1);
+	tasks_add(r->tasks, remove_file_of_tree, file);
+	return true;
 }
 
-static void note_removal(struct removal *r, unsigned depth, enum copy_result rc)
+/* The walk of what is at this depth and below is over. */
+static void end_levels(struct removal *r, unsigned depth, bool failed)
 {
-	if (rc == COPY_GOOD)
-		return;
-	r->levels[depth].failed = true;
-	r->result = rc == COPY_STOP ? COPY_STOP : COPY_FAILED;
-}
+	for (size_t i = r->room; i-- > depth;) {
+		struct removed_dir *dir = r->levels[i];
 
-/* A file is removed at once; a directory when it has been left. */
-static enum copy_result remove_tree_entry(struct removal *r, const struct tree_item *item)
-{
-	struct removed_level *level;
-
-	/* A directory of the volume has an odd number. */
-	if (!(item->name->fid.vnode & 1))
-		return remove_named(r->run, item->directory, item->name->text, false, item->path);
-	if (!make_level(r, item->depth))
-		return COPY_STOP;
-	level = &r->levels[item->depth];
-	clear_level(level);
-	level->parent = rxafs_hold(item->directory);
-	level->name = strdup(item->name->text);
-	return level->name ? COPY_GOOD : COPY_STOP;
+		r->levels[i] = NULL;
+		if (dir && failed)
+			atomic_store(&dir->failed, true);
+		finish_removed(dir);
+	}
 }
 
 static void remove_item(struct removal *r, const struct tree_item *item)
 {
-	struct removed_level *level;
+	bool good = true;
 
 	switch (item->event) {
 	case TREE_ENTRY:
-		note_removal(r, item->depth - 1, remove_tree_entry(r, item));
+		/* One that was not entered. */
+		end_levels(r, item->depth, false);
+		/* A directory of the volume has an odd number. */
+		good = item->name->fid.vnode & 1 ? add_removed_dir(r, item->depth, item)
+						 : add_removed_file(r, item);
 		break;
 	case TREE_LEAVE:
-		level = &r->levels[item->depth];
-		if (item->depth && !level->failed)
-			note_removal(
-				r, item->depth - 1,
-				remove_named(r->run, level->parent, level->name, true, item->path));
-		else if (item->depth)
-			r->levels[item->depth - 1].failed = true;
+		end_levels(r, item->depth ? item->depth : 1, false);
 		break;
 	case TREE_FAILED:
-		r->result = COPY_FAILED;
-		r->levels[item->depth ? item->depth - 1 : 0].failed = true;
+		note_removal(r->levels[item->depth], COPY_FAILED);
+		end_levels(r, item->depth ? item->depth : 1, true);
 		break;
 	case TREE_ENTER:
 	default:
 		break;
+	}
+	if (!good) {
+		tools_error("no memory");
+		note_removal(r->levels[0], COPY_STOP);
 	}
 }
 
 /* Remove the contents of a directory. COPY_FAILED: something is left. */
 static enum copy_result remove_contents(struct run *run, rxafs_object *directory, const char *label)
 {
-	struct tree_options o = {.names_only = true, .depth = UINT_MAX};
-	struct removal r = {.run = run};
-	struct tree *tree = make_level(&r, 0) ? tree_open(run, directory, label, &o) : NULL;
+	struct tree_options o = {.names_only = true, .may_go = run->set.force, .depth = UINT_MAX};
+	struct removal r = {.run = run, .result = COPY_GOOD};
+	struct tree *tree = tree_open(run, directory, label, &o);
 	struct tree_item item;
 
-	if (!tree)
-		r.result = COPY_STOP;
-	while (tree && r.result != COPY_STOP && tree_next(tree, &item))
+	if (!tree || !add_removed_dir(&r, 0, NULL)) {
+		if (tree)
+			tree_close(tree);
+		return COPY_STOP;
+	}
+	r.tasks = tasks_open();
+	while (!is_removal_stopped(&r) && tree_next(tree, &item))
 		remove_item(&r, &item);
-	if (tree)
-		tree_close(tree);
-	for (size_t i = 0; i < r.room; i++)
-		clear_level(&r.levels[i]);
+	end_levels(&r, 0, is_removal_stopped(&r) || atomic_load(&run->interrupted));
+	tasks_close(r.tasks);
+	tree_close(tree);
 	free(r.levels);
-	return atomic_load(&run->interrupted) ? COPY_STOP : r.result;
+	return atomic_load(&run->interrupted) ? COPY_STOP
+					      : (enum copy_result)atomic_load(&r.result);
 }
 
 static enum copy_result remove_spot(struct run *run, const struct spot *spot)

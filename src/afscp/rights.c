@@ -14,6 +14,7 @@
 #include "program/report.h"
 #include "afscp/commands.h"
 #include "afscp/output.h"
+#include "afscp/tasks.h"
 #include "afscp/tree.h"
 
 /* ---- modes ---- */
@@ -157,47 +158,99 @@ static enum copy_result set_mode(struct run *run, rxafs_object *object,
 	return COPY_FAILED;
 }
 
-/* A name in a directory. Links have no mode of interest, and mount points lead to another volume. */
-static enum copy_result chmod_entry(struct run *run, const struct tree_item *item)
+/* The walk of a tree whose modes threads change. */
+struct chmod_walk {
+	struct run *run;
+	atomic_int result; /* enum copy_result, the worst */
+};
+
+/* A name in a directory. */
+struct chmod_entry {
+	struct chmod_walk *walk;
+	rxafs_object *directory; /* a reference */
+	char *path;		 /* ends in the name: */
+	size_t name;
+};
+
+static void note_mode_result(struct chmod_walk *walk, enum copy_result rc)
 {
-	const struct rxafs_attributes *a = item->attributes;
-	struct attempt t = attempt_begin(run, CHANGE_NONE, item->path);
+	if (rc == COPY_STOP)
+		atomic_store(&walk->result, COPY_STOP);
+	else if (rc == COPY_FAILED && atomic_load(&walk->result) == COPY_GOOD)
+		atomic_store(&walk->result, COPY_FAILED);
+}
+
+static void change_entry_mode(void *arg)
+{
+	struct chmod_entry *e = arg;
+	struct run *run = e->walk->run;
+	struct attempt t = attempt_begin(run, CHANGE_NONE, e->path);
 	struct rxafs_attributes now;
 	rxafs_object *object;
 	enum copy_result rc;
 
+	if (atomic_load(&e->walk->result) == COPY_STOP)
+		goto out;
+	/* By its name: that brings the status of its neighbours as well. */
+	while (attempt_again(
+		&t, rxafs_lookup(e->directory, &t.request, e->path + e->name, &object, &now)))
+		;
+	rc = attempt_result(&t);
+	if (t.value >= 0) {
+		rc = set_mode(run, object, &now, e->path);
+		rxafs_release(object);
+	}
+	note_mode_result(e->walk, rc);
+out:
+	rxafs_release(e->directory);
+	free(e->path);
+	free(e);
+}
+
+/* Links have no mode of interest, and mount points lead to another volume. */
+static enum copy_result add_chmod_entry(struct chmod_walk *walk, struct tasks *tasks,
+					const struct tree_item *item)
+{
+	const struct rxafs_attributes *a = item->attributes;
+	struct chmod_entry *e;
+
 	if (item->result < 0) {
-		session_complain(run, item->path, -item->result);
+		session_complain(walk->run, item->path, -item->result);
 		return COPY_FAILED;
 	}
 	if (a->mount_point || a->kind == RXAFS_SYMLINK)
 		return COPY_GOOD;
-	/* By its name: that brings the status of its neighbours as well. */
-	while (attempt_again(
-		&t, rxafs_lookup(item->directory, &t.request, item->name->text, &object, &now)))
-		;
-	if (t.value < 0)
-		return attempt_result(&t);
-	rc = set_mode(run, object, &now, item->path);
-	rxafs_release(object);
-	return rc;
+	e = malloc(sizeof(*e));
+	if (!e || !(e->path = strdup(item->path))) {
+		free(e);
+		tools_error("no memory");
+		return COPY_STOP;
+	}
+	e->walk = walk;
+	e->directory = rxafs_hold(item->directory);
+	e->name = strlen(item->path) - strlen(item->name->text);
+	tasks_add(tasks, change_entry_mode, e);
+	return COPY_GOOD;
 }
 
 static enum copy_result chmod_below(struct run *run, rxafs_object *directory, const char *label)
 {
 	struct tree_options o = {.depth = UINT_MAX};
+	struct chmod_walk walk = {.run = run, .result = COPY_GOOD};
 	struct tree *tree = tree_open(run, directory, label, &o);
-	enum copy_result rc = COPY_GOOD, all = tree ? COPY_GOOD : COPY_STOP;
+	struct tasks *tasks = tree ? tasks_open() : NULL;
 	struct tree_item item;
 
-	while (tree && rc != COPY_STOP && tree_next(tree, &item)) {
-		rc = item.event == TREE_ENTRY ? chmod_entry(run, &item) : COPY_GOOD;
-		if (rc != COPY_GOOD || item.event == TREE_FAILED)
-			all = rc == COPY_STOP ? COPY_STOP : COPY_FAILED;
-	}
-	if (tree)
-		tree_close(tree);
-	return all;
+	if (!tree)
+		return COPY_STOP;
+	while (atomic_load(&walk.result) != COPY_STOP && tree_next(tree, &item))
+		if (item.event == TREE_ENTRY)
+			note_mode_result(&walk, add_chmod_entry(&walk, tasks, &item));
+		else if (item.event == TREE_FAILED)
+			note_mode_result(&walk, COPY_FAILED);
+	tasks_close(tasks);
+	tree_close(tree);
+	return (enum copy_result)atomic_load(&walk.result);
 }
 
 static enum copy_result chmod_place(struct run *run, const struct place *place)

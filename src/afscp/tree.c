@@ -251,7 +251,8 @@ static bool list_node(struct tree *tree, struct node *node, struct attempt *atte
 	while (attempt_again(attempt,
 			     rxafs_list_names(node->object, &attempt->request, &list->names)))
 		;
-	if (attempt->value < 0)
+	if (attempt->value < 0 &&
+	    !(tree->options.may_go && (attempt->value == -ENOENT || attempt->value == -ESTALE)))
 		return false;
 	count = list->names.count;
 	if (count)
@@ -264,7 +265,6 @@ static bool list_node(struct tree *tree, struct node *node, struct attempt *atte
 	list->names.count = 0;
 	attempt->later = true;
 	attempt_again(attempt, -ENOMEM);
-	(void)tree;
 	return false;
 }
 

@@ -24,6 +24,7 @@ void fid_set_free(struct fid_set *set);
 struct tree_options {
 	bool names_only; /* attributes are not needed; without `enter_mounts` they are not asked for */
 	bool enter_mounts;
+	bool may_go; /* a directory that is removed meanwhile is as good as empty */
 	unsigned
 		depth; /* directories below the root that are entered; UINT_MAX: all, as far as is allowed */
 };

@@ -205,6 +205,31 @@ cp_well rm -r data:/gone
 refused 1 'no such file' cp_ ls data:/gone
 shows 'back circle link one outside sub' ls home:
 
+# Many names: links are read, modes changed and names removed some at a time.
+mkdir -p wide/a/b wide/c
+for i in $(seq 30); do
+	ln -s "$i" "wide/link$i"
+	echo x > "wide/a/b/file$i"
+	mkdir "wide/c/dir$i"
+	echo x > "wide/c/dir$i/file"
+done
+cp_well put -r wide data:/
+cp_well ls -l data:/wide && [ "$(sed -n 's/.* link\([0-9]*\) -> \1$/x/p' out | wc -l)" -eq 30 ] || fail "ls -l of links: $(cat out)"
+cp_well chmod -r go= data:/wide
+cp_well find data:/wide --json && [ "$(grep -c '"mode": 384' out)" -eq 60 ] && [ "$(grep -c '"mode": 448' out)" -eq 34 ] || fail "chmod -r: $(cat out)"
+cp_well acl data:/wide/c/dir7 system:anyuser rla
+cp_ rm -r data:/wide > out 2> err
+[ $? -eq 1 ] && [ "$(wc -l < err)" -eq 1 ] && grep -q '^afscp: data:/wide/c/dir7/file: ' err || fail "rm -r without a right: $(cat err)"
+shows 'data:/wide data:/wide/c data:/wide/c/dir7 data:/wide/c/dir7/file' find data:/wide
+cp_well acl data:/wide/c/dir7 system:anyuser all
+cp_well rm -r data:/wide
+# Two who remove the same do not disturb each other.
+cp_well put -r wide data:/
+cp_ rm -rf data:/wide > out2 2> err2 &
+cp_well rm -rf data:/wide
+wait $! && [ ! -s err2 ] || fail "rm -rf beside another: $(cat err2)"
+refused 1 'no such file' cp_ ls data:/wide
+
 # The servers end, one after the other.
 stop_server "$near_server" KILL
 refused 1 'check that .* running' cp_ --retry 0 --dead-ms 1000 ls home:
