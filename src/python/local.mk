@@ -13,7 +13,7 @@ python_files = \
 # The package rxafs, with the types that make-rxafs-abi has made of the headers.
 rxafs_python_files = \
 	src/python/rxafs/__init__.py src/python/rxafs/_abi.py src/python/rxafs/client.py src/python/rxafs/errors.py \
-	src/python/rxafs/files.py src/python/rxafs/py.typed src/python/rxafs/watch.py
+	src/python/rxafs/files.py src/python/rxafs/handles.py src/python/rxafs/py.typed src/python/rxafs/watch.py
 EXTRA_DIST += $(python_files) $(rxafs_python_files) src/python/make-rxafs-abi src/python/pyproject.toml
 
 if PYTHON_PACKAGE

@@ -7,7 +7,6 @@ Functions of the library run without the interpreter's lock. A path is "/afs/CEL
 from __future__ import annotations
 
 import atexit
-import concurrent.futures
 import ctypes as C
 import errno
 import io
@@ -24,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from rxafs import _abi
 from rxafs._abi import lib
 from rxafs.errors import make_error
+from rxafs.handles import ClientHandle, Handle, Reference, Request, Single, clients, run_beside
 
 if TYPE_CHECKING:
     from rxafs.watch import Watch
@@ -42,23 +42,13 @@ _KINDS = {DIRECTORY: st.S_IFDIR, REGULAR: st.S_IFREG, LINK: st.S_IFLNK}
 _QUICK = (lib.rxafs_find_path, lib.rxafs_getattr, lib.rxafs_access, lib.rxafs_readlink, lib.rxafs_getxattr, lib.rxafs_open_listing,
           lib.rxafs_read_listing, lib.rxafs_read)
 
-_clients: weakref.WeakSet[Client] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """In the child: the clients are those of the parent, whose threads are not here."""
-    for client in _clients:
-        client._forked, client._handle = True, None
-    _clients.clear()
-
-
 def _at_exit() -> None:
     """A thread of the library must not enter an interpreter that has ended."""
     for client in list(_clients):
         client.close(1)
 
 
-os.register_at_fork(after_in_child=_after_fork)
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
 atexit.register(_at_exit)
 
 
@@ -170,48 +160,7 @@ def join(path: str, name: str) -> str:
     return path + name if path.endswith(("/", ":")) else f"{path}/{name}"
 
 
-class _Request:
-    """One operation: its deadline, and what can end it."""
-
-    def __init__(self, client: Client) -> None:
-        self.raw = _abi.rxafs_request(user=client._user)
-        if client.timeout is not None:
-            self.raw.deadline = lib.rxafs_now() + int(client.timeout * 1e9)
-        self.raw.cancel = self.cancel = lib.rxafs_create_cancel()
-        if not self.cancel:
-            raise MemoryError
-
-    def __enter__(self) -> _Request:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        lib.rxafs_free_cancel(self.cancel)
-
-
-class _Task:
-    """A call of the library on another thread. An exception may come anywhere, also before it is handed over."""
-
-    def __init__(self, call: Callable[[], int]) -> None:
-        self.call, self.result = call, 0
-        self.lock, self.done = threading.Lock(), threading.Event()
-        self.started = self.dropped = False
-
-    def run(self) -> None:
-        with self.lock:
-            if self.dropped:
-                return
-            self.started = True
-        self.result = self.call()
-        self.done.set()
-
-    def over(self) -> bool:
-        """Whether it has ended, or will never begin."""
-        with self.lock:
-            self.dropped = not self.started
-        return self.dropped or self.done.is_set()
-
-
-class Client:
+class Client(Single):
     """A client of AFS cells.
 
     cell: the home cell, by default that of $AFSCELL or ThisCell. cells: "CELL=HOST[:VLPORT[:FSPORT]]" of cells that CellServDB and
@@ -223,12 +172,8 @@ class Client:
                  cache_dir: Path | None = None, cache_bytes: int = 0, memory_bytes: int = 0, timeout: float | None = None,
                  log: Callable[[int, str], object] | None = None) -> None:
         self.timeout = timeout
-        self._handle: int | None = None
-        self._forked = False
-        self._user: int | None = None
-        self._open: weakref.WeakSet[Any] = weakref.WeakSet()  # files, listings and watches
+        self._core = ClientHandle()
         self._files: weakref.WeakSet[Any] = weakref.WeakSet()  # with what has a buffer around them
-        self._worker: concurrent.futures.ThreadPoolExecutor | None = None
         options = _abi.rxafs_options(size=C.sizeof(_abi.rxafs_options), cache_bytes=cache_bytes, memory_bytes=memory_bytes)
         given = (C.c_char_p * len(cells))(*(text.encode() for text in cells))
         options.cell = cell.encode() if cell else None
@@ -239,41 +184,31 @@ class Client:
             self._log = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p)(
                 lambda _, priority, text: log(priority, text.decode(errors="replace")) and None)
             options.log = C.cast(self._log, C.c_void_p)
-        made, failure = C.c_void_p(), _abi.rxafs_failure()
-        result = lib.rxafs_open_client(C.byref(options), C.byref(made), C.byref(failure))
+        failure = _abi.rxafs_failure()
+        result = lib.rxafs_open_client(C.byref(options), C.byref(self._core.raw), C.byref(failure))
         if result:
             raise OSError(-result, failure.text.decode(errors="replace"))
-        self._handle = made.value
         _clients.add(self)
-        user = C.c_void_p()
-        result = lib.rxafs_get_user(made, 1, C.byref(user))
+        clients.add(self._core)
+        result = lib.rxafs_get_user(self._core.raw, 1, C.byref(self._core.user))
         if result:
             self.close()
             raise MemoryError
-        self._user = user.value
 
     def close(self, limit: float = 60) -> None:
         """Close files and watches, store what is left within `limit` seconds, and end. Again: nothing.
 
-        The first failure of a file is raised at the end.
+        Calls of other threads end with ValueError. The first failure of a file is raised at the end.
         """
         failure: OSError | None = None
-        for file in list(self._files) if self._handle else ():
+        for file in list(self._files) if self._core.usable else ():
             try:
                 file.close()
             except OSError as error:
                 failure = failure or error
-        handle, self._handle = self._handle, None
-        if not handle:
-            return
         _clients.discard(self)
-        for one in list(self._open):
-            one._close_with_client()
-        if self._user:
-            lib.rxafs_put_user(self._user)
-        if self._worker:
-            self._worker.shutdown()
-        result = lib.rxafs_close_client(handle, int(limit * 1000))
+        self._core.limit = limit
+        result = self._core.close()
         if result and not failure:
             failure = OSError(-result, "not everything was stored")
         if failure:
@@ -287,63 +222,69 @@ class Client:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close(0)
+        if core := getattr(self, "_core", None):
+            core.abandon()
 
     @property
     def handle(self) -> int:
-        if not self._handle:
+        if not self._core.usable:
             raise ValueError("the client is closed")
-        return self._handle
+        return self._core.raw.value or 0
 
     # -- calls ------------------------------------------------------------------------------------------------
 
-    def _run(self, function: Callable[..., int], target: int, *arguments: Any, path: object = None, path2: object = None) -> int:
+    def _run(self, function: Callable[..., int], target: int | Handle, *arguments: Any, path: object = None,
+             path2: object = None) -> int:
         """The result of a function of the library, or the exception. In the main thread ^C ends it."""
-        self.handle  # raises if it is closed
-        with _Request(self) as request:
-            beside = threading.current_thread() is threading.main_thread()
-            # What is in the caches needs no other thread.
-            request.raw.quick = beside and function in _QUICK
-            result = _abi.RXAFS_WOULD_WAIT
-            if request.raw.quick or not beside:
-                result = function(target, C.byref(request.raw), *arguments)
-            if result == _abi.RXAFS_WOULD_WAIT:
-                request.raw.quick = False
-                result = self._run_beside(request, function, target, arguments)
-            if result < 0:
-                raise make_error(result, request.raw, path, path2)
+        request = Request(self._core, self.timeout)
+        try:
+            self._core.enter(request)
+            if isinstance(target, Handle):
+                target.enter(request)
+                result = self._call(request, function, target.raw.value or 0, arguments)
+                closed = target.closed
+            else:
+                result = self._call(request, function, target, arguments)
+                closed = False
+            if result == -errno.EINTR and (closed or self._core.closed):
+                raise ValueError("the file is closed" if closed else "the client is closed")
+        finally:
+            if isinstance(target, Handle):
+                target.leave(request)
+            self._core.leave(request)
+        if result < 0:
+            raise make_error(result, request.raw, path, path2)
         return result
 
-    def _run_beside(self, request: _Request, function: Callable[..., int], target: int, arguments: Sequence[Any]) -> int:
-        """On a thread that a signal does not stop, for it would be handled only after the function's return."""
-        if not self._worker:
-            self._worker = concurrent.futures.ThreadPoolExecutor(1, "rxafs")
-        task = _Task(lambda: function(target, C.byref(request.raw), *arguments))
+    def _call(self, request: Request, function: Callable[..., int], target: int, arguments: Sequence[Any]) -> int:
+        beside = threading.get_ident() == threading.main_thread().ident
+        # What is in the caches needs no other thread.
+        request.raw.quick = beside and function in _QUICK
+        result = _abi.RXAFS_WOULD_WAIT
+        if request.raw.quick or not beside:
+            result = function(target, C.byref(request.raw), *arguments)
+        if result == _abi.RXAFS_WOULD_WAIT:
+            request.raw.quick = False
+            result = run_beside(request, lambda: function(target, C.byref(request.raw), *arguments))
+        return result
+
+    def _find(self, path: Path, follow: bool = True) -> Reference:
+        found = Reference(self._core)
         try:
-            try:
-                self._worker.submit(task.run)
-            except RuntimeError:  # the interpreter is about to end
-                task.run()
-            task.done.wait()
-        finally:
-            while not task.over():
-                try:
-                    lib.rxafs_raise_cancel(request.cancel)
-                    task.done.wait()
-                except BaseException:  # once more ^C
-                    pass
-        return task.result
+            self._run(lib.rxafs_find_path, self.handle, os.fsencode(path), follow, C.byref(found.raw), path=path)
+        except BaseException:
+            found.give_back()  # the exception may live long
+            raise
+        return found
 
-    def _find(self, path: Path, follow: bool = True) -> _Object:
-        found = C.c_void_p()
-        self._run(lib.rxafs_find_path, self.handle, os.fsencode(path), follow, C.byref(found), path=path)
-        return _Object(found)
-
-    def _find_parent(self, path: Path) -> tuple[_Object, bytes]:
-        found, name = C.c_void_p(), C.create_string_buffer(256)
-        self._run(lib.rxafs_find_parent, self.handle, os.fsencode(path), C.byref(found), name, path=path)
-        return _Object(found), name.value
+    def _find_parent(self, path: Path) -> tuple[Reference, bytes]:
+        found, name = Reference(self._core), C.create_string_buffer(256)
+        try:
+            self._run(lib.rxafs_find_parent, self.handle, os.fsencode(path), C.byref(found.raw), name, path=path)
+        except BaseException:
+            found.give_back()
+            raise
+        return found, name.value
 
     def _change(self, function: Callable[..., int], path: Path, *arguments: Any) -> None:
         """A change of a name in its directory."""
@@ -352,9 +293,9 @@ class Client:
             self._run(function, directory.handle, name, *arguments, path=path)
 
     def _make(self, function: Callable[..., int], path: Path, argument: Any) -> None:
-        made, attributes = C.c_void_p(), _abi.rxafs_attributes()
-        self._change(function, path, argument, C.byref(made), C.byref(attributes))
-        lib.rxafs_release(made)
+        attributes = _abi.rxafs_attributes()
+        with Reference(self._core) as made:
+            self._change(function, path, argument, C.byref(made.raw), C.byref(attributes))
 
     # -- users --------------------------------------------------------------------------------------------------
 
@@ -367,8 +308,7 @@ class Client:
 
     def _need_user(self) -> int:
         self.handle  # raises if it is closed
-        assert self._user
-        return self._user
+        return self._core.user.value or 0
 
     def cells(self) -> list[str]:
         """The cells that are known so far, the home cell first."""
@@ -523,15 +463,15 @@ class Client:
                 yield entry
 
     def _next_entry(self, listing: _Listing, path: str) -> DirEntry | None:
-        entry, attributes, found = _abi.rxafs_entry(), _abi.rxafs_attributes(), C.c_void_p()
-        if not listing.read(entry, C.byref(found), C.byref(attributes)):
-            return None
-        name, error, stat = os.fsdecode(entry.name), None, None
-        if found:
-            lib.rxafs_release(found)
-            stat = make_stat(attributes)
-        else:
-            error = OSError(-entry.error, os.strerror(-entry.error), join(path, name))
+        entry, attributes = _abi.rxafs_entry(), _abi.rxafs_attributes()
+        with Reference(self._core) as found:
+            if not listing.read(entry, C.byref(found.raw), C.byref(attributes)):
+                return None
+            name, error, stat = os.fsdecode(entry.name), None, None
+            if found.handle:
+                stat = make_stat(attributes)
+            else:
+                error = OSError(-entry.error, os.strerror(-entry.error), join(path, name))
         return DirEntry(self, join(path, name), name, entry.type, stat, error)
 
     def listdir(self, path: Path) -> list[str]:
@@ -585,9 +525,9 @@ class Client:
 
     def read_mount(self, path: Path) -> str:
         """The text of a mount point, "#root.cell."."""
-        text, made, attributes = C.c_void_p(), C.c_void_p(), _abi.rxafs_attributes()
-        self._change(lib.rxafs_lookup, path, C.byref(made), C.byref(attributes))
-        with _Object(made) as found:
+        text, attributes = C.c_void_p(), _abi.rxafs_attributes()
+        with Reference(self._core) as found:
+            self._change(lib.rxafs_lookup, path, C.byref(found.raw), C.byref(attributes))
             result = lib.rxafs_mount_text(found.handle, C.byref(text))
         if result:
             raise OSError(-result, "this is no mount point", path)
@@ -622,48 +562,63 @@ class Client:
         return Watch(self, path, attributes)
 
 
-class _Object:
-    """A reference to an object, given back at the end of a with statement."""
-
-    def __init__(self, handle: C.c_void_p) -> None:
-        self.handle = handle.value or 0
-
-    def __enter__(self) -> _Object:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        handle, self.handle = self.handle, 0
-        if handle:
-            lib.rxafs_release(handle)
-
-    def __del__(self) -> None:
-        self.__exit__()
-
-
-class _Listing:
+class _Listing(Single):
     """A directory that is read. A generator that is left in the middle may outlive the client."""
 
     def __init__(self, client: Client, path: Path) -> None:
-        self._client, self._path, self._handle = client, path, C.c_void_p()
+        self._client, self._path = client, path
+        self._handle = Handle(client._core, lib.rxafs_close_listing)
         with client._find(path) as directory:
-            client._run(lib.rxafs_open_listing, directory.handle, C.byref(self._handle), path=path)
-        client._open.add(self)
+            client._run(lib.rxafs_open_listing, directory.handle, C.byref(self._handle.raw), path=path)
 
     def read(self, entry: _abi.rxafs_entry, found: Any, attributes: Any) -> int:
-        if not self._handle.value:
-            raise ValueError("the client is closed")
-        return self._client._run(lib.rxafs_read_listing, self._handle.value, C.byref(entry), found, attributes, path=self._path)
-
-    def _close_with_client(self) -> None:
-        handle, self._handle = self._handle, C.c_void_p()
-        if handle and not self._client._forked:
-            lib.rxafs_close_listing(handle)
+        return self._client._run(lib.rxafs_read_listing, self._handle, C.byref(entry), found, attributes, path=self._path)
 
     def __enter__(self) -> _Listing:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close_with_client()
+        self._handle.close()
+
+    def __del__(self) -> None:
+        if handle := getattr(self, "_handle", None):
+            handle.close()
+
+
+class _Inner:
+    """A file below a buffer, or a buffer below a text.
+
+    The garbage collector may finalise it first, and the outer one has something to write. The outer one closes it.
+    """
+
+    _within = False
+
+    def __del__(self) -> None:
+        if not self._within:
+            super().__del__()  # type: ignore[misc]
+
+
+class _Outer:
+    def detach(self) -> Any:
+        inner = super().detach()  # type: ignore[misc]
+        inner._within = False
+        return inner
+
+
+class _Reader(_Inner, _Outer, io.BufferedReader):
+    pass
+
+
+class _Writer(_Inner, _Outer, io.BufferedWriter):
+    pass
+
+
+class _Random(_Inner, _Outer, io.BufferedRandom):
+    pass
+
+
+class _Text(_Outer, io.TextIOWrapper):
+    pass
 
 
 def _wrap(raw: Any, binary: bool, buffering: int, encoding: str | None, errors: str | None, newline: str | None) -> IO[Any]:
@@ -674,11 +629,14 @@ def _wrap(raw: Any, binary: bool, buffering: int, encoding: str | None, errors: 
     size = buffering if buffering > 1 else 1 << 18
     buffer: Any
     if raw.readable() and raw.writable():
-        buffer = io.BufferedRandom(raw, size)
+        buffer = _Random(raw, size)
     elif raw.writable():
-        buffer = io.BufferedWriter(raw, size)
+        buffer = _Writer(raw, size)
     else:
-        buffer = io.BufferedReader(raw, size)
+        buffer = _Reader(raw, size)
+    raw._within = True
     if binary:
         return buffer  # type: ignore[no-any-return]
-    return io.TextIOWrapper(buffer, encoding, errors, newline, buffering == 1)
+    text = _Text(buffer, encoding, errors, newline, buffering == 1)
+    buffer._within = True
+    return text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rxafs import _abi
 from rxafs._abi import lib
+from rxafs.handles import Handle, Reference, Single
 
 if TYPE_CHECKING:
     from rxafs.client import Client, Path
@@ -17,8 +18,10 @@ _MODES = {"r": os.O_RDONLY, "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "x": os.
           "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND}
 
 
-class File(io.RawIOBase):
+class File(Single, io.RawIOBase):
     """A file without a buffer: Client.open() puts one around it."""
+
+    _within = False  # a buffer, which may be finalised later and closes it
 
     def __init__(self, client: Client, path: Path, mode: str = "r") -> None:
         kind, plus = mode.replace("+", "", 1), "+" in mode
@@ -29,9 +32,8 @@ class File(io.RawIOBase):
             flags = flags & ~os.O_ACCMODE | os.O_RDWR
         self.name, self.mode = path, f"{kind}b{'+' * plus}"
         self._flags, self._offset, self._client = flags, 0, client
-        self._handle = C.c_void_p()
+        self._handle = Handle(client._core, lib.rxafs_close)
         self._open_or_create(path, flags)
-        client._open.add(self)
         if kind == "a":
             self.seek(0, os.SEEK_END)
 
@@ -39,23 +41,24 @@ class File(io.RawIOBase):
         try:
             if not flags & os.O_EXCL:
                 with self._client._find(path) as found:
-                    self._run_on(lib.rxafs_open, found.handle, flags & ~os.O_CREAT, C.byref(self._handle))
+                    self._client._run(lib.rxafs_open, found.handle, flags & ~os.O_CREAT, C.byref(self._handle.raw), path=path)
                 return
         except FileNotFoundError:
             if not flags & os.O_CREAT:
                 raise
-        made, attributes = C.c_void_p(), _abi.rxafs_attributes()
-        self._client._change(lib.rxafs_create, path, 0o666, flags, C.byref(made), C.byref(attributes), C.byref(self._handle))
-        lib.rxafs_release(made)
+        attributes = _abi.rxafs_attributes()
+        with Reference(self._client._core) as made:
+            self._client._change(lib.rxafs_create, path, 0o666, flags, C.byref(made.raw), C.byref(attributes),
+                                 C.byref(self._handle.raw))
 
-    def _run_on(self, function: Any, target: int, *arguments: Any) -> int:
-        return self._client._run(function, target, *arguments, path=self.name)
+    def _run_on(self, function: Any, *arguments: Any) -> int:
+        return self._client._run(function, self._handle, *arguments, path=self.name)
 
     @property
     def handle(self) -> int:
-        if self.closed or not self._handle:
+        if self.closed or not self._handle.usable:
             raise ValueError("I/O operation on closed file")
-        return self._handle.value or 0
+        return self._handle.raw.value or 0
 
     def readable(self) -> bool:
         self.handle
@@ -72,10 +75,10 @@ class File(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if not self.readable():
             raise io.UnsupportedOperation("not readable")
-        view = memoryview(buffer).cast("B")
-        if not len(view):
+        if not memoryview(buffer).nbytes:
             return 0
-        count = self._run_on(lib.rxafs_read, self.handle, (C.c_char * len(view)).from_buffer(view), len(view), self._offset)
+        view = memoryview(buffer).cast("B")
+        count = self._run_on(lib.rxafs_read, (C.c_char * len(view)).from_buffer(view), len(view), self._offset)
         self._offset += count
         return count
 
@@ -89,10 +92,11 @@ class File(io.RawIOBase):
     def write(self, data: Any) -> int:
         if not self.writable():
             raise io.UnsupportedOperation("not writable")
-        view = bytes(data)
+        with memoryview(data) as view:  # TypeError for what has no bytes
+            octets = data if isinstance(data, bytes) else view.tobytes()
         if self._flags & os.O_APPEND:
             self._offset = self.stat().st_size
-        count = self._run_on(lib.rxafs_write, self.handle, view, len(view), self._offset)
+        count = self._run_on(lib.rxafs_write, octets, len(octets), self._offset)
         self._offset += count
         return count
 
@@ -116,39 +120,40 @@ class File(io.RawIOBase):
         if not self.writable():
             raise io.UnsupportedOperation("not writable")
         size = self._offset if size is None else size
-        self._run_on(lib.rxafs_truncate, self.handle, size)
+        self._run_on(lib.rxafs_truncate, size)
         return size
 
     def stat(self) -> os.stat_result:
         from rxafs.client import make_stat
 
         attributes = _abi.rxafs_attributes()
-        self._run_on(lib.rxafs_getattr, lib.rxafs_file_object(self.handle), C.byref(attributes))
+        self._run_on(_get_attributes, C.byref(attributes))
         return make_stat(attributes)
 
     def flush(self) -> None:
         """Store what was written, so that others see it."""
-        if self._handle and not self._client._forked and self._flags & os.O_ACCMODE != os.O_RDONLY:
-            self._run_on(lib.rxafs_flush, self.handle, False)
+        if hasattr(self, "_handle") and self._handle.usable and self._flags & os.O_ACCMODE != os.O_RDONLY:
+            self._run_on(lib.rxafs_flush, False)
         super().flush()
 
     def fsync(self) -> None:
         """On the server's disk as well."""
-        self._run_on(lib.rxafs_flush, self.handle, True)
+        self._run_on(lib.rxafs_flush, True)
 
     def close(self) -> None:
+        """Calls of other threads end with ValueError."""
         if self.closed:
             return
         try:
             super().close()  # flushes
         finally:
-            self._release()
+            if hasattr(self, "_handle"):  # not where __init__ has failed
+                self._handle.close()
 
-    def _release(self) -> None:
-        handle, self._handle = self._handle, C.c_void_p()
-        if handle and not self._client._forked:
-            lib.rxafs_close(handle)
+    def __del__(self) -> None:
+        if not self._within:
+            super().__del__()
 
-    def _close_with_client(self) -> None:
-        # The client stores what is left.
-        self._release()
+
+def _get_attributes(file: int, request: object, attributes: object) -> int:
+    return lib.rxafs_getattr(lib.rxafs_file_object(file), request, attributes)  # type: ignore[no-any-return]

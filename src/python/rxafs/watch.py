@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rxafs import _abi
 from rxafs._abi import lib
+from rxafs.handles import Handle, Single
 
 if TYPE_CHECKING:
     from rxafs.client import Client, Fid, Path
@@ -38,40 +39,52 @@ class Event(NamedTuple):
     error: OSError | None  # of FAILED
 
 
-class Watch:
+class Watch(Single):
     """Events of one object. Iteration waits for the next one, and ends after GONE.
 
     fileno() is readable while there are events, for select and event loops; then events(0) has them.
     """
 
     def __init__(self, client: Client, path: Path, attributes: bool = False) -> None:
-        self._queue, self._watch = C.c_void_p(), C.c_void_p()
-        self._gone, self._client = False, client
-        options = _abi.rxafs_watch_options(size=C.sizeof(_abi.rxafs_watch_options), user=client._user, attributes=attributes)
-        result = lib.rxafs_create_queue(client.handle, C.byref(self._queue))
-        if result:
-            raise OSError(-result, os.strerror(-result))
-        try:
-            with client._find(path) as found:
-                client._run(_create_watch, found.handle, self._queue, C.byref(options), C.byref(self._watch), path=path)
-        except BaseException:
-            self.close()
-            raise
-        client._open.add(self)
+        self._gone, self._client, self._path = False, client, path
+        watch = C.c_void_p()
+
+        def free(queue: int) -> None:
+            lib.rxafs_free_watch(watch)
+            lib.rxafs_free_queue(queue)
+
+        options = _abi.rxafs_watch_options(size=C.sizeof(_abi.rxafs_watch_options), user=client._core.user.value,
+                                           attributes=attributes)
+        self._queue = Handle(client._core, free, lambda queue: lib.rxafs_post_event(queue, None))
+        with client._find(path) as found:
+            result = lib.rxafs_create_queue(client.handle, C.byref(self._queue.raw))
+            if result:
+                raise OSError(-result, os.strerror(-result))
+            client._run(_create_watch, found.handle, self._queue.raw, C.byref(options), C.byref(watch), path=path)
 
     def fileno(self) -> int:
-        if not self._queue or self._client._forked:
+        if not self._queue.usable:
             raise ValueError("the watch is closed")
-        return lib.rxafs_queue_fd(self._queue)  # type: ignore[no-any-return]
+        return lib.rxafs_queue_fd(self._queue.raw)  # type: ignore[no-any-return]
 
     def events(self, timeout: float | None = None) -> list[Event]:
-        """The events that are there, at least one unless `timeout` seconds have passed; None: without a limit."""
-        poll = select.poll()
-        poll.register(self.fileno(), select.POLLIN)
-        poll.poll(None if timeout is None else timeout * 1000)
-        events = (_abi.rxafs_event * MOST)()
-        count = lib.rxafs_next_events(self._queue, events, MOST, 0)
-        return [self._make(event) for event in events[:count]]
+        """The events that are there, at least one unless `timeout` seconds have passed; None: without a limit.
+
+        ValueError if the watch is closed, also by another thread meanwhile.
+        """
+        user = object()
+        self._queue.enter(user)
+        try:
+            poll = select.poll()
+            poll.register(self.fileno(), select.POLLIN)
+            poll.poll(None if timeout is None else timeout * 1000)
+            if self._queue.closed:
+                raise ValueError("the watch is closed")
+            events = (_abi.rxafs_event * MOST)()
+            count = lib.rxafs_next_events(self._queue.raw, events, MOST, 0)
+        finally:
+            self._queue.leave(user)
+        return [self._make(event) for event in events[:count] if event.kind in _KINDS]
 
     def _make(self, event: _abi.rxafs_event) -> Event:
         from rxafs.client import make_fid
@@ -82,18 +95,11 @@ class Watch:
         return Event(kind, os.fsdecode(event.name), make_fid(event.fid), error)
 
     def __iter__(self) -> Iterator[Event]:
-        while not self._gone and self._queue:
+        while not self._gone and self._queue.usable:
             yield from self.events()
 
     def close(self) -> None:
-        watch, self._watch = self._watch, C.c_void_p()
-        queue, self._queue = self._queue, C.c_void_p()
-        if not self._client._forked:
-            lib.rxafs_free_watch(watch)
-            lib.rxafs_free_queue(queue)
-
-    def _close_with_client(self) -> None:
-        self.close()
+        self._queue.close()
 
     def __enter__(self) -> Watch:
         return self
@@ -103,8 +109,8 @@ class Watch:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_queue", None):
-            self.close()
+        if queue := getattr(self, "_queue", None):
+            queue.close()
 
 
 def _create_watch(found: int, request: object, queue: C.c_void_p, options: object, made: object) -> int:

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The package rxafs with a file server: rxafs_check.py CELL=HOST:VL:FS"""
+import array
+import copy
 import errno
 import io
 import os
+import pickle
 import select
 import signal
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -291,10 +295,146 @@ class Files(unittest.TestCase):
         file.close()
         self.assertEqual(self.get("file"), b"y")
 
+    def run_program(self, text, *arguments):
+        """In an interpreter of its own, which may crash or hang."""
+        head = "import gc, sys, threading, rxafs\nafs = rxafs.Client(sys.argv[1], cells=[sys.argv[2]])\n"
+        subprocess.run([sys.executable, "-X", "faulthandler", "-c", head + text, NAME, CELL, self.top, *arguments], check=True, timeout=60)
+
+    def test_copies(self):
+        self.put("file", b"x")
+        left = [self.afs, self.afs.watch(self.top), self.afs.open(self.path("file"), "wb"),
+                self.afs.open(self.path("file"), "rb", buffering=0)]
+        for one in left:
+            for function in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaises(TypeError):
+                    function(one)
+        entry = next(self.afs.scandir(self.top))
+        self.assertEqual(copy.copy(entry).stat(), entry.stat())
+
+    def test_bytes(self):
+        with self.afs.open(self.path("file"), "wb", buffering=0) as raw:
+            for data in (5, [65, 66], "text", None):
+                with self.assertRaises(TypeError):
+                    raw.write(data)
+            self.assertEqual(raw.write(b""), 0)
+            self.assertEqual(raw.write(bytearray(b"ab")), 2)
+            self.assertEqual(raw.write(array.array("H", [0x6363, 0x6464])), 4)
+            self.assertEqual(raw.write(memoryview(b"e-f-")[::2]), 2)
+        self.assertEqual(self.get("file"), b"abccddef")
+        with self.afs.open(self.path("file"), "rb", buffering=0) as raw:
+            numbers = array.array("H", [0, 0])
+            self.assertEqual((raw.readinto(bytearray()), raw.readinto(numbers)), (0, 4))
+            self.assertEqual(numbers.tobytes(), b"abcc")
+            with self.assertRaises(TypeError):
+                raw.readinto(b"constant")
+
+    def test_cycles(self):
+        """A client and what was opened in it are dropped together: in which order they are finalised is open."""
+        self.run_program(
+            "class App: pass\n"
+            "for number in range(10):\n"
+            "    app = App()\n"
+            "    app.me, app.afs = app, rxafs.Client(sys.argv[1], cells=[sys.argv[2]])\n"
+            "    app.text = app.afs.open(f'{sys.argv[3]}/text{number}', 'w')\n"
+            "    app.raw = app.afs.open(f'{sys.argv[3]}/raw{number}', 'wb', buffering=0)\n"
+            "    app.watch, app.names = app.afs.watch(sys.argv[3]), app.afs.scandir(sys.argv[3])\n"
+            "    next(app.names)\n"
+            "    app.text.write('kept')\n"
+            "    app.raw.write(b'kept')\n"
+            "    del app\n"
+            "    gc.collect()\n")
+        for number in range(10):
+            self.assertEqual((self.get(f"text{number}"), self.get(f"raw{number}")), (b"kept", b"kept"))
+
+    def test_detach(self):
+        text = self.afs.open(self.path("file"), "w")
+        text.write("a")
+        raw = text.detach().detach()
+        raw.write(b"b")
+        del raw  # closed
+        self.assertEqual(self.get("file"), b"ab")
+
+    def test_collector(self):
+        """The garbage collector finds open files within calls of this package."""
+        self.run_program(
+            "for turn in range(300):\n"
+            "    gc.disable()\n"
+            "    gc.collect()\n"
+            "    file = afs.open(f'{sys.argv[3]}/file', 'w')\n"
+            "    file.write('x')\n"
+            "    cycle = [file]\n"
+            "    cycle.append(cycle)\n"
+            "    del file, cycle\n"
+            "    gc.set_threshold(1 + turn % 150, 100, 100)\n"
+            "    gc.enable()\n"
+            "    afs.stat(sys.argv[3])\n")
+
+    def test_close_beside(self):
+        """Something is closed while other threads use it."""
+        watch = self.afs.watch(self.top)
+        ended = []
+
+        def wait_for_events():
+            try:
+                watch.events()
+            except ValueError as error:
+                ended.append(error)
+
+        threads = [threading.Thread(target=wait_for_events) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)  # so that they wait, usually
+        watch.close()
+        for thread in threads:
+            thread.join(30)
+        self.assertEqual(len(ended), 3)
+
+        self.put("large", bytes(1 << 20))
+        for _ in range(30):
+            self.run_readers(lambda file: file.close())
+        for _ in range(5):
+            self.run_readers(lambda _: self.afs.close())
+            self.afs = make_client()
+
+    def run_readers(self, close):
+        """In threads, until they get ValueError."""
+        file = self.afs.open(self.path("large"), "rb", buffering=0)
+        ended = []
+
+        def read():
+            try:
+                while True:
+                    file.seek(0)
+                    file.read(1 << 18)
+                    self.afs.listdir(self.top)
+            except ValueError as error:
+                ended.append(error)
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.005)
+        close(file)
+        for thread in threads:
+            thread.join(30)
+            self.assertFalse(thread.is_alive())
+
+    def test_threads_at_exit(self):
+        self.run_program(
+            "def work():\n"
+            "    try:\n"
+            "        while True:\n"
+            "            afs.listdir(sys.argv[3])\n"
+            "            afs.open(f'{sys.argv[3]}/file').read()\n"
+            "    except ValueError:\n"
+            "        pass\n"
+            "left = afs.open(f'{sys.argv[3]}/file', 'w')\n"
+            "for _ in range(4):\n"
+            "    threading.Thread(target=work, daemon=True).start()\n"
+            "threading.Event().wait(0.3)\n")
+
     def test_exit(self):
         """A program that closes nothing, and has a log."""
-        import subprocess
-
         program = ("import sys, rxafs\n"
                    "afs = rxafs.Client(sys.argv[1], cells=[sys.argv[2]], log=print)\n"
                    "file = afs.open(sys.argv[3], 'w')\n"
@@ -338,6 +478,22 @@ class Waits(unittest.TestCase):
             self.afs.stat("music:file")
         self.assertLess(time.monotonic() - begun, 20)
         thread.join()
+
+    def test_close_in_a_handler(self):
+        """The handler of a signal closes the client whose call it has interrupted."""
+        def interrupt():
+            self.socket.recv(2000)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        before = signal.signal(signal.SIGUSR1, lambda *_: self.afs.close(0))
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        begun = time.monotonic()
+        with self.assertRaises(ValueError):
+            self.afs.stat("music:file")
+        self.assertLess(time.monotonic() - begun, 20)
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 if __name__ == "__main__":
