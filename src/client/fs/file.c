@@ -222,6 +222,8 @@ int rxafs_flush(rxafs_file *file, struct rxafs_request *request, bool durable)
 
 void rxafs_close(rxafs_file *file)
 {
+	if (!file)
+		return;
 	if (file->locked)
 		fs_drop_locks_of(file);
 	cl_data_close(file->handle);

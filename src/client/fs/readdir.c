@@ -52,6 +52,8 @@ int rxafs_open_listing(rxafs_object *directory, struct rxafs_request *request,
 
 void rxafs_close_listing(rxafs_listing *l)
 {
+	if (!l)
+		return;
 	if (l->once)
 		cl_names_free(l->once);
 	rxafs_release(l->directory);

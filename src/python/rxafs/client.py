@@ -10,6 +10,7 @@ import atexit
 import ctypes as C
 import errno
 import io
+import math
 import os
 import socket
 import stat as st
@@ -23,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from rxafs import _abi
 from rxafs._abi import lib
 from rxafs.errors import make_error
-from rxafs.handles import ClientHandle, Handle, Reference, Request, Single, clients, run_beside
+from rxafs.handles import LARGEST, ClientHandle, Handle, Reference, Request, Single, check_range, clients, encode, run_beside
 
 if TYPE_CHECKING:
     from rxafs.watch import Watch
@@ -44,8 +45,14 @@ _QUICK = (lib.rxafs_find_path, lib.rxafs_getattr, lib.rxafs_access, lib.rxafs_re
 
 def _at_exit() -> None:
     """A thread of the library must not enter an interpreter that has ended."""
+    failure: OSError | None = None
     for client in list(_clients):
-        client.close(1)
+        try:
+            client.close(1)
+        except OSError as error:
+            failure = failure or error
+    if failure:
+        raise failure
 
 
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
@@ -174,12 +181,13 @@ class Client(Single):
         self.timeout = timeout
         self._core = ClientHandle()
         self._files: weakref.WeakSet[Any] = weakref.WeakSet()  # with what has a buffer around them
-        options = _abi.rxafs_options(size=C.sizeof(_abi.rxafs_options), cache_bytes=cache_bytes, memory_bytes=memory_bytes)
-        given = (C.c_char_p * len(cells))(*(text.encode() for text in cells))
-        options.cell = cell.encode() if cell else None
+        options = _abi.rxafs_options(size=C.sizeof(_abi.rxafs_options), cache_bytes=check_range(cache_bytes, LARGEST),
+                                     memory_bytes=check_range(memory_bytes, LARGEST))
+        given = (C.c_char_p * len(cells))(*(encode(text) for text in cells))
+        options.cell = encode(cell) if cell else None
         options.cells, options.cell_count = C.cast(given, C.c_void_p), len(cells)
-        options.config_dir = os.fsencode(config_dir) if config_dir else None
-        options.cache_dir = os.fsencode(cache_dir) if cache_dir else None
+        options.config_dir = encode(config_dir) if config_dir else None
+        options.cache_dir = encode(cache_dir) if cache_dir else None
         if log:
             self._log = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p)(
                 lambda _, priority, text: log(priority, text.decode(errors="replace")) and None)
@@ -246,8 +254,8 @@ class Client(Single):
             else:
                 result = self._call(request, function, target, arguments)
                 closed = False
-            if result == -errno.EINTR and (closed or self._core.closed):
-                raise ValueError("the file is closed" if closed else "the client is closed")
+            if result < 0 and (closed or self._core.closed):
+                raise ValueError("the file is closed" if closed else "the client is closed") from make_error(result, request.raw)
         finally:
             if isinstance(target, Handle):
                 target.leave(request)
@@ -271,7 +279,7 @@ class Client(Single):
     def _find(self, path: Path, follow: bool = True) -> Reference:
         found = Reference(self._core)
         try:
-            self._run(lib.rxafs_find_path, self.handle, os.fsencode(path), follow, C.byref(found.raw), path=path)
+            self._run(lib.rxafs_find_path, self.handle, encode(path), follow, C.byref(found.raw), path=path)
         except BaseException:
             found.give_back()  # the exception may live long
             raise
@@ -280,7 +288,7 @@ class Client(Single):
     def _find_parent(self, path: Path) -> tuple[Reference, bytes]:
         found, name = Reference(self._core), C.create_string_buffer(256)
         try:
-            self._run(lib.rxafs_find_parent, self.handle, os.fsencode(path), C.byref(found.raw), name, path=path)
+            self._run(lib.rxafs_find_parent, self.handle, encode(path), C.byref(found.raw), name, path=path)
         except BaseException:
             found.give_back()
             raise
@@ -301,7 +309,7 @@ class Client(Single):
 
     def log_in(self, cell: str | None = None) -> float:
         """Use the Kerberos tickets of this process. Returns the time, in seconds since 1970, when that ends."""
-        name = cell.encode() if cell else None
+        name = encode(cell) if cell else None
         self._run(lib.rxafs_log_in, self._need_user(), name)
         name = name or lib.rxafs_cell_name(self.handle, 1)
         return float(lib.rxafs_token_expires(self._need_user(), name))
@@ -357,7 +365,7 @@ class Client(Single):
         """Whether the user has the rights os.R_OK, os.W_OK, os.X_OK."""
         try:
             with self._find(path) as found:
-                self._run(lib.rxafs_access, found.handle, mode, path=path)
+                self._run(lib.rxafs_access, found.handle, check_range(mode, 7), path=path)
         except (PermissionError, FileNotFoundError):
             return False
         except OSError as error:
@@ -372,24 +380,24 @@ class Client(Single):
             self._run(lib.rxafs_setattr, found.handle, C.byref(changes), C.byref(attributes), path=path)
 
     def chmod(self, path: Path, mode: int) -> None:
-        self._set(path, set=_abi.RXAFS_SET_MODE, mode=mode)
+        self._set(path, set=_abi.RXAFS_SET_MODE, mode=check_range(mode, 0xffffffff))
 
     def chown(self, path: Path, uid: int = -1, gid: int = -1) -> None:
-        self._set(path, set=_abi.RXAFS_SET_OWNER * (uid != -1) | _abi.RXAFS_SET_GROUP * (gid != -1), owner=uid & 0xffffffff,
-                  group=gid & 0xffffffff)
+        self._set(path, set=_abi.RXAFS_SET_OWNER * (uid != -1) | _abi.RXAFS_SET_GROUP * (gid != -1),
+                  owner=0 if uid == -1 else check_range(uid, 0xfffffffe), group=0 if gid == -1 else check_range(gid, 0xfffffffe))
 
     def utime(self, path: Path, modified: float) -> None:
-        """AFS knows the time of the last change only, in seconds."""
-        self._set(path, set=_abi.RXAFS_SET_TIME, time=int(modified))
+        """AFS knows the time of the last change only, in seconds from 1970 to 2106."""
+        self._set(path, set=_abi.RXAFS_SET_TIME, time=check_range(math.floor(modified), 0xffffffff))
 
     def truncate(self, path: Path, length: int) -> None:
-        self._set(path, set=_abi.RXAFS_SET_SIZE, size=length)
+        self._set(path, set=_abi.RXAFS_SET_SIZE, size=check_range(length, LARGEST))
 
     def getxattr(self, path: Path, name: str) -> bytes:
         """afs.acl, afs.cell, afs.fid, afs.volume."""
         value, length = C.c_void_p(), C.c_size_t()
         with self._find(path) as found:
-            self._run(lib.rxafs_getxattr, found.handle, name.encode(), C.byref(value), C.byref(length), path=path)
+            self._run(lib.rxafs_getxattr, found.handle, encode(name), C.byref(value), C.byref(length), path=path)
         try:
             return C.string_at(value, length.value) if value else b""
         finally:
@@ -397,15 +405,17 @@ class Client(Single):
 
     def setxattr(self, path: Path, name: str, value: bytes) -> None:
         with self._find(path) as found:
-            self._run(lib.rxafs_setxattr, found.handle, name.encode(), value, len(value), path=path)
+            self._run(lib.rxafs_setxattr, found.handle, encode(name), value, len(value), path=path)
 
     # -- names ---------------------------------------------------------------------------------------------------
 
     def mkdir(self, path: Path, mode: int = 0o777) -> None:
-        self._make(lib.rxafs_mkdir, path, mode)
+        self._make(lib.rxafs_mkdir, path, check_range(mode, 0xffffffff))
 
     def makedirs(self, path: Path, mode: int = 0o777, exist_ok: bool = False) -> None:
         text = os.fsdecode(path).rstrip("/")
+        if exist_ok and self.isdir(text):  # the root of a volume is in no directory
+            return
         try:
             self.mkdir(text, mode)
         except FileExistsError:
@@ -427,7 +437,7 @@ class Client(Single):
     remove = unlink
 
     def symlink(self, target: str, path: Path) -> None:
-        self._make(lib.rxafs_symlink, path, os.fsencode(target))
+        self._make(lib.rxafs_symlink, path, encode(target))
 
     def readlink(self, path: Path) -> str:
         text = C.c_void_p()
@@ -508,7 +518,7 @@ class Client(Single):
 
     def set_quota(self, path: Path, kib: int) -> None:
         with self._find(path) as found:
-            self._run(lib.rxafs_set_quota, found.handle, kib, path=path)
+            self._run(lib.rxafs_set_quota, found.handle, check_range(kib, LARGEST), path=path)
 
     def servers(self, path: Path) -> list[Server]:
         """Those that have the volume."""
@@ -521,7 +531,7 @@ class Client(Single):
     def make_mount(self, path: Path, volume: str, *, cell: str | None = None, read_write: bool = False) -> None:
         """A mount point of a volume."""
         text = ("%" if read_write else "#") + (f"{cell}:" if cell else "") + volume + "."
-        self._change(lib.rxafs_make_mount, path, text.encode())
+        self._change(lib.rxafs_make_mount, path, encode(text))
 
     def read_mount(self, path: Path) -> str:
         """The text of a mount point, "#root.cell."."""
@@ -544,6 +554,8 @@ class Client(Single):
         from rxafs.files import File
 
         binary = "b" in mode
+        if mode.count("b") + mode.count("t") > 1:
+            raise ValueError(f"invalid mode: {mode!r}")
         if binary and (encoding or errors or newline):
             raise ValueError("binary mode takes no encoding, errors or newline")
         raw = File(self, path, mode.replace("b", "").replace("t", ""))

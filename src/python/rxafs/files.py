@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from rxafs import _abi
 from rxafs._abi import lib
-from rxafs.handles import Handle, Reference, Single
+from rxafs.handles import LARGEST, Handle, Reference, Single, check_range
 
 if TYPE_CHECKING:
     from rxafs.client import Client, Path
 
+MOST = 1 << 26  # bytes that are read at a time
 _MODES = {"r": os.O_RDONLY, "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
           "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND}
 
@@ -83,9 +84,9 @@ class File(Single, io.RawIOBase):
         return count
 
     def readall(self) -> bytes:
-        rest = self.stat().st_size - self._offset
+        end = self.stat().st_size
         pieces: list[bytes] = []
-        while piece := self.read(max(rest, 0) + 1 if not pieces else 1 << 20):
+        while piece := self.read(min(max(end - self._offset, 0) + 1, MOST)):
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -106,10 +107,8 @@ class File(Single, io.RawIOBase):
             if whence != os.SEEK_END:
                 raise ValueError(f"invalid whence: {whence}")
             base = self.stat().st_size
-        if base + offset < 0:
-            raise ValueError("a negative position")
         self.handle
-        self._offset = base + offset
+        self._offset = check_range(base + offset, LARGEST)
         return self._offset
 
     def tell(self) -> int:
@@ -119,7 +118,7 @@ class File(Single, io.RawIOBase):
     def truncate(self, size: int | None = None) -> int:
         if not self.writable():
             raise io.UnsupportedOperation("not writable")
-        size = self._offset if size is None else size
+        size = self._offset if size is None else check_range(size, LARGEST)
         self._run_on(lib.rxafs_truncate, size)
         return size
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import _thread
 import ctypes as C
+import errno
+import operator
 import os
 import queue
 import threading
@@ -18,6 +20,26 @@ from typing import Any, NoReturn
 
 from rxafs import _abi
 from rxafs._abi import lib
+
+LARGEST = (1 << 63) - 1  # offset in a file
+
+
+def encode(text: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bytes:
+    """For the library, whose strings end at a null byte."""
+    octets = os.fsencode(text)
+    if b"\0" in octets:
+        raise ValueError("embedded null byte")
+    return octets
+
+
+def check_range(number: int, most: int) -> int:
+    """A number that the library can take: ctypes would cut off what does not fit."""
+    number = operator.index(number)
+    if number < 0:
+        raise OSError(errno.EINVAL, f"the number {number} is negative")
+    if number > most:
+        raise OverflowError(f"the number {number} is too large")
+    return number
 
 
 class Single:
@@ -117,7 +139,7 @@ class ClientHandle(Handle):
     def __init__(self) -> None:
         self.children: dict[int, Handle] = {}
         self.user = C.c_void_p()
-        self.limit = 0.0
+        self.limit = 1.0  # for what is dropped without close()
         self._forked = self._abandoned = False
         super().__init__(None, self._end)
 

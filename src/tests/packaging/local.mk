@@ -13,6 +13,7 @@ src_tests_packaging_abi_old_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
 check_scripts += src/tests/packaging/abi/check-abi.sh
 EXTRA_DIST += \
 	src/tests/packaging/abi/headers/rxwire/rxwire.h \
+	src/tests/packaging/abi/librxafs-x86_64.abi \
 	src/tests/packaging/abi/librxwire-classic-x86_64.abi \
 	src/tests/packaging/abi/librxwire-x86_64.abi \
 	src/tests/packaging/abi/suppressions

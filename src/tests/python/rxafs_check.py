@@ -328,6 +328,44 @@ class Files(unittest.TestCase):
             with self.assertRaises(TypeError):
                 raw.readinto(b"constant")
 
+    def test_null_bytes(self):
+        """Strings of the library end there."""
+        self.put("file", b"x")
+        bad = self.path("file\0more")
+        calls = [lambda: self.afs.open(bad, "w"), lambda: self.afs.stat(bad), lambda: self.afs.mkdir(bad),
+                 lambda: self.afs.rename(self.path("file"), bad), lambda: self.afs.symlink("a\0b", self.path("link")),
+                 lambda: self.afs.getxattr(self.path("file"), "afs.cell\0x"), lambda: self.afs.watch(bad),
+                 lambda: self.afs.make_mount(self.path("mount"), "music\0x"), lambda: self.afs.unlink(bad),
+                 lambda: self.afs.listdir(self.top.encode() + b"\0"), lambda: self.afs.log_in(NAME + "\0"),
+                 lambda: rxafs.Client(NAME + "\0")]
+        for call in calls:
+            with self.assertRaises(ValueError):
+                call()
+        self.assertEqual((self.afs.listdir(self.top), self.get("file")), (["file"], b"x"))
+
+    def test_numbers(self):
+        """Nothing is cut off to 64 or 32 bits."""
+        self.put("file", b"12345")
+        path = self.path("file")
+        with self.afs.open(path, "r+b", buffering=0) as raw:
+            for call in (lambda: raw.seek(2**64 + 1), lambda: raw.seek(2**63), lambda: raw.truncate(2**64 + 2), lambda: raw.seek(-1),
+                         lambda: raw.truncate(-1), lambda: self.afs.truncate(path, 2**64), lambda: self.afs.utime(path, 2**40),
+                         lambda: self.afs.utime(path, -1), lambda: self.afs.chmod(path, 2**32 + 0o600),
+                         lambda: self.afs.chown(path, 2**32), lambda: self.afs.set_quota(path, 2**64),
+                         lambda: self.afs.mkdir(self.path("directory"), -1)):
+                with self.assertRaises((OSError, OverflowError)) as caught:
+                    call()
+                if isinstance(caught.exception, OSError):
+                    self.assertEqual(caught.exception.errno, errno.EINVAL)
+            raw.seek(2**63 - 2)
+            with self.assertRaises(OSError):
+                raw.write(b"abc")
+        self.assertEqual(self.get("file"), b"12345")
+        self.assertEqual(self.afs.listdir(self.top), ["file"])
+        self.afs.makedirs("music:", exist_ok=True)
+        with self.assertRaises(ValueError):
+            self.afs.open(path, "rbt")
+
     def test_cycles(self):
         """A client and what was opened in it are dropped together: in which order they are finalised is open."""
         self.run_program(

@@ -17,7 +17,7 @@ extern "C" {
 /*
  * All functions may be called by any thread, also on the same objects. Unless a comment says
  * otherwise they return 0 or a negative errno, and a function that takes a request may wait for
- * servers.
+ * servers. A pointer to a result, such as `attributes`, is NULL only where a comment allows it.
  */
 typedef struct rxafs_client rxafs_client;
 typedef struct rxafs_user rxafs_user;
@@ -73,6 +73,7 @@ int rxafs_close_client(rxafs_client *client, uint64_t limit_ms);
 typedef struct cl_cancel rxafs_cancel;
 rxafs_cancel *rxafs_create_cancel(void);
 void rxafs_raise_cancel(rxafs_cancel *cancel);
+/* NULL is allowed. */
 void rxafs_free_cancel(rxafs_cancel *cancel);
 
 /* The result of a quick operation that cannot be done without a server. */
@@ -109,6 +110,7 @@ int rxafs_get_user(rxafs_client *client, uint32_t number, rxafs_user **user);
 /* A user without a number, who goes with the last reference to him. */
 int rxafs_create_user(rxafs_client *client, rxafs_user **user);
 rxafs_user *rxafs_hold_user(rxafs_user *user);
+/* NULL is allowed. */
 void rxafs_put_user(rxafs_user *user);
 int rxafs_set_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires);
 /* The same for a token of the same principal as the present one, so that what is known of his rights stays. */
@@ -130,6 +132,7 @@ int64_t rxafs_token_expires(rxafs_user *user, const char *cell);
 rxafs_object *rxafs_root(rxafs_client *client);
 /* Another reference. Returns `object`. */
 rxafs_object *rxafs_hold(rxafs_object *object);
+/* NULL is allowed. */
 void rxafs_release(rxafs_object *object);
 
 /* Nanoseconds of CLOCK_BOOTTIME, for deadlines. */

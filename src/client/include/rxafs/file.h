@@ -41,7 +41,7 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
 int rxafs_flush(rxafs_file *file, struct rxafs_request *request, bool durable);
 /*
  * The last use. What was not flushed is stored in the background, and an error then reaches only the log: call rxafs_flush()
- * first.
+ * first. NULL is allowed.
  */
 void rxafs_close(rxafs_file *file);
 /* Of which it is; no reference. */
@@ -101,6 +101,7 @@ int rxafs_next_entry(rxafs_listing *listing, struct rxafs_request *request, uint
 int rxafs_entry_object(rxafs_listing *listing, struct rxafs_request *request,
 		       const struct rxafs_entry *entry, rxafs_object **object,
 		       struct rxafs_attributes *attributes);
+/* NULL is allowed. */
 void rxafs_close_listing(rxafs_listing *listing);
 
 #ifdef __cplusplus

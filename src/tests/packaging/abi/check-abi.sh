@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The binary interfaces: a program compiled against the older headers kept here (old.c) runs with this librxwire, and
-# abidiff compares librxwire and librxwire-classic with the baselines LIBRARY-ARCH.abi, the interfaces of the last
-# release. Until there is a release, a baseline is of the day it was made. Added functions are permitted.
+# abidiff compares librxwire, librxafs and librxwire-classic with the baselines LIBRARY-ARCH.abi, the interfaces of
+# the last release. Until there is a release, a baseline is of the day it was made. Added functions are permitted.
 #
 #   check-abi.sh                     compare
-#   check-abi.sh --renew LIBRARY     write a new baseline of librxwire or librxwire-classic, from a default build: at a
-#                                    release, or for a break that NEWS announces
+#   check-abi.sh --renew LIBRARY     write a new baseline of librxwire, librxafs or librxwire-classic, from a default build:
+#                                    at a release, or for a break that NEWS announces
 
 top=${top_srcdir:-$(dirname "$0")/../../../..}
 build=${top_builddir:-.}
@@ -21,12 +21,16 @@ choose() {
 		library=$build/src/rx/.libs/librxwire.so
 		headers=$top/src/rx/include/rxwire
 		;;
+	librxafs)
+		library=$build/src/client/.libs/librxafs.so
+		headers=$top/src/client/include/rxafs
+		;;
 	librxwire-classic)
 		library=$build/src/classic/.libs/librxwire-classic.so
 		headers=$top/src/classic/rx
 		;;
 	*)
-		echo "usage: check-abi.sh [--renew librxwire|librxwire-classic]"
+		echo "usage: check-abi.sh [--renew librxwire|librxafs|librxwire-classic]"
 		exit 2
 		;;
 	esac
@@ -92,7 +96,7 @@ layout() {
 		}
 		/<enumerator / && value("name") !~ /_COUNT$/ { print owner, value("name"), value("value") }
 		END { for (i = 1; i <= n; i++) print line[i], type(of[i]) }' |
-		grep '^rxw_' | grep -Ev '^rxw_(engine|queue|security|service|keys|key|key_list|key_source|rpcstats|rpcstats_(shard|table|peer|key|id)) ' | LC_ALL=C sort -u
+		grep -E '^(rxw|rxafs)_' | grep -Ev '^(rxw_(engine|queue|security|service|keys|key|key_list|key_source|rpcstats|rpcstats_(shard|table|peer|key|id))|rxafs_(hooks|counts)) ' | LC_ALL=C sort -u
 }
 
 if [ "$1" = --renew ]; then
@@ -125,17 +129,24 @@ choose librxwire
 [ -f "$baseline" ] || { echo "no baseline for $(uname -m)"; exit 0; }
 case $SANITIZERS in no | '') ;; *) echo "an instrumented library is not compared"; exit 0 ;; esac
 command -v abidiff > /dev/null || { echo "SKIP: abidiff is not installed (Debian package: abigail-tools)"; exit 77; }
-compare rxw_config
-rc=$?
-# Suppressions for growth also hide moved members, so compare offsets too.
-layout "$baseline" > "$dir/then"
-layout "$dir/now" > "$dir/today"
-LC_ALL=C comm -23 "$dir/then" "$dir/today" > "$dir/moved"
-[ -s "$dir/then" ] || { echo "no structure found in ${baseline##*/}"; exit 1; }
-sed 's/^/moved, changed or gone: /' "$dir/moved"
-if [ $rc -ne 0 ] || [ -s "$dir/moved" ]; then different; fi
-echo "the binary interface is that of ${baseline##*/}, or has grown in permitted ways" \
-	"($(wc -l < "$dir/then") members and constants in place)"
+
+# compare_places STRUCTURE: as compare; suppressions for growth also hide moved members, so compare offsets too.
+compare_places() {
+	compare "$1"
+	rc=$?
+	layout "$baseline" > "$dir/then"
+	layout "$dir/now" > "$dir/today"
+	LC_ALL=C comm -23 "$dir/then" "$dir/today" > "$dir/moved"
+	[ -s "$dir/then" ] || { echo "no structure found in ${baseline##*/}"; exit 1; }
+	sed 's/^/moved, changed or gone: /' "$dir/moved"
+	if [ $rc -ne 0 ] || [ -s "$dir/moved" ]; then different; fi
+	echo "the binary interface is that of ${baseline##*/}, or has grown in permitted ways" \
+		"($(wc -l < "$dir/then") members and constants in place)"
+}
+
+compare_places rxw_config
+choose librxafs
+[ ! -f "$library" ] || compare_places rxafs_request
 
 # Structures of classic Rx have no size member, so none may change.
 choose librxwire-classic
