@@ -13,6 +13,7 @@
 #include "program/address.h"
 
 #define SERVERS_MOST 16
+#define LOGIN_SHARE  UINT32_MAX /* the number of no cell */
 
 int refuse_asked(struct asked *a, int result, const char *format, ...)
 {
@@ -312,6 +313,10 @@ void serve_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command, void *arg,
 		return;
 	}
 	t.handle = handle_of(fi);
+	/* Logins have threads of their own: they may wait for any server. */
+	if (!strncmp(((const struct control *)in)->text, "login", sizeof "login"))
+		t.request.awaited = (struct rxafs_awaited){
+			.known = true, .cell = LOGIN_SHARE, .server = fuse_req_ctx(req)->uid};
 	t.data = in;
 	t.size = in_size;
 	task_start(&t);

@@ -8,6 +8,7 @@ src_rxafs_rxafs_SOURCES = \
 	src/rxafs/users/cell_token.c src/rxafs/users/cell_token.h src/rxafs/users/members.h src/rxafs/control.c src/rxafs/control.h \
 	src/rxafs/directory_ops.c src/rxafs/dying.c src/rxafs/figures.c src/rxafs/figures.h src/rxafs/file_ops.c src/rxafs/flusher.c src/rxafs/kernel.c src/rxafs/kernel.h src/rxafs/known.c src/rxafs/known.h \
 	src/rxafs/lanes.c src/rxafs/lanes.h src/rxafs/log.c src/rxafs/login.c \
+	src/rxafs/users/logins.c src/rxafs/users/logins.h \
 	src/rxafs/main.c src/rxafs/mount.h src/rxafs/mount_options.c src/rxafs/mount_options.h \
 	src/rxafs/name_ops.c src/rxafs/pages.c src/rxafs/session.c src/rxafs/users/sessions.c src/rxafs/users/sessions.h \
 	src/rxafs/task.c src/rxafs/task.h src/rxafs/users/tickets.c src/rxafs/users/tickets.h \

@@ -2,6 +2,7 @@
 /* rxafsctl login, logout, tokens and session: the daemon's part. */
 #include "rxafs/users/cell_token.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,10 @@
 #include "program/address.h"
 #include "program/auth.h"
 #include "rxafs/answer.h"
+#include "rxafs/users/logins.h"
 #include "rxafs/users/sessions.h"
+#include "rxafs/users/tickets.h"
 #include "rxafs/users/tokens.h"
-
-#define TICKETS_MOST (256 * 1024)
 
 /* With the keys of the service, as an administrator can. */
 static int make_token_of_keys(const struct asked *a, const struct tools_address *server,
@@ -46,70 +47,66 @@ static int make_token_of_keys(const struct asked *a, const struct tools_address 
 int answer_tickets(struct asked *a)
 {
 	struct handle *h = a->task->handle;
-	size_t offset = strtoul(word_of(a, 1), NULL, 10), size = a->from->size;
-	uint8_t *more;
-	int result = -EINVAL;
 
-	if (!h || size > CONTROL_DATA || offset > TICKETS_MOST - size)
+	if (!h || a->from->size > CONTROL_DATA)
 		return -EINVAL;
-	pthread_mutex_lock(&h->reading);
-	if (!offset)
-		forget_tickets(h);
-	if (offset != h->tickets_size)
-		goto out;
-	/* Not realloc(): it would leave a copy in freed memory. */
-	more = malloc(offset + size + 1);
-	result = more ? 0 : -ENOMEM;
-	if (!more)
-		goto out;
-	if (offset)
-		memcpy(more, h->tickets, offset);
-	memcpy(more + offset, a->from->data, size);
-	forget_tickets(h);
-	h->tickets = more;
-	h->tickets_size = offset + size;
-out:
-	pthread_mutex_unlock(&h->reading);
-	return result;
+	atomic_store(&h->hands_over, true);
+	return logins_add(a->task->mount->logins, h, a->task->caller.uid,
+			  strtoul(word_of(a, 1), NULL, 10), a->from->data, a->from->size);
 }
 
 /* A file of this process with what was handed over, which is forgotten. */
 static int file_of_caller(struct asked *a, char path[40])
 {
 	struct handle *h = a->task->handle;
-	int fd = h ? memfd_create("rxafs-login", MFD_CLOEXEC) : -1;
+	size_t size = 0;
+	uint8_t *data = h ? logins_take(a->task->mount->logins, h, &size) : NULL;
+	int fd = data ? memfd_create("rxafs-login", MFD_CLOEXEC) : -EINVAL;
 
-	if (fd < 0)
-		return -1;
-	pthread_mutex_lock(&h->reading);
-	if (!h->tickets || write(fd, h->tickets, h->tickets_size) != (ssize_t)h->tickets_size) {
+	if (fd == -1)
+		fd = -errno;
+	if (fd >= 0 && write(fd, data, size) != (ssize_t)size) {
 		close(fd);
-		fd = -1;
+		fd = -ENOMEM;
 	}
-	forget_tickets(h);
-	pthread_mutex_unlock(&h->reading);
+	free_secret(data, size);
 	snprintf(path, 40, "/proc/self/fd/%d", fd);
 	return fd;
 }
 
+/* A user may have handed over an initial ticket of a realm of his own, whose KDC keeps silent: none is asked. */
+static int make_token_of_tickets(const struct asked *a, const struct tools_address *server,
+				 const char *cell, const char *path, rxw_token **token,
+				 char *message, size_t size)
+{
+	char cache[64], copy[TICKETS_NAME];
+	int result;
+
+	assert(size >= TICKETS_MESSAGE);
+	snprintf(cache, sizeof cache, "FILE:%s", path);
+	if (tickets_for_services(cache, copy, message))
+		return -1;
+	result = make_cell_token(server, cell, word_of(a, 2), copy, token, message, size);
+	tickets_forget(copy);
+	return result;
+}
+
 static int make_token_of_caller(struct asked *a, const char *cell, rxw_token **token)
 {
-	char path[40], cache[64], message[TOOLS_AUTH_MESSAGE] = "";
+	char path[40], message[TOOLS_AUTH_MESSAGE] = "";
 	int fd = file_of_caller(a, path), result;
 	struct tools_address server;
 
 	if (fd < 0)
-		return -EINVAL;
+		return fd;
 	result = find_token_server(a->task->mount->client, cell, &server, message, sizeof message);
 	if (result)
 		goto out;
-	if (!strcmp(word_of(a, 3), "keys")) {
+	if (!strcmp(word_of(a, 3), "keys"))
 		result = make_token_of_keys(a, &server, cell, path, token, message, sizeof message);
-	} else {
-		snprintf(cache, sizeof cache, "FILE:%s", path);
-		result = make_cell_token(&server, cell, word_of(a, 2), cache, token, message,
-					 sizeof message);
-	}
+	else
+		result = make_token_of_tickets(a, &server, cell, path, token, message,
+					       sizeof message);
 out:
 	close(fd);
 	if (result >= 0)
@@ -117,6 +114,23 @@ out:
 	snprintf(a->task->request.failure.text, sizeof a->task->request.failure.text, "%.199s",
 		 message);
 	return -EACCES;
+}
+
+/* In one of the places that logins have. */
+static int make_token_in_place(struct asked *a, const char *cell, rxw_token **token)
+{
+	struct logins *logins = a->task->mount->logins;
+	uid_t uid = a->task->caller.uid;
+	int result = logins_enter(logins, uid);
+
+	if (result)
+		return refuse_asked(a, result,
+				    "%s logins at a time; try again when one of them has ended",
+				    result == -EUSERS ? "this user has too many"
+						      : "the users of this mount have too many");
+	result = make_token_of_caller(a, cell, token);
+	logins_leave(logins, uid);
+	return result;
 }
 
 /* -- commands ------------------------------------------------------------------------------------ */
@@ -130,7 +144,7 @@ static int refuse_session(struct asked *a, int result)
 		 : result == -ENODEV ? "the kernel knows no login session of this process: use "
 				       "rxafsctl session"
 		 : result == -ENOENT ? "this login session has no tokens of its own"
-		 : result == -EUSERS ? "this user has begun too many sessions"
+		 : result == -EUSERS ? "this user, or all, have begun too many sessions"
 				     : strerror(-result));
 	return result;
 }
@@ -181,9 +195,9 @@ int answer_login(struct asked *a)
 	/* No cell is named. */
 	if (!strcmp(cell, " "))
 		cell = rxafs_home_cell(mount->client);
-	if (!cell || !a->task->request.user)
+	if (!cell || !a->task->request.user || a->named)
 		return -EINVAL;
-	result = make_token_of_caller(a, cell, &token);
+	result = make_token_in_place(a, cell, &token);
 	if (result)
 		return result;
 	if (a->count > 5 && !strcmp(a->words[5], "session"))

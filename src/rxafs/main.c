@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <syslog.h>
@@ -25,6 +26,7 @@
 #include "rxafs/mount_options.h"
 #include "rxafs/users/sessions.h"
 #include "rxafs/task.h"
+#include "rxafs/users/logins.h"
 #include "rxafs/users/tokens.h"
 #include "rxafs/watchdog.h"
 
@@ -115,6 +117,17 @@ static bool renew_for_client(void *arg, rxafs_user *user, const char *cell)
 	return mount->tokens && tokens_renew(mount->tokens, cell);
 }
 
+/* Sessions hold files open, at most a part of what is permitted. */
+static void allow_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int open_client(struct settings *s, struct mount *mount)
 {
 	const struct rxafs_hooks hooks = {.changed = flusher_changed,
@@ -134,6 +147,7 @@ static int open_client(struct settings *s, struct mount *mount)
 	if (rxafs_open_client(o, &mount->client, &failure))
 		return tools_fail(-1, "%s", failure.text);
 	mount->root = rxafs_root(mount->client);
+	allow_files();
 	mount->sessions = sessions_create(mount->client);
 	if (mount->sessions)
 		mount->tokens = tokens_start(
@@ -145,7 +159,8 @@ static int open_client(struct settings *s, struct mount *mount)
 						 .where = mount->where,
 						 .log = mount_log_line,
 						 .log_arg = mount});
-	if (mount->tokens)
+	mount->logins = logins_start();
+	if (mount->tokens && mount->logins)
 		return 0;
 	return tools_fail(-1, "cannot start a thread");
 }
@@ -292,6 +307,7 @@ out:
 	watcher_free(mount);
 	flusher_free(mount);
 	tokens_free(mount->tokens);
+	logins_stop(mount->logins);
 	sessions_free(mount->sessions);
 	if (mount->session)
 		fuse_session_destroy(mount->session);

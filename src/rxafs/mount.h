@@ -18,6 +18,7 @@
 struct handle;
 struct known;
 struct flusher;
+struct logins;
 struct sessions;
 struct tokens;
 struct watcher;
@@ -31,6 +32,7 @@ struct mount {
 	const char *source;	     /* as mount(8) shows it; NULL: AFS */
 	struct sessions *sessions;   /* of processes with tokens of their own */
 	struct tokens *tokens;	     /* of users */
+	struct logins *logins;	     /* in progress */
 	struct tools_metrics *metrics;
 	struct watcher *watcher;     /* of interrupted requests */
 	struct flusher *flusher;     /* of the kernel's caches */

@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/held.h"
+#include "rxafs/users/logins.h"
 #include "rxafs/users/tokens.h"
 
 /* Between two looks at a process that was interrupted and went on. */
@@ -91,15 +92,6 @@ static void unlist_handle(struct handle *h)
 		h->next->at = h->at;
 }
 
-void forget_tickets(struct handle *h)
-{
-	if (h->tickets)
-		explicit_bzero(h->tickets, h->tickets_size);
-	free(h->tickets);
-	h->tickets = NULL;
-	h->tickets_size = 0;
-}
-
 void handle_put(struct handle *h)
 {
 	if (!h || atomic_fetch_sub(&h->references, 1) != 1)
@@ -109,7 +101,8 @@ void handle_put(struct handle *h)
 	if (h->listing)
 		rxafs_close_listing(h->listing);
 	pthread_mutex_destroy(&h->reading);
-	forget_tickets(h);
+	if (atomic_load(&h->hands_over))
+		logins_forget(h->mount->logins, h);
 	free(h);
 }
 

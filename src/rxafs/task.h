@@ -17,9 +17,8 @@ struct handle {
 	atomic_uint references;
 	rxafs_file *file;
 	rxafs_listing *listing;
-	pthread_mutex_t reading; /* of the listing, and of the tickets */
-	uint8_t *tickets;	 /* that rxafsctl hands over in parts */
-	size_t tickets_size;
+	pthread_mutex_t reading; /* of the listing */
+	atomic_bool hands_over;	 /* something was handed over for a login */
 	bool has_locks;		 /* ranges were locked through it */
 	bool writable;
 	bool direct; /* past the kernel's pages */
@@ -97,8 +96,6 @@ static inline struct handle *handle_of(const struct fuse_file_info *fi)
 	return fi ? (struct handle *)(uintptr_t)fi->fh : NULL;
 }
 void handle_put(struct handle *handle);
-/* Overwrites them, too. */
-void forget_tickets(struct handle *handle);
 
 /* The thread that looks after processes whose requests were interrupted. */
 int watcher_start(struct mount *mount);

@@ -217,6 +217,8 @@ void print_tokens(const json_t *list)
 	const json_t *one;
 	size_t i;
 
+	if (!json_array_size(list))
+		tools_error("no tokens; get one with rxafsctl login");
 	json_array_foreach(list, i, one)
 	{
 		const char *session = text_member(one, "session");
@@ -237,7 +239,7 @@ static pid_t start_in_session(char **words, size_t count, const sigset_t *mask)
 	const char *shell = getenv("SHELL");
 	char *usual[] = {(char *)(uintptr_t)(shell && *shell ? shell : "/bin/sh"), NULL};
 	char **command = calloc(count + 1, sizeof *command);
-	pid_t child;
+	pid_t child, leader = getpid();
 
 	if (!command)
 		return -1;
@@ -248,6 +250,9 @@ static pid_t start_in_session(char **words, size_t count, const sigset_t *mask)
 		char **run = count ? command : usual;
 
 		sigprocmask(SIG_SETMASK, mask, NULL);
+		/* Without this process it would be outside the session. */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != leader)
+			_exit(126);
 		execvp(run[0], run);
 		tools_error("%s: %s", run[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);

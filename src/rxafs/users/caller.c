@@ -8,8 +8,11 @@
 
 rxafs_user *find_caller(struct mount *mount, const struct fuse_ctx *context)
 {
-	rxafs_user *user = sessions_find(mount->sessions, context->pid);
+	rxafs_user *user;
 
+	/* It could be in a session, which must not have the tokens outside. */
+	if (!sessions_find(mount->sessions, context->pid, &user))
+		return NULL;
 	if (!user && rxafs_get_user(mount->client, (uint32_t)context->uid + 1, &user))
 		return NULL;
 	return user;

@@ -11,14 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/held.h"
 
 #define THREADS_KEPT 256u  /* whose session is known */
 #define PARENTS_MOST 4096u /* a chain of processes that is longer changes while it is read */
-#define OF_USER_MOST \
-	256u /* sessions that one user may have begun; they hold files of this process open */
+#define CLIMBS_MOST  64u   /* attempts to read a chain */
+/* Sessions that one user, and all but root, may have begun; those of commands hold files of this process open, at most one in FILES_PART. */
+#define OF_USER_MOST  256u
+#define SESSIONS_MOST 4096u
+#define FILES_PART    4u
 #define FIRST_LOOK 16u /* sessions, from which on those without processes are looked for */
 
 struct session {
@@ -47,6 +51,7 @@ struct sessions {
 	atomic_uint count;
 	uint64_t generation; /* changes with the list, after which no entry of `known` is used */
 	struct session *list;
+	unsigned most;	  /* of all users but root */
 	bool over;	  /* no further ones */
 	unsigned look_at; /* sessions, when those without processes are looked for again */
 	struct found known[THREADS_KEPT];
@@ -55,12 +60,16 @@ struct sessions {
 struct sessions *sessions_create(rxafs_client *client)
 {
 	struct sessions *sessions = calloc(1, sizeof *sessions);
+	struct rlimit files;
 
 	if (!sessions)
 		return NULL;
 	pthread_mutex_init(&sessions->lock, NULL);
 	sessions->client = client;
 	sessions->look_at = FIRST_LOOK;
+	sessions->most = SESSIONS_MOST;
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur / FILES_PART < SESSIONS_MOST)
+		sessions->most = (unsigned)files.rlim_cur / FILES_PART;
 	return sessions;
 }
 
@@ -118,8 +127,7 @@ static int open_stat(pid_t thread)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Parent and start of a process, in ticks since the boot of the machine. */
-static bool read_stat(int stat, pid_t *parent, unsigned long long *started)
+static bool read_parent(int stat, pid_t *parent)
 {
 	char text[1024], *end;
 	ssize_t length = pread(stat, text, sizeof text - 1, 0);
@@ -129,15 +137,11 @@ static bool read_stat(int stat, pid_t *parent, unsigned long long *started)
 	text[length] = '\0';
 	/* The name may contain any character. */
 	end = strrchr(text, ')');
-	return end &&
-	       sscanf(end + 1,
-		      " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-		      "%*d %llu",
-		      parent, started) == 2;
+	return end && sscanf(end + 1, " %*c %d", parent) == 1;
 }
 
-/* The number of a thread's login session; 0: it has none. */
-static uint32_t read_login_session(const char *process)
+/* The number of a thread's login session; 0: it has none, or is gone, or the kernel numbers none. -1: it cannot be told. */
+static int64_t read_login_session(const char *process)
 {
 	unsigned long number = 0;
 	char path[300];
@@ -146,14 +150,14 @@ static uint32_t read_login_session(const char *process)
 	snprintf(path, sizeof path, "/proc/%s/sessionid", process);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
+		return errno == ENOENT || errno == ESRCH ? 0 : -1;
 	if (fscanf(f, "%lu", &number) != 1 || number >= UINT32_MAX)
 		number = 0;
 	fclose(f);
-	return (uint32_t)number;
+	return (int64_t)number;
 }
 
-static uint32_t login_session_of(pid_t thread)
+static int64_t login_session_of(pid_t thread)
 {
 	char text[16];
 
@@ -184,33 +188,78 @@ static struct session *find_led_by(const struct sessions *sessions, pid_t leader
 	return one;
 }
 
+enum step {
+	STEP_UP,
+	STEP_TOP,
+	STEP_BROKEN
+};
+
 /*
- * The command above a thread. A parent is older than its child: else its number was used again since the child was looked at.
- * Orphans become children of the leader, which asks the kernel for that.
+ * From a process to its parent, whose file takes the place of its own. The child is read again after that: if it has that parent still, then
+ * the file is the parent's, and not that of a later process with its number.
  */
-static struct session *find_above(const struct sessions *sessions, pid_t thread, int stat)
+static enum step step_to_parent(int *stat, pid_t *parent)
 {
-	unsigned long long started, before;
-	struct session *session = find_led_by(sessions, thread);
-	pid_t parent;
+	pid_t now;
+	int above;
 
-	if (session || !read_stat(stat, &parent, &before))
-		return session;
-	for (unsigned i = 0; i < PARENTS_MOST && parent > 1; i++) {
-		int of_parent;
-		bool right;
-
-		session = find_led_by(sessions, parent);
-		of_parent = open_stat(parent);
-		if (of_parent < 0)
-			return NULL;
-		right = read_stat(of_parent, &parent, &started) && started <= before;
-		close(of_parent);
-		if (!right || session)
-			return right ? session : NULL;
-		before = started;
+	if (!read_parent(*stat, parent))
+		return STEP_BROKEN;
+	if (*parent <= 1)
+		return STEP_TOP;
+	above = open_stat(*parent);
+	if (above < 0 || !read_parent(*stat, &now) || now != *parent) {
+		if (above >= 0)
+			close(above);
+		return STEP_BROKEN;
 	}
-	return NULL;
+	close(*stat);
+	*stat = above;
+	return STEP_UP;
+}
+
+/* False: it cannot be told. */
+static bool climb_from(const struct sessions *sessions, pid_t thread, struct session **session)
+{
+	enum step step = STEP_BROKEN;
+	int stat = open_stat(thread);
+
+	*session = NULL;
+	if (stat < 0)
+		return false;
+	for (unsigned i = 0; i < PARENTS_MOST; i++) {
+		*session = find_led_by(sessions, thread);
+		step = *session ? STEP_TOP : step_to_parent(&stat, &thread);
+		if (step != STEP_UP)
+			break;
+	}
+	close(stat);
+	return step == STEP_TOP;
+}
+
+/*
+ * The command above a thread, or NULL. A parent may end meanwhile, then its children get another one: orphans become children of the leader,
+ * which asks the kernel for that. False: it cannot be told.
+ */
+static bool find_above(const struct sessions *sessions, pid_t thread, struct session **session)
+{
+	for (unsigned i = 0; i < CLIMBS_MOST; i++)
+		if (climb_from(sessions, thread, session))
+			return true;
+	return false;
+}
+
+/* Its session, or NULL. False: it cannot be told. */
+static bool find_session_of(const struct sessions *sessions, pid_t thread, struct session **session)
+{
+	int64_t login;
+
+	if (!find_above(sessions, thread, session))
+		return false;
+	login = *session ? 0 : login_session_of(thread);
+	if (login > 0)
+		*session = find_login(sessions, (uint32_t)login);
+	return login >= 0;
 }
 
 /* The entry of a thread that is alive and was looked at, or NULL. */
@@ -218,7 +267,7 @@ static struct found *look_at_thread(struct sessions *sessions, pid_t thread)
 {
 	struct found *found = &sessions->known[(unsigned)thread % THREADS_KEPT];
 	struct session *session;
-	uint32_t login;
+	bool told;
 
 	if (found->thread == thread && is_alive(found->stat)) {
 		if (found->generation == sessions->generation)
@@ -231,12 +280,9 @@ static struct found *look_at_thread(struct sessions *sessions, pid_t thread)
 		if (!found->thread)
 			return NULL;
 	}
-	session = find_above(sessions, thread, found->stat);
-	login = session ? 0 : login_session_of(thread);
-	if (login)
-		session = find_login(sessions, login);
+	told = find_session_of(sessions, thread, &session);
 	/* What was read by number may be of another thread if this one is gone by now. */
-	if (!is_alive(found->stat)) {
+	if (!told || !is_alive(found->stat)) {
 		close(found->stat);
 		found->thread = 0;
 		return NULL;
@@ -246,19 +292,19 @@ static struct found *look_at_thread(struct sessions *sessions, pid_t thread)
 	return found;
 }
 
-rxafs_user *sessions_find(struct sessions *sessions, pid_t thread)
+bool sessions_find(struct sessions *sessions, pid_t thread, rxafs_user **user)
 {
-	rxafs_user *user = NULL;
 	struct found *found;
 
+	*user = NULL;
 	if (!atomic_load(&sessions->count) || !thread)
-		return NULL;
+		return true;
 	pthread_mutex_lock(&sessions->lock);
 	found = look_at_thread(sessions, thread);
 	if (found && found->session)
-		user = rxafs_hold_user(found->session->user);
+		*user = rxafs_hold_user(found->session->user);
 	pthread_mutex_unlock(&sessions->lock);
-	return user;
+	return found != NULL;
 }
 
 /* -- beginning and end ------------------------------------------------------------------------ */
@@ -272,13 +318,13 @@ static void mark_alive(struct sessions *sessions)
 	for (struct session *one = sessions->list; one; one = one->next)
 		one->alive = !proc || (!one->login && is_alive(one->leader_alive));
 	while (proc && (entry = readdir(proc))) {
-		uint32_t number = entry->d_name[0] >= '0' && entry->d_name[0] <= '9'
-					  ? read_login_session(entry->d_name)
-					  : 0;
-		struct session *session = number ? find_login(sessions, number) : NULL;
+		int64_t number = entry->d_name[0] >= '0' && entry->d_name[0] <= '9'
+					 ? read_login_session(entry->d_name)
+					 : 0;
 
-		if (session)
-			session->alive = true;
+		/* If it cannot be told, it may be any. */
+		for (struct session *one = number ? sessions->list : NULL; one; one = one->next)
+			one->alive |= one->login && (number < 0 || one->login == number);
 	}
 	if (proc)
 		closedir(proc);
@@ -317,21 +363,23 @@ static void write_session_name(const struct session *session, char text[SESSION_
 /* With the lock. */
 static bool has_too_many(const struct sessions *sessions, uid_t owner)
 {
-	unsigned count = 0;
+	unsigned count = 0, others = 0;
 
-	for (const struct session *one = sessions->list; one; one = one->next)
+	for (const struct session *one = sessions->list; one; one = one->next) {
 		count += one->owner == owner;
-	return owner && count >= OF_USER_MOST;
+		others += one->owner != 0;
+	}
+	return owner && (count >= OF_USER_MOST || others >= sessions->most);
 }
 
 /* *made: it is new, and not in the list. A negative errno: none. */
 static int find_or_make(struct sessions *sessions, uid_t owner, pid_t thread, bool command,
 			struct session **made, struct session **out)
 {
-	uint32_t login = command ? 0 : login_session_of(thread);
-	struct session *session = command ? find_led_by(sessions, thread)
-				  : login ? find_login(sessions, login)
-					  : NULL;
+	int64_t login = command ? 0 : login_session_of(thread);
+	struct session *session = command     ? find_led_by(sessions, thread)
+				  : login > 0 ? find_login(sessions, (uint32_t)login)
+					      : NULL;
 
 	*made = NULL;
 	*out = session;
@@ -339,8 +387,8 @@ static int find_or_make(struct sessions *sessions, uid_t owner, pid_t thread, bo
 		return 0;
 	if (sessions->over)
 		return -ESHUTDOWN;
-	if (!command && !login)
-		return -ENODEV;
+	if (!command && login <= 0)
+		return login ? -EAGAIN : -ENODEV;
 	if (has_too_many(sessions, owner)) {
 		forget_dead(sessions);
 		if (has_too_many(sessions, owner))
@@ -352,13 +400,15 @@ static int find_or_make(struct sessions *sessions, uid_t owner, pid_t thread, bo
 		return -ENOMEM;
 	}
 	session->owner = owner;
-	session->login = login;
+	session->login = (uint32_t)login;
 	session->leader = thread;
 	session->leader_alive = command ? open_stat(thread) : -1;
 	if (command && session->leader_alive < 0) {
+		int error = errno;
+
 		rxafs_put_user(session->user);
 		free(session);
-		return -ESRCH;
+		return error == ENOENT ? -ESRCH : -error;
 	}
 	*made = *out = session;
 	return 0;
@@ -393,11 +443,11 @@ int session_begin(struct sessions *sessions, uid_t owner, pid_t thread, bool com
 
 int session_end(struct sessions *sessions, pid_t thread)
 {
-	uint32_t login = login_session_of(thread);
+	int64_t login = login_session_of(thread);
 	struct session **at = &sessions->list, *session;
 
 	pthread_mutex_lock(&sessions->lock);
-	session = login ? find_login(sessions, login) : NULL;
+	session = login > 0 ? find_login(sessions, (uint32_t)login) : NULL;
 	while (session && *at != session)
 		at = &(*at)->next;
 	if (session) {

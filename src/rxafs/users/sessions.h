@@ -26,16 +26,17 @@ void sessions_stop(struct sessions *sessions);
 void sessions_free(struct sessions *sessions);
 
 /*
- * The user of the session that a thread is in; a reference. NULL: it is in none. `thread` 0: not known, so in none. Any
- * thread; never waits for anything but /proc.
+ * The user of the session that a thread is in; a reference. NULL: it is in none. `thread` 0: not known, so in none. False: there are sessions,
+ * and it cannot be told whether the thread is in one, since it has ended or files cannot be opened. Any thread; never waits for anything
+ * but /proc.
  */
-rxafs_user *sessions_find(struct sessions *sessions, pid_t thread);
+bool sessions_find(struct sessions *sessions, pid_t thread, rxafs_user **user);
 
 /*
  * A session of the login session of a thread; or, if `command`, of that process and all below it, until its end.
  * *user is a reference to its user, who has no tokens yet; `text` is the session's name. A login session that exists already is
  * given again. -ENODEV: the kernel has given the process no login session; -ESRCH: there is no such process; -EUSERS: `owner` has
- * begun too many; -ENOMEM.
+ * begun too many, or all users have; -ENOMEM, -EMFILE and others.
  */
 int session_begin(struct sessions *sessions, uid_t owner, pid_t thread, bool command,
 		  rxafs_user **user, char text[SESSION_TEXT]);

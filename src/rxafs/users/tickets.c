@@ -284,6 +284,60 @@ int tickets_for_cell(const char *cache, const char *cell, uint8_t **data, size_t
 	return result;
 }
 
+static bool name_cache(const struct opened *o, krb5_ccache cache, char name[TICKETS_NAME])
+{
+	char *whole;
+	bool fits;
+
+	if (krb5_cc_get_full_name(o->context, cache, &whole))
+		return false;
+	fits = snprintf(name, TICKETS_NAME, "%s", whole) < TICKETS_NAME;
+	krb5_free_string(o->context, whole);
+	return fits;
+}
+
+int tickets_for_services(const char *cache, char copy[TICKETS_NAME], char message[TICKETS_MESSAGE])
+{
+	krb5_ccache to;
+	struct opened o;
+	krb5_error_code code;
+	int result = -1;
+
+	if (open_ticket_cache(&o, cache, message))
+		return -1;
+	code = krb5_cc_new_unique(o.context, "MEMORY", NULL, &to);
+	if (code) {
+		complain_of(&o, "no cache in memory", code);
+		goto out;
+	}
+	code = krb5_cc_initialize(o.context, to, o.client);
+	if (code)
+		complain_of(&o, "no cache in memory", code);
+	else if (!copy_service_tickets(&o, to))
+		snprintf(message, TICKETS_MESSAGE, "no ticket for a cell was handed over");
+	else if (name_cache(&o, to, copy))
+		result = 0;
+	if (result)
+		krb5_cc_destroy(o.context, to);
+	else
+		krb5_cc_close(o.context, to);
+out:
+	close_ticket_cache(&o);
+	return result;
+}
+
+void tickets_forget(const char *copy)
+{
+	krb5_context context;
+	krb5_ccache cache;
+
+	if (krb5_init_context(&context))
+		return;
+	if (!krb5_cc_resolve(context, copy, &cache))
+		krb5_cc_destroy(context, cache);
+	krb5_free_context(context);
+}
+
 char *tickets_file(const char *cache)
 {
 	char *path = NULL;

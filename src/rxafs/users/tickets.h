@@ -30,6 +30,13 @@ int tickets_renew(const char *cache, char message[TICKETS_MESSAGE]);
  */
 int tickets_for_cell(const char *cache, const char *cell, uint8_t **data, size_t *size,
 		     char message[TICKETS_MESSAGE]);
+/*
+ * A cache in the memory of this process, with the tickets for services of cells that are in another one. It has no initial ticket,
+ * so whoever uses it asks no KDC. tickets_forget() frees it.
+ */
+#define TICKETS_NAME 64
+int tickets_for_services(const char *cache, char copy[TICKETS_NAME], char message[TICKETS_MESSAGE]);
+void tickets_forget(const char *copy);
 /* The file of a cache of type FILE; free it. NULL: it is of another kind. */
 char *tickets_file(const char *cache);
 

@@ -134,7 +134,54 @@ while [ $i -lt 40 ]; do
 done
 ls /proc/"$daemon"/fd > "$work/fds"
 [ "$(wc -l < "$work/fds")" -lt 200 ] || fail "descriptors are left: $(wc -l < "$work/fds")"
+# Processes of a session never get the user's other token while their parents end. Nor does the command without rxafsctl.
+alice "$rxafsctl" session --mount "$work/mnt" -- "$python" "$top_srcdir/src/tests/rxafs/orphans.py" "$dir/plain/file" 10 > "$work/orphans.out" 2>&1 ||
+	fail "orphans: $(cat "$work/orphans.out")"
+# shellcheck disable=SC2016
+alice "$rxafsctl" session --mount "$work/mnt" -- sh -c 'kill -9 $PPID; sleep 0.2; cat "$1"' sh "$dir/plain/file" > "$work/killed.out" 2>&1
+sleep 1
+grep -qx plain "$work/killed.out" && fail "the command outlives its session"
 unmount_afs mnt "$daemon"
+
+# Nor where the daemon has no descriptors left, and other users cannot take them all by sessions.
+(
+	ulimit -n 200
+	mount_afs few --allow-other
+	echo "$daemon" > "$work/few.pid"
+)
+mounts="$mounts $work/few"
+daemon=$(cat "$work/few.pid")
+daemons="$daemons $daemon"
+few=$work/few/test.example
+# shellcheck disable=SC2086
+alice "$rxafsctl" login --mount "$work/few" $as_plain > "$work/login.out" 2>&1 || fail "few: login: $(cat "$work/login.out")"
+cat > "$work/starved" <<'END'
+touch "$2.ready"
+while [ ! -e "$2.go" ]; do sleep 0.1; done
+cat "$1"
+END
+alice "$rxafsctl" session --mount "$work/few" -- sh "$work/starved" "$few/plain/file" "$work/marks/few" > "$work/starved.out" 2>&1 &
+starved=$!
+wait_until 20 test -e "$work/marks/few.ready" || fail "few: no session"
+i=0
+begun=
+while [ $i -lt 80 ]; do
+	setpriv --reuid $((2000 + i % 4)) --clear-groups "$rxafsctl" session --mount "$work/few" -- sleep 60 2>> "$work/many.out" &
+	begun="$begun $!"
+	i=$((i + 1))
+done
+wait_until 20 grep -q 'too many sessions' "$work/many.out" || fail "few: sessions without a bound: $(ls /proc/"$daemon"/fd | wc -l) files"
+# The limit is what the daemon has open: nothing more can be opened.
+prlimit --pid "$daemon" --nofile=10:200
+touch "$work/marks/few.go"
+wait $starved
+grep -qx plain "$work/starved.out" && fail "few: outside the session without descriptors"
+prlimit --pid "$daemon" --nofile=200:200
+# shellcheck disable=SC2086
+kill $begun 2> /dev/null
+wait $begun 2> /dev/null
+[ "$(alice cat "$few/plain/file")" = plain ] || fail "few: alice has lost her token"
+umount "$work/few" || fail "few: busy"
 
 # The mount of one user keeps none apart, and says what to do.
 mount_afs one
