@@ -10,6 +10,7 @@
 
 #include <rxafs/admin.h>
 
+#include "afs/rights.h"
 #include "program/address.h"
 
 #define SERVERS_MOST 16
@@ -183,6 +184,23 @@ static int answer_lsmount(struct asked *a)
 	return 0;
 }
 
+/* A change in the directory was not permitted: the rights that it needs and that are missing, if some are. */
+static int name_missing_rights(struct asked *a, uint32_t needed)
+{
+	struct rxafs_request request = {.user = a->task->request.user,
+					.deadline = a->task->request.deadline,
+					.cancel = a->task->request.cancel};
+	char all[AFS_ACL_RIGHTS], missing[AFS_ACL_RIGHTS];
+	uint32_t own;
+
+	if (rxafs_get_rights(a->object, &request, &own, NULL) || !(needed & ~own))
+		return -EACCES;
+	return refuse_asked(
+		a, -EACCES,
+		"not permitted; this needs the rights %s of the directory, and %s is missing",
+		afs_rights_text(needed, all), afs_rights_text(needed & ~own, missing));
+}
+
 static int answer_mkmount(struct asked *a)
 {
 	int result = rxafs_make_mount(a->object, &a->task->request, word_of(a, 1), word_of(a, 2));
@@ -191,7 +209,7 @@ static int answer_mkmount(struct asked *a)
 		return refuse_asked(a, result, "%.100s does not name a volume", word_of(a, 2));
 	if (result == -EEXIST)
 		return refuse_asked(a, result, "the name exists already");
-	return result;
+	return result == -EACCES ? name_missing_rights(a, RXAFS_INSERT | RXAFS_ADMINISTER) : result;
 }
 
 static int answer_rmmount(struct asked *a)
@@ -202,7 +220,8 @@ static int answer_rmmount(struct asked *a)
 	if (result)
 		return result;
 	free(text);
-	return rxafs_unlink(a->object, &a->task->request, word_of(a, 1));
+	result = rxafs_unlink(a->object, &a->task->request, word_of(a, 1));
+	return result == -EACCES ? name_missing_rights(a, RXAFS_DELETE) : result;
 }
 
 /* -- requests --------------------------------------------------------------------------------- */

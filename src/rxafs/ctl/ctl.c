@@ -197,16 +197,25 @@ void print_time(const char *what, long long when)
 	printf("%s%s\n", what, text);
 }
 
+static const char *quota_text(const json_t *a, char text[40])
+{
+	long long quota = number_member(a, "quota");
+
+	snprintf(text, 40, quota ? "quota %lld KiB" : "no quota", quota);
+	return text;
+}
+
 static void print_volume(const json_t *a)
 {
+	char quota[40];
+
 	printf("%s in cell %s, volume %s, %lld, %s\n", text_member(a, "fid"),
 	       text_member(a, "cell"), text_member(a, "volume"), number_member(a, "id"),
 	       json_is_true(json_object_get(a, "writable")) ? "read-write" : "read-only");
 	printf("read-write %lld, read-only %lld, backup %lld\n", number_member(a, "readWrite"),
 	       number_member(a, "readOnly"), number_member(a, "backup"));
-	printf("%lld KiB used, quota %lld KiB, partition %lld of %lld KiB free\n",
-	       number_member(a, "used"), number_member(a, "quota"), number_member(a, "free"),
-	       number_member(a, "total"));
+	printf("%lld KiB used, %s, partition %lld of %lld KiB free\n", number_member(a, "used"),
+	       quota_text(a, quota), number_member(a, "free"), number_member(a, "total"));
 	if (!json_is_true(json_object_get(a, "online")))
 		printf("off-line: %s\n", *text_member(a, "message") ? text_member(a, "message")
 								    : "no reason is given");
@@ -225,13 +234,14 @@ static void print_servers(const json_t *list)
 static void print_answer(const char *command, const json_t *a)
 {
 	const json_t *one;
+	char quota[40];
 	size_t i;
 
 	if (!strcmp(command, "examine")) {
 		print_volume(a);
 	} else if (!strcmp(command, "quota")) {
-		printf("%s: %lld KiB used, quota %lld KiB\n", text_member(a, "volume"),
-		       number_member(a, "used"), number_member(a, "quota"));
+		printf("%s: %lld KiB used, %s\n", text_member(a, "volume"),
+		       number_member(a, "used"), quota_text(a, quota));
 	} else if (json_object_get(a, "servers")) {
 		print_servers(json_object_get(a, "servers"));
 	} else if (!strcmp(command, "lsmount")) {
@@ -243,14 +253,38 @@ static void print_answer(const char *command, const json_t *a)
 		print_tokens(json_object_get(a, "tokens"));
 }
 
+/* Servers gave parts of it. In JSON all but ASCII is escaped. */
+static void print_json(const json_t *answer)
+{
+	json_dumpf(answer, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+	printf("\n");
+}
+
+/* For a terminal: no text has control characters. */
+static void make_texts_harmless(json_t *in)
+{
+	const char *key;
+	json_t *one;
+	size_t i;
+
+	if (json_is_string(in)) {
+		char *copy = strdup(json_string_value(in));
+
+		json_string_set_nocheck(in, copy ? tools_harmless(copy) : "?");
+		free(copy);
+	}
+	json_array_foreach(in, i, one) make_texts_harmless(one);
+	json_object_foreach(in, key, one) make_texts_harmless(one);
+}
+
 int show_answer(const struct settings *s, const char *command, json_t *answer)
 {
 	if (!answer)
 		return TOOLS_EXIT_FAILURE;
 	if (s->json) {
-		json_dumpf(answer, stdout, JSON_INDENT(2));
-		printf("\n");
+		print_json(answer);
 	} else {
+		make_texts_harmless(answer);
 		print_answer(command, answer);
 	}
 	json_decref(answer);
@@ -382,32 +416,45 @@ static bool parse_acl(const char *text, struct acl *acl)
 	return true;
 }
 
-static void print_acl(const struct acl *acl)
+static void print_acl(struct acl *acl)
 {
 	char letters[AFS_ACL_RIGHTS];
 
 	for (unsigned sign = 0; sign < 2; sign++)
 		for (unsigned i = 0; i < acl->counts[sign]; i++)
-			printf("%s%s %s\n", sign ? "-" : "", acl->entries[sign][i].name,
+			printf("%s%s %s\n", sign ? "-" : "",
+			       tools_harmless(acl->entries[sign][i].name),
 			       afs_rights_text(acl->entries[sign][i].rights, letters));
 }
 
-static void print_acl_json(const struct acl *acl)
+/* A name that is not UTF-8 is no key of JSON. */
+static void add_acl_entry(json_t *list, struct entry *e)
+{
+	char letters[AFS_ACL_RIGHTS], *name = e->name;
+
+	for (char *at = name; !json_object_get(list, name); at = name) {
+		json_t *rights = json_string(afs_rights_text(e->rights, letters));
+
+		if (!json_object_set_new(list, name, rights))
+			return;
+		for (; *at; at++)
+			if ((unsigned char)*at > 0x7e)
+				*at = '?';
+	}
+}
+
+static void print_acl_json(struct acl *acl)
 {
 	json_t *lists = json_object();
-	char letters[AFS_ACL_RIGHTS];
 
 	for (unsigned sign = 0; sign < 2; sign++) {
 		json_t *list = json_object();
 
 		for (unsigned i = 0; i < acl->counts[sign]; i++)
-			json_object_set_new(list, acl->entries[sign][i].name,
-					    json_string(afs_rights_text(
-						    acl->entries[sign][i].rights, letters)));
+			add_acl_entry(list, &acl->entries[sign][i]);
 		json_object_set_new(lists, sign ? "negative" : "positive", list);
 	}
-	json_dumpf(lists, stdout, JSON_INDENT(2));
-	printf("\n");
+	print_json(lists);
 	json_decref(lists);
 }
 

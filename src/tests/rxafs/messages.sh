@@ -57,6 +57,16 @@ works whereis "$dir"
 works lsmount "$work/mnt/test.example/work"
 works mkmount "$dir/mount" work
 works rmmount "$dir/mount"
+# Not permitted: which right is missing.
+mkdir "$dir/limited"
+works mkmount "$dir/limited/old" work
+"$ctl" quota "$dir" > "$work/said"
+grep -q 'no quota\|quota [1-9]' "$work/said" || fail "quota: $(cat "$work/said")"
+works acl "$dir/limited" system:anyuser rliwk
+says 'rights ia .*and a is missing' mkmount "$dir/limited/new" work
+says 'rights d .*and d is missing' rmmount "$dir/limited/old"
+"$ctl" --mount "$work/mnt" tokens > "$work/said" 2>&1
+grep -q 'no tokens; get one with rxafsctl login' "$work/said" || fail "tokens: $(cat "$work/said")"
 unmount_afs mnt "$daemon"
 
 mkdir "$work/etc"
