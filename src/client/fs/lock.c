@@ -357,7 +357,9 @@ static void end_dropping(struct fs_vnode *v)
 
 	assert(mutex_is_held(&v->lock));
 	pthread_cond_broadcast(&v->locks->changed);
-	tell = is_less(needed_at_server(v->client, v->locks), v->locks->server.type);
+	/* While another thread changes it at the server, that is not known yet. */
+	tell = v->locks->busy ||
+	       is_less(needed_at_server(v->client, v->locks), v->locks->server.type);
 	pthread_mutex_unlock(&v->lock);
 	if (!tell)
 		return;
