@@ -21,7 +21,7 @@ static void undo_opendir(struct task *t)
 static void reply_opendir(struct task *t)
 {
 	struct handle *h = handle_create(t->mount, NULL, t->listing);
-	struct fuse_file_info fi = {.fh = (uint64_t)(uintptr_t)h};
+	struct fuse_file_info fi = {.fh = handle_number(h)};
 
 	if (!h) {
 		undo_opendir(t);

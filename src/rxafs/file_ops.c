@@ -21,9 +21,10 @@ static bool fill_open(struct task *t, struct fuse_file_info *fi)
 	if (!h)
 		return false;
 	h->writable = (t->flags & O_ACCMODE) != O_RDONLY;
-	*fi = (struct fuse_file_info){.flags = t->flags, .fh = (uint64_t)(uintptr_t)h};
 	/* The kernel would put what is appended into its pages where it believes the end to be. */
-	fi->direct_io = h->direct = (t->flags & O_APPEND) != 0;
+	h->direct = (t->flags & O_APPEND) != 0;
+	*fi = (struct fuse_file_info){
+		.flags = t->flags, .fh = handle_number(h), .direct_io = h->direct};
 	/* What was closed elsewhere before this open is seen through it: neither old pages nor an old size are used. */
 	fi->keep_cache = pages_are_of(t->mount, object, rxafs_file_contents(t->file));
 	flusher_refresh(t->mount, object);

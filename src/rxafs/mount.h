@@ -26,7 +26,7 @@ struct page_list;
 
 struct mount {
 	rxafs_client *client;
-	struct fuse_session *session;
+	struct fuse_session *_Atomic session;
 	rxafs_object *root;
 	const char *where;
 	const char *source;	     /* as mount(8) shows it; NULL: AFS */

@@ -270,7 +270,10 @@ int mount_serve(struct mount *mount)
 
 void mount_stop(struct mount *mount)
 {
+	struct fuse_session *session = mount->session;
+
 	atomic_store(&mount->stopping, true);
-	fuse_session_exit(mount->session);
+	if (session)
+		fuse_session_exit(session);
 	sem_post(&mount->ended);
 }

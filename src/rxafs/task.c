@@ -62,6 +62,8 @@ struct watcher {
 	bool ending;
 };
 
+atomic_uint handles_made;
+
 struct handle *handle_create(struct mount *mount, rxafs_file *file, rxafs_listing *listing)
 {
 	struct handle *h = calloc(1, sizeof *h);

@@ -19,7 +19,7 @@ struct handle {
 	rxafs_listing *listing;
 	pthread_mutex_t reading; /* of the listing */
 	atomic_bool hands_over;	 /* something was handed over for a login */
-	bool has_locks;		 /* ranges were locked through it */
+	atomic_bool has_locks;	 /* ranges were locked through it */
 	bool writable;
 	bool direct; /* past the kernel's pages */
 };
@@ -91,8 +91,16 @@ struct handle *handle_create(struct mount *mount, rxafs_file *file, rxafs_listin
 void handle_release(struct handle *handle);
 /* Nor any other: after an end of the mount with requests in progress it does not tell. */
 void handles_end(struct mount *mount);
+/* Between the thread that makes a handle and those that get it from the kernel. */
+extern atomic_uint handles_made;
+static inline uint64_t handle_number(struct handle *handle)
+{
+	atomic_fetch_add_explicit(&handles_made, 1, memory_order_release);
+	return (uint64_t)(uintptr_t)handle;
+}
 static inline struct handle *handle_of(const struct fuse_file_info *fi)
 {
+	atomic_load_explicit(&handles_made, memory_order_acquire);
 	return fi ? (struct handle *)(uintptr_t)fi->fh : NULL;
 }
 void handle_put(struct handle *handle);
