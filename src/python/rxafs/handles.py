@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from rxafs import _abi
 from rxafs._abi import lib
 
+LOOK = 0.1  # seconds; a signal that comes just before a wait does not end it
 LARGEST = (1 << 63) - 1  # offset in a file
 
 
@@ -116,7 +117,10 @@ class Handle(Single):
                 user.stop()
         me = threading.get_ident()
         while [user for user, thread in list(self._users.items()) if thread != me]:
-            self._left.get()
+            try:
+                self._left.get(timeout=LOOK)
+            except queue.Empty:
+                pass
         self._left.put(None)  # for another thread that waits here
         self._deferred = True
         return 0 if self._users else self._free_once()
@@ -239,8 +243,8 @@ class _Task:
             self._signal.release()
 
     def wait(self) -> None:
-        if not self.done:
-            self._signal.acquire()
+        while not self.done:
+            self._signal.acquire(timeout=LOOK)
 
     def is_over(self) -> bool:
         """Whether it has ended, or will never begin."""
