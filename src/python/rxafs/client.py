@@ -308,7 +308,7 @@ class Client(Single):
     # -- users --------------------------------------------------------------------------------------------------
 
     def log_in(self, cell: str | None = None) -> float:
-        """Use the Kerberos tickets of this process. Returns the time, in seconds since 1970, when that ends."""
+        """Use the Kerberos tickets of this process. Returns the time, in seconds since 1970, when that ends: call it again before."""
         name = encode(cell) if cell else None
         self._run(lib.rxafs_log_in, self._need_user(), name)
         name = name or lib.rxafs_cell_name(self.handle, 1)

@@ -33,6 +33,19 @@ START_TEST(paths_of_both_forms)
 }
 END_TEST
 
+START_TEST(nothing_is_given_back)
+{
+	rxafs_close(NULL);
+	rxafs_close_listing(NULL);
+	rxafs_release(NULL);
+	rxafs_put_user(NULL);
+	rxafs_free_cancel(NULL);
+	rxafs_free_watch(NULL);
+	rxafs_free_queue(NULL);
+	ck_assert_int_eq(rxafs_close_client(NULL, 0), 0);
+}
+END_TEST
+
 START_TEST(paths_that_lead_nowhere)
 {
 	rxafs_object *parent;
@@ -162,5 +175,5 @@ START_TEST(options_have_a_size)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "paths", paths_of_both_forms, paths_that_lead_nowhere,
+TEST_MAIN_WITHIN(120, "paths", paths_of_both_forms, nothing_is_given_back, paths_that_lead_nowhere,
 		 volumes_by_name_and_number, listings_with_attributes, options_have_a_size)
