@@ -204,6 +204,16 @@ static int get_promise(struct task *t)
 	return result == RXAFS_WOULD_WAIT ? result : 0;
 }
 
+/*
+ * What others had appended is told to the kernel before the answer. Later it would come between a question for the size and its
+ * answer, which the kernel then ignores. A direct write holds no pages.
+ */
+static void settle_append(struct task *t, uint64_t contents)
+{
+	if (rxafs_file_contents(t->handle->file) != contents)
+		flusher_await(t->mount, t->object);
+}
+
 static int run_write(struct task *t)
 {
 	uint64_t contents = rxafs_file_contents(t->handle->file);
@@ -211,10 +221,15 @@ static int run_write(struct task *t)
 
 	if (result)
 		return result;
+	/* It may wait below. */
+	if (t->request.quick && t->handle->direct)
+		return RXAFS_WOULD_WAIT;
 	t->count = rxafs_write(t->handle->file, &t->request, t->data, t->size, t->offset);
 	if (t->count < 0)
 		return (int)t->count;
-	if (!t->handle->direct)
+	if (t->handle->direct)
+		settle_append(t, contents);
+	else
 		pages_note_write(t->mount, t->object, contents);
 	return 0;
 }
