@@ -236,7 +236,7 @@ static enum copy_result set_local(struct folder *f, const struct item *item,
 	int rc = 0;
 
 	if (looks->set_mode)
-		rc = item ? fchmodat(f->fd, item->name, looks->mode, 0)
+		rc = item ? fchmodat(f->fd, item->name, looks->mode, AT_SYMLINK_NOFOLLOW)
 			  : fchmod(f->fd, looks->mode);
 	if (looks->set_mode && !item)
 		f->former = (mode_t)-1;
