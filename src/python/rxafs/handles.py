@@ -115,6 +115,12 @@ class Handle(Single):
         for user in list(self._users):
             if isinstance(user, Request):
                 user.stop()
+        self._wait_for_others()
+        self._deferred = True
+        return 0 if self._users else self._free_once()
+
+    def _wait_for_others(self) -> None:
+        """Until only this thread is in it."""
         me = threading.get_ident()
         while [user for user, thread in list(self._users.items()) if thread != me]:
             try:
@@ -122,19 +128,22 @@ class Handle(Single):
             except queue.Empty:
                 pass
         self._left.put(None)  # for another thread that waits here
-        self._deferred = True
-        return 0 if self._users else self._free_once()
 
     def _free_once(self) -> int:
         mine = object()
-        if self._freed.setdefault(0, mine) is not mine:
-            return 0
-        handle, self.raw.value = self.raw.value, None
+        if self.client:  # which is not freed before this has ended
+            self.client._users[mine] = threading.get_ident()
         try:
-            return (self._free(handle) or 0) if handle else 0
-        finally:
+            if self._freed.setdefault(0, mine) is not mine:
+                return 0
+            handle, self.raw.value = self.raw.value, None
+            result = (self._free(handle) or 0) if handle else 0
             if self.client:
                 self.client.drop_child(self)
+            return result
+        finally:
+            if self.client:
+                self.client.leave(mine)
 
 
 class ClientHandle(Handle):
@@ -172,6 +181,7 @@ class ClientHandle(Handle):
     def _end(self, handle: int) -> int:
         for child in list(self.children.values()):
             child.close()
+        self._wait_for_others()  # who free a child
         if self.user:
             lib.rxafs_put_user(self.user)
         return lib.rxafs_close_client(handle, int(self.limit * 1000))  # type: ignore[no-any-return]
