@@ -78,7 +78,7 @@ void serve_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	task_start(&t);
 }
 
-static int run_mkdir(struct task *t)
+static int run_make_directory(struct task *t)
 {
 	t->look = kernel_begin_look(t->mount, t->object);
 	return rxafs_mkdir(t->object, &t->request, t->name, t->mode, &t->made, &t->attributes);
@@ -86,7 +86,7 @@ static int run_mkdir(struct task *t)
 
 void serve_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	static const struct task_kind kind = {.run = run_mkdir,
+	static const struct task_kind kind = {.run = run_make_directory,
 					      .reply = give_entry,
 					      .undo = undo_entry,
 					      .never_quick = true,

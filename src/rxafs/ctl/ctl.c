@@ -254,7 +254,7 @@ static void print_answer(const char *command, const json_t *a)
 }
 
 /* Servers gave parts of it. In JSON all but ASCII is escaped. */
-static void print_json(const json_t *answer)
+static void print_ascii_json(const json_t *answer)
 {
 	json_dumpf(answer, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	printf("\n");
@@ -282,7 +282,7 @@ int show_answer(const struct settings *s, const char *command, json_t *answer)
 	if (!answer)
 		return TOOLS_EXIT_FAILURE;
 	if (s->json) {
-		print_json(answer);
+		print_ascii_json(answer);
 	} else {
 		make_texts_harmless(answer);
 		print_answer(command, answer);
@@ -454,7 +454,7 @@ static void print_acl_json(struct acl *acl)
 			add_acl_entry(list, &acl->entries[sign][i]);
 		json_object_set_new(lists, sign ? "negative" : "positive", list);
 	}
-	print_json(lists);
+	print_ascii_json(lists);
 	json_decref(lists);
 }
 
@@ -520,7 +520,7 @@ static int write_acl(const char *path, const struct acl *acl)
 	return 0;
 }
 
-static int run_acl(const struct settings *s, char **words, size_t count)
+static int run_access_list(const struct settings *s, char **words, size_t count)
 {
 	char text[ACL_MOST + 1];
 	struct acl acl = {.counts = {0}};
@@ -563,7 +563,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{{"acl", 1, 64, "PATH [NAME RIGHTS]..."}, run_acl},
+	{{"acl", 1, 64, "PATH [NAME RIGHTS]..."}, run_access_list},
 	{{"examine", 1, 1, "PATH"}, run_about_path},
 	{{"quota", 1, 2, "PATH [KIB]"}, run_about_path},
 	{{"whereis", 1, 1, "PATH"}, run_about_path},

@@ -262,7 +262,7 @@ static pid_t start_in_session(char **words, size_t count, const sigset_t *mask)
 }
 
 /* Orphans of the session are children of this process, too. False: the command has ended. */
-static bool reap_children(pid_t command, int *status)
+static bool reap_children(pid_t command, int *ended_as)
 {
 	bool goes_on = true;
 	pid_t child;
@@ -270,18 +270,18 @@ static bool reap_children(pid_t command, int *status)
 
 	while ((child = waitpid(-1, &ended, WNOHANG)) > 0)
 		if (child == command) {
-			*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+			*ended_as = ended;
 			goes_on = false;
 		}
 	return goes_on;
 }
 
 /* Until the command ends. Its terminal sends the signals of keys to it as well. */
-static int attend_command(pid_t command, struct kept *kept, const sigset_t *set)
+static int attend_command(pid_t command, struct kept *kept, const sigset_t *set, bool *killed)
 {
-	int status = 0;
+	int ended = 0;
 
-	while (reap_children(command, &status)) {
+	while (reap_children(command, &ended)) {
 		const struct timespec step = {.tv_sec = kept ? (time_t)seconds_to_look(kept) : 0};
 		int number = kept ? sigtimedwait(set, NULL, &step) : sigwaitinfo(set, NULL);
 
@@ -290,23 +290,53 @@ static int attend_command(pid_t command, struct kept *kept, const sigset_t *set)
 		if (kept)
 			keep_token(kept);
 	}
-	return status;
+	*killed = WIFSIGNALED(ended);
+	return *killed ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
 }
 
-int run_session(const struct settings *s, char **words, size_t count)
+/* A session of this process and those below it. False after a message. */
+static bool begin_session(const struct settings *s)
 {
-	static const int numbers[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-	const char *asked[] = {words[0], NULL};
+	const char *asked[] = {"session", NULL};
 	json_t *answer = ask_mount(mount_of(s), asked, NULL, 0);
-	struct kept kept = {.settings = s};
-	sigset_t set, old;
-	pid_t command;
-	int status;
 
 	if (!answer)
-		return TOOLS_EXIT_FAILURE;
+		return false;
 	json_decref(answer);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!prctl(PR_SET_CHILD_SUBREAPER, 1))
+		return true;
+	return tools_fail(false, "cannot hold a session: %s", strerror(errno));
+}
+
+/* The process of the session was killed, so those below it are children of this one: without tokens, and about to end. */
+static void end_orphans(void)
+{
+	char path[64];
+	int child;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	do {
+		FILE *f = fopen(path, "re");
+
+		while (f && fscanf(f, "%d", &child) == 1)
+			kill(child, SIGKILL);
+		if (f)
+			fclose(f);
+	} while (waitpid(-1, NULL, 0) > 0);
+}
+
+/* The process that has the tokens. */
+static int lead_session(const struct settings *s, char **words, size_t count, const sigset_t *set,
+			const sigset_t *old)
+{
+	struct kept kept = {.settings = s};
+	json_t *answer;
+	pid_t command;
+	bool killed;
+	int status;
+
+	if (!begin_session(s))
+		return TOOLS_EXIT_FAILURE;
 	if (s->keep || s->key_file) {
 		kept.cell = cell_of(s);
 		answer = kept.cell ? log_in_by_daemon(s, kept.cell) : NULL;
@@ -317,15 +347,44 @@ int run_session(const struct settings *s, char **words, size_t count)
 		json_decref(answer);
 		note_tickets(&kept);
 	}
+	command = start_in_session(words + 1, count - 1, old);
+	status = command < 0 ? tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",
+					  strerror(errno))
+			     : attend_command(command, s->keep && !s->key_file ? &kept : NULL, set,
+					      &killed);
+	free(kept.cell);
+	return status;
+}
+
+/*
+ * This process begins a session, too, which never gets tokens. If the one below it is killed, then the command and all processes
+ * below that are in this one, and not outside, where they would have the user's other tokens.
+ */
+int run_session(const struct settings *s, char **words, size_t count)
+{
+	static const int numbers[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+	pid_t leader, guard = getpid();
+	sigset_t set, old;
+	bool killed;
+	int status;
+
+	if (!begin_session(s))
+		return TOOLS_EXIT_FAILURE;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		sigaddset(&set, numbers[i]);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	command = start_in_session(words + 1, count - 1, &old);
-	status = command < 0
-			 ? tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",
-				      strerror(errno))
-			 : attend_command(command, s->keep && !s->key_file ? &kept : NULL, &set);
-	free(kept.cell);
+	leader = fork();
+	if (leader < 0)
+		return tools_fail(TOOLS_EXIT_FAILURE, "cannot start a process: %s",
+				  strerror(errno));
+	if (!leader) {
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != guard)
+			_exit(TOOLS_EXIT_FAILURE);
+		_exit(tools_finish(lead_session(s, words, count, &set, &old)));
+	}
+	status = attend_command(leader, NULL, &set, &killed);
+	if (killed)
+		end_orphans();
 	return status;
 }

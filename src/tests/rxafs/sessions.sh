@@ -141,6 +141,11 @@ alice "$rxafsctl" session --mount "$work/mnt" -- "$python" "$top_srcdir/src/test
 alice "$rxafsctl" session --mount "$work/mnt" -- sh -c 'kill -9 $PPID; sleep 0.2; cat "$1"' sh "$dir/plain/file" > "$work/killed.out" 2>&1
 sleep 1
 grep -qx plain "$work/killed.out" && fail "the command outlives its session"
+# shellcheck disable=SC2016
+alice "$rxafsctl" session --mount "$work/mnt" -- sh -c \
+	'(setsid sh -c "kill -9 $PPID; sleep 0.3; cat \"\$1\"; echo went on" sh "$1" &) ; sleep 5' sh "$dir/plain/file" > "$work/killed.out" 2>&1
+sleep 1
+grep -qx 'plain\|went on' "$work/killed.out" && fail "a process below the command outlives its session: $(cat "$work/killed.out")"
 unmount_afs mnt "$daemon"
 
 # Nor where the daemon has no descriptors left, and other users cannot take them all by sessions.
