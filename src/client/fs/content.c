@@ -130,9 +130,11 @@ static void changes_lost(void *owner, int error, uint64_t bytes)
 
 	if (bytes)
 		snprintf(what, sizeof what, "%llu bytes written", (unsigned long long)bytes);
-	fs_log(v->client, LOG_ERR, "%s of file %u.%u.%u of cell %s could not be stored: %s", what,
-	       v->fid.volume, v->fid.vnode, v->fid.unique, cl_cell_name(cl_volume_cell(v->volume)),
-	       strerror(-error));
+	/* Nobody could read them. */
+	fs_log(v->client, error == -ESTALE ? LOG_INFO : LOG_ERR,
+	       "%s of file %u.%u.%u of cell %s could not be stored: %s", what, v->fid.volume,
+	       v->fid.vnode, v->fid.unique, cl_cell_name(cl_volume_cell(v->volume)),
+	       error == -ESTALE ? "it was removed" : strerror(-error));
 }
 
 const struct cl_data_ops fs_data_ops = {

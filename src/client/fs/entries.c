@@ -176,7 +176,7 @@ int rxafs_make_file(rxafs_object *directory, struct rxafs_request *request, cons
 			   .kind = RXAFS_FILE,
 			   .mode = set->set & RXAFS_SET_MODE ? set->mode & 0777 : 0644,
 			   .timed = set->set & RXAFS_SET_TIME,
-			   .time = (uint32_t)set->time};
+			   .time = (uint32_t)fs_nearest_time(set->time)};
 
 	return make_object_named(&m, object, attributes);
 }

@@ -6,6 +6,11 @@
 
 #include "client/fs/operate.h"
 
+static bool is_for_reading(int flags)
+{
+	return (flags & O_ACCMODE) != O_WRONLY;
+}
+
 static bool is_for_writing(int flags)
 {
 	return (flags & O_ACCMODE) != O_RDONLY;
@@ -124,7 +129,8 @@ int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer
 	struct cl_data_wait wait = fs_wait(file->vnode->client, request);
 	struct cl_status status;
 	ssize_t count;
-	int result = fs_status(file->vnode, request, &status);
+	int result =
+		is_for_reading(file->flags) ? fs_status(file->vnode, request, &status) : -EBADF;
 
 	if (result)
 		return result;
@@ -141,7 +147,8 @@ int64_t rxafs_lend(rxafs_file *file, struct rxafs_request *request, size_t lengt
 	struct cl_data_loan *lent = NULL;
 	struct cl_status status;
 	ssize_t got;
-	int result = fs_status(file->vnode, request, &status);
+	int result =
+		is_for_reading(file->flags) ? fs_status(file->vnode, request, &status) : -EBADF;
 
 	*loan = NULL;
 	if (result)

@@ -91,6 +91,7 @@ int rxafs_setattr(rxafs_object *object, struct rxafs_request *request,
 							  : -EINVAL;
 	if (result)
 		return result;
+	left.time = fs_nearest_time(left.time);
 	if (left.set & RXAFS_SET_TIME && set_time_later(v, left.time))
 		left.set &= ~(unsigned)RXAFS_SET_TIME;
 	if (fill_changes(object->client, &left, &status, &how)) {

@@ -122,6 +122,11 @@ static void show_as(rxafs_object *object, struct fs_vnode *v, const struct cl_st
 	a->stat.st_blocks = a->stat.st_size / 512 + (a->stat.st_size % 512 != 0);
 }
 
+int64_t fs_nearest_time(int64_t time)
+{
+	return time < 0 ? 0 : time > UINT32_MAX ? UINT32_MAX : time;
+}
+
 void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFSFetchStatus *answer,
 		    struct rxafs_attributes *a)
 {

@@ -15,4 +15,7 @@ int fs_show_now(rxafs_object *object, struct rxafs_request *request,
 void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFSFetchStatus *answer,
 		    struct rxafs_attributes *attributes);
 
+/* The time that AFS can have, which is nearest to another one. */
+int64_t fs_nearest_time(int64_t time);
+
 #endif

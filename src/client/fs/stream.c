@@ -148,7 +148,7 @@ static AFSStoreStatus status_to_set(const struct rxafs_changes *set)
 	}
 	if (set->set & RXAFS_SET_TIME) {
 		how.Mask |= AFS_SETMODTIME;
-		how.ClientModTime = (uint32_t)set->time;
+		how.ClientModTime = (uint32_t)fs_nearest_time(set->time);
 	}
 	return how;
 }

@@ -67,7 +67,7 @@ struct rxafs_changes {
 	unsigned set; /* of enum rxafs_set */
 	uint32_t mode, owner, group;
 	uint64_t size;
-	int64_t time; /* modification, seconds since 1970 */
+	int64_t time; /* modification, seconds since 1970; AFS has times until 2106, and the nearest one is set */
 };
 int rxafs_setattr(rxafs_object *object, struct rxafs_request *request,
 		  const struct rxafs_changes *changes, struct rxafs_attributes *attributes);

@@ -151,6 +151,35 @@ START_TEST(listings_with_attributes)
 }
 END_TEST
 
+static int64_t time_after_setting(rxafs_object *object, int64_t time)
+{
+	struct rxafs_changes changes = {.set = RXAFS_SET_TIME, .time = time};
+	struct rxafs_attributes attributes;
+
+	ck_assert_int_eq(rxafs_setattr(object, &request, &changes, &attributes), 0);
+	return attributes.stat.st_mtime;
+}
+
+START_TEST(limits_of_files)
+{
+	rxafs_object *object;
+	rxafs_file *file;
+	char byte;
+
+	open_program_cell();
+	write_text("music:one", "first");
+	object = object_at("music:one");
+	ck_assert_int_eq(rxafs_open(object, &request, O_WRONLY, &file), 0);
+	ck_assert_int_eq(rxafs_read(file, &request, &byte, 1, 0), -EBADF);
+	rxafs_close(file);
+	ck_assert_int_eq(time_after_setting(object, 1000000000), 1000000000);
+	ck_assert_int_eq(time_after_setting(object, -1), 0);
+	ck_assert_int_eq(time_after_setting(object, INT64_C(1) << 33), UINT32_MAX);
+	rxafs_release(object);
+	close_program_cell();
+}
+END_TEST
+
 START_TEST(options_have_a_size)
 {
 	struct rxafs_options options = {.size = sizeof options, .cell = "example.org"};
@@ -176,4 +205,5 @@ START_TEST(options_have_a_size)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "paths", paths_of_both_forms, nothing_is_given_back, paths_that_lead_nowhere,
-		 volumes_by_name_and_number, listings_with_attributes, options_have_a_size)
+		 volumes_by_name_and_number, listings_with_attributes, limits_of_files,
+		 options_have_a_size)
