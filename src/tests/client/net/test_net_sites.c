@@ -566,6 +566,8 @@ START_TEST(a_change_without_answer_is_not_repeated)
 		ck_assert_int_eq(rc, -ETIMEDOUT);
 	}
 	ck_assert_uint_eq(fake_calls(0), 1);
+	/* If it was answered, its connection is still used, and the server does not know it: then a call that may be repeated goes on. */
+	looks(fake_volume);
 	/* A refusal is an answer. */
 	fake_answers(0, 0, 1, AFS_VBUSY);
 	ck_assert_int_eq(create_one(), 0);
