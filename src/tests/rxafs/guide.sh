@@ -105,7 +105,7 @@ while IFS=: read -r number line; do
 	esac
 	[ -n "$personal" ] || line=$(echo "$line" | sed "s|\(rxafsctl [a-z]*\)|\1 --mount $work/all|g")
 	case $line in
-	*'&') sh -c "${line%&}" > "$work/out" 2>&1 < /dev/null &
+	*'&') sh -c "exec ${line%&}" > "$work/out" 2>&1 < /dev/null &
 		servers="$servers $!"
 		;;
 	*)
