@@ -249,12 +249,8 @@ static enum cl_verdict finish_changes(struct cache_shard *shard, struct cl_objec
 
 static void doubt_unknown(struct cl_object *object, const struct cl_effect *effect)
 {
-	struct rxafs_fid fid = cl_object_fid(object);
-	struct cl_cache *cache = object->volume->cache;
-	struct cache_trace *trace = cache_trace(cache, cache_hash_fid(cache, &fid));
-
-	if (effect->outcome == CL_UNKNOWN && trace->distrust_until < effect->now + LATE_CHANGE_NS)
-		trace->distrust_until = effect->now + LATE_CHANGE_NS;
+	if (effect->outcome == CL_UNKNOWN && object->distrust_until < effect->now + LATE_CHANGE_NS)
+		object->distrust_until = effect->now + LATE_CHANGE_NS;
 	mark_changed(object, effect);
 	doubt_change(object);
 }

@@ -85,7 +85,7 @@ static void remember_given_up(struct cl_cache *cache, const struct cl_object *ob
 	pthread_mutex_unlock(&cache->given_lock);
 }
 
-/* What an object knew of breaks and own changes outlives it: replies that are older may still come. */
+/* What an object knew of breaks and own changes outlives it: replies that are older, and late changes, may still come. */
 static void leave_trace(struct cl_cache *cache, const struct cl_object *object)
 {
 	struct rxafs_fid fid = cl_object_fid(object);
@@ -95,6 +95,8 @@ static void leave_trace(struct cl_cache *cache, const struct cl_object *object)
 		trace->broken_at = object->broken_at;
 	if (trace->broken_at < object->changed_at)
 		trace->broken_at = object->changed_at;
+	if (trace->distrust_until < object->distrust_until)
+		trace->distrust_until = object->distrust_until;
 }
 
 /* The oldest object that was not used since the last look, and is not referenced. NULL: none of the next ones. */

@@ -55,7 +55,7 @@ struct cache_volume {
 struct cache_trace {
 	uint64_t broken_at;
 	uint64_t
-		distrust_until; /* a time: a change may still be carried out at the server, which breaks no promise of ours */
+		distrust_until; /* as of an object, or until a promise that could not be given back is over */
 	uint32_t giving_up; /* promises that are being given back */
 };
 
@@ -119,6 +119,8 @@ struct cl_object {
 	uint64_t broken_at;
 	uint64_t changed_at; /* end of the last own change */
 	uint64_t rights_at;  /* rights with earlier notes are void */
+	/* A time: an own change may still be carried out at the server, which breaks no promise of ours then. */
+	uint64_t distrust_until;
 	struct cache_right rights[CACHE_RIGHTS];
 	struct cache_right *more_rights;
 	/*

@@ -379,6 +379,29 @@ START_TEST(unknown_changes_end_trust)
 }
 END_TEST
 
+/* Other objects are trusted as before, however their FIDs are hashed. */
+START_TEST(unknown_changes_concern_one_object)
+{
+	struct cl_object *file = known_file(), *other;
+	AFSFetchStatus status = make_status(RXAFS_FILE, 5);
+	struct cl_effect effect = {.outcome = CL_UNKNOWN, .now = NOW};
+	struct cl_reply reply;
+
+	cl_change_begin(file);
+	cl_change_end(file, &effect, NULL);
+	reply = make_reply();
+	for (uint32_t i = 0; i < 40000; i++) {
+		other = get((struct rxafs_fid){1, 100, 10 + 2 * i, 3});
+		apply(other, &reply, &status);
+		ck_assert(is_valid(other));
+		cl_object_put(other);
+	}
+	apply(file, &reply, &status);
+	ck_assert(!is_valid(file));
+	cl_object_put(file);
+}
+END_TEST
+
 /* -- volumes ------------------------------------------------------------------------------- */
 
 /* K-052. */
@@ -664,7 +687,9 @@ START_TEST(evicted_objects_leave_traces)
 {
 	struct cl_cache_limits limits = {.objects = 1, .key = {5, 6}};
 
-	for (int own = 0; own < 2; own++) {
+	struct cl_effect unknown = {.outcome = CL_UNKNOWN, .now = NOW};
+
+	for (int own = 0; own < 3; own++) {
 		struct cl_reply reply;
 		AFSFetchStatus status = make_status(RXAFS_FILE, 5);
 		struct cl_cache_counts counts;
@@ -674,9 +699,12 @@ START_TEST(evicted_objects_leave_traces)
 		cache = cl_cache_create(&limits);
 		file = known_file();
 		reply = make_reply();
-		if (own) {
+		if (own == 1) {
 			cl_change_begin_quiet(file);
 			end_change(file, make_reply(), &status, 0, NULL);
+		} else if (own) {
+			cl_change_begin(file);
+			cl_change_end(file, &unknown, NULL);
 		} else {
 			happen(FILE_BROKEN);
 		}
@@ -687,6 +715,8 @@ START_TEST(evicted_objects_leave_traces)
 		cl_cache_count(cache, &counts);
 		ck_assert_uint_gt(counts.evicted, 0);
 		file = get(file_fid);
+		if (own == 2)
+			reply = make_reply();
 		apply(file, &reply, &status);
 		ck_assert(!is_valid(file));
 		cl_object_put(file);
@@ -717,7 +747,8 @@ CACHE_TEST_MAIN("client objects", promises_end, short_promises_are_none, breaks_
 		later_request_decides, lost_changes_are_seen, foreign_changes_drop_contents,
 		own_changes_stay, overtaken_promises_do_not_count, jumps_are_conflicts,
 		stores_overlap, gaps_are_conflicts, changes_are_seen_early,
-		unordered_changes_are_asked, unknown_changes_end_trust, restored_volumes_drop_all,
+		unordered_changes_are_asked, unknown_changes_end_trust,
+		unknown_changes_concern_one_object, restored_volumes_drop_all,
 		readonly_promises_are_shared, releases_are_validated_by_version, sites_and_gaps,
 		rights_by_identity, rights_end_with_promises, gone_objects,
 		foreign_changes_end_promises, undone_changes_are_asked,
