@@ -61,7 +61,7 @@ void copy_fresh(struct copy *copy);
  * Report the end of a tree, whose result is `rc`, if a part of it failed. `files` and `failed` are
  * the numbers of the run before the tree. COPY_FAILED if a part failed, otherwise `rc`.
  */
-enum copy_result copy_report_tree(const struct copy *copy, const char *label, uint64_t files,
+enum copy_result copy_report_tree(struct run *run, const char *label, uint64_t files,
 				  uint64_t failed, enum copy_result rc);
 
 /* ---- jobs: threads that copy files at the same time (--jobs), each with a client of its own ---- */

@@ -90,7 +90,7 @@ static int write_fetched(void *arg, struct iovec *iov, unsigned count, uint64_t 
 		return -1;
 	}
 	atomic_fetch_add(&copy->run->bytes, bytes);
-	copy_progress(copy, f->label);
+	copy_progress(copy->run, f->label);
 	return 0;
 }
 
@@ -199,7 +199,7 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 		if (rc != COPY_GOOD)
 			return rc;
 	}
-	copy_done(copy, label, afs_status_length(&object->status));
+	copy_done(copy->run, label, afs_status_length(&object->status));
 	return COPY_GOOD;
 }
 
@@ -513,7 +513,7 @@ static enum copy_result get_to_file(struct copy *copy, struct one *one)
 	struct stat st;
 
 	if (get_is_there(copy, AT_FDCWD, one->name, &one->object.status)) {
-		copy_skip(copy, one->label, afs_status_length(&one->object.status));
+		copy_skip(copy->run, one->label, afs_status_length(&one->object.status));
 		return COPY_GOOD;
 	}
 	/* Opening a pipe blocks until it has a reader. */
@@ -620,7 +620,7 @@ static enum copy_result get_tree_of(struct copy *copy, struct pool *pool,
 		return COPY_STOP;
 	files = atomic_load(&run->files);
 	failed = atomic_load(&run->failed);
-	return copy_report_tree(copy, label, files, failed,
+	return copy_report_tree(copy->run, label, files, failed,
 				get_tree_into(copy, pool, object, label));
 }
 
@@ -737,7 +737,7 @@ int copy_get(struct copy *copy)
 	run_counters(copy->run, &before);
 	all = get_all(copy, pool);
 	if ((copy->set->json || (copy->set->stats && (all || copy->run->files))) && !to_stdout)
-		copy_report(copy, &start, &before);
+		copy_report(copy->run, &start, &before);
 	pool_close(pool);
 	return all ? 0 : TOOLS_EXIT_FAILURE;
 }

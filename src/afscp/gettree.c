@@ -189,7 +189,7 @@ static enum copy_result get_named(struct copy *copy, struct plain *plain, const 
 	struct sink sink;
 
 	if (get_is_there(copy, dir, name, &plain->object.status)) {
-		copy_skip(copy, plain->label, afs_status_length(&plain->object.status));
+		copy_skip(copy->run, plain->label, afs_status_length(&plain->object.status));
 		return COPY_GOOD;
 	}
 	if (get_open(copy, &plain->object, &sink, dir, name, true, plain->label) < 0)
@@ -222,7 +222,7 @@ static enum copy_result get_plain(struct copy *copy, void *arg)
 
 	for (size_t i = 1; i < plain->count && rc == COPY_GOOD; i++) {
 		if (link_name(plain->level->dir, plain->names[0], plain->names[i]) == 0)
-			copy_done(copy, plain->label, 0);
+			copy_done(copy->run, plain->label, 0);
 		else /* some file systems have no hard links */
 			rc = get_named(copy, plain, plain->names[i]);
 	}

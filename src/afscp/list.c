@@ -126,7 +126,7 @@ static char **read_targets(struct run *run, const struct tree_item *dir)
 		if (!s)
 			continue;
 		*s = (struct sought){run, dir, i, &targets[i]};
-		tasks = tasks ? tasks : tasks_open();
+		tasks = tasks ? tasks : tasks_open(TASKS_THREADS, TASKS_WAITING);
 		tasks_add(tasks, read_sought_target, s);
 	}
 	tasks_close(tasks);

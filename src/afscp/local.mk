@@ -12,7 +12,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/commands.h \
 	src/afscp/completion.c src/afscp/completion.h \
 	src/afscp/contents.c src/afscp/contents.h \
-	src/afscp/copy.h \
+	src/afscp/copy.h src/afscp/copyjobs.c src/afscp/copyjobs.h \
 	src/afscp/filter.c src/afscp/filter.h \
 	src/afscp/find.c \
 	src/afscp/folder.h \

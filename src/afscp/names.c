@@ -285,7 +285,7 @@ static enum copy_result remove_contents(struct run *run, rxafs_object *directory
 			tree_close(tree);
 		return COPY_STOP;
 	}
-	r.tasks = tasks_open();
+	r.tasks = tasks_open(TASKS_THREADS, TASKS_WAITING);
 	while (!is_removal_stopped(&r) && tree_next(tree, &item))
 		remove_item(&r, &item);
 	end_levels(&r, 0, is_removal_stopped(&r) || atomic_load(&run->interrupted));

@@ -533,7 +533,7 @@ static enum copy_result put_folder(struct copy *copy, struct pool *pool, int fd,
 		goto fail;
 	files = atomic_load(&run->files);
 	failed = atomic_load(&run->failed);
-	return copy_report_tree(copy, to->label, files, failed, put_tree(copy, pool, fd, to));
+	return copy_report_tree(copy->run, to->label, files, failed, put_tree(copy, pool, fd, to));
 fail:
 	close(fd);
 	return rc;
@@ -689,7 +689,7 @@ int copy_put(struct copy *copy)
 	run_counters(copy->run, &before);
 	all = put_all(copy, pool);
 	if (copy->set->json || (copy->set->stats && (all || atomic_load(&copy->run->files))))
-		copy_report(copy, &start, &before);
+		copy_report(copy->run, &start, &before);
 	pool_close(pool);
 	return all ? 0 : TOOLS_EXIT_FAILURE;
 }

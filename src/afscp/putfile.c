@@ -102,7 +102,7 @@ static void count_sent_bytes(void *arg, uint64_t bytes)
 
 	atomic_fetch_add(&s->copy->run->bytes, bytes - s->counted);
 	s->counted = bytes;
-	copy_progress(s->copy, s->file->label);
+	copy_progress(s->copy->run, s->file->label);
 }
 
 /* Whether the volume is full, and the error is kept instead of reported. */
@@ -823,7 +823,7 @@ static bool find_resume_point(struct storing *s)
 	if (!s->copy->set->resume || status->ClientModTime != s->mtime || length > s->size)
 		return false;
 	if (length == s->size && s->file->exists) {
-		copy_skip(s->copy, s->file->label, length);
+		copy_skip(s->copy->run, s->file->label, length);
 		return true;
 	}
 	if (beginning_matches(s->copy, &s->object, length, s->file->fd, s->file->label)) {
@@ -843,7 +843,7 @@ static enum copy_result store_whole_object(struct storing *s)
 		return COPY_GOOD;
 	rc = is_replaceable(s) ? replace_object(s) : put_in_place(s);
 	if (rc == COPY_GOOD)
-		copy_done(s->copy, s->file->label, afs_status_length(&s->object.status));
+		copy_done(s->copy->run, s->file->label, afs_status_length(&s->object.status));
 	return rc;
 }
 

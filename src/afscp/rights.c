@@ -238,7 +238,7 @@ static enum copy_result chmod_below(struct run *run, rxafs_object *directory, co
 	struct tree_options o = {.depth = UINT_MAX};
 	struct chmod_walk walk = {.run = run, .result = COPY_GOOD};
 	struct tree *tree = tree_open(run, directory, label, &o);
-	struct tasks *tasks = tree ? tasks_open() : NULL;
+	struct tasks *tasks = tree ? tasks_open(TASKS_THREADS, TASKS_WAITING) : NULL;
 	struct tree_item item;
 
 	if (!tree)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rxafs/daemon.h>
 #include <rxwire/queue.h>
 
 #include "common/clock.h"
@@ -154,11 +155,11 @@ void run_set_interrupt(struct run *run, bool (*fn)(void *arg, int number), void 
 	pthread_mutex_unlock(&run->lock);
 }
 
-enum copy_result copy_report_tree(const struct copy *copy, const char *label, uint64_t files,
+enum copy_result copy_report_tree(struct run *run, const char *label, uint64_t files,
 				  uint64_t failed, enum copy_result rc)
 {
-	files = atomic_load(&copy->run->files) - files;
-	failed = atomic_load(&copy->run->failed) - failed;
+	files = atomic_load(&run->files) - files;
+	failed = atomic_load(&run->failed) - failed;
 	if (rc == COPY_GOOD && !failed)
 		return rc;
 	tools_error("%s: %llu files copied, %llu objects failed%s", label,
@@ -178,9 +179,8 @@ static void note_result(struct run *run, const char *label, const char *result, 
 	pthread_mutex_unlock(&run->list_lock);
 }
 
-void copy_done(struct copy *copy, const char *label, uint64_t bytes)
+void copy_done(struct run *run, const char *label, uint64_t bytes)
 {
-	struct run *run = copy->run;
 	char *text;
 
 	atomic_fetch_add(&run->files, 1);
@@ -195,11 +195,11 @@ void copy_done(struct copy *copy, const char *label, uint64_t bytes)
 	free(text);
 }
 
-void copy_skip(struct copy *copy, const char *label, uint64_t bytes)
+void copy_skip(struct run *run, const char *label, uint64_t bytes)
 {
-	atomic_fetch_add(&copy->run->left_out, bytes);
-	atomic_fetch_add(&copy->run->skipped, 1);
-	note_result(copy->run, label, "skipped", bytes);
+	atomic_fetch_add(&run->left_out, bytes);
+	atomic_fetch_add(&run->skipped, 1);
+	note_result(run, label, "skipped", bytes);
 }
 
 /* `all` less a part of it, at least 1 so that it stays known; 0: unknown. */
@@ -208,10 +208,8 @@ static uint64_t subtract_known(uint64_t all, uint64_t part)
 	return all == 0 || all > part ? all - (all ? part : 0) : 1;
 }
 
-void copy_progress(struct copy *copy, const char *label)
+void copy_progress(struct run *run, const char *label)
 {
-	struct run *run = copy->run;
-
 	/* Another thread shows it. */
 	if (pthread_mutex_trylock(&run->progress_lock) != 0)
 		return;
@@ -228,34 +226,41 @@ void run_counters(struct run *run, struct counters *sum)
 
 	pthread_mutex_lock(&run->lock);
 	*sum = run->transport;
+	if (run->afs && counters_read(&one, rxafs_endpoint(run->afs)) == 0)
+		tools_stats_add(sum, &one);
 	for (size_t i = 0; i < run->client_count; i++)
 		if (counters_read(&one, afs_client_endpoint(run->clients[i])) == 0)
 			tools_stats_add(sum, &one);
 	pthread_mutex_unlock(&run->lock);
 }
 
-void copy_report(struct copy *copy, const struct tools_usage *from, const struct counters *before)
+/* That of the library, or of the main thread's client. */
+static rxw_endpoint *main_endpoint(const struct run *run)
 {
-	rxw_endpoint *endpoint = afs_client_endpoint(copy->client);
+	return run->afs ? rxafs_endpoint(run->afs) : afs_client_endpoint(run->clients[0]);
+}
+
+void copy_report(struct run *run, const struct tools_usage *from, const struct counters *before)
+{
 	struct counters stats;
 	struct tools_usage usage;
 	json_t *report = json_object();
 
 	tools_usage_now(&usage);
 	usage = tools_usage_between(from, &usage);
-	run_counters(copy->run, &stats);
+	run_counters(run, &stats);
 	stats = tools_stats_between(before, &stats);
-	tools_report_fill(report, copy->run->bytes, counters_get(&stats, "calls_started"), &usage,
-			  &stats, NULL);
-	json_object_set_new(report, "files", json_integer((json_int_t)copy->run->files));
-	json_object_set_new(report, "skipped", json_integer((json_int_t)copy->run->skipped));
-	json_object_set_new(report, "failed", json_integer((json_int_t)copy->run->failed));
-	json_object_set(report, "objects", copy->run->list);
-	json_object_set(report, "errors", copy->run->errors);
-	json_object_set_new(report, "effective", tools_effective_json(endpoint));
+	tools_report_fill(report, run->bytes, counters_get(&stats, "calls_started"), &usage, &stats,
+			  NULL);
+	json_object_set_new(report, "files", json_integer((json_int_t)run->files));
+	json_object_set_new(report, "skipped", json_integer((json_int_t)run->skipped));
+	json_object_set_new(report, "failed", json_integer((json_int_t)run->failed));
+	json_object_set(report, "objects", run->list);
+	json_object_set(report, "errors", run->errors);
+	json_object_set_new(report, "effective", tools_effective_json(main_endpoint(run)));
 	json_object_set_new(report, "transport", tools_stats_json(&stats));
 	json_object_set_new(report, "machine", tools_facts_json());
-	if (copy->set->json) {
+	if (run->set.json) {
 		tools_json_print(report);
 		return;
 	}

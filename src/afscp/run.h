@@ -181,14 +181,14 @@ static inline bool copy_interrupted(const struct copy *copy)
 }
 
 /* --stats and --json of get and put: what was copied since `from`. */
-void copy_report(struct copy *copy, const struct tools_usage *from, const struct counters *before);
+void copy_report(struct run *run, const struct tools_usage *from, const struct counters *before);
 
 /* A file is complete: for --json and --verbose. Any thread. */
-void copy_done(struct copy *copy, const char *label, uint64_t bytes);
+void copy_done(struct run *run, const char *label, uint64_t bytes);
 /* A file existed, with --continue. Any thread. */
-void copy_skip(struct copy *copy, const char *label, uint64_t bytes);
+void copy_skip(struct run *run, const char *label, uint64_t bytes);
 
 /* Show the progress of all files. `label` names the one at hand. Any thread. */
-void copy_progress(struct copy *copy, const char *label);
+void copy_progress(struct run *run, const char *label);
 
 #endif

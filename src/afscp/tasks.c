@@ -7,9 +7,6 @@
 
 #include "afscp/tasks.h"
 
-#define THREADS 8
-#define QUEUED	1024
-
 struct piece {
 	void (*work)(void *arg);
 	void *arg;
@@ -18,10 +15,10 @@ struct piece {
 struct tasks {
 	pthread_mutex_t lock;	      /* of all that follows */
 	pthread_cond_t more, less;    /* pieces wait, or it ends; one is done */
-	struct piece pieces[QUEUED];  /* a ring */
-	unsigned first, count, busy;
+	struct piece *pieces;	      /* a ring */
+	unsigned room, first, count, busy;
 	bool ending;
-	pthread_t threads[THREADS];
+	pthread_t *threads;
 	unsigned thread_count;
 };
 
@@ -38,7 +35,7 @@ static void *do_pieces(void *arg)
 		if (!tasks->count)
 			break;
 		piece = tasks->pieces[tasks->first];
-		tasks->first = (tasks->first + 1) % QUEUED;
+		tasks->first = (tasks->first + 1) % tasks->room;
 		tasks->count--;
 		tasks->busy++;
 		pthread_mutex_unlock(&tasks->lock);
@@ -51,16 +48,21 @@ static void *do_pieces(void *arg)
 	return NULL;
 }
 
-struct tasks *tasks_open(void)
+struct tasks *tasks_open(unsigned threads, unsigned waiting)
 {
 	struct tasks *tasks = calloc(1, sizeof(*tasks));
 
 	if (!tasks)
 		return NULL;
+	tasks->room = waiting;
+	tasks->pieces = calloc(waiting, sizeof(*tasks->pieces));
+	tasks->threads = calloc(threads, sizeof(*tasks->threads));
+	if (!tasks->pieces || !tasks->threads)
+		threads = 0;
 	pthread_mutex_init(&tasks->lock, NULL);
 	pthread_cond_init(&tasks->more, NULL);
 	pthread_cond_init(&tasks->less, NULL);
-	while (tasks->thread_count < THREADS &&
+	while (tasks->thread_count < threads &&
 	       pthread_create(&tasks->threads[tasks->thread_count], NULL, do_pieces, tasks) == 0)
 		tasks->thread_count++;
 	return tasks;
@@ -73,9 +75,9 @@ void tasks_add(struct tasks *tasks, void (*work)(void *arg), void *arg)
 		return;
 	}
 	pthread_mutex_lock(&tasks->lock);
-	while (tasks->count == QUEUED)
+	while (tasks->count == tasks->room)
 		pthread_cond_wait(&tasks->less, &tasks->lock);
-	tasks->pieces[(tasks->first + tasks->count++) % QUEUED] = (struct piece){work, arg};
+	tasks->pieces[(tasks->first + tasks->count++) % tasks->room] = (struct piece){work, arg};
 	pthread_cond_signal(&tasks->more);
 	pthread_mutex_unlock(&tasks->lock);
 }
@@ -105,5 +107,7 @@ void tasks_close(struct tasks *tasks)
 	pthread_cond_destroy(&tasks->less);
 	pthread_cond_destroy(&tasks->more);
 	pthread_mutex_destroy(&tasks->lock);
+	free(tasks->threads);
+	free(tasks->pieces);
 	free(tasks);
 }

@@ -5,9 +5,12 @@
 
 struct tasks;
 
-/* NULL: no memory; then each piece is done at once. */
-struct tasks *tasks_open(void);
-/* Waits while very many are left. No piece may add others. */
+#define TASKS_THREADS 8	   /* for calls to servers */
+#define TASKS_WAITING 1024 /* small ones */
+
+/* `waiting`: pieces that no thread has begun. NULL, or no thread: each piece is done at once. */
+struct tasks *tasks_open(unsigned threads, unsigned waiting);
+/* Waits while that many wait. No piece may add others. */
 void tasks_add(struct tasks *tasks, void (*work)(void *arg), void *arg);
 /* Until none is left. */
 void tasks_wait(struct tasks *tasks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What only the mount daemon needs. Not installed, and not exported: rxafs has the library inside. */
+/* What only the mount daemon and afscp need. Not installed, and not exported: they have the library inside. */
 #ifndef RXAFS_DAEMON_H
 #define RXAFS_DAEMON_H
 
