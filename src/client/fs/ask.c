@@ -56,15 +56,19 @@ int fs_would_wait(struct fs_vnode *vnode, struct rxafs_request *request)
 int fs_claim(struct fs_vnode *vnode, struct rxafs_request *request, unsigned claim)
 {
 	rxafs_client *client = vnode->client;
+	/* Names of a large directory may come slowly. */
+	uint64_t end = claim == CL_CLAIM_STATUS ? cl_net_now() + client->limit_ns : UINT64_MAX;
 	int result = 0;
 
+	if (request->deadline && request->deadline < end)
+		end = request->deadline;
 	pthread_mutex_lock(&client->lock);
 	while (!result && !cl_object_claim(vnode->object, claim)) {
 		monotonic_wait(&client->asked, &client->lock, monotonic_ns() + CLAIM_LOOK_NS);
 		if (request->cancel && cl_cancel_raised(request->cancel))
 			result = -EINTR;
-		else if (request->deadline && cl_net_now() > request->deadline)
-			result = -ETIMEDOUT;
+		else if (cl_net_now() > end)
+			result = fs_fail(request, -ETIMEDOUT, "no answer about its status");
 	}
 	pthread_mutex_unlock(&client->lock);
 	return result;

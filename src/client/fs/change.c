@@ -84,6 +84,11 @@ int fs_look_again(struct fs_vnode *directory, const struct rxafs_request *reques
 	return fs_find(directory, &again, name, fid, NULL);
 }
 
+bool fs_may_repeat(const struct rxafs_request *request, int failed)
+{
+	return failed == -ETIMEDOUT && request->failure.code != RXW_CALL_TIMEOUT;
+}
+
 /* *undone: the answer was lost, and the directory shows that nothing was done. */
 static int try_to_remove(rxafs_object *directory, struct rxafs_request *request, const char *name,
 			 bool *undone)
@@ -107,7 +112,7 @@ static int try_to_remove(rxafs_object *directory, struct rxafs_request *request,
 
 		if (found == -ENOENT || (!found && !known && !same))
 			return 0;
-		*undone = same && result == -ETIMEDOUT;
+		*undone = same && fs_may_repeat(request, result);
 	}
 	return result;
 }
@@ -147,8 +152,8 @@ static int try_to_rename(rxafs_object *directory, struct rxafs_request *request,
 		return result;
 	if (!fs_look_again(c.other, request, new_name, &now) && rxafs_fid_same(&now, fid))
 		return fs_look_again(c.directory, request, name, &now) == -ENOENT ? 0 : result;
-	*undone = result == -ETIMEDOUT && !fs_look_again(c.directory, request, name, &now) &&
-		  rxafs_fid_same(&now, fid);
+	*undone = fs_may_repeat(request, result) &&
+		  !fs_look_again(c.directory, request, name, &now) && rxafs_fid_same(&now, fid);
 	return result;
 }
 

@@ -89,7 +89,7 @@ static int find_made(struct making *m, struct fs_change *c, bool missing, int fa
 	if (!missing)
 		return failed;
 	result = fs_look_again(c->directory, m->request, m->name, &fid);
-	m->undone = result == -ENOENT && failed == -ETIMEDOUT;
+	m->undone = result == -ENOENT && fs_may_repeat(m->request, failed);
 	if (result)
 		return failed;
 	m->vnode = fs_get_vnode(m->directory->client, c->directory->volume, &fid);
@@ -264,7 +264,7 @@ static int find_linked(struct fs_vnode *directory, const rxafs_object *object,
 	struct rxafs_fid now;
 	int found = fs_look_again(directory, request, name, &now);
 
-	*undone = found == -ENOENT && failed == -ETIMEDOUT;
+	*undone = found == -ENOENT && fs_may_repeat(request, failed);
 	return !found && rxafs_fid_same(&now, &object->fid) ? 0 : failed;
 }
 
@@ -390,7 +390,8 @@ static int try_to_rmdir(rxafs_object *directory, struct rxafs_request *request, 
 	if (result && request->failure.maybe_done) {
 		int found = fs_look_again(c.directory, request, name, &now);
 
-		*undone = !found && rxafs_fid_same(&now, &object->fid) && result == -ETIMEDOUT;
+		*undone = !found && rxafs_fid_same(&now, &object->fid) &&
+			  fs_may_repeat(request, result);
 		if (found == -ENOENT || (!found && !rxafs_fid_same(&now, &object->fid)))
 			result = 0;
 	}

@@ -83,10 +83,7 @@ int fs_object_of(rxafs_object *directory, struct rxafs_request *request, const c
 
 /* What an operation waits for that needs the volume behind a mount point, or a plain object. */
 struct rxafs_awaited fs_awaited(rxafs_object *object);
-/*
- * Whether the operation must be run again, since it has come to an object of another cell than the one that it was said to
- * wait for.
- */
+/* Whether the operation must be run again, as one that waits for another cell, that of this object. */
 bool fs_must_move(rxafs_object *object, struct rxafs_request *request);
 /*
  * The vnode whose contents an object shows: of a mount point, the root of the volume. Not a reference: lives as
@@ -148,6 +145,8 @@ int fs_check_name(const char *name);
 /* The FID of a name at the server now, after an answer was lost. */
 int fs_look_again(struct fs_vnode *directory, const struct rxafs_request *request, const char *name,
 		  struct rxafs_fid *fid);
+/* Whether a change that was not done may be repeated. Not if the server was slow: it may still do it. */
+bool fs_may_repeat(const struct rxafs_request *request, int failed);
 int fs_remove_file(rxafs_object *directory, struct rxafs_request *request, const char *name);
 int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char *name,
 	      rxafs_object *new_directory, const char *new_name, const struct rxafs_fid *fid);

@@ -20,8 +20,6 @@
 /* All steps of one fetch. The code for cl_tries_judge(). */
 static rxw_code stream_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
 {
-	struct cl_server *server = t->sent.server;
-
 	for (;;) {
 		struct iovec iov[SLICES];
 		unsigned count = SLICES;
@@ -30,8 +28,9 @@ static rxw_code stream_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn
 
 		switch (afs_fetch_step(f, t->sent.call, iov, &count)) {
 		case AFS_FETCH_LENT:
-			atomic_store(&server->silent_since, cl_net_now());
+			cl_server_moved(&t->sent, false);
 			rc = take(arg, at, iov, count);
+			cl_server_moved(&t->sent, true);
 			if (rc == 0)
 				continue;
 			cl_tries_stop(t, rc);
@@ -63,8 +62,9 @@ static rxw_code hand_over_bytes(struct cl_tries *t, uint64_t at, size_t left, cl
 
 		if (n <= 0)
 			return n == 0 ? RXW_PROTOCOL_ERROR : RXW_USER_ABORT;
-		atomic_store(&t->sent.server->silent_since, cl_net_now());
+		cl_server_moved(&t->sent, false);
 		rc = take(arg, at, iov, count);
+		cl_server_moved(&t->sent, true);
 		if (rc != 0) {
 			cl_tries_stop(t, rc);
 			return RXW_USER_ABORT;
@@ -229,6 +229,7 @@ static rxw_code send_bytes(struct cl_tries *t, uint64_t offset, uint64_t length,
 
 		if (n <= 0)
 			return RXW_USER_ABORT;
+		cl_server_moved(&t->sent, false);
 		rc = give(arg, offset + done, iov, count);
 		if (rc != 0) {
 			cl_tries_stop(t, rc);
@@ -237,7 +238,7 @@ static rxw_code send_bytes(struct cl_tries *t, uint64_t offset, uint64_t length,
 		if (rxw_call_commit(t->sent.call, (size_t)n) < 0)
 			return RXW_USER_ABORT;
 		done += (uint64_t)n;
-		atomic_store(&t->sent.server->silent_since, cl_net_now());
+		cl_server_moved(&t->sent, true);
 	}
 	return 0;
 }

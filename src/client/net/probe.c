@@ -35,7 +35,7 @@ struct cl_prober {
 	_Atomic bool stop;
 	/* only the thread uses these: */
 	struct probe *running;
-	bool urgent;   /* a server is looked for */
+	bool urgent; /* a server is looked for, or calls are in progress */
 	uint64_t next_idle;
 	int64_t slept; /* asleep_ns() when last looked */
 	struct cl_interfaces interfaces;
@@ -170,7 +170,8 @@ static void probe_due_servers(struct cl_prober *prober)
 		struct cl_address list[CL_ADDRESSES];
 		unsigned count = choose_probes(server, list);
 
-		prober->urgent = prober->urgent || atomic_load(&server->down);
+		prober->urgent = cl_server_end_overdue(server) || prober->urgent ||
+				 atomic_load(&server->down);
 		for (unsigned i = 0; i < count; i++)
 			begin_probe(prober, server, &list[i]);
 		cl_server_keep(server);

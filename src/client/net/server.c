@@ -19,6 +19,9 @@
 #define PROMISE_NS	 ((uint64_t)4 * 3600 * NS_PER_S) /* promises end within this time */
 #define NAT_S		 20u				 /* K-139 */
 #define DOUBT_NS	 ((uint64_t)NS_PER_S)
+#define CHANGE_NS        \
+	((uint64_t)600 * \
+	 NS_PER_S) /* a change may take so long at least, such as a store to a slow disk */
 
 /* ---- the table ---- */
 
@@ -394,6 +397,30 @@ void cl_server_abort(struct cl_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
+static bool is_overdue(const struct cl_sent *sent, uint64_t now)
+{
+	uint64_t since = atomic_load(&sent->waits_since),
+		 limit = (uint64_t)sent->server->net->soft_ms * NS_PER_MS;
+
+	if (!sent->reads && limit < CHANGE_NS)
+		limit = CHANGE_NS;
+	return since && since + limit < now;
+}
+
+bool cl_server_end_overdue(struct cl_server *server)
+{
+	uint64_t now = cl_net_now();
+
+	if (server->net->soft_ms == UINT32_MAX || atomic_load(&server->calls) == 0)
+		return false;
+	pthread_mutex_lock(&server->lock);
+	for (struct cl_sent *sent = server->sent; sent; sent = sent->next)
+		if (is_overdue(sent, now))
+			rxw_call_abort(sent->call, RXW_CALL_TIMEOUT);
+	pthread_mutex_unlock(&server->lock);
+	return true;
+}
+
 void cl_server_keep(struct cl_server *server)
 {
 	rxw_connection *old, *made = NULL;
@@ -447,7 +474,7 @@ void cl_server_idle(struct cl_server *server)
 }
 
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
-		    unsigned deadline_ms, unsigned flags, struct cl_sent *sent)
+		    unsigned deadline_ms, unsigned flags, bool reads, struct cl_sent *sent)
 {
 	struct rxw_call_options co = {
 		.size = sizeof(co), .deadline_ms = deadline_ms, .flags = flags};
@@ -460,11 +487,12 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 	pthread_mutex_unlock(&server->lock);
 	if (!lane)
 		return rc;
-	*sent = (struct cl_sent){.server = server, .sa = lane->sa};
+	*sent = (struct cl_sent){.server = server, .sa = lane->sa, .reads = reads};
 	sent->resets = atomic_load(&server->resets);
 	rc = rxw_connpool_begin(lane->pool, &co, &sent->call);
 	/* After the wait for a channel: promises count from here. */
 	sent->at = cl_net_now();
+	atomic_store(&sent->waits_since, sent->at);
 	if (rc == 0) {
 		atomic_store(&server->used_at, sent->at);
 		/* In this order: a call in progress without that time would look like doubt. */
@@ -482,6 +510,14 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 	if (lane)
 		free_lane(lane);
 	return rc;
+}
+
+void cl_server_moved(struct cl_sent *sent, bool waits)
+{
+	uint64_t now = cl_net_now();
+
+	atomic_store(&sent->server->silent_since, now);
+	atomic_store(&sent->waits_since, waits ? now : 0);
 }
 
 /* Nobody aborts the call any more. */

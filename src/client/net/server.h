@@ -110,15 +110,22 @@ struct cl_sent {
 	uint64_t at;		    /* cl_net_now() before it began */
 	uint32_t resets;
 	bool resent; /* after a failure: packets of the request were sent twice */
+	bool reads;  /* it changes nothing */
+	/* The caller has waited since then for something that moves the call on; 0: it does not wait. */
+	_Atomic uint64_t waits_since;
 };
 /* That of a connection to it, with a reference: for calls that are nobody's. NULL: anonymous. */
 struct cl_credential *cl_server_credential(struct cl_server *server);
 /*
- * Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 =
- * none.
+ * Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 = none. `reads`: it changes
+ * nothing.
  */
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
-		    unsigned deadline_ms, unsigned flags, struct cl_sent *sent);
+		    unsigned deadline_ms, unsigned flags, bool reads, struct cl_sent *sent);
+/*
+ * Bytes of a call have moved: its caller does something with them now, or waits for the next ones.
+ */
+void cl_server_moved(struct cl_sent *sent, bool waits);
 /* After all results were read: whether the answer ends there. A server may send without end. */
 bool cl_answer_ended(rxw_call *call);
 /* The end of the call as rxw_rpc_end(); notes whether the server has answered. */
@@ -134,6 +141,11 @@ void cl_server_reset(struct cl_server *server);
 void cl_server_drop_lanes(struct cl_server *server, const struct cl_credential *credential);
 /* Calls in progress end. */
 void cl_server_abort(struct cl_server *server);
+/*
+ * Those end whose callers have waited for too long: a server may answer PINGs but never end a call. Whether there are calls in
+ * progress.
+ */
+bool cl_server_end_overdue(struct cl_server *server);
 /*
  * While it may hold promises, small packets keep the mapping of a NAT to it. The prober's thread.
  */

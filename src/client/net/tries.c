@@ -80,6 +80,7 @@ static void fail_tries(struct cl_tries *t, int number, const char *why)
 	cl_fail(t->failure, number, "%s of %u.%u.%u: %s%s%s", t->operation, t->fid.Volume,
 		t->fid.Vnode, t->fid.Unique, where, *where ? ": " : "", why);
 	t->failure->code = t->code;
+	t->failure->maybe_done = t->repeated && !(t->flags & CL_READS);
 	t->failure->origin = origin_for_user(t);
 	t->failure->volume = t->fid.Volume;
 	snprintf(t->failure->server, sizeof(t->failure->server), "%.*s",
@@ -401,7 +402,7 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 		fail_waiting(t, ms < 0 ? -ETIMEDOUT : -EINTR);
 		return false;
 	}
-	rc = cl_server_begin(server, t->credential, (unsigned)ms, 0, &t->sent);
+	rc = cl_server_begin(server, t->credential, (unsigned)ms, 0, t->flags & CL_READS, &t->sent);
 	if (rc == 0) {
 		/* cl_net_cancel_all() aborts the calls that it finds. */
 		if (!atomic_load(&server->net->cancelled) &&
@@ -434,7 +435,7 @@ bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
 	t->version = first->version;
 	return ms >= 0 && !(t->credential && cl_credential_expired(t->credential)) &&
 	       cl_server_begin(first->sent.server, t->credential, (unsigned)ms, RXW_CALL_TRY,
-			       &t->sent) == 0;
+			       t->flags & CL_READS, &t->sent) == 0;
 }
 
 bool cl_tries_attach(struct cl_tries *t)
@@ -558,6 +559,10 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 	case CL_VERDICT_ELSEWHERE:
 		t->reason = number;
 		t->tried |= 1u << t->site;
+		/* It ends no call: for a while others are asked. */
+		if (t->code == RXW_CALL_TIMEOUT && t->volume->type == AFS_VL_RO &&
+		    has_other_site(t))
+			pause_site(t, 1, BUSY_MOST);
 		return;
 	case CL_VERDICT_BUSY:
 		if (t->flags & CL_NOW)
@@ -723,8 +728,6 @@ void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 			t->repeated = true;
 			if (t->flags & CL_ONCE) {
 				fail_by_code(t, ETIMEDOUT);
-				if (t->failure)
-					t->failure->maybe_done = true;
 				return;
 			}
 		}

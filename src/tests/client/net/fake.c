@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "afs/rxafscb.h"
 #include "client/net/server.h"
@@ -219,9 +220,23 @@ static int32_t fetch_data(void *context, rxw_call *call, const AFSFid *fid, int3
 	return take_answer(context, call);
 }
 
+/* A tenth at a time. */
+static int32_t drip(rxw_call *call, const uint8_t *data, size_t length, unsigned pause_ms)
+{
+	for (size_t at = 0, part; at < length; at += part) {
+		part = length - at < 100 ? length - at : 100;
+		usleep(pause_ms * 1000);
+		if (rxw_call_write(call, data + at, part) < 0)
+			return RXW_USER_ABORT;
+		rxw_call_flush(call);
+	}
+	return 0;
+}
+
 static int32_t fetch_data64(void *context, rxw_call *call, const AFSFid *fid, int64_t pos,
 			    int64_t length, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
+	const struct fake_server *s = context;
 	int32_t code;
 	uint8_t head[8], data[1000];
 	struct rxw_xdr x;
@@ -233,7 +248,7 @@ static int32_t fetch_data64(void *context, rxw_call *call, const AFSFid *fid, in
 	rxw_xdr_put_u64(&x, length < 1000 ? (uint64_t)length : 1000);
 	memset(data, 'x', sizeof(data));
 	if (rxw_call_write(call, head, 8) < 0 ||
-	    rxw_call_write(call, data, length < 1000 ? (size_t)length : 1000) < 0)
+	    drip(call, data, length < 1000 ? (size_t)length : 1000, s->drip_ms))
 		return RXW_USER_ABORT;
 	rxw_call_flush(call);
 	code = take_answer(context, call);

@@ -38,6 +38,7 @@ struct fake_server {
 	unsigned waiting;		/* calls that are held */
 	bool hold;			/* calls wait until this is false */
 	bool mute_probes;		/* GetCapabilities is held, too */
+	unsigned drip_ms;		/* a pause before each 100 bytes of FetchData64 */
 	uint32_t creation;		/* of VolSync */
 	uint32_t missing;		/* enum cl_missing: calls that are unknown */
 	uint64_t last_length;		/* file length of the last store */

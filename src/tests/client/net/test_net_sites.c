@@ -515,6 +515,27 @@ START_TEST(another_site_instead_of_a_dead_one)
 }
 END_TEST
 
+START_TEST(another_site_instead_of_one_that_ends_no_call)
+{
+	struct cl_volume *ro;
+	unsigned used;
+
+	fake.has_ro = true;
+	fake.ro_servers = 3;
+	fake_open(2, 3000);
+	ro = fake_find("vol.readonly", CL_WANT_EXACT);
+	looks(ro);
+	used = fake_stamp.server - 1;
+	fake_hold(used, true);
+	looks(ro);
+	ck_assert_uint_eq(fake_stamp.server - 1, 1 - used);
+	ck_assert_int_ne(cl_volume_state(ro, NULL), CL_SERVER_DOWN);
+	fake_hold(used, false);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
 START_TEST(another_address_of_the_server)
 {
 	struct cl_server_info info;
@@ -662,6 +683,42 @@ START_TEST(a_fetch_begins_again)
 }
 END_TEST
 
+/* The bytes have come, the status never does. */
+START_TEST(calls_that_never_end)
+{
+	uint64_t fetched;
+
+	fake_open(1, 3000);
+	looks(fake_volume);
+	fake_hold(0, true);
+	ck_assert_int_eq(fake_look(fake_volume), -ETIMEDOUT);
+	ck_assert_int_eq(fake_failure.code, RXW_CALL_TIMEOUT);
+	ck_assert(!fake_failure.maybe_done);
+	ck_assert_int_eq(fetch_bytes(0, &fetched), -ETIMEDOUT);
+	ck_assert_int_ne(cl_volume_state(fake_volume, NULL), CL_SERVER_DOWN);
+	fake_hold(0, false);
+	looks(fake_volume);
+	fake_close();
+}
+END_TEST
+
+START_TEST(a_slow_fetch_is_no_end)
+{
+	uint64_t fetched;
+
+	fake_open(1, 5000);
+	looks(fake_volume);
+	/* 1,000 bytes in 10 parts. */
+	pthread_mutex_lock(&fake_lock);
+	fake.servers[0].drip_ms = 600;
+	pthread_mutex_unlock(&fake_lock);
+	ck_assert_int_eq(fetch_bytes(0, &fetched), 0);
+	ck_assert_uint_eq(fetched, 1000);
+	ck_assert_uint_eq(fake_calls(0), 2);
+	fake_close();
+}
+END_TEST
+
 START_TEST(a_store_is_repeated)
 {
 	fake_open(1, 30000);
@@ -749,6 +806,7 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 a_linked_cell_has_the_volume, second_location_server, no_location_server,
 		 a_dead_server_is_waited_for, many_threads_survive_restarts,
 		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
-		 another_address_of_the_server, a_change_without_answer_is_not_repeated,
-		 a_fetch_begins_again, a_store_is_repeated, older_file_server,
-		 a_server_that_wants_a_length, an_empty_access_list)
+		 another_site_instead_of_one_that_ends_no_call, calls_that_never_end,
+		 a_slow_fetch_is_no_end, another_address_of_the_server,
+		 a_change_without_answer_is_not_repeated, a_fetch_begins_again, a_store_is_repeated,
+		 older_file_server, a_server_that_wants_a_length, an_empty_access_list)
