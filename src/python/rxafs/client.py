@@ -40,8 +40,10 @@ _KINDS = {DIRECTORY: st.S_IFDIR, REGULAR: st.S_IFREG, LINK: st.S_IFLNK}
 
 
 # Functions that can be begun again, since they change nothing.
-_QUICK = (lib.rxafs_find_path, lib.rxafs_getattr, lib.rxafs_access, lib.rxafs_readlink, lib.rxafs_getxattr, lib.rxafs_open_listing,
-          lib.rxafs_read_listing, lib.rxafs_read)
+_QUICK: tuple[Any, ...] = (
+    lib.rxafs_find_path, lib.rxafs_getattr, lib.rxafs_access, lib.rxafs_readlink, lib.rxafs_getxattr, lib.rxafs_open_listing,
+    lib.rxafs_read_listing, lib.rxafs_read)
+
 
 def _at_exit() -> None:
     """A thread of the library must not enter an interpreter that has ended."""
@@ -189,8 +191,9 @@ class Client(Single):
         options.config_dir = encode(config_dir) if config_dir else None
         options.cache_dir = encode(cache_dir) if cache_dir else None
         if log:
+            told = log
             self._log = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p)(
-                lambda _, priority, text: log(priority, text.decode(errors="replace")) and None)
+                lambda _, priority, text: told(priority, text.decode(errors="replace")) and None)
             options.log = C.cast(self._log, C.c_void_p)
         failure = _abi.rxafs_failure()
         result = lib.rxafs_open_client(C.byref(options), C.byref(self._core.raw), C.byref(failure))
@@ -617,20 +620,11 @@ class _Outer:
         return inner
 
 
-class _Reader(_Inner, _Outer, io.BufferedReader):
-    pass
-
-
-class _Writer(_Inner, _Outer, io.BufferedWriter):
-    pass
-
-
-class _Random(_Inner, _Outer, io.BufferedRandom):
-    pass
-
-
-class _Text(_Outer, io.TextIOWrapper):
-    pass
+# Made by calls: versions of mypy disagree about the bases of these classes of io.
+_Reader: Any = type("_Reader", (_Inner, _Outer, io.BufferedReader), {})
+_Writer: Any = type("_Writer", (_Inner, _Outer, io.BufferedWriter), {})
+_Random: Any = type("_Random", (_Inner, _Outer, io.BufferedRandom), {})
+_Text: Any = type("_Text", (_Outer, io.TextIOWrapper), {})
 
 
 def _wrap(raw: Any, binary: bool, buffering: int, encoding: str | None, errors: str | None, newline: str | None) -> IO[Any]:
@@ -649,6 +643,6 @@ def _wrap(raw: Any, binary: bool, buffering: int, encoding: str | None, errors: 
     raw._within = True
     if binary:
         return buffer  # type: ignore[no-any-return]
-    text = _Text(buffer, encoding, errors, newline, buffering == 1)
+    text: IO[Any] = _Text(buffer, encoding, errors, newline, buffering == 1)
     buffer._within = True
     return text

@@ -4,22 +4,44 @@
 import array
 import copy
 import errno
+import gc
 import io
 import os
+import pathlib
 import pickle
 import select
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import types
 import unittest
 
 import rxafs
 
 CELL = sys.argv.pop(1)
 NAME = CELL.partition("=")[0]
+
+
+# The public functions that no test has called yet.
+untried = set()
+
+
+def observe(kind):
+    """Each call of a public function of a class is noted."""
+    for name, function in vars(kind).copy().items():
+        if isinstance(function, types.FunctionType) and not name.startswith("_"):
+            called = f"{kind.__name__}.{name}"
+            untried.add(called)
+
+            def noting(*arguments, _function=function, _called=called, **named):
+                untried.discard(_called)
+                return _function(*arguments, **named)
+
+            setattr(kind, name, noting)
 
 
 def make_client(**options):
@@ -272,6 +294,165 @@ class Files(unittest.TestCase):
             self.afs.chmod(self.path("directory/below"), 0o700)
             self.assertEqual(left.events(30)[0].name, "below")
 
+
+    def test_kinds(self):
+        self.put("file", b"x")
+        self.afs.symlink("file", self.path("link"))
+        self.afs.symlink("nowhere", self.path("dangling"))
+        found = [(self.afs.exists(path), self.afs.isfile(path), self.afs.isdir(path), self.afs.islink(path))
+                 for path in map(self.path, (".", "file", "link", "dangling", "none", "file/below"))]
+        self.assertEqual(found, [(True, False, True, False), (True, True, False, False), (True, True, False, True),
+                                 (False, False, False, True), (False,) * 4, (False,) * 4])
+        for path in (self.path("file"), self.path("file").encode(), pathlib.PurePosixPath(self.path("file"))):
+            self.assertEqual(self.afs.stat(path).st_size, 1)
+        self.assertEqual(self.afs.lstat(self.path("link")).st_ino, next(
+            entry.inode() for entry in self.afs.scandir(self.top) if entry.name == "link"))
+        self.assertEqual([repr(entry) for entry in self.afs.scandir(self.top) if entry.is_file(follow_symlinks=False)],
+                         ["<DirEntry 'file'>"])
+        # What is not a directory, and what cannot be read.
+        for call in (self.afs.listdir, lambda path: next(self.afs.scandir(path))):
+            with self.assertRaises(NotADirectoryError):
+                call(self.path("file"))
+        failed = []
+        self.assertEqual(list(self.afs.walk(self.path("none"), failed.append)), [])
+        self.assertEqual([error.errno for error in failed], [errno.ENOENT])
+        self.assertEqual(list(self.afs.walk(self.path("none"))), [])
+        with self.assertRaises(OSError) as caught:
+            self.afs.readlink(self.path("file"))
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        with self.assertRaises(OSError) as caught:
+            self.afs.read_mount(self.path("file"))
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        self.afs.symlink("loop", self.path("loop"))
+        with self.assertRaises(OSError) as caught:
+            self.afs.stat(self.path("loop"))
+        self.assertEqual(caught.exception.errno, errno.ELOOP)
+
+    def test_rights(self):
+        acl = self.afs.getxattr(self.top, "afs.acl")
+        self.assertIn(b"system:anyuser", acl)
+        with self.assertRaises(OSError) as caught:
+            self.afs.setxattr(self.top, "afs.acl", b"nonsense")
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        self.afs.setxattr(self.top, "afs.acl", acl)
+        self.assertEqual(self.afs.getxattr(self.top, "afs.acl"), acl)
+        for name in ("afs.nothing", "user.note"):
+            with self.assertRaises(OSError) as caught:
+                self.afs.getxattr(self.top, name)
+            self.assertIn(caught.exception.errno, (errno.ENODATA, errno.EOPNOTSUPP))
+        self.assertFalse(self.afs.access(self.path("none"), os.R_OK))
+        self.assertFalse(self.afs.access("/afs", os.W_OK))
+
+    def test_read_write_mount(self):
+        self.afs.make_mount(self.path("mount"), "music", cell=NAME, read_write=True)
+        self.assertEqual(self.afs.read_mount(self.path("mount")), f"%{NAME}:music.")
+        self.assertTrue(self.afs.lstat(self.path("mount")).st_mode & stat.S_IFDIR)
+        with self.assertRaises(OSError) as caught:
+            self.afs.rmdir(self.path("mount"))
+        self.assertEqual(caught.exception.errno, errno.EBUSY)
+        self.afs.unlink(self.path("mount"))
+        self.assertFalse(self.afs.exists(self.path("mount")))
+
+    def test_files(self):
+        with self.afs.open(self.path("file"), "w+b", buffering=0) as raw, make_client() as other:
+            self.assertIsInstance(raw, rxafs.File)
+            self.assertTrue(raw.readable() and raw.writable() and raw.seekable())
+            raw.write(b"abc")
+            raw.flush()
+            self.assertEqual(other.stat(self.path("file")).st_size, 3)
+            raw.write(b"def")
+            raw.fsync()
+            self.assertEqual((other.stat(self.path("file")).st_size, raw.stat().st_size), (6, 6))
+            self.assertEqual((raw.seek(-2, os.SEEK_CUR), raw.read(), raw.tell()), (4, b"ef", 6))
+            with self.assertRaises(ValueError):
+                raw.seek(0, 9)
+            with self.assertRaises(OSError):
+                raw.fileno()
+            raw.seek(4096)
+            raw.truncate()
+            self.assertEqual((raw.stat().st_size, raw.seek(4090), raw.read()), (4096, 4090, bytes(6)))
+        with self.assertRaises(ValueError):
+            raw.stat()
+        with self.afs.open(self.path("file"), "rb", buffering=0) as raw:
+            with self.assertRaises(io.UnsupportedOperation):
+                raw.truncate(1)
+        with self.afs.open(self.path("text"), "w", encoding="utf-16", newline="\r\n") as text:
+            text.write("a\nb\n")
+        self.assertEqual(self.get("text").decode("utf-16"), "a\r\nb\r\n")
+        with self.afs.open(self.path("text"), buffering=1, encoding="utf-16") as text:
+            self.assertEqual(list(text), ["a\n", "b\n"])
+        for options in ({"mode": "rb", "encoding": "utf-8"}, {"mode": "r", "buffering": 0}):
+            with self.assertRaises(ValueError):
+                self.afs.open(self.path("text"), **options)
+
+    def test_options(self):
+        """Contents outlive a client in its cache; the library tells what it does with other options."""
+        self.put("file", os.urandom(100_000))
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):
+                with make_client(cache_dir=folder, cache_bytes=1 << 22, memory_bytes=1 << 20) as afs, afs.open(self.path("file"), "rb") as file:
+                    self.assertEqual(len(file.read()), 100_000)
+            self.assertTrue(os.listdir(folder))
+            lines = []
+            with open(os.path.join(folder, "CellServDB"), "w", encoding="ascii") as file:
+                file.write("no line of a cell\n")
+            with open(os.path.join(folder, "ThisCell"), "w", encoding="ascii") as file:
+                file.write(NAME + "\n")
+            with rxafs.Client(cells=[CELL], config_dir=pathlib.Path(folder), log=lambda *line: lines.append(line)) as afs:
+                self.assertEqual(afs.cells()[0], NAME)
+                self.assertTrue(afs.exists(self.path("file")))
+            self.assertTrue(any("CellServDB" in text for _, text in lines), lines)
+        for options in ({"cache_bytes": -1}, {"memory_bytes": 1 << 64}):
+            with self.assertRaises((OSError, OverflowError)):
+                make_client(**options)
+
+    def test_log_in_without_tickets(self):
+        with self.assertRaises(PermissionError) as caught:
+            self.afs.log_in()
+        self.assertIn("kinit", caught.exception.strerror)
+        with self.assertRaises(OSError):
+            self.afs.log_in("nowhere.example")
+        self.assertTrue(self.afs.exists(self.top))
+
+    def test_references(self):
+        """Exceptions that are kept keep no objects of the library."""
+        failures = []
+        for _ in range(50):
+            for call in (lambda: self.afs.open(self.path("none")), lambda: self.afs.mkdir(self.path("none/below")),
+                         lambda: self.afs.watch(self.path("none")), lambda: self.afs.open(self.top, "r+")):
+                try:
+                    call()
+                except OSError as error:
+                    failures.append(error)
+        self.assertEqual(len(failures), 200)
+        gc.collect()
+        self.assertEqual([kept for kept in gc.get_objects() if type(kept).__name__ == "Reference" and kept.handle], [])
+        self.assertEqual([child for child in self.afs._core.children.values() if child.raw], [])
+        failures.clear()
+        gc.collect()
+        self.assertEqual(self.afs._core.children, {})
+
+    def test_watch_beside(self):
+        """A thread waits for events while another one uses the client."""
+        seen = []
+        with make_client() as other, other.watch(self.top) as watch:
+            def follow():
+                for event in watch:
+                    seen.append(event.name)
+                    if event.name == "last":
+                        return
+
+            thread = threading.Thread(target=follow)
+            thread.start()
+            self.assertGreaterEqual(watch.fileno(), 0)
+            for number in range(20):
+                self.put(str(number), b"")
+                self.assertEqual(other.stat(self.path(str(number))).st_size, 0)
+            self.put("last", b"")
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual(seen[-1], "last")
+        self.assertEqual(set(seen), {str(number) for number in range(20)} | {"last"})
 
     def test_fork(self):
         self.put("file", b"x")
@@ -534,5 +715,18 @@ class Waits(unittest.TestCase):
         signal.signal(signal.SIGUSR1, before)
 
 
+class Whole(unittest.TestCase):
+    """The last one: a public function that was added has a test."""
+
+    def test_all_were_called(self):
+        self.assertEqual(untried, set())
+
+
+def load_tests(loader, *_):
+    return unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in (Files, Waits, Whole))
+
+
 if __name__ == "__main__":
+    for kind in (rxafs.Client, rxafs.DirEntry, rxafs.File, rxafs.Watch):
+        observe(kind)
     unittest.main()
