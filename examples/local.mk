@@ -10,9 +10,11 @@ nobase_dist_doc_DATA = \
 	examples/ported.c \
 	examples/shout-client.c \
 	examples/shout-server.c \
+	examples/afs/CMakeLists.txt \
 	examples/afs/Makefile \
 	examples/afs/afs-list.c \
 	examples/afs/afs-watch.c \
+	examples/afs/meson.build \
 	examples/bindings/shout.cc \
 	examples/bindings/shout.py \
 	examples/kv/Makefile.am \

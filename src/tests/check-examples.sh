@@ -92,6 +92,15 @@ for src in "$top"/examples/afs/*.c; do
 			"$libdir/librxafs.a" "$libdir/librxwire.a" $(pkg-config --static --libs rxafs | sed 's/-lrxafs//; s/-lrxwire//') -lpthread
 	fi
 done
+src=$dir/afs.cc
+printf '#include <cstdio>\n#include <rxafs/rxafs.h>\nint main()\n{\n\trxafs_client *client = nullptr;\n\t%s\n\t%s\n\t%s\n}\n' \
+	'rxafs_options options = {}; options.size = sizeof options; options.cell = "a/b";' 'rxafs_failure failure;' \
+	'return !rxafs_open_client(&options, &client, &failure) || !failure.text[0];' > "$src"
+if [ -e "$libdir/librxafs.so" ] && [ -z "$san" ] && echo '#include <string>' | ${CXX:-c++} -x c++ -fsyntax-only - 2> /dev/null; then
+	# shellcheck disable=SC2046
+	build 'shared librxafs' -Wno-missing-field-initializers -o "$dir/afs-cc" "$src" $(pkg-config --cflags --libs rxafs) -Wl,-rpath,"$libdir" \
+		-Wl,-rpath-link,"$libdir" && "$dir/afs-cc" || { echo "FAIL: $src"; status=1; }
+fi
 for program in "$dir/afs-list" "$dir/afs-list-static"; do
 	[ -x "$program" ] || continue
 	answer=$(AFSCELL=example.org LD_LIBRARY_PATH="$libdir" "$program" "example.org=127.0.0.1:1" music 2>&1)
