@@ -22,8 +22,8 @@ struct transfer {
  */
 enum copy_result transfer_file(struct transfer *transfer);
 /*
- * Copy small files of one directory in AFS to a local one, with their fetches in flight together. done[i]: it was copied;
- * others need transfer_file().
+ * Copy small files of one directory, from AFS or new ones to AFS, with their calls in flight together. done[i]: it was
+ * copied; others need transfer_file().
  */
 #define TRANSFER_SMALL 65536 /* bytes of one */
 #define TRANSFER_MANY  32

@@ -37,6 +37,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/sync.c src/afscp/sync.h \
 	src/afscp/synctree.c \
 	src/afscp/tasks.c src/afscp/tasks.h \
+	src/afscp/together.c \
 	src/afscp/tree.c src/afscp/tree.h
 
 bin_PROGRAMS += src/afscp/afscp

@@ -514,9 +514,12 @@ static bool is_small_task(const struct sync *s, const struct task *task)
 {
 	const struct node *n = task->node;
 
-	return !n->from.ops->local && n->to.ops && n->to.ops->local && !s->dry_run &&
-	       !s->pace.rate && !(s->set->checksum && task->has_old) && task->source.size &&
-	       task->source.size <= TRANSFER_SMALL;
+	if (task->source.size > TRANSFER_SMALL || !n->to.ops || s->dry_run || s->pace.rate)
+		return false;
+	if (n->to.ops->local)
+		return !n->from.ops->local && task->source.size &&
+		       !(s->set->checksum && task->has_old);
+	return n->from.ops->local && !task->has_old;
 }
 
 /* Further ones of the same directory. With the lock. */

@@ -9,8 +9,9 @@
 #include "afs/fetchstatus.h"
 #include "client/fs/operate.h"
 #include "client/fs/show.h"
+#include "client/net/many.h"
 
-_Static_assert(RXAFS_SMALL_MOST == CL_FETCHES_MOST, "one group of calls");
+_Static_assert(RXAFS_SMALL_MOST == CL_MANY, "one group of calls");
 
 static int find_streamed(rxafs_object *file, struct fs_vnode **vnode)
 {
@@ -138,7 +139,7 @@ static bool is_dirty(struct fs_vnode *v)
 	return dirty;
 }
 
-static AFSStoreStatus status_to_set(const struct rxafs_changes *set)
+AFSStoreStatus fs_status_to_set(const struct rxafs_changes *set)
 {
 	AFSStoreStatus how = {0};
 
@@ -173,7 +174,7 @@ int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
 		       const struct rxafs_store *store, rxafs_give_fn *give, void *arg,
 		       struct rxafs_attributes *attributes)
 {
-	AFSStoreStatus how = status_to_set(&store->set);
+	AFSStoreStatus how = fs_status_to_set(&store->set);
 	AFSFetchStatus answer;
 	struct fs_vnode *v;
 	struct fs_call call;

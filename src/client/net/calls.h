@@ -67,24 +67,6 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		      uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
 		      struct rxafs_failure *failure);
 
-/* One of several files that are fetched whole, with calls in flight together. */
-struct cl_fetch {
-	AFSFid fid;
-	uint64_t length; /* asked for */
-	cl_take_fn *take;
-	void (*ended)(void *arg,
-		      struct cl_fetch *fetch); /* the results are there; others are in flight */
-	void *arg;
-	/* results */
-	int result;
-	uint64_t fetched;
-	AFSFetchStatus status;
-	struct cl_stamp stamp;
-};
-#define CL_FETCHES_MOST 32u
-void cl_net_fetch_many(struct cl_volume *volume, const struct cl_caller *caller,
-		       struct cl_fetch *fetches, unsigned count);
-
 /*
  * Fills iov[0..count) with the bytes of a file from `offset` on. A nonzero result ends the store,
  * which returns it. After a failure the offset may begin again.

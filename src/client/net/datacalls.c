@@ -10,6 +10,7 @@
 #include "afs/client/data.h"
 #include <rxwire/queue.h>
 
+#include "client/net/many.h"
 #include "client/net/tries.h"
 
 #define SLICES 64u
@@ -139,77 +140,63 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 
 /* ---- several files ---- */
 
-/* One of them, with the state of its call. */
-struct flight {
-	struct cl_tries tries;
-	struct afs_fetch fetch;
-	bool begun;
+/* Fetches that are in progress together. */
+struct fetching {
+	struct cl_fetch *fetches;
+	struct afs_fetch state[CL_MANY];
 };
 
-/* Send the requests of all that can begin at the site of the first one now. */
-static void send_requests(struct flight *flights, struct cl_fetch *fetches, unsigned count)
+static void send_fetch(void *arg, unsigned i, rxw_call *call)
 {
-	rxw_batch_begin();
-	for (unsigned i = 0; i < count; i++) {
-		struct flight *f = &flights[i];
+	struct fetching *all = arg;
+	struct cl_fetch *fetch = &all->fetches[i];
 
-		if (i > 0 && !cl_tries_ahead(&f->tries, &flights[0].tries))
-			continue;
-		f->begun = true;
-		afs_fetch_init(&f->fetch, &fetches[i].fid, 0, fetches[i].length);
-		/* A failure shows again in the next step. */
-		afs_fetch_send(&f->fetch, f->tries.sent.call);
-	}
-	rxw_batch_end();
+	afs_fetch_init(&all->state[i], &fetch->fid, 0, fetch->length);
+	/* A failure shows again in the next step. */
+	afs_fetch_send(&all->state[i], call);
 }
 
-/* The call that is in progress. */
-static void end_flight(struct flight *f, struct cl_fetch *fetch, bool attached)
+static rxw_code receive_fetch(void *arg, unsigned i, struct cl_tries *t)
 {
-	struct cl_tries *t = &f->tries;
-	rxw_code code = RXW_USER_ABORT;
+	struct fetching *all = arg;
+	struct cl_fetch *fetch = &all->fetches[i];
+	struct afs_fetch *state = &all->state[i];
+	rxw_code code = stream_fetch(t, state, fetch->take, fetch->arg);
 
-	t->alternative = CL_MISSING_FETCH64;
-	if (attached || cl_tries_attach(t))
-		code = stream_fetch(t, &f->fetch, fetch->take, fetch->arg);
-	else
-		cl_tries_stop(t, -EINTR);
 	if (code == 0) {
-		t->stamp->callback = f->fetch.callback;
-		t->stamp->sync = f->fetch.sync;
-		fetch->fetched = f->fetch.received;
-		fetch->status = f->fetch.status;
+		t->stamp->callback = state->callback;
+		t->stamp->sync = state->sync;
+		fetch->fetched = state->received;
+		fetch->status = state->status;
 	}
-	cl_tries_judge(t, code, RXAFS_FN_FetchData64);
+	return code;
+}
+
+static void end_fetch(void *arg, unsigned i, int result)
+{
+	struct cl_fetch *fetch = &((struct fetching *)arg)->fetches[i];
+
+	fetch->result = result;
+	fetch->ended(fetch->arg, fetch);
 }
 
 void cl_net_fetch_many(struct cl_volume *volume, const struct cl_caller *caller,
 		       struct cl_fetch *fetches, unsigned count)
 {
-	struct flight flights[CL_FETCHES_MOST];
+	struct fetching all = {.fetches = fetches};
+	const struct cl_flight flight = {.function = RXAFS_FN_FetchData64,
+					 .missing = CL_MISSING_FETCH64,
+					 .send = send_fetch,
+					 .receive = receive_fetch,
+					 .ended = end_fetch,
+					 .arg = &all};
+	struct cl_tries tries[CL_MANY];
 
-	assert(count && count <= CL_FETCHES_MOST);
-	for (unsigned i = 0; i < count; i++) {
-		flights[i].begun = false;
-		cl_tries_start(&flights[i].tries, volume, caller, "FetchData64", &fetches[i].fid,
-			       CL_READS, &fetches[i].stamp, NULL);
-	}
-	if (cl_tries_next(&flights[0].tries) &&
-	    !cl_tries_lacks(&flights[0].tries, CL_MISSING_FETCH64))
-		send_requests(flights, fetches, count);
-	for (unsigned i = 0; i < count; i++) {
-		struct flight *f = &flights[i];
-
-		if (f->begun)
-			end_flight(f, &fetches[i], i == 0);
-		else if (f->tries.sent.call)
-			cl_tries_judge(&f->tries, RXW_USER_ABORT, RXAFS_FN_FetchData64);
-		/* One that needs more is up to the caller, by a call of its own. */
-		if (!f->tries.over)
-			cl_tries_stop(&f->tries, -EAGAIN);
-		fetches[i].result = cl_tries_result(&f->tries);
-		fetches[i].ended(fetches[i].arg, &fetches[i]);
-	}
+	assert(count && count <= CL_MANY);
+	for (unsigned i = 0; i < count; i++)
+		cl_tries_start(&tries[i], volume, caller, "FetchData64", &fetches[i].fid, CL_READS,
+			       &fetches[i].stamp, NULL);
+	cl_tries_together(tries, count, &flight);
 }
 
 /* ---- StoreData64 ---- */
@@ -336,4 +323,51 @@ int cl_net_store_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		}
 	}
 	return cl_tries_result(&t);
+}
+
+/* ---- several files ---- */
+
+static void send_store(void *arg, unsigned i, rxw_call *call)
+{
+	const struct cl_store *store = &((struct cl_store *)arg)[i];
+
+	/* A failure shows again in the reply. */
+	if (StartRXAFS_StoreData64(call, &store->fid, &store->how, 0, store->length,
+				   store->length) == 0 &&
+	    (!store->length ||
+	     rxw_call_write(call, store->bytes, store->length) == (ssize_t)store->length))
+		rxw_call_send_end(call);
+}
+
+static rxw_code receive_stored(void *arg, unsigned i, struct cl_tries *t)
+{
+	struct cl_store *store = &((struct cl_store *)arg)[i];
+	rxw_code code = EndRXAFS_StoreData64(t->sent.call, &store->status, &t->stamp->sync);
+
+	if (code == 0 && !afs_status_usable(&store->status))
+		cl_tries_reject(t, "the status is malformed");
+	return code;
+}
+
+static void end_store(void *arg, unsigned i, int result)
+{
+	((struct cl_store *)arg)[i].result = result;
+}
+
+void cl_net_store_many(struct cl_volume *volume, const struct cl_caller *caller,
+		       struct cl_store *stores, unsigned count)
+{
+	const struct cl_flight flight = {.function = RXAFS_FN_StoreData64,
+					 .missing = CL_MISSING_STORE64,
+					 .send = send_store,
+					 .receive = receive_stored,
+					 .ended = end_store,
+					 .arg = stores};
+	struct cl_tries tries[CL_MANY];
+
+	assert(count && count <= CL_MANY);
+	for (unsigned i = 0; i < count; i++)
+		cl_tries_start(&tries[i], volume, caller, "StoreData64", &stores[i].fid, 0,
+			       &stores[i].stamp, &stores[i].failure);
+	cl_tries_together(tries, count, &flight);
 }

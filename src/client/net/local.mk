@@ -7,10 +7,12 @@ client_sources += \
 	src/client/net/datacalls.c \
 	src/client/net/failure.c \
 	src/client/net/farewell.c \
+	src/client/net/flights.c \
 	src/client/net/identity.c \
 	src/client/net/inside.h \
 	src/client/net/interfaces.c \
 	src/client/net/location.c \
+	src/client/net/many.h \
 	src/client/net/namecalls.c \
 	src/client/net/net.c \
 	src/client/net/net.h \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that change the names of a directory. None is repeated after a lost answer (K-094). */
+#include <assert.h>
+
+#include "client/net/many.h"
 #include "client/net/tries.h"
 
 /*
@@ -78,6 +81,61 @@ int cl_net_create_file(struct cl_volume *volume, const struct cl_caller *caller,
 
 	return make_name_call(&c, volume, caller, stamp, failure);
 }
+
+/* ---- several files ---- */
+
+/* Files that are made by calls in progress together. */
+struct making {
+	const AFSFid *dir;
+	struct cl_creation *files;
+};
+
+static void send_creation(void *arg, unsigned i, rxw_call *call)
+{
+	const struct making *all = arg;
+
+	/* A failure shows again in the reply. */
+	if (StartRXAFS_CreateFile(call, all->dir, all->files[i].name, &all->files[i].how) == 0)
+		rxw_call_send_end(call);
+}
+
+static rxw_code receive_creation(void *arg, unsigned i, struct cl_tries *t)
+{
+	struct making *all = arg;
+	struct name_call c = {NAME_CALL(CreateFile), .made = &all->files[i].made};
+	rxw_code code = EndRXAFS_CreateFile(t->sent.call, &c.made->fid, &c.made->status,
+					    &c.made->dir_status, &t->stamp->callback,
+					    &t->stamp->sync);
+
+	if (code == 0 && !is_answer_usable(&c))
+		cl_tries_reject(t, "a status is malformed");
+	return code;
+}
+
+static void end_creation(void *arg, unsigned i, int result)
+{
+	((struct making *)arg)->files[i].result = result;
+}
+
+void cl_net_create_many(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
+			struct cl_creation *files, unsigned count)
+{
+	struct making all = {.dir = dir, .files = files};
+	const struct cl_flight flight = {.function = RXAFS_FN_CreateFile,
+					 .send = send_creation,
+					 .receive = receive_creation,
+					 .ended = end_creation,
+					 .arg = &all};
+	struct cl_tries tries[CL_MANY];
+
+	assert(count && count <= CL_MANY);
+	for (unsigned i = 0; i < count; i++)
+		cl_tries_start(&tries[i], volume, caller, "CreateFile", dir, CL_ONCE,
+			       &files[i].stamp, &files[i].failure);
+	cl_tries_together(tries, count, &flight);
+}
+
+/* ---- others ---- */
 
 int cl_net_make_dir(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *dir,
 		    const char *name, const AFSStoreStatus *how, struct cl_made *made,

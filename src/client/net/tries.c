@@ -430,7 +430,7 @@ bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
 {
 	int64_t ms = remaining_call_ms(t);
 
-	assert(first->sent.call && t->flags & CL_READS);
+	assert(first->sent.call && t->flags == first->flags);
 	t->site = first->site;
 	t->version = first->version;
 	return ms >= 0 && !(t->credential && cl_credential_expired(t->credential)) &&
@@ -441,7 +441,8 @@ bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
 bool cl_tries_attach(struct cl_tries *t)
 {
 	return !atomic_load(&t->sent.server->net->cancelled) &&
-	       cl_cancel_attach(t->caller->cancel, t->sent.call) == 0;
+	       (!(t->flags & CL_READS) ||
+		cl_cancel_attach(t->caller->cancel, t->sent.call) == 0);
 }
 
 bool cl_tries_next(struct cl_tries *t)

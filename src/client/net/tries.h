@@ -3,7 +3,7 @@
 #ifndef CLIENT_NET_TRIES_H
 #define CLIENT_NET_TRIES_H
 
-#include "client/net/calls.h"
+#include "client/net/many.h"
 #include "client/net/record.h"
 
 #define CL_READS \
@@ -52,7 +52,7 @@ void cl_tries_start(struct cl_tries *t, struct cl_volume *volume, const struct c
 bool cl_tries_next(struct cl_tries *t);
 /*
  * Begin a call at the site of another one, which is in progress, if that needs no wait. No cancel ends it until
- * cl_tries_attach(), which is false if one was raised. After false cl_tries_next() begins the first call.
+ * cl_tries_attach(), which is false if one was raised.
  */
 bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first);
 bool cl_tries_attach(struct cl_tries *t);
@@ -68,6 +68,23 @@ void cl_tries_reject(struct cl_tries *t, const char *why);
 int cl_tries_result(struct cl_tries *t);
 /* Whether the server of this try lacks a call. */
 bool cl_tries_lacks(const struct cl_tries *t, enum cl_missing call);
+
+/* ---- flights.c: calls on one volume that are in progress at the same time ---- */
+
+/* What the calls do. `i` is the number of the call, from 0. */
+struct cl_flight {
+	unsigned function;	 /* its index */
+	enum cl_missing missing; /* a server that lacks this call gets none of them; 0: no server does */
+	/* Send the request to its end, without a wait for the reply. A failure shows in receive(). */
+	void (*send)(void *arg, unsigned i, rxw_call *call);
+	/* The reply. The code for cl_tries_judge(). */
+	rxw_code (*receive)(void *arg, unsigned i, struct cl_tries *t);
+	/* The others go on meanwhile. -EAGAIN: it was not made, or needs another try, by a call of its own. */
+	void (*ended)(void *arg, unsigned i, int result);
+	void *arg;
+};
+/* All tries were started on one volume for one caller. At most CL_MANY. */
+void cl_tries_together(struct cl_tries *tries, unsigned count, const struct cl_flight *flight);
 
 /* ---- verdict.c ---- */
 

@@ -307,6 +307,18 @@ class rxafs_store(C.Structure):
     ]
 
 
+class rxafs_new_file(C.Structure):
+    _fields_ = [
+        ("name", C.c_char_p),
+        ("bytes", handle),
+        ("length", C.c_size_t),
+        ("set", rxafs_changes),
+        ("result", C.c_int),
+        ("made", C.c_bool),
+        ("attributes", rxafs_attributes),
+    ]
+
+
 class rxafs_operation(C.Structure):
     _fields_ = [
         ("size", C.c_size_t),
@@ -377,6 +389,7 @@ STRUCTURES = (
     rxafs_names,
     rxafs_small,
     rxafs_store,
+    rxafs_new_file,
     rxafs_operation,
     rxafs_event,
     rxafs_watch_options,
@@ -454,6 +467,7 @@ FUNCTIONS = {
     "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),
     "rxafs_make_file": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
+    "rxafs_store_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_new_file), C.c_uint)),
     "rxafs_list_names": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_names))),
     "rxafs_free_names": (None, (C.POINTER(rxafs_names),)),
     "rxafs_fetch_attributes": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_name), C.c_uint, C.POINTER(rxafs_attributes), C.POINTER(C.c_int))),

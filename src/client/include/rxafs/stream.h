@@ -79,6 +79,24 @@ int rxafs_make_file(rxafs_object *directory, struct rxafs_request *request, cons
 		    const struct rxafs_changes *set, rxafs_object **object,
 		    struct rxafs_attributes *attributes);
 
+/* A new small file that is made and stored beside others. */
+struct rxafs_new_file {
+	const char *name;
+	const void *bytes;
+	size_t length;
+	struct rxafs_changes set; /* its mode and time */
+	/* results */
+	int result; /* 0 or a negative errno: -EEXIST. Another try by rxafs_make_file() may succeed after others */
+	bool made;  /* the name is there; after a failure without the contents, and with the time 0 */
+	struct rxafs_attributes attributes;
+};
+/*
+ * New files of one directory by calls that are in flight at the same time: all are made, then all are stored. `count` is at most
+ * RXAFS_SMALL_MOST.
+ */
+int rxafs_store_small(rxafs_object *directory, struct rxafs_request *request,
+		      struct rxafs_new_file *files, unsigned count);
+
 int rxafs_list_names(rxafs_object *directory, struct rxafs_request *request,
 		     struct rxafs_names *names);
 void rxafs_free_names(struct rxafs_names *names);

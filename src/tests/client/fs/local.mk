@@ -23,3 +23,6 @@ src_tests_client_fs_test_watch_LDADD = $(client_test_libs)
 check_tests += src/tests/client/fs/test_lanes
 src_tests_client_fs_test_lanes_SOURCES = src/tests/client/fs/test_lanes.c src/rxafs/lanes.c
 src_tests_client_fs_test_lanes_LDADD = $(client_test_libs)
+check_tests += src/tests/client/fs/test_newfiles
+src_tests_client_fs_test_newfiles_SOURCES = src/tests/client/fs/test_newfiles.c $(client_program)
+src_tests_client_fs_test_newfiles_LDADD = $(client_test_libs)
