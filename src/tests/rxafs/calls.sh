@@ -7,7 +7,7 @@ make_cell
 mount_afs one
 first_daemon=$daemon
 mount_afs two
-timeout -k 1 200 "$python" "$top_srcdir/src/tests/rxafs/calls.py" "$work/audit" "$work/metrics" "$fs_port" "$work/one/test.example/rw" \
+timeout -k 1 600 "$python" "$top_srcdir/src/tests/rxafs/calls.py" "$work/audit" "$work/metrics" "$fs_port" "$work/one/test.example/rw" \
 	"$work/two/test.example/rw" "$work/source" || fail "calls"
 unmount_afs one "$first_daemon"
 unmount_afs two "$daemon"

@@ -8,7 +8,7 @@ mount_afs one
 first_daemon=$daemon
 mount_afs two
 mkdir "$work/one/test.example/rw/dir"
-OTHER_WAY=again timeout -k 1 200 "$python" "$top_srcdir/src/tests/rxafs/coherent.py" "$work/one/test.example/rw/dir" \
+OTHER_WAY=again timeout -k 1 600 "$python" "$top_srcdir/src/tests/rxafs/coherent.py" "$work/one/test.example/rw/dir" \
 	"$work/two/test.example/rw/dir" || fail "coherent.py"
 unmount_afs one "$first_daemon"
 unmount_afs two "$daemon"

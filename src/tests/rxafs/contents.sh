@@ -11,7 +11,7 @@ first=${WALK_FIRST:-1}
 for seed in $(seq "$first" $((first + ${WALK_SEEDS:-2} - 1))); do
 	for dirs in "$work/one/test.example/rw" "$work/one/test.example/rw $work/two/test.example/rw"; do
 		# shellcheck disable=SC2086 # several folders
-		timeout -k 1 300 "$python" "$top_srcdir/src/tests/rxafs/contents.py" "$seed" "${WALK_STEPS:-800}" $dirs || fail "seed $seed in $dirs"
+		timeout -k 1 600 "$python" "$top_srcdir/src/tests/rxafs/contents.py" "$seed" "${WALK_STEPS:-800}" $dirs || fail "seed $seed in $dirs"
 		rm -f "$work/one/test.example/rw/contents$seed"
 	done
 done

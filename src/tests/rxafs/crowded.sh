@@ -10,7 +10,7 @@ mkdir "$work/names"
 mount_afs one
 first=$daemon
 mount_afs two
-timeout -k 1 $((30 + names / 100)) "$python" "$top_srcdir/src/tests/rxafs/crowded.py" "$work/one/test.example/rw/names" \
+timeout -k 1 $((200 + names / 100)) "$python" "$top_srcdir/src/tests/rxafs/crowded.py" "$work/one/test.example/rw/names" \
 	"$work/two/test.example/rw/names" "${CROWDED_CHANGES:-40}" || fail "crowded.py"
 unmount_afs one "$first"
 unmount_afs two "$daemon"

@@ -39,7 +39,7 @@ def waits(child):
 def sleeps(child):
     with open(f'/proc/{child}/stat') as s:
         return s.read().rsplit(')', 1)[1].split()[0] in 'SD'
-end = time.monotonic() + 10
+end = time.monotonic() + 60
 while not all(sleeps(c) for c in children) and time.monotonic() < end:
     time.sleep(0.05)
 time.sleep(0.5)
@@ -48,16 +48,16 @@ for c in children:
     os.waitpid(c, 0)
 END
 holder=$!
-wait_until 30 test -e "$work/ready" || fail "the processes did not start"
-end_by_term 10 "a lock with waiters"
-wait_until 10 sh -c "! kill -0 $holder 2> /dev/null" || fail "the processes did not end"
+wait_until 60 test -e "$work/ready" || fail "the processes did not start"
+end_by_term 30 "a lock with waiters"
+wait_until 30 sh -c "! kill -0 $holder 2> /dev/null" || fail "the processes did not end"
 wait "$holder" || fail "the processes ended with $?"
 mount_afs mnt
 [ "$(cat "$work/mnt/.test.example/rw/file")" = 'written under the lock' ] || fail "what was written is lost"
 
 # Nobody uses it: soon.
 begin=$(date +%s%N)
-end_by_term 10 "nobody uses it"
+end_by_term 30 "nobody uses it"
 echo "ended within $((($(date +%s%N) - begin) / 1000000)) ms"
 
 # Processes wait for a server that is silent.
@@ -71,9 +71,9 @@ for i in 1 2 3; do
 	waiting="$waiting $!"
 done
 sleep 0.5
-end_by_term 20 "processes wait for a server"
+end_by_term 30 "processes wait for a server"
 for pid in $waiting; do
-	wait_until 10 sh -c "! kill -0 $pid 2> /dev/null" || fail "a process still waits"
+	wait_until 30 sh -c "! kill -0 $pid 2> /dev/null" || fail "a process still waits"
 done
 kill -CONT "$server"
 result

@@ -12,7 +12,7 @@ make_cell
 away=$where away_server=$server
 work=$base where=$good
 mount_afs mnt --servers "away.example=$away"
-timeout -k 1 100 "$python" "$top_srcdir/src/tests/rxafs/flush.py" "$work/mnt" "$rxafsctl" "$afscp" "$good" "$away_server" "$daemon" ||
+timeout -k 1 400 "$python" "$top_srcdir/src/tests/rxafs/flush.py" "$work/mnt" "$rxafsctl" "$afscp" "$good" "$away_server" "$daemon" ||
 	fail "flush.py"
 unmount_afs mnt "$daemon"
 result

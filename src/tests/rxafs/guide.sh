@@ -109,7 +109,7 @@ while IFS=: read -r number line; do
 		servers="$servers $!"
 		;;
 	*)
-		if timeout 60 sh -ec "$line" > "$work/out" 2>&1 < /dev/null; then
+		if timeout 120 sh -ec "$line" > "$work/out" 2>&1 < /dev/null; then
 			echo "tried: $line"
 			tried=$((tried + 1))
 		else

@@ -7,7 +7,7 @@ make_cell
 mount_afs near
 first=$daemon
 mount_afs far
-timeout -k 1 120 "$python" "$top_srcdir/src/tests/rxafs/heldback.py" "$work/near/test.example/rw" "$work/far/test.example/rw" "$daemon" ||
+timeout -k 1 500 "$python" "$top_srcdir/src/tests/rxafs/heldback.py" "$work/near/test.example/rw" "$work/far/test.example/rw" "$daemon" ||
 	fail "heldback.py"
 unmount_afs near "$first"
 unmount_afs far "$daemon"

@@ -7,5 +7,5 @@ rxafsctl=$top_builddir/src/rxafs/rxafsctl
 mkdir -p "$work/mnt"
 mounts=$work/mnt
 PYTHONPATH="$top_srcdir/src/tests/system/copier:$top_srcdir/src/tests/system/conformance" PYTHONDONTWRITEBYTECODE=1 \
-	timeout -k 1 100 "$python" "$top_srcdir/src/tests/rxafs/hostile.py" "$rxafs" "$rxafsctl" "$work/mnt" || fail "hostile.py"
+	timeout -k 1 400 "$python" "$top_srcdir/src/tests/rxafs/hostile.py" "$rxafs" "$rxafsctl" "$work/mnt" || fail "hostile.py"
 result

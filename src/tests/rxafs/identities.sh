@@ -15,7 +15,7 @@ chmod 755 "$work"
 # A server with keys, and a user.
 "$rxperf" server -p 0 --listen 127.0.0.1 --key-file "$work/keys" > "$work/rxperf.out" 2> "$work/rxperf.err" &
 maker=$!
-wait_until 10 test -s "$work/keys" || fail "no keys"
+wait_until 60 test -s "$work/keys" || fail "no keys"
 kill "$maker"
 wait "$maker" 2> /dev/null
 mkdir -m 700 "$work/store"
@@ -31,8 +31,8 @@ mount_afs mnt --allow-other
 dir=$work/mnt/test.example/work
 
 # as ALICE_UID or NOBODY: alice has a token, nobody has none.
-alice() { timeout -k 1 20 setpriv --reuid 1001 --clear-groups "$@"; }
-nobody() { timeout -k 1 20 setpriv --reuid 65534 --clear-groups "$@"; }
+alice() { timeout -k 1 60 setpriv --reuid 1001 --clear-groups "$@"; }
+nobody() { timeout -k 1 60 setpriv --reuid 65534 --clear-groups "$@"; }
 
 chmod 644 "$work/keys"
 alice sh -c "echo x > '$dir/early'" 2> /dev/null && fail "a file was made without a token"

@@ -84,18 +84,32 @@ export KRB5CCNAME
 kdc_login alice secret
 ctl login --cell nowhere.test > "$work/login.out" 2>&1 && fail "a login to a cell that does not exist"
 
+# before_the_end LIFE COMMAND: with tickets of $life seconds; where the machine is too slow for them, of twice as many.
+before_the_end() {
+	life=$1
+	until "$2"; do
+		life=$((life * 2))
+		[ $life -le 64 ] || return 1
+	done
+}
+
 # --keep renews in time.
-kdc_login alice secret -l 8s -r 10m
-"$rxafsctl" login --keep --mount "$work/all" > "$work/keep.out" 2>&1 &
-keeper=$!
-wait_until 10 test -s "$work/keep.out" || fail "login --keep: $(cat "$work/keep.out")"
 ends() { ctl tokens --json | sed -n 's/.*"expires": \([0-9]*\).*/\1/p'; }
-first=$(ends)
-later() { [ "$(ends)" -gt "$first" ]; }
-wait_until 20 later || fail "login --keep has renewed nothing: $(cat "$work/keep.out")"
-kill "$keeper"
-wait "$keeper" 2> /dev/null
-keeper=
+later() { [ "$(ends)" -gt "${first:-0}" ]; }
+keeps() {
+	kdc_login alice secret -l ${life}s -r 10m
+	"$rxafsctl" login --keep --mount "$work/all" > "$work/keep.out" 2>&1 &
+	keeper=$!
+	wait_until 60 test -s "$work/keep.out"
+	first=$(ends)
+	wait_until $((2 * life)) later
+	kept=$?
+	kill "$keeper"
+	wait "$keeper" 2> /dev/null
+	keeper=
+	return $kept
+}
+before_the_end 8 keeps || fail "login --keep has renewed nothing: $(cat "$work/keep.out")"
 unmount_afs all "$daemon"
 
 # -- the mount of one user --
@@ -118,8 +132,6 @@ ctl login > /dev/null || fail "login"
 sh -c "echo x > '$dir/other/file'" || fail "bob cannot write after the login"
 
 # A token that ends: nothing is written as anonymous, changes wait for the next one.
-kdc_login alice secret -l 4s -r 4s
-sh -c "echo x > '$dir/home/file'" || fail "a short ticket is not used"
 cat > "$work/dirty.py" <<'END'
 import os, sys, time
 path, go = sys.argv[1:]
@@ -132,11 +144,20 @@ os.write(fd, b'more' * 1000)
 os.close(fd)
 print('closed', flush=True)
 END
-"$python" "$work/dirty.py" "$dir/home/dirty" "$work/go" > "$work/dirty.out" 2>&1 &
-writer=$!
-wait_until 10 grep -q written "$work/dirty.out" || fail "dirty: $(cat "$work/dirty.out")"
+written_or_ended() { grep -q written "$work/dirty.out" || ! kill -0 "$writer" 2> /dev/null || grep -q '^State:.Z' "/proc/$writer/status"; }
+uses_short_ticket() {
+	kdc_login alice secret -l ${life}s -r ${life}s
+	sh -c "echo x > '$dir/home/file'" || return
+	"$python" "$work/dirty.py" "$dir/home/dirty" "$work/go" > "$work/dirty.out" 2>&1 &
+	writer=$!
+	wait_until 60 written_or_ended
+	grep -q written "$work/dirty.out" && return
+	wait "$writer"
+	return 1
+}
+before_the_end 4 uses_short_ticket || fail "a short ticket is not used: $(cat "$work/dirty.out")"
 expired() { ctl tokens | grep -q expired; }
-wait_until 20 expired || fail "the token does not end"
+wait_until $((life + 60)) expired || fail "the token does not end"
 cat > "$work/open.py" <<'END'
 import errno, sys
 try:
@@ -155,10 +176,11 @@ wait "$writer" || fail "changes are lost with the token: $(cat "$work/dirty.out"
 [ "$(wc -c < "$dir/home/dirty")" -eq 8000 ] || fail "the file has $(wc -c < "$dir/home/dirty") bytes"
 
 # The mount renews a ticket that can be renewed.
-kdc_login alice secret -l 8s -r 10m
-sh -c "echo x > '$dir/home/file'" || fail "a renewable ticket is not used"
-first=$(ends)
-wait_until 20 later || fail "the mount has renewed nothing"
+is_renewed() {
+	kdc_login alice secret -l ${life}s -r 10m
+	sh -c "echo x > '$dir/home/file'" && first=$(ends) && wait_until $((2 * life)) later
+}
+before_the_end 8 is_renewed || fail "the mount has renewed nothing"
 sh -c "echo x > '$dir/home/file'" || fail "a renewed ticket is not used"
 unmount_afs one "$daemon"
 
@@ -171,11 +193,11 @@ kdc_login alice secret
 kill -STOP "$KDC_PID"
 # The daemon looks for the service's ticket by itself, in 10 seconds at most.
 asks() { grep -q "Sending request" "$work/trace" 2> /dev/null; }
-wait_until 15 asks || fail "the daemon does not ask the KDC"
+wait_until 60 asks || fail "the daemon does not ask the KDC"
 before=$(date +%s%N)
 kill "$daemon"
 wait "$daemon" || fail "rxafs ended with $?"
 spent=$((($(date +%s%N) - before) / 1000000))
 kill -CONT "$KDC_PID"
-[ $spent -lt 3000 ] || fail "the end took $spent ms while the KDC was silent"
+[ $spent -lt 10000 ] || fail "the end took $spent ms while the KDC was silent"
 result

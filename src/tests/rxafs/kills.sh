@@ -19,20 +19,20 @@ write_for_a_while() {
 
 # check MOUNT: and go on with another number.
 check() {
-	timeout -k 1 60 "$python" "$top_srcdir/src/tests/rxafs/kills.py" check "$work/$1/test.example/rw" "$work/log" "$seed" > "$work/check.out" || {
+	timeout -k 1 200 "$python" "$top_srcdir/src/tests/rxafs/kills.py" check "$work/$1/test.example/rw" "$work/log" "$seed" > "$work/check.out" || {
 		fail "after kill $2 (seed $seed): $(grep FAIL "$work/check.out" | head -n 3)"
 	}
 	number=$(($(sed -n 's/.* //p' "$work/log" | sort -n | tail -n 1) + 1))
 }
 
 for i in $(seq "$kills"); do
-	mount_afs "mnt$i" --cache "$work/cache" --timeout 10
+	mount_afs "mnt$i" --cache "$work/cache" --timeout 60
 	if [ $((i % 2)) -eq 0 ]; then
 		write_for_a_while "mnt$i" "$i"
 		kill -9 "$daemon"
 		wait "$writer" "$daemon" 2> /dev/null
 		umount -l "$work/mnt$i"
-		mount_afs "again$i" --cache "$work/cache" --timeout 10
+		mount_afs "again$i" --cache "$work/cache" --timeout 60
 		check "again$i" "$i of the daemon"
 		unmount_afs "again$i" "$daemon"
 	else

@@ -24,8 +24,8 @@ open(sys.argv[2], 'w').close()
 signal.pause()
 END
 user=$!
-wait_until 30 test -e "$work/ready" || fail "the files are not there"
-wait_until 10 has_hidden 5 || fail "hidden names: $(hidden), not 4 and that of others"
+wait_until 60 test -e "$work/ready" || fail "the files are not there"
+wait_until 60 has_hidden 5 || fail "hidden names: $(hidden), not 4 and that of others"
 kill -9 "$first"
 wait "$first" 2> /dev/null
 kill "$user" 2> /dev/null
@@ -38,14 +38,14 @@ unmount_afs other "$daemon"
 has_hidden 5 || fail "a client without that list has removed hidden names"
 
 mount_afs again --cache "$work/cache"
-wait_until 20 has_hidden 1 || fail "hidden names that are left: $(hidden)"
+wait_until 60 has_hidden 1 || fail "hidden names that are left: $(hidden)"
 [ "$(cat "$work/again/$dir/.__afs12345")" = of-others ] || fail "a file of others is gone"
 # Gone at the end of a process, too, and nothing stays listed.
 "$python" -c '
 import os, sys
 f = os.open(sys.argv[1] + "/x", os.O_CREAT | os.O_RDWR)
 os.unlink(sys.argv[1] + "/x")' "$work/again/$dir"
-wait_until 20 has_hidden 1 || fail "a hidden name stays after its close"
-wait_until 10 sh -c "! [ -s '$work/cache/hidden' ]" || fail "names are listed still: $(cat "$work/cache/hidden")"
+wait_until 60 has_hidden 1 || fail "a hidden name stays after its close"
+wait_until 60 sh -c "! [ -s '$work/cache/hidden' ]" || fail "names are listed still: $(cat "$work/cache/hidden")"
 unmount_afs again "$daemon"
 result

@@ -78,22 +78,38 @@ wait_until() {
 	done
 }
 
-# start_server: rxfsd with the store and $server_options; a second start has the same ports. Sets server (its process) and where.
-fs_port=0 vl_port=0 server_options=
+# listens_or_ended: the server that was started last. Nobody may have waited for it.
+listens_or_ended() {
+	grep -q listening "$work/rxfsd.out" || ! kill -0 "$server" 2> /dev/null || grep -q '^State:.Z' "/proc/$server/status"
+}
+
+# start_server: rxfsd with the store and $server_options. A second start has the same ports, so they are not among those that the
+# kernel gives away while the server is down; without ports (fs_port is 0) some are tried. Sets server (its process) and where.
+fs_port=0 vl_port=0 server_options="" next_port=$(($$ * 8))
 start_server() {
-	: > "$work/rxfsd.out"
-	# shellcheck disable=SC2086
-	"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" $server_options > "$work/rxfsd.out" 2>> "$work/rxfsd.err" &
-	server=$!
-	servers="$servers $server"
-	wait_until 30 grep -q listening "$work/rxfsd.out" || {
-		cat "$work/rxfsd.err"
-		echo "rxfsd did not start"
-		exit 1
-	}
-	fs_port=$(sed -n 's/.*fs [^ ]*:\([0-9]*\) vl.*/\1/p' "$work/rxfsd.out")
-	vl_port=$(sed -n 's/.* vl [^ ]*:\([0-9]*\).*/\1/p' "$work/rxfsd.out")
-	where=127.0.0.1:$vl_port:$fs_port
+	asked_port=$fs_port
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		if [ "$asked_port" -eq 0 ]; then
+			next_port=$((next_port + 2))
+			fs_port=$((10240 + next_port % 20000))
+			vl_port=$((fs_port + 1))
+		fi
+		: > "$work/rxfsd.out"
+		# shellcheck disable=SC2086
+		"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" $server_options > "$work/rxfsd.out" 2>> "$work/rxfsd.err" &
+		server=$!
+		wait_until 60 listens_or_ended
+		if grep -q listening "$work/rxfsd.out"; then
+			servers="$servers $server"
+			where=127.0.0.1:$vl_port:$fs_port
+			return
+		fi
+		kill -9 "$server" 2> /dev/null
+		wait "$server"
+	done
+	cat "$work/rxfsd.err"
+	echo "rxfsd did not start"
+	exit 1
 }
 
 # make_cell: volumes root.cell and work, which anybody may change; work is mounted as "work", and read-write as "rw".
@@ -121,7 +137,7 @@ mount_afs() {
 	"$rxafs" --foreground --cell test.example --servers "test.example=$where" "$@" "$work/$name" 2>> "$work/$name.err" &
 	daemon=$!
 	daemons="$daemons $daemon"
-	wait_until 10 mountpoint -q "$work/$name" || {
+	wait_until 60 mountpoint -q "$work/$name" || {
 		cat "$work/$name.err"
 		echo "rxafs did not mount"
 		exit 1
@@ -130,7 +146,7 @@ mount_afs() {
 
 # unmount_afs NAME DAEMON: the daemon must end by itself with 0.
 unmount_afs() {
-	timeout 10 umount "$work/$1" || {
+	timeout 60 umount "$work/$1" || {
 		fail "$1 cannot be unmounted"
 		umount -l "$work/$1"
 	}

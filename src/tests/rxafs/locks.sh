@@ -7,7 +7,7 @@ mount_afs one
 first=$daemon
 mount_afs two
 second=$daemon
-timeout 60 "$python" "$top_srcdir/src/tests/rxafs/locks.py" "$work/one/.test.example/rw" "$work/two/.test.example/rw" ||
+timeout -k 1 300 "$python" "$top_srcdir/src/tests/rxafs/locks.py" "$work/one/.test.example/rw" "$work/two/.test.example/rw" ||
 	fail "locks.py"
 unmount_afs one "$first"
 unmount_afs two "$second"

@@ -12,6 +12,7 @@ TEXT, DATA = 8000, 8192
 SIZE = TEXT + 4 + DATA
 REQUEST = 3 << 30 | SIZE << 16 | ord('A') << 8 | 0x46
 MANY = 1234
+SOON = 30  # seconds of what waits for nobody; a login at a silent server takes longer
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -81,10 +82,10 @@ def goes_on(at, rxafsctl, when):
                           ('ls', ['ls', at + '/' + when + '.invalid'])):
         begun = time.monotonic()
         try:
-            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10, check=False)
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SOON + 10, check=False)
         except subprocess.TimeoutExpired:
             pass
-        check(time.monotonic() - begun < 5, '%s: %s takes %.1f s' % (when, name, time.monotonic() - begun))
+        check(time.monotonic() - begun < SOON, '%s: %s takes %.1f s' % (when, name, time.monotonic() - begun))
 
 
 def resident(daemon):
@@ -113,13 +114,13 @@ def main():
     out, to = os.pipe()
     begun = time.monotonic()
     process = child(MANY, lambda: flood(at, initial, b' ', to, 200))
-    time.sleep(1)
-    goes_on(at, rxafsctl, 'kdc')
-    os.waitpid(process, 0)
-    check(time.monotonic() - begun < 20, 'logins with the initial ticket take %.1f s' % (time.monotonic() - begun))
     os.close(to)
     with os.fdopen(out) as f:
-        answers = f.read().splitlines()
+        answers = [f.readline()]
+        goes_on(at, rxafsctl, 'kdc')
+        answers += f.readlines()
+    os.waitpid(process, 0)
+    check(time.monotonic() - begun < 2 * SOON, 'logins with the initial ticket take %.1f s' % (time.monotonic() - begun))
     check(len(answers) == 200 and all('"error"' in a for a in answers), 'answers', answers[:3])
     check(any('no ticket for a cell' in a for a in answers), 'reasons', answers[:3])
 
@@ -127,16 +128,17 @@ def main():
     out, to = os.pipe()
     begun = time.monotonic()
     process = child(MANY, lambda: flood(at, service, b'silent.example', to, 200))
-    time.sleep(1)
-    goes_on(at, rxafsctl, 'server')
-    begun_other = time.monotonic()
-    answer = log_in(at, service, b' ')
-    check('"tokens"' in answer and time.monotonic() - begun_other < 10, 'a login of another user', answer)
-    os.waitpid(process, 0)
-    check(time.monotonic() - begun < 100, 'logins at a silent server take %.1f s' % (time.monotonic() - begun))
     os.close(to)
     with os.fdopen(out) as f:
-        answers = f.read().splitlines()
+        # Most are refused, while the others wait.
+        answers = [f.readline() for _ in range(150)]
+        goes_on(at, rxafsctl, 'server')
+        begun_other = time.monotonic()
+        answer = log_in(at, service, b' ')
+        check('"tokens"' in answer and time.monotonic() - begun_other < SOON, 'a login of another user', answer)
+        answers += f.readlines()
+    os.waitpid(process, 0)
+    check(time.monotonic() - begun < 10 * SOON, 'logins at a silent server take %.1f s' % (time.monotonic() - begun))
     refused = [a for a in answers if 'too many logins' in a]
     print('silent server: %d logins, %d refused, the slowest %s' % (len(answers), len(refused), max(answers, key=lambda a: float(a.split()[0]))))
     check(len(answers) == 200 and 150 < len(refused) < 200, len(answers), 'answers', len(refused), 'refused', answers[-2:])

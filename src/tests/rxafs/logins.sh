@@ -39,7 +39,7 @@ os.rename(sys.argv[1] + '.new', sys.argv[1])
 signal.pause()
 END
 servers="$servers $!"
-wait_until 20 test -e "$work/ports" || fail "no sockets"
+wait_until 60 test -e "$work/ports" || fail "no sockets"
 # The tickets for the silent cell are those for the other one with another name in the address of the service.
 mount_afs all --cell "$KDC_CELL" --servers "$KDC_CELL=$where" --servers "silent.example=127.0.0.1:$(cat "$work/ports")" --allow-other
 KRB5CCNAME=FILE:$work/initial
@@ -48,7 +48,7 @@ cp "$work/initial" "$work/service"
 KRB5CCNAME=FILE:$work/service
 kvno -q "afs-rxgk/_afs.silent.example@$KDC_REALM" "afs-rxgk/_afs.$KDC_CELL@$KDC_REALM" || fail "kvno"
 kill -STOP "$KDC_PID"
-timeout -k 1 200 "$python" "$top_srcdir/src/tests/rxafs/logins.py" "$work/all" "$daemon" "$rxafsctl" "$work/initial" "$work/service" ||
+timeout -k 1 700 "$python" "$top_srcdir/src/tests/rxafs/logins.py" "$work/all" "$daemon" "$rxafsctl" "$work/initial" "$work/service" ||
 	fail "logins.py"
 kill -CONT "$KDC_PID"
 unmount_afs all "$daemon"

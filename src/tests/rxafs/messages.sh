@@ -14,11 +14,11 @@ ln -s sub "$dir/link"
 says() {
 	pattern=$1
 	shift
-	timeout 20 "$ctl" "$@" > "$work/said" 2>&1 && fail "$*: succeeds: $(cat "$work/said")"
+	timeout 60 "$ctl" "$@" > "$work/said" 2>&1 && fail "$*: succeeds: $(cat "$work/said")"
 	grep -q -- "$pattern" "$work/said" || fail "$*: $(cat "$work/said")"
 }
 # works COMMAND...
-works() { timeout 20 "$ctl" "$@" > "$work/said" 2>&1 || fail "$*: $(cat "$work/said")"; }
+works() { timeout 60 "$ctl" "$@" > "$work/said" 2>&1 || fail "$*: $(cat "$work/said")"; }
 
 for command in examine quota whereis flush lsmount rmmount; do
 	says "$dir/none: .*no such name\|$dir/none: No such file" "$command" "$dir/none"
@@ -80,7 +80,7 @@ warns() {
 	"$rxafs" --foreground "$@" "$work/odd" 2> "$work/odd.err" &
 	daemons="$daemons $!"
 	odd=$!
-	wait_until 10 grep -q -- "$pattern" "$work/odd.err" || fail "rxafs $*: $(cat "$work/odd.err")"
+	wait_until 60 grep -q -- "$pattern" "$work/odd.err" || fail "rxafs $*: $(cat "$work/odd.err")"
 	kill "$odd" 2> /dev/null
 	wait "$odd"
 }

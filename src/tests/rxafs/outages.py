@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Outages between a mount and its server. outages.py MOUNT DIRECT BRIEF RELAY_PORT FS_PORT SERVER_PID SERVER_FILE RXFSD ARGUMENT...
+"""Outages between a mount and its server. outages.py MOUNT DIRECT BRIEF WORK FS_PORT SERVER_PID RXFSD ARGUMENT...
 
-MOUNT and BRIEF reach the server by a relay that this program runs at RELAY_PORT; BRIEF waits for 10 s only. DIRECT is a mount without
-the relay. RXFSD and its arguments start the server again; its number is then in SERVER_FILE."""
+MOUNT and BRIEF reach the server by a relay that this program runs; BRIEF waits for 10 s only. DIRECT is a mount without the relay.
+The relay's port is then in WORK/relay, and the test begins when WORK/go exists. RXFSD and its arguments start the server again; its
+number is then in WORK/server."""
 
 import errno
 import os
@@ -15,10 +16,10 @@ import sys
 import threading
 import time
 
-mount, direct, brief = sys.argv[1:4]
-relay_port, fs_port, server_pid = (int(a) for a in sys.argv[4:7])
-server_file = sys.argv[7]
-command = sys.argv[8:]
+mount, direct, brief, work = sys.argv[1:5]
+fs_port, server_pid = int(sys.argv[5]), int(sys.argv[6])
+command = sys.argv[7:]
+PATIENCE = 60  # seconds, for what happens at once
 failures = 0
 
 HEADER = struct.Struct('>IIIIIBBBBHH')  # epoch, cid, call, seq, serial, type, flags, status, security, spare, service
@@ -33,13 +34,19 @@ def check(good, text):
         print('FAIL:', text, flush=True)
 
 
+def tell(name, number):
+    with open(f'{work}/{name}.new', 'w', encoding='ascii') as f:
+        f.write(str(number))
+    os.rename(f.name, f'{work}/{name}')
+
+
 class Relay(threading.Thread):
     """Forwards datagrams as a router with NAT does: the server sees another port for each of a client."""
 
     def __init__(self):
         super().__init__(daemon=True)
         self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.front.bind(('127.0.0.1', relay_port))
+        self.front.bind(('127.0.0.1', 0))
         self.ways = {}             # sockets towards the server by the client's address
         self.cut = False           # nothing passes
         self.lose_answers = False  # nothing passes to clients
@@ -53,11 +60,11 @@ class Relay(threading.Thread):
         for way in old.values():
             way.close()
 
-    def is_lost_call(self, packet):
+    def is_lost(self, packet):
         if len(packet) < HEADER.size:
             return False
         epoch, cid, call, seq, _, kind, *_ = HEADER.unpack_from(packet)
-        if self.losing and kind == DATA and seq == 1 and len(packet) >= HEADER.size + 4:
+        if kind == DATA and seq == 1 and len(packet) >= HEADER.size + 4:
             opcode = struct.unpack_from('>I', packet, HEADER.size)[0]
             if opcode in self.losing:
                 self.losing.discard(opcode)
@@ -66,7 +73,7 @@ class Relay(threading.Thread):
 
     def from_client(self):
         packet, client = self.front.recvfrom(65536)
-        if self.cut or self.is_lost_call(packet):
+        if self.cut or self.is_lost(packet):
             return
         if client not in self.ways:
             self.ways[client] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -134,14 +141,13 @@ class Server:
         self.note()
 
     def note(self):
-        with open(server_file, 'w', encoding='ascii') as f:
-            f.write(str(self.pid))
+        tell('server', self.pid)
 
     def restart(self):
         os.kill(self.pid, signal.SIGKILL)
         if self.process:
             self.process.wait()
-        check(until(10, lambda: has_ended(self.pid)), 'the server does not end')
+        check(until(PATIENCE, lambda: has_ended(self.pid)), 'the server does not end')
         line = b''
         for _ in range(20):
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -213,13 +219,13 @@ def answers_that_are_lost(relay, server):
         relay.lost = 0
         relay.lose_answers = True
         doing = Doing(operation)
-        check(until(20, lambda: relay.lost > 0), f'{name}: the server does not answer')
+        check(until(PATIENCE, lambda: relay.lost > 0), f'{name}: the server does not answer')
         server.restart()
         relay.lose_answers = False
         doing.join(130)
         check(not doing.is_alive(), f'{name}: still waits')
         check(not doing.error, f'{name}, answer lost: {doing.error}')
-        check(until(5, right), f'{name}, answer lost: the result is wrong')
+        check(until(PATIENCE, right), f'{name}, answer lost: the result is wrong')
 
 
 def requests_that_are_lost(relay):
@@ -233,7 +239,7 @@ def requests_that_are_lost(relay):
         one.join(130)
         check(not one.is_alive(), f'{name}: still waits')
         check(not one.error, f'{name}, request lost: {one.error}')
-        check(until(5, right), f'{name}, request lost: the result is wrong')
+        check(until(PATIENCE, right), f'{name}, request lost: the result is wrong')
     check(not relay.losing, f'these calls were not made: {relay.losing}')
     relay.calls = set()
 
@@ -250,9 +256,8 @@ def silence(relay):
     begin = time.monotonic()
     waiting = [Doing(lambda: write(f'{place.at}/during', b'during')), Doing(lambda: os.mkdir(f'{place.at}/target/silent'))]
     for _ in range(10):
-        now = time.monotonic()
+        # A read that waits for the server fails in the end.
         check(read(f'{quiet.at}/cached') == b'cached', 'a cached file during the silence')
-        check(time.monotonic() - now < 1, 'a cached file waits for the silent server')
         time.sleep(2)
     check(all(one.is_alive() for one in waiting), f'a change ended during the silence: {[one.error for one in waiting]}')
     relay.cut = False
@@ -269,11 +274,11 @@ def other_port(relay):
     """The mapping of a NAT changes: after the next call breaks arrive again."""
     place = Place('port')
     write(f'{place.other}/mapped', b'before')
-    check(until(5, lambda: read(f'{place.at}/mapped') == b'before'), 'the file before the port changes')
+    check(until(PATIENCE, lambda: read(f'{place.at}/mapped') == b'before'), 'the file before the port changes')
     relay.change_ports()
     write(f'{place.at}/call', b'from another port')
     write(f'{place.other}/mapped', b'behind', os.O_WRONLY | os.O_TRUNC)
-    check(until(30, lambda: read(f'{place.at}/mapped') == b'behind'), 'a change after the port has changed is not seen')
+    check(until(PATIENCE, lambda: read(f'{place.at}/mapped') == b'behind'), 'a change after the port has changed is not seen')
 
 
 def long_outage(server):
@@ -295,12 +300,14 @@ def long_outage(server):
             return False
         return True
 
-    check(until(30, stored), 'what was written during an outage is not stored')
+    check(until(PATIENCE, stored), 'what was written during an outage is not stored')
     os.close(fd)
-    check(until(5, lambda: read(f'{direct}/kept') == b'kept'), 'what was written before an outage')
+    check(until(PATIENCE, lambda: read(f'{direct}/kept') == b'kept'), 'what was written before an outage')
 
 
 the_relay, the_server = Relay(), Server()
+tell('relay', the_relay.front.getsockname()[1])
+check(until(PATIENCE, lambda: os.path.exists(f'{work}/go')), 'the mounts are not there')
 parts = {
     'requests': lambda: requests_that_are_lost(the_relay),
     'answers': lambda: answers_that_are_lost(the_relay, the_server),

@@ -7,16 +7,20 @@ server_options="--durability strict"
 make_cell
 mount_afs direct
 first=$daemon
-relay=$("$python" -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+timeout -k 1 600 "$python" "$top_srcdir/src/tests/rxafs/outages.py" "$work/mnt/test.example/rw" "$work/direct/test.example/rw" \
+	"$work/brief/test.example/rw" "$work" "$fs_port" "$server" \
+	"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" --durability strict &
+test=$!
+servers="$servers $test"
+wait_until 60 test -s "$work/relay" || fail "there is no relay"
 direct=$where
-where=127.0.0.1:$vl_port:$relay
+where=127.0.0.1:$vl_port:$(cat "$work/relay")
 mount_afs mnt
 second=$daemon
 mount_afs brief --timeout 10
 where=$direct
-timeout -k 1 400 "$python" "$top_srcdir/src/tests/rxafs/outages.py" "$work/mnt/test.example/rw" "$work/direct/test.example/rw" \
-	"$work/brief/test.example/rw" "$relay" "$fs_port" "$server" "$work/server" \
-	"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" --durability strict || fail "outages.py"
+touch "$work/go"
+wait $test || fail "outages.py"
 # The server that it has started last.
 server=$(cat "$work/server")
 servers="$servers $server"

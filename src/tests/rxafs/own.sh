@@ -19,7 +19,7 @@ chown 65534:65534 "$work/home"
 mknod "$work/fuse" c 10 229 2> /dev/null && chmod 666 "$work/fuse" && mount --bind "$work/fuse" /dev/fuse 2> /dev/null ||
 	skip "devices cannot be made here"
 
-user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$work/home" LD_LIBRARY_PATH="$work/bin" timeout -k 1 60 "$@"; }
+user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$work/home" LD_LIBRARY_PATH="$work/bin" timeout -k 1 120 "$@"; }
 
 # as_user [OPTION...]: a mount at home/afs; its process is $daemon.
 as_user() {
@@ -29,7 +29,7 @@ as_user() {
 		2>> "$work/own.err" &
 	daemon=$!
 	daemons="$daemons $daemon"
-	wait_until 10 grep -q " $work/home/afs " /proc/self/mountinfo || {
+	wait_until 60 grep -q " $work/home/afs " /proc/self/mountinfo || {
 		grep -q 'not permitted\|denied' "$work/own.err" && skip "fusermount3 may not mount here"
 		cat "$work/own.err"
 		exit 1

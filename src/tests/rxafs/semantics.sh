@@ -7,6 +7,6 @@ mount_afs one
 mkdir "$work/local"
 mount -t tmpfs local "$work/local" || skip "there is no tmpfs"
 mounts="$mounts $work/local"
-timeout -k 1 200 "$python" "$top_srcdir/src/tests/rxafs/semantics.py" "$work/one/test.example/rw" "$work/local" || fail "semantics.py"
+timeout -k 1 600 "$python" "$top_srcdir/src/tests/rxafs/semantics.py" "$work/one/test.example/rw" "$work/local" || fail "semantics.py"
 unmount_afs one "$daemon"
 result

@@ -52,7 +52,7 @@ metrics-socket = $work/metrics
 END
 mounts="$mounts $work/service"
 capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$system/rxafs.service.in" | tr "[:upper:]" "[:lower:]" | sed 's/cap_/+/g; s/ /,/g')
-timeout 120 "$python" "$top_srcdir/src/tests/rxafs/service.py" "$work/notify" "$work" \
+timeout 300 "$python" "$top_srcdir/src/tests/rxafs/service.py" "$work/notify" "$work" \
 	setpriv --bounding-set="-all,$capabilities" --no-new-privs "$rxafs" --foreground --config "$work/service.conf" "$work/service" \
 	> "$work/service.out" 2> "$work/service.err" || fail "service.py: $(cat "$work/service.err")"
 cat > "$work/service.want" << 'END'
@@ -78,7 +78,7 @@ mount_afs again
 kill -9 "$daemon"
 wait "$daemon" 2> /dev/null
 mount_again() { ! ls "$work/again" > /dev/null 2>&1; }
-wait_until 10 mount_again || fail "a dead mount answers"
+wait_until 60 mount_again || fail "a dead mount answers"
 "$rxafs" --cell test.example --servers "test.example=$where" "$work/again" 2> "$work/second.err" || fail "no start: $(cat "$work/second.err")"
 ls "$work/again/test.example/work" > /dev/null || fail "the second mount does not work"
 umount "$work/again" || fail "umount"

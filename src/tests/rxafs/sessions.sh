@@ -15,7 +15,7 @@ chmod 755 "$work"
 
 "$rxperf" server -p 0 --listen 127.0.0.1 --key-file "$work/keys" > "$work/rxperf.out" 2> "$work/rxperf.err" &
 maker=$!
-wait_until 10 test -s "$work/keys" || fail "no keys"
+wait_until 60 test -s "$work/keys" || fail "no keys"
 kill "$maker"
 wait "$maker" 2> /dev/null
 mkdir -m 700 "$work/store"
@@ -33,7 +33,7 @@ mount_afs mnt --allow-other
 dir=$work/mnt/test.example
 chmod 644 "$work/keys"
 
-alice() { timeout -k 1 20 setpriv --reuid 1001 --clear-groups "$@"; }
+alice() { timeout -k 1 60 setpriv --reuid 1001 --clear-groups "$@"; }
 # ctl COMMAND [OPTION...]: of the mount
 ctl() {
 	command=$1
@@ -65,7 +65,7 @@ mkdir -m 777 "$work/marks"
 # shellcheck disable=SC2086
 alice "$rxafsctl" session --mount "$work/mnt" $as_admin -- sh "$work/inside" "$dir" "$work/marks/one" > "$work/inside.out" 2>&1 &
 inside=$!
-wait_until 20 test -e "$work/marks/one.ready" || fail "the session does not start: $(cat "$work/inside.out")"
+wait_until 60 test -e "$work/marks/one.ready" || fail "the session does not start: $(cat "$work/inside.out")"
 alice cat "$dir/admin/file" > "$work/stolen" 2> /dev/null && fail "another session of the user reads"
 [ -s "$work/stolen" ] && fail "another session of the user got bytes"
 alice ls "$dir/admin" > "$work/stolen" 2> /dev/null && fail "another session of the user lists"
@@ -113,7 +113,7 @@ if login_session true 2> /dev/null && [ "$(login_session cat /proc/self/sessioni
 		while [ ! -e '$work/marks/two.go' ]; do sleep 0.1; done &&
 		'$rxafsctl' logout --session --mount '$work/mnt' && cat '$dir/plain/file'" > "$work/two.out" 2>&1 &
 	two=$!
-	wait_until 20 test -e "$work/marks/two" || fail "login --session: $(cat "$work/two.out")"
+	wait_until 60 test -e "$work/marks/two" || fail "login --session: $(cat "$work/two.out")"
 	login_session cat "$dir/admin/file" > /dev/null 2>&1 && fail "another login session has the tokens"
 	[ "$(login_session cat "$dir/plain/file")" = plain ] || fail "another login session has lost the user's tokens"
 	touch "$work/marks/two.go"
@@ -167,7 +167,7 @@ cat "$1"
 END
 alice "$rxafsctl" session --mount "$work/few" -- sh "$work/starved" "$few/plain/file" "$work/marks/few" > "$work/starved.out" 2>&1 &
 starved=$!
-wait_until 20 test -e "$work/marks/few.ready" || fail "few: no session"
+wait_until 60 test -e "$work/marks/few.ready" || fail "few: no session"
 i=0
 begun=
 while [ $i -lt 80 ]; do
@@ -175,7 +175,7 @@ while [ $i -lt 80 ]; do
 	begun="$begun $!"
 	i=$((i + 1))
 done
-wait_until 20 grep -q 'too many sessions' "$work/many.out" || fail "few: sessions without a bound: $(ls /proc/"$daemon"/fd | wc -l) files"
+wait_until 60 grep -q 'too many sessions' "$work/many.out" || fail "few: sessions without a bound: $(ls /proc/"$daemon"/fd | wc -l) files"
 # The limit is what the daemon has open: nothing more can be opened.
 prlimit --pid "$daemon" --nofile=10:200
 touch "$work/marks/few.go"

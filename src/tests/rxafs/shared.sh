@@ -25,7 +25,7 @@ for round in $(seq "$seed" $((seed + ${SHARED_ROUNDS:-1} - 1))); do
 			"$work/one/test.example/rw" "$work/two/test.example/rw" "$work/three/test.example/rw" ||
 			fail "$part, seed $round"
 	done
-	timeout -k 1 100 "$python" "$top_srcdir/src/tests/rxafs/locks.py" "$work/one/test.example/rw" "$work/two/test.example/rw" ||
+	timeout -k 1 400 "$python" "$top_srcdir/src/tests/rxafs/locks.py" "$work/one/test.example/rw" "$work/two/test.example/rw" ||
 		fail "counting under locks"
 done
 # shellcheck disable=SC2086

@@ -16,8 +16,8 @@ os.rename(sys.argv[1] + '.new', sys.argv[1])
 signal.pause()
 END
 servers="$servers $!"
-wait_until 20 test -e "$work/ports" || fail "no sockets"
+wait_until 60 test -e "$work/ports" || fail "no sockets"
 mount_afs mnt --servers "silent.example=127.0.0.1:$(cat "$work/ports")"
-timeout -k 1 120 "$python" "$top_srcdir/src/tests/rxafs/silence.py" "$work/mnt" || fail "silence.py"
+timeout -k 1 400 "$python" "$top_srcdir/src/tests/rxafs/silence.py" "$work/mnt" || fail "silence.py"
 unmount_afs mnt "$daemon"
 result

@@ -12,7 +12,7 @@ first=${WALK_FIRST:-1}
 walk() {
 	seed=$1 name=$2
 	shift 2
-	timeout -k 1 300 "$python" "$top_srcdir/src/tests/rxafs/walk.py" "$work/twin-$name" "$seed" "${WALK_STEPS:-400}" "$@" ||
+	timeout -k 1 600 "$python" "$top_srcdir/src/tests/rxafs/walk.py" "$work/twin-$name" "$seed" "${WALK_STEPS:-400}" "$@" ||
 		fail "seed $seed, $name"
 }
 for seed in $(seq "$first" $((first + ${WALK_SEEDS:-3} - 1))); do

@@ -86,7 +86,7 @@ def free_all(number):
 
 def kill_once(source, seed):
     daemon = subprocess.Popen([rxafs, '--foreground', '--cell', 'test.example', '--servers', f'test.example={where}', at])
-    if not wait_for(mounted, 10):
+    if not wait_for(mounted, 60):
         fail('rxafs did not mount')
         daemon.kill()
         return
@@ -106,13 +106,13 @@ def kill_once(source, seed):
         return daemon.poll() is not None and not left and \
             not any(os.path.exists(f'/proc/{process}') and is_running(process) for process in watchdogs)
 
-    if not wait_for(all_gone, 2):
-        fail(f'2 s after the kill: daemon {daemon.poll()}, {len(left)} processes in the mount')
+    if not wait_for(all_gone, 30):
+        fail(f'30 s after the kill: daemon {daemon.poll()}, {len(left)} processes in the mount')
         free_all(number)
         wait_for(all_gone, 10)
     os.killpg(breaker, 9)
     os.waitpid(breaker, 0)
-    if subprocess.run(['timeout', '5', 'umount', at], check=False).returncode:
+    if subprocess.run(['timeout', '60', 'umount', at], check=False).returncode:
         fail('the mount cannot be taken away')
         subprocess.run(['umount', '-l', at], check=False)
 

@@ -6,6 +6,6 @@
 make_cell
 mkdir "$work/mnt"
 mounts="$work/mnt"
-timeout -k 1 280 "$python" "$top_srcdir/src/tests/rxafs/watchdog.py" "$rxafs" "$afscp" "$where" "$work/mnt" "${ROUNDS:-20}" ||
+timeout -k 1 700 "$python" "$top_srcdir/src/tests/rxafs/watchdog.py" "$rxafs" "$afscp" "$where" "$work/mnt" "${ROUNDS:-20}" ||
 	fail "watchdog.py"
 result

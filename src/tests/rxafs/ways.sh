@@ -24,7 +24,7 @@ mount -t tmpfs -o mode=755 up "$work/up" && mkdir "$work/up/new" "$work/up/work"
 	mount -t overlay -o "lowerdir=$sbin,upperdir=$work/up/new,workdir=$work/up/work" overlay "$sbin" 2> /dev/null ||
 	skip "there is no overlay file system"
 mounts="$mounts $work/up $sbin"
-user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$work/home" timeout -k 1 60 "$@"; }
+user() { setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$work/home" timeout -k 1 120 "$@"; }
 
 # The process of a daemon in the background, by the mount.
 daemon_of() { grep -lsz "$1" /proc/[0-9]*/cmdline | sed -n 's,/proc/\([0-9]*\)/cmdline,\1,p' | xargs; }
@@ -39,21 +39,21 @@ FSTAB
 mount --bind "$work/fstab" /etc/fstab || skip "/etc/fstab cannot be replaced"
 mounts="$mounts $at $work/home/afs"
 
-timeout 20 mount "$at" > "$work/mount.out" 2>&1 || fail "mount by fstab: $(cat "$work/mount.out")"
+timeout 60 mount "$at" > "$work/mount.out" 2>&1 || fail "mount by fstab: $(cat "$work/mount.out")"
 daemons="$daemons $(daemon_of "$at")"
 grep -q " $at fuse.rxafs .*nosuid,nodev" /proc/mounts || fail "options: $(grep " $at " /proc/mounts)"
 echo root > "$at/.test.example/rw/file" || fail "root cannot write"
 [ "$(user cat "$at/test.example/rw/file")" = root ] || fail "another user cannot read with allow_other"
-timeout 20 umount "$at" || fail "umount"
+timeout 60 umount "$at" || fail "umount"
 mountpoint -q "$at" && fail "it is still mounted"
 
-timeout 20 mount -t fuse.rxafs -o "$options,ro" none "$at" || fail "mount -t fuse.rxafs"
+timeout 60 mount -t fuse.rxafs -o "$options,ro" none "$at" || fail "mount -t fuse.rxafs"
 daemons="$daemons $(daemon_of "$at")"
 [ "$(cat "$at/test.example/rw/file")" = root ] || fail "a read-only mount shows no file"
 touch "$at/.test.example/rw/file" 2> /dev/null && fail "a read-only mount was changed"
 user cat "$at/test.example/rw/file" 2> /dev/null && fail "another user reads without allow_other"
-timeout 20 umount "$at" || fail "umount"
-timeout 20 mount -t fuse.rxafs -o "$options,nonsense=1" none "$at" > "$work/mount.out" 2>&1 && fail "a mount with an unknown option"
+timeout 60 umount "$at" || fail "umount"
+timeout 60 mount -t fuse.rxafs -o "$options,nonsense=1" none "$at" > "$work/mount.out" 2>&1 && fail "a mount with an unknown option"
 grep -q nonsense "$work/mount.out" || fail "unknown option: $(cat "$work/mount.out")"
 
 if [ -u "$(command -v mount)" ] && command -v fusermount3 > /dev/null; then
