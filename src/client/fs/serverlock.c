@@ -47,14 +47,21 @@ static int look_at_status(struct fs_vnode *v, struct rxafs_request *request)
 	return fs_status(v, request, &status);
 }
 
+/*
+ * The server's locks have no owners, so the release of one that is perhaps not held could be that of another client's lock. What was asked
+ * for is waited for, whoever is interrupted; a lock that stays unknown ends after 300 s.
+ */
 static int get_lock(struct fs_vnode *v, struct rxafs_request *request, int type)
 {
-	int result = call_lock(v, request, type == F_WRLCK ? CL_LOCK_WRITE : CL_LOCK_READ);
+	struct rxafs_request whole = *request;
+	int result;
 
-	if (!result)
-		result = look_at_status(v, request);
-	else if (!request->failure.maybe_done)
+	whole.cancel = NULL;
+	result = call_lock(v, &whole, type == F_WRLCK ? CL_LOCK_WRITE : CL_LOCK_READ);
+	request->failure = whole.failure;
+	if (result)
 		return result;
+	result = look_at_status(v, request);
 	if (result) {
 		struct rxafs_request again = {.user = request->user};
 

@@ -6,6 +6,7 @@ The relay's port is then in WORK/relay, and the test begins when WORK/go exists.
 number is then in WORK/server."""
 
 import errno
+import fcntl
 import os
 import select
 import signal
@@ -25,6 +26,7 @@ failures = 0
 HEADER = struct.Struct('>IIIIIBBBBHH')  # epoch, cid, call, seq, serial, type, flags, status, security, spare, service
 DATA, CLIENT_INITIATED = 1, 1
 REMOVE_FILE, CREATE_FILE, RENAME, SYMLINK, LINK, MAKE_DIR, REMOVE_DIR, STORE_STATUS = 136, 137, 138, 139, 140, 141, 142, 135
+SET_LOCK = 156
 
 
 def check(good, text):
@@ -53,6 +55,7 @@ class Relay(threading.Thread):
         self.lost = 0              # of the latter: data of answers
         self.losing = set()        # operations: the first call of each is lost for ever
         self.calls = set()         # that are lost
+        self.losing_once = set()   # operations: the first packet of one is lost
         self.start()
 
     def change_ports(self):
@@ -66,6 +69,9 @@ class Relay(threading.Thread):
         epoch, cid, call, seq, _, kind, *_ = HEADER.unpack_from(packet)
         if kind == DATA and seq == 1 and len(packet) >= HEADER.size + 4:
             opcode = struct.unpack_from('>I', packet, HEADER.size)[0]
+            if opcode in self.losing_once:
+                self.losing_once.discard(opcode)
+                return True
             if opcode in self.losing:
                 self.losing.discard(opcode)
                 self.calls.add((epoch, cid, call))
@@ -244,6 +250,29 @@ def requests_that_are_lost(relay):
     relay.calls = set()
 
 
+def is_locked(mounted, name):
+    """Whether another open file has the lock."""
+    fd = os.open(f'{mounted}/{name}', os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def lock_of_another(relay):
+    """The request for a lock is sent twice, and refused. That says nothing of the first: the lock that is held stays."""
+    holder = os.open(f'{direct}/locked', os.O_RDWR | os.O_CREAT)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    relay.losing_once = {SET_LOCK}
+    check(is_locked(mount, 'locked'), 'the lock of another client is got')
+    check(not relay.losing_once, 'no lock was asked for')
+    check(is_locked(brief, 'locked'), 'the lock of another client was given back')
+    os.close(holder)
+
+
 def silence(relay):
     """
     20 s: shorter than the client waits. Nothing fails, and what is cached under a promise goes on, but for the directories in which
@@ -311,6 +340,7 @@ check(until(PATIENCE, lambda: os.path.exists(f'{work}/go')), 'the mounts are not
 parts = {
     'requests': lambda: requests_that_are_lost(the_relay),
     'answers': lambda: answers_that_are_lost(the_relay, the_server),
+    'locks': lambda: lock_of_another(the_relay),
     'silence': lambda: silence(the_relay),
     'port': lambda: other_port(the_relay),
     'long': lambda: long_outage(the_server),
