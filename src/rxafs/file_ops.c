@@ -298,15 +298,13 @@ void serve_fsync(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_fil
 
 void serve_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	struct handle *h = handle_of(fi);
-
 	(void)node;
-	if (h->has_locks) {
-		rxafs_drop_locks(h->file, fi->lock_owner, true);
-		rxafs_drop_locks(h->file, fi->lock_owner, false);
-	}
 	fuse_reply_err(req, 0);
-	handle_release(h);
+	/*
+	 * Locks of the open file end with it. They are not looked for by their owner: its number may already be that of another open file,
+	 * since close() does not wait for this request.
+	 */
+	handle_release(handle_of(fi));
 }
 
 /* -- locks -------------------------------------------------------------------------------- */
@@ -350,10 +348,8 @@ void serve_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, str
 
 static int run_setlk(struct task *t)
 {
-	int result;
+	int result = rxafs_set_lock(t->handle->file, &t->request, &t->lock, t->flags);
 
-	t->handle->has_locks = true;
-	result = rxafs_set_lock(t->handle->file, &t->request, &t->lock, t->flags);
 	/* The kernel holds nothing for this request, so the holder can wait until it has only what is right. */
 	if (!result && !t->request.quick && t->lock.type != F_UNLCK)
 		flusher_await(t->mount, t->object);

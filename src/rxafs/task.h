@@ -19,7 +19,6 @@ struct handle {
 	rxafs_listing *listing;
 	pthread_mutex_t reading; /* of the listing */
 	atomic_bool hands_over;	 /* something was handed over for a login */
-	atomic_bool has_locks;	 /* ranges were locked through it */
 	bool writable;
 	bool direct; /* past the kernel's pages */
 };

@@ -89,7 +89,10 @@ static void replace_range(struct fs_locks *locks, const rxafs_file *file,
 	for (struct held **at = &locks->list; *at;) {
 		struct held *h = *at;
 
-		if (h->lock.owner != l->owner || h->lock.whole != l->whole ||
+		/* The number of an open file that was closed may be that of the next one before the end of its lock is told. */
+		bool other = l->whole && l->type == F_UNLCK && h->file != file;
+
+		if (h->lock.owner != l->owner || h->lock.whole != l->whole || other ||
 		    !ranges_overlap(&h->lock, l)) {
 			at = &h->next;
 			continue;

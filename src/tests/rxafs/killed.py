@@ -176,6 +176,7 @@ def main():
     kill_in('cold open', nothing, lambda _: os.open(at('cold', 'd3', 'a'), os.O_RDONLY))
     kill_in('cold readlink', nothing, lambda _: os.readlink(at('cold', 'd4', 'link')))
     kill_in('acl', nothing, lambda _: os.getxattr(at('tree'), 'afs.acl'))
+    kill_in('flock', lambda: os.open(at('tree', 'f7'), os.O_RDWR), lambda fd: fcntl.flock(fd, fcntl.LOCK_EX))
     print('-- two in one directory')
     first = os.fork()
     if not first:
@@ -214,6 +215,17 @@ def main():
     write_file(at('tree', 'last'))
     if open(at('tree', 'last'), 'rb').read() != b'contents':
         fail('the file system does not work afterwards')
+    # The lock that the killed process may have got is given back.
+    fd = os.open(at('tree', 'f7'), os.O_RDWR)
+    for _ in range(600):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            time.sleep(0.1)
+    else:
+        fail('the lock of a killed process stays')
+    os.close(fd)
     # What had been written before a close that was killed is stored in the background.
     for name in ('closed', 'closed2'):
         for _ in range(600):

@@ -65,7 +65,7 @@ int rxafs_set_lock(rxafs_file *file, struct rxafs_request *request, const struct
 		   bool wait);
 /* The first lock that conflicts; type F_UNLCK: there is none. */
 int rxafs_test_lock(rxafs_file *file, struct rxafs_request *request, struct rxafs_lock *lock);
-/* All locks of an owner on the file, of one of the two kinds. */
+/* All locks of an owner on the file, of one of the two kinds; whole ones if they were taken through it. */
 void rxafs_drop_locks(rxafs_file *file, uint64_t owner, bool whole);
 
 /* An entry of a directory that is read. */
