@@ -11,6 +11,7 @@ int run_chmod(struct run *run);
 int run_df(struct run *run);
 int run_du(struct run *run);
 int run_find(struct run *run);
+int run_get(struct run *run);
 int run_list(struct run *run);
 int run_ln(struct run *run);
 int run_lock(struct run *run);

@@ -291,24 +291,61 @@ static enum copy_result fill_sink(struct filling *f, bool *changed)
 	return COPY_GOOD;
 }
 
-/* Whether the first and the last bytes of a part are those of the source. */
+/* Whether the local file has the bytes from `offset` on. */
+static int compare_with_file(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	const int *fd = arg;
+	uint8_t there[4096];
+
+	for (unsigned i = 0; i < count; i++)
+		for (size_t done = 0; done < iov[i].iov_len;) {
+			size_t left = iov[i].iov_len - done;
+			ssize_t n = pread(*fd, there, left < sizeof(there) ? left : sizeof(there),
+					  (off_t)offset);
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0 || memcmp(there, (char *)iov[i].iov_base + done, (size_t)n) != 0)
+				return -ECANCELED;
+			done += (size_t)n;
+			offset += (size_t)n;
+		}
+	return 0;
+}
+
+static bool is_range_same(struct run *run, rxafs_object *object, const char *label, uint64_t offset,
+			  uint64_t length, int fd)
+{
+	struct attempt t = attempt_begin(run, CHANGE_NONE, label);
+	struct rxafs_attributes a;
+	uint64_t fetched;
+
+	t.later = true;
+	while (attempt_again_unless(&t,
+				    rxafs_fetch_stream(object, &t.request, offset, length,
+						       compare_with_file, &fd, &fetched, &a),
+				    -ECANCELED))
+		;
+	return t.value == 0 && fetched == length;
+}
+
+bool contents_begin_same(struct run *run, rxafs_object *object, const char *label, uint64_t length,
+			 int fd)
+{
+	uint64_t edge = length < EDGE ? length : EDGE;
+
+	return !length ||
+	       (is_range_same(run, object, label, 0, edge, fd) &&
+		(length == edge || is_range_same(run, object, label, length - edge, edge, fd)));
+}
+
 static bool is_beginning(void *arg, int fd, uint64_t length, const char *name)
 {
 	struct origin *o = arg;
-	uint8_t *there = malloc(EDGE), *here = malloc(EDGE);
-	bool same = there && here && length <= o->size, changed = false;
 
 	(void)name;
-	for (unsigned i = 0; same && length && i < 2; i++) {
-		uint64_t n = length < EDGE ? length : EDGE, at = i ? length - n : 0;
-
-		same = pread(fd, here, n, (off_t)at) == (ssize_t)n &&
-		       fetch_bytes(o, at, n, there, &changed) == COPY_GOOD && !changed &&
-		       !o->t->vanished && memcmp(there, here, n) == 0;
-	}
-	free(there);
-	free(here);
-	return same;
+	return length <= o->size &&
+	       contents_begin_same(o->t->from->run, o->object, o->t->label, length, fd);
 }
 
 /* A large file has a part, which a later run continues. 0, or -1 with errno. */

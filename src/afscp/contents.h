@@ -31,4 +31,12 @@ void transfer_together(struct transfer *transfers, unsigned count, bool *done);
 /* Whether two files of equal length have the same contents. */
 enum copy_result transfer_compare(struct transfer *transfer, bool *same);
 
+/*
+ * Whether the first `length` bytes of a file in AFS are those of the open file `fd`, as far as 64 KiB at their beginning and at their
+ * end tell: neither the time nor the name shows that an earlier run has begun it. False also if they cannot be read, without a
+ * message.
+ */
+bool contents_begin_same(struct run *run, rxafs_object *object, const char *label, uint64_t length,
+			 int fd);
+
 #endif

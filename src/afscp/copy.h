@@ -13,7 +13,6 @@ enum copy_result {
 };
 
 /* Commands; 0 or the exit status, after one line on stderr. */
-int copy_get(struct copy *copy);
 int copy_put(struct copy *copy);
 int copy_bench(struct copy *copy);
 /* bench --mix. */
@@ -94,41 +93,5 @@ enum copy_result pool_add(struct pool *pool, const struct pool_kind *kind, void 
 enum copy_result pool_wait(struct pool *pool);
 /* End the threads. NULL is allowed. */
 void pool_close(struct pool *pool);
-
-/* ---- parts of get ---- */
-
-struct sink; /* local.h */
-
-/*
- * Copy a file. `label` names it in messages. *object becomes the version that was copied: another
- * server of a read-only volume may have another one. `ahead`: the fetch of all of it, if that was
- * begun ahead; or NULL.
- */
-enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
-			  const char *label, struct afs_fetch *ahead);
-/* Open the destination of the object. 0, or -1 with errno; see sink_open(). */
-int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
-	     const char *name, bool inside, const char *label);
-/*
- * Complete the destination, or remove it if `rc`, the result of get_file(), is a failure. The
- * result.
- */
-enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
-			   enum copy_result rc, const char *label);
-/* Report a failed write to `name` in the directory `dir` (AT_FDCWD), by errno. */
-enum copy_result write_failed(struct copy *copy, const char *label, int dir, const char *name);
-/* Whether an earlier run has left the file: same length and time. */
-bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status);
-/* Mode of the copy of a directory, which its owner can use unless --preserve is given. */
-mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status);
-
-/*
- * Open an existing directory, and let its owner write there. The descriptor, or -1 with errno. If
- * its mode had to change, *mode is the old one.
- */
-int get_open_directory(int dir, const char *name, int flags, mode_t *mode);
-/* Copy everything below a directory into the directory `dir`; waits for all jobs. */
-enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,
-			  const char *label);
 
 #endif

@@ -14,27 +14,32 @@
 #include "program/message.h"
 #include "program/report.h"
 #include "afscp/arguments.h"
+#include "afscp/commands.h"
+#include "afscp/contents.h"
+#include "afscp/get.h"
 #include "afscp/local.h"
-#include "afscp/lookup.h"
+#include "afscp/tree.h"
 
 /* ---- one file, from the slices that the library lends to its destination ---- */
 
 #define PART_LEAST (16u << 20) /* bytes of files that later runs can continue */
 #define RESTARTS   3	       /* of a file that has another version at another server */
 
-/* A file that is being copied. */
-struct file {
-	struct copy *copy;
-	struct afs_object *object;
+/* A file whose bytes arrive. */
+struct fetching {
+	struct run *run;
+	struct get_file *file;
 	struct sink *sink;
-	const char *label;
 	uint64_t at;	/* bytes of it that are written */
 	uint64_t begun; /* of them by an earlier run */
 	unsigned restarts;
-	struct outage outage;
-	struct afs_fetch fetch;
 	int error; /* errno of the write that failed, or 0 */
 };
+
+static uint64_t length_of(const struct rxafs_attributes *a)
+{
+	return (uint64_t)a->stat.st_size;
+}
 
 /* "FOLDER/NAME" of a name in an open directory, as far as its path is known. */
 static const char *whole_name(int dir, const char *name, char *text, size_t size)
@@ -50,7 +55,7 @@ static const char *whole_name(int dir, const char *name, char *text, size_t size
 	return text;
 }
 
-enum copy_result write_failed(struct copy *copy, const char *label, int dir, const char *base)
+enum copy_result write_failed(struct run *run, const char *label, int dir, const char *base)
 {
 	int number = errno;
 	char text[PATH_MAX];
@@ -66,7 +71,7 @@ enum copy_result write_failed(struct copy *copy, const char *label, int dir, con
 		break;
 	case EPIPE:
 		/* The reader has exited: not an error. */
-		atomic_store(&copy->run->broken_pipe, true);
+		atomic_store(&run->broken_pipe, true);
 		return COPY_STOP;
 	default:
 		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
@@ -74,209 +79,200 @@ enum copy_result write_failed(struct copy *copy, const char *label, int dir, con
 			return COPY_FAILED;
 	}
 	/* The other objects would fail as well. */
-	return copy->set->keep_going ? COPY_FAILED : COPY_STOP;
+	return run->set.keep_going ? COPY_FAILED : COPY_STOP;
 }
 
-static int write_fetched(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+static int write_fetched(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
 {
-	struct file *f = arg;
-	struct copy *copy = f->copy;
+	struct fetching *f = arg;
 	uint64_t bytes = 0;
 
+	assert(offset == f->at);
 	for (unsigned i = 0; i < count; i++)
 		bytes += iov[i].iov_len;
 	if (sink_write(f->sink, iov, count, offset) < 0) {
 		f->error = errno;
-		return -1;
+		return -ECANCELED;
 	}
-	atomic_fetch_add(&copy->run->bytes, bytes);
-	copy_progress(copy->run, f->label);
+	f->at += bytes;
+	atomic_fetch_add(&f->run->bytes, bytes);
+	copy_progress(f->run, f->file->label);
 	return 0;
 }
 
-/* Continue at another server if it has the same version. Otherwise start again. */
-static enum copy_result check_same_version(struct file *f)
+static enum copy_result report_other_version(const struct get_file *file)
 {
-	AFSFetchStatus status;
-	struct afs_error error;
+	tools_error("%s: the file changed during the copy; try again", file->label);
+	return COPY_FAILED;
+}
 
-	while (afs_client_status(f->copy->client, &f->object->fid, f->label, &status, &error) < 0)
-		if (!copy_retry_or_complain(f->copy, &f->outage, &error))
-			return copy_judge(f->copy, &error);
-	if (afs_status_version(&status) == afs_status_version(&f->object->status) &&
-	    afs_status_length(&status) == afs_status_length(&f->object->status))
-		return COPY_GOOD;
-	if (++f->restarts > RESTARTS || (f->at > 0 && sink_restart(f->sink) < 0)) {
-		tools_error("%s: the file changed during the copy; try again", f->label);
-		return COPY_FAILED;
-	}
+/* The server that goes on has another version: start again with that. */
+static enum copy_result restart_fetch(struct fetching *f, const struct rxafs_attributes *now)
+{
+	if (++f->restarts > RESTARTS || (f->at > 0 && sink_restart(f->sink) < 0))
+		return report_other_version(f->file);
 	assert(f->begun <= f->at);
-	f->object->status = status;
-	atomic_fetch_sub(&f->copy->run->bytes, f->at - f->begun);
-	atomic_fetch_sub(&f->copy->run->left_out, f->begun);
+	f->file->attributes = *now;
+	atomic_fetch_sub(&f->run->bytes, f->at - f->begun);
+	atomic_fetch_sub(&f->run->left_out, f->begun);
 	f->at = f->begun = 0;
 	return COPY_GOOD;
 }
 
-/* Decide what follows a failed fetch. COPY_GOOD: the next one. */
-static enum copy_result handle_failed_fetch(struct file *f, struct afs_error *error)
+/* Check version and length of what has arrived from `offset` on. */
+static enum copy_result check_answer(const struct get_file *file,
+				     const struct rxafs_attributes *answer, uint64_t offset,
+				     uint64_t wanted, uint64_t fetched)
 {
-	bool moved = false;
-
-	if (f->fetch.received > 0)
-		f->outage = (struct outage){0};
-	if (copy_retry(f->copy, &f->outage, error, &moved))
-		return moved ? check_same_version(f) : COPY_GOOD;
-	copy_complain(f->copy, error);
-	return copy_judge(f->copy, error);
+	if (answer->version != file->attributes.version ||
+	    length_of(answer) != length_of(&file->attributes))
+		return report_other_version(file);
+	if (fetched == wanted)
+		return COPY_GOOD;
+	tools_error("%s: the server sent %llu bytes at offset %llu instead of %llu; the file has "
+		    "%llu",
+		    file->label, (unsigned long long)fetched, (unsigned long long)offset,
+		    (unsigned long long)wanted, (unsigned long long)length_of(answer));
+	return COPY_FAILED;
 }
 
-/* Check version and length of a successful fetch. */
-static enum copy_result check_answer(struct file *f)
+/* Fetch what is left of the file. After COPY_GOOD the rest may have become more. */
+static enum copy_result fetch_rest(struct fetching *f)
 {
-	const AFSFetchStatus *status = &f->object->status;
+	struct get_file *file = f->file;
+	uint64_t length = length_of(&file->attributes), from;
+	struct attempt t = attempt_begin(f->run, CHANGE_NONE, file->label);
+	struct rxafs_attributes answer;
+	int result;
 
-	if (afs_status_version(&f->fetch.status) != afs_status_version(status) ||
-	    afs_status_length(&f->fetch.status) != afs_status_length(status)) {
-		tools_error("%s: the file changed during the copy; try again", f->label);
-		return COPY_FAILED;
-	}
-	if (f->fetch.length != f->fetch.wanted) {
-		tools_error("%s: the server sent %llu bytes at offset %llu instead of %llu; the "
-			    "file has %llu",
-			    f->label, (unsigned long long)f->fetch.length,
-			    (unsigned long long)f->fetch.offset,
-			    (unsigned long long)f->fetch.wanted,
-			    (unsigned long long)afs_status_length(status));
-		return COPY_FAILED;
-	}
-	return COPY_GOOD;
-}
-
-/* Fetch the next part of the file. */
-static enum copy_result fetch_part(struct file *f)
-{
-	uint64_t left = afs_status_length(&f->object->status) - f->at;
-	struct afs_error error;
-	int rc;
-
-	if (!f->fetch.call) {
-		copy_fresh(f->copy);
-		afs_fetch_init(&f->fetch, &f->object->fid, f->at,
-			       left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
-	}
-	rc = afs_client_read(f->copy->client, &f->fetch, f->label, write_fetched, f, &error);
-	if (rc > 0) {
+	t.about = file->object;
+	do {
+		from = f->at;
+		result = rxafs_fetch_version(file->object, &t.request, file->attributes.version,
+					     from, length - from, write_fetched, f, &answer);
+		if (f->at > from)
+			t.outage = (struct outage){0};
+	} while (attempt_again_unless(&t, result, f->error ? -ECANCELED : -EAGAIN));
+	if (f->error) {
 		errno = f->error;
-		return write_failed(f->copy, f->label, f->sink->dir, f->sink->name);
+		return write_failed(f->run, file->label, f->sink->dir, f->sink->name);
 	}
-	f->at += f->fetch.received;
-	if (rc < 0)
-		return handle_failed_fetch(f, &error);
-	f->outage = (struct outage){0};
-	return check_answer(f);
+	if (t.value == -EAGAIN)
+		return restart_fetch(f, &answer);
+	if (t.value)
+		return attempt_result(&t);
+	return check_answer(file, &answer, from, length - from, f->at - from);
 }
 
-enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
-			  const char *label, struct afs_fetch *ahead)
+enum copy_result get_contents(struct run *run, struct get_file *file, struct sink *sink)
 {
-	struct file file = {.copy = copy,
-			    .object = object,
-			    .sink = sink,
-			    .label = label,
-			    .at = sink->begun,
-			    .begun = sink->begun};
+	struct fetching f = {
+		.run = run, .file = file, .sink = sink, .at = sink->begun, .begun = sink->begun};
+	enum copy_result rc = COPY_GOOD;
 
-	if (ahead && ahead->call) {
-		assert(file.begun == 0 && ahead->offset == 0);
-		file.fetch = *ahead;
-		ahead->call = NULL;
-	}
-	atomic_fetch_add(&copy->run->left_out, file.begun);
-	while (file.at < afs_status_length(&object->status)) {
-		enum copy_result rc = fetch_part(&file);
+	atomic_fetch_add(&run->left_out, f.begun);
+	while (rc == COPY_GOOD && f.at < length_of(&file->attributes))
+		rc = fetch_rest(&f);
+	if (rc == COPY_GOOD)
+		copy_done(run, file->label, length_of(&file->attributes));
+	return rc;
+}
 
-		if (rc != COPY_GOOD)
-			return rc;
-	}
-	copy_done(copy->run, label, afs_status_length(&object->status));
+enum copy_result get_from_memory(struct run *run, struct get_file *file, struct sink *sink,
+				 void *bytes, size_t length,
+				 const struct rxafs_attributes *attributes)
+{
+	struct iovec iov = {.iov_base = bytes, .iov_len = length};
+	enum copy_result rc =
+		check_answer(file, attributes, 0, length_of(&file->attributes), length);
+
+	if (rc != COPY_GOOD)
+		return rc;
+	if (sink_write(sink, &iov, 1, 0) < 0)
+		return write_failed(run, file->label, sink->dir, sink->name);
+	atomic_fetch_add(&run->bytes, length);
+	copy_progress(run, file->label);
+	copy_done(run, file->label, length);
 	return COPY_GOOD;
 }
 
 /* A file of which a part may exist. */
 struct parted {
-	struct copy *copy;
-	const struct afs_object *object;
+	struct run *run;
+	const struct get_file *file;
 	int dir;
-	const char *label;
 };
 
 /* A file of the user may have the name of the part. */
-static bool is_part_of_object(void *arg, int fd, uint64_t length, const char *name)
+static bool is_part_of_file(void *arg, int fd, uint64_t length, const char *name)
 {
 	struct parted *p = arg;
+	const struct get_file *file = p->file;
 	char text[PATH_MAX];
 
-	if (length <= afs_status_length(&p->object->status) &&
-	    beginning_matches(p->copy, p->object, length, fd, p->label))
+	if (length <= length_of(&file->attributes) &&
+	    contents_begin_same(p->run, file->object, file->label, length, fd))
 		return true;
-	if (!copy_interrupted(p->copy))
+	if (!run_interrupted(p->run))
 		tools_error("%s: \"%s\" is not its beginning: not used, and left as it is",
-			    p->label, whole_name(p->dir, name, text, sizeof(text)));
+			    file->label, whole_name(p->dir, name, text, sizeof(text)));
 	return false;
 }
 
 /* Mode of the copy of an object. */
-static mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status)
+static mode_t get_mode(const struct run *run, const struct rxafs_attributes *a)
 {
-	mode_t mode = status->UnixModeBits & 0777;
+	mode_t mode = a->stat.st_mode & 0777;
 
-	return copy->set->preserve ? mode : mode & ~copy->run->umask;
+	return run->set.preserve ? mode : mode & ~run->umask;
 }
 
-int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
-	     const char *name, bool inside, const char *label)
+int get_open(struct run *run, struct get_file *file, struct sink *sink, int dir, const char *name,
+	     bool inside)
 {
-	struct parted parted = {.copy = copy, .object = object, .dir = dir, .label = label};
+	struct parted parted = {.run = run, .file = file, .dir = dir};
 	struct sink_part part = {
-		.resume = copy->set->resume, .is_ours = is_part_of_object, .arg = &parted};
-	const AFSFetchStatus *status = &object->status;
-	const AFSFid *fid = &object->fid;
-	uint64_t length = afs_status_length(status), version = 0;
+		.resume = run->set.resume, .is_ours = is_part_of_file, .arg = &parted};
+	const struct rxafs_attributes *a = &file->attributes;
+	const struct rxafs_fid *fid = &a->fid;
 
-	if (length < PART_LEAST)
-		return sink_open(sink, dir, name, inside, get_mode(copy, status));
-	version = part_version(version, (uint64_t)fid->Volume << 32 | fid->Vnode);
-	version = part_version(version, (uint64_t)fid->Unique << 32 | status->ClientModTime);
-	version = part_version(version, afs_status_version(status));
-	part.version = part_version(version, length);
+	if (length_of(a) < PART_LEAST)
+		return sink_open(sink, dir, name, inside, get_mode(run, a));
+	part.version = part_version(0, (uint64_t)fid->volume << 32 | fid->vnode);
+	part.version = part_version(part.version,
+				    (uint64_t)fid->unique << 32 | (uint32_t)a->stat.st_mtim.tv_sec);
+	part.version = part_version(part.version, a->version);
+	part.version = part_version(part.version, length_of(a));
 	return sink_open_part(sink, dir, name, inside, &part);
 }
 
-enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
-			   enum copy_result rc, const char *label)
+enum copy_result get_close(struct run *run, const struct get_file *file, struct sink *sink,
+			   enum copy_result rc)
 {
+	const struct rxafs_attributes *a = &file->attributes;
+
 	if (rc == COPY_GOOD &&
-	    sink_commit(sink, get_mode(copy, &object->status), object->status.ClientModTime) < 0)
-		rc = write_failed(copy, label, sink->dir, sink->name);
+	    sink_commit(sink, get_mode(run, a), (uint32_t)a->stat.st_mtim.tv_sec) < 0)
+		rc = write_failed(run, file->label, sink->dir, sink->name);
 	/* The cause that stops the command may be over at the next run. */
-	sink->keep = copy->set->resume && (rc == COPY_STOP || copy_interrupted(copy));
+	sink->keep = run->set.resume && (rc == COPY_STOP || run_interrupted(run));
 	sink_abandon(sink);
 	return rc;
 }
 
-bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status)
+bool get_is_there(const struct run *run, int dir, const char *name,
+		  const struct rxafs_attributes *a)
 {
 	struct stat st;
 
-	return copy->set->resume && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == afs_status_length(status) &&
-	       st.st_mtime == (time_t)status->ClientModTime;
+	return run->set.resume && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && st.st_size == a->stat.st_size &&
+	       st.st_mtime == a->stat.st_mtim.tv_sec;
 }
 
-mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status)
+mode_t get_directory_mode(const struct run *run, const struct rxafs_attributes *a)
 {
-	return get_mode(copy, status) | (copy->set->preserve ? 0 : 0700);
+	return get_mode(run, a) | (run->set.preserve ? 0 : 0700);
 }
 
 /*
@@ -287,94 +283,140 @@ mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status)
  * is limited.
  */
 
-#define WAITING_MAX 1000000 /* directories that were found and not yet read: 12 MB */
+#define WAITING_MAX 100000 /* directories that were found and not yet read */
 
 struct counting {
 	pthread_t thread;
-	struct copy copy;
+	struct run *run;
 	atomic_bool ending;
+	_Atomic(rxafs_cancel *) cancel; /* of the thread's calls */
 	uint64_t files, bytes;
-	struct entered_dirs entered; /* of the source at hand */
-	AFSFid *waiting;	     /* its directories */
+	struct fid_set entered;
+	rxafs_object **waiting; /* directories */
 	size_t count, room;
 };
 
-static bool queue_directory(struct counting *c, const AFSFid *fid)
+/* A call of the count, which is neither repeated nor reported. */
+static struct attempt attempt_to_count(struct counting *c)
+{
+	struct attempt t = attempt_begin(c->run, CHANGE_NONE, "");
+
+	t.silent = true;
+	atomic_store(&c->cancel, t.request.cancel);
+	/* count_end() sets `ending` before it looks for the cancel. */
+	if (atomic_load(&c->ending) && t.request.cancel)
+		rxafs_raise_cancel(t.request.cancel);
+	return t;
+}
+
+/* Takes the reference. */
+static bool queue_directory(struct counting *c, rxafs_object *directory)
 {
 	assert(c->count <= c->room);
 	if (c->count == c->room) {
 		size_t room = c->room ? 2 * c->room : 64;
-		AFSFid *list =
-			room > WAITING_MAX ? NULL : realloc(c->waiting, room * sizeof(*list));
+		rxafs_object **list = room > WAITING_MAX
+					      ? NULL
+					      : realloc(c->waiting, room * sizeof(rxafs_object *));
 
-		if (!list)
+		if (!list) {
+			rxafs_release(directory);
 			return false;
+		}
 		c->waiting = list;
 		c->room = room;
 	}
-	c->waiting[c->count++] = *fid;
+	c->waiting[c->count++] = directory;
 	return true;
 }
 
-/* Count an object that get would copy. False: the count is given up. */
-static bool count_object(struct counting *c, const AFSFid *fid, const AFSFetchStatus *status)
+/* Count a name that get would copy. False: the count is given up. */
+static bool count_name(struct counting *c, rxafs_object *directory, const struct rxafs_name *name,
+		       const struct rxafs_attributes *a)
 {
-	/* get reports these, and goes on. */
-	if (status->errorCode || !afs_status_usable(status))
+	struct attempt t;
+	rxafs_object *object;
+
+	if (a->mount_point || a->kind == RXAFS_SYMLINK)
 		return true;
-	if (status->FileType == AFS_TYPE_DIR)
-		return queue_directory(c, fid);
-	if (status->FileType == AFS_TYPE_FILE) {
-		c->files++;
-		c->bytes += afs_status_length(status);
+	if (a->kind == RXAFS_DIRECTORY) {
+		t = attempt_to_count(c);
+		return rxafs_take_object(directory, &t.request, name, a, &object) == 0 &&
+		       queue_directory(c, object);
 	}
+	c->files++;
+	c->bytes += length_of(a);
 	return true;
 }
 
-static bool count_directory(struct counting *c, const AFSFid *fid)
+static bool count_directory(struct counting *c, rxafs_object *directory)
 {
-	AFSFetchStatus statuses[AFSCBMAX];
-	struct entries entries;
-	bool good = true;
+	struct rxafs_attributes attributes[RXAFS_BATCH];
+	struct attempt t = attempt_to_count(c);
+	int results[RXAFS_BATCH];
+	struct rxafs_names names;
+	bool good = get_names(&t, directory, &names) == COPY_GOOD;
 
-	if (entries_read(&c->copy, fid, "", &entries) != COPY_GOOD)
-		return false;
-	for (size_t at = 0; good && at < entries.count; at += AFSCBMAX) {
-		uint32_t n = entries_batch(&entries, at);
+	for (size_t at = 0; good && at < names.count; at += RXAFS_BATCH) {
+		unsigned n =
+			names.count - at < RXAFS_BATCH ? (unsigned)(names.count - at) : RXAFS_BATCH;
 
-		good = !atomic_load(&c->ending) &&
-		       entries_status(&c->copy, &entries, at, n, "", statuses) == COPY_GOOD;
-		for (uint32_t i = 0; good && i < n; i++)
-			good = count_object(c, &entries.list[at + i].fid, &statuses[i]);
+		t = attempt_to_count(c);
+		good = rxafs_fetch_attributes(directory, &t.request, &names.list[at], n, attributes,
+					      results) == 0;
+		/* get reports the others, and goes on. */
+		for (unsigned i = 0; good && i < n; i++)
+			good = results[i] ||
+			       count_name(c, directory, &names.list[at + i], &attributes[i]);
 	}
-	entries_free(&entries);
+	rxafs_free_names(&names);
 	return good;
 }
 
-static bool count_source(struct counting *c, const struct copy_source *source)
+static bool count_waiting(struct counting *c)
 {
-	struct afs_object object;
-	bool good = copy_locate(&c->copy, source) == 0 && copy_walk(&c->copy, true, &object) == 0 &&
-		    count_object(c, &object.fid, &object.status);
+	rxafs_object *directory = c->waiting[--c->count];
+	struct rxafs_fid fid;
+	int entered;
+	bool good;
 
-	while (good && c->count) {
-		AFSFid fid = c->waiting[--c->count];
-		int entered = entered_dirs_add(&c->entered, &fid);
-
-		good = entered >= 0 && (entered > 0 || count_directory(c, &fid));
-	}
-	entered_dirs_free(&c->entered);
+	rxafs_get_fid(directory, &fid);
+	entered = fid_set_add(&c->entered, &fid);
+	good = entered >= 0 && (entered > 0 || count_directory(c, directory));
+	rxafs_release(directory);
 	return good;
 }
 
-static void *count_all_sources(void *arg)
+static bool count_place(struct counting *c, const struct place *place)
+{
+	struct attempt t = attempt_to_count(c);
+	struct rxafs_attributes a;
+	rxafs_object *object;
+	bool good = place_try(&t, place, true, &object, &a) == COPY_GOOD;
+
+	if (good && a.kind == RXAFS_DIRECTORY) {
+		good = queue_directory(c, object);
+	} else if (good) {
+		c->files++;
+		c->bytes += length_of(&a);
+		rxafs_release(object);
+	}
+	while (good && c->count)
+		good = count_waiting(c);
+	fid_set_free(&c->entered);
+	return good;
+}
+
+static void *count_all_places(void *arg)
 {
 	struct counting *c = arg;
-	struct run *run = c->copy.run;
+	struct run *run = c->run;
 	bool good = true;
 
-	for (size_t i = 0; i < run->source_count && good; i++)
-		good = count_source(c, &run->sources[i]);
+	for (size_t i = 0; i < run->place_count && good; i++)
+		good = count_place(c, &run->places[i]);
+	while (c->count)
+		rxafs_release(c->waiting[--c->count]);
 	if (good) {
 		atomic_store(&run->total_files, c->files);
 		atomic_store(&run->total, c->bytes);
@@ -383,9 +425,8 @@ static void *count_all_sources(void *arg)
 }
 
 /*
- * Start a thread that counts the files and bytes of all sources, with a client of its own, and then
- * sets the totals of the run. It reports nothing; after a failure the totals stay unknown. NULL: it
- * could not be started.
+ * Start a thread that counts the files and bytes of all sources, and then sets the totals of the run. It reports nothing; after a
+ * failure the totals stay unknown. NULL: it could not be started.
  */
 static struct counting *count_start(struct run *run)
 {
@@ -393,14 +434,9 @@ static struct counting *count_start(struct run *run)
 
 	if (!c)
 		return NULL;
-	if (copy_open(run, &c->copy) < 0) {
-		free(c);
-		return NULL;
-	}
-	c->copy.silent = true;
-	if (pthread_create(&c->thread, NULL, count_all_sources, c) == 0)
+	c->run = run;
+	if (pthread_create(&c->thread, NULL, count_all_places, c) == 0)
 		return c;
-	copy_close(&c->copy);
 	free(c);
 	return NULL;
 }
@@ -408,26 +444,20 @@ static struct counting *count_start(struct run *run)
 /* End it at once, complete or not. NULL is allowed. */
 static void count_end(struct counting *c)
 {
+	rxafs_cancel *cancel;
+
 	if (!c)
 		return;
 	atomic_store(&c->ending, true);
-	afs_client_cancel(c->copy.client);
+	cancel = atomic_load(&c->cancel);
+	if (cancel)
+		rxafs_raise_cancel(cancel);
 	pthread_join(c->thread, NULL);
-	copy_close(&c->copy);
 	free(c->waiting);
 	free(c);
 }
 
 /* ---- the command ---- */
-
-/* The last component of the path, or the name of the volume for its root; free(). */
-static char *default_name(const char *volume, const char *path)
-{
-	size_t length;
-	const char *base = target_base(path, &length);
-
-	return target_has_name(base, length) ? strndup(base, length) : strdup(volume);
-}
 
 /* Whether the path of a directory, DIR/ or DIR/., names what is in it. */
 static bool names_contents(const char *path)
@@ -442,20 +472,20 @@ static bool names_contents(const char *path)
  * DEST, or DEST/NAME if DEST is a directory; symbolic links are resolved. What is in a directory
  * (`contents`) goes to DEST itself. free(). NULL after a message.
  */
-static char *final_name(const char *volume, const char *from, const char *destination,
-			bool contents)
+static char *final_name(const struct place *place, const char *destination, bool contents)
 {
+	const char *from = place->path;
 	struct stat st;
 	char *name, *path;
 
 	if (contents && (destination || from[strlen(from) - 1] == '.')) {
 		path = strdup(destination ? destination : ".");
 	} else if (!destination) {
-		path = default_name(volume, from);
+		path = place_name(place);
 	} else if (stat(destination, &st) < 0 || !S_ISDIR(st.st_mode)) {
 		path = strdup(destination);
 	} else {
-		name = default_name(volume, from);
+		name = place_name(place);
 		if (!name || asprintf(&path, "%s/%s", destination, name) < 0)
 			path = NULL;
 		free(name);
@@ -492,7 +522,7 @@ static enum copy_result report_create_error(const char *name)
 
 /* One file to copy, as a job. */
 struct one {
-	struct afs_object object;
+	struct get_file file;
 	char *name; /* of the copy; NULL: standard output */
 	char *label;
 };
@@ -501,86 +531,86 @@ static void drop_get_job(void *arg)
 {
 	struct one *one = arg;
 
+	rxafs_release(one->file.object);
 	free(one->name);
 	free(one->label);
 	free(one);
 }
 
-static enum copy_result get_to_file(struct copy *copy, struct one *one)
+static enum copy_result get_to_file(struct run *run, struct one *one)
 {
 	enum copy_result rc;
 	struct sink sink;
 	struct stat st;
 
-	if (get_is_there(copy, AT_FDCWD, one->name, &one->object.status)) {
-		copy_skip(copy->run, one->label, afs_status_length(&one->object.status));
+	if (get_is_there(run, AT_FDCWD, one->name, &one->file.attributes)) {
+		copy_skip(run, one->label, length_of(&one->file.attributes));
 		return COPY_GOOD;
 	}
 	/* Opening a pipe blocks until it has a reader. */
 	if (stat(one->name, &st) == 0 && !S_ISREG(st.st_mode))
-		atomic_store(&copy->run->at_once, true);
-	if (get_open(copy, &one->object, &sink, AT_FDCWD, one->name, false, one->label) < 0) {
+		atomic_store(&run->at_once, true);
+	if (get_open(run, &one->file, &sink, AT_FDCWD, one->name, false) < 0) {
 		rc = report_create_error(one->name);
 	} else {
-		rc = get_file(copy, &one->object, &sink, one->label, NULL);
-		rc = get_close(copy, &one->object, &sink, rc, one->label);
+		rc = get_contents(run, &one->file, &sink);
+		rc = get_close(run, &one->file, &sink, rc);
 	}
-	atomic_store(&copy->run->at_once, false);
+	atomic_store(&run->at_once, false);
 	return rc;
 }
 
-static enum copy_result do_get_job(struct copy *copy, void *arg)
+static enum copy_result do_get_job(struct run *run, void *arg)
 {
 	struct one *one = arg;
 	enum copy_result rc;
 	struct sink sink;
 
 	if (one->name) {
-		rc = get_to_file(copy, one);
+		rc = get_to_file(run, one);
 	} else {
 		sink_stdout(&sink);
-		atomic_store(&copy->run->at_once, true);
-		rc = get_file(copy, &one->object, &sink, one->label, NULL);
+		atomic_store(&run->at_once, true);
+		rc = get_contents(run, &one->file, &sink);
 	}
 	drop_get_job(one);
 	return rc;
 }
 
-static const struct pool_kind get_job = {.work = do_get_job, .drop = drop_get_job};
+static const struct job_kind get_job = {.work = do_get_job, .drop = drop_get_job};
 
-static enum copy_result add_get_job(struct copy *copy, struct pool *pool,
-				    const struct afs_object *object, bool to_stdout,
-				    const char *label)
+static enum copy_result add_get_job(struct run *run, struct copyjobs *jobs,
+				    const struct place *place, rxafs_object *object,
+				    const struct rxafs_attributes *a, bool to_stdout)
 {
 	struct one *one = calloc(1, sizeof(*one));
 
-	if (!one || !(one->label = strdup(label))) {
+	if (!one || !(one->label = strdup(place->text))) {
 		tools_error("no memory");
-		goto fail;
+		free(one);
+		atomic_fetch_add(&run->failed, 1);
+		return COPY_FAILED;
 	}
-	one->object = *object;
+	one->file = (struct get_file){
+		.object = rxafs_hold(object), .label = one->label, .attributes = *a};
 	if (!to_stdout) {
-		one->name =
-			final_name(copy->volume.name, copy->path, copy->run->destination, false);
-		if (!one->name)
-			goto fail;
+		one->name = final_name(place, run->destination, false);
+		if (!one->name) {
+			drop_get_job(one);
+			atomic_fetch_add(&run->failed, 1);
+			return COPY_FAILED;
+		}
 	}
-	return pool_add(pool, &get_job, one);
-fail:
-	if (one)
-		drop_get_job(one);
-	atomic_fetch_add(&copy->run->failed, 1);
-	return COPY_FAILED;
+	return copyjobs_add(jobs, &get_job, one);
 }
 
 /* Complete files are kept, even if others fail. */
-static enum copy_result get_tree_into(struct copy *copy, struct pool *pool,
-				      const struct afs_object *object, const char *label)
+static enum copy_result get_tree_into(struct run *run, struct copyjobs *jobs,
+				      const struct place *place, rxafs_object *root,
+				      const struct rxafs_attributes *a)
 {
-	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
-				    {.tv_sec = (time_t)object->status.ClientModTime}};
-	char *name = final_name(copy->volume.name, copy->path, copy->run->destination,
-				names_contents(copy->path));
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = a->stat.st_mtim.tv_sec}};
+	char *name = final_name(place, run->destination, names_contents(place->path));
 	enum copy_result rc = COPY_FAILED;
 	mode_t mode = (mode_t)-1;
 	bool is_new;
@@ -590,17 +620,16 @@ static enum copy_result get_tree_into(struct copy *copy, struct pool *pool,
 		return COPY_FAILED;
 	is_new = mkdir(name, 0700) == 0;
 	if ((!is_new && errno != EEXIST) ||
-	    (dir = get_open_directory(AT_FDCWD, name, 0, &mode)) < 0) {
+	    (dir = open_usable_directory(AT_FDCWD, name, 0, &mode)) < 0) {
 		tools_error("cannot create directory \"%s\": %s", name, strerror(errno));
-		atomic_fetch_add(&copy->run->failed, 1);
+		atomic_fetch_add(&run->failed, 1);
 	} else {
-		rc = get_tree(copy, pool, &object->fid, dir, label);
-		if ((is_new || copy->set->preserve) &&
-		    (fchmod(dir, get_directory_mode(copy, &object->status)) < 0 ||
-		     futimens(dir, times) < 0) &&
+		rc = get_tree(run, jobs, root, dir, place->text);
+		if ((is_new || run->set.preserve) &&
+		    (fchmod(dir, get_directory_mode(run, a)) < 0 || futimens(dir, times) < 0) &&
 		    rc == COPY_GOOD)
-			rc = write_failed(copy, label, AT_FDCWD, name);
-		if (!is_new && !copy->set->preserve && mode != (mode_t)-1)
+			rc = write_failed(run, place->text, AT_FDCWD, name);
+		if (!is_new && !run->set.preserve && mode != (mode_t)-1)
 			fchmod(dir, mode);
 	}
 	if (dir >= 0)
@@ -610,75 +639,75 @@ static enum copy_result get_tree_into(struct copy *copy, struct pool *pool,
 }
 
 /* A tree, with a message about its parts that failed. */
-static enum copy_result get_tree_of(struct copy *copy, struct pool *pool,
-				    const struct afs_object *object, const char *label)
+static enum copy_result get_tree_of(struct run *run, struct copyjobs *jobs,
+				    const struct place *place, rxafs_object *root,
+				    const struct rxafs_attributes *a)
 {
-	struct run *run = copy->run;
 	uint64_t files, failed;
 
-	if (pool_wait(pool) == COPY_STOP)
+	if (copyjobs_wait(jobs) == COPY_STOP)
 		return COPY_STOP;
 	files = atomic_load(&run->files);
 	failed = atomic_load(&run->failed);
-	return copy_report_tree(copy->run, label, files, failed,
-				get_tree_into(copy, pool, object, label));
+	return copy_report_tree(run, place->text, files, failed,
+				get_tree_into(run, jobs, place, root, a));
 }
 
 /* `twin`: the first source of this name, or NULL. */
-static enum copy_result get_object(struct copy *copy, struct pool *pool,
-				   const struct afs_object *object, const char *label,
-				   const struct copy_source *twin)
+static enum copy_result get_object(struct run *run, struct copyjobs *jobs,
+				   const struct place *place, rxafs_object *object,
+				   const struct rxafs_attributes *a, const struct place *twin)
 {
-	const char *destination = copy->run->destination;
-	bool is_dir = object->status.FileType == AFS_TYPE_DIR;
-	bool to_stdout = destination && strcmp(destination, "-") == 0;
+	bool is_dir = a->kind == RXAFS_DIRECTORY;
+	bool to_stdout = run->destination && strcmp(run->destination, "-") == 0;
 
-	if (is_dir && (!copy->set->recursive || to_stdout)) {
-		tools_error("%s is a directory%s", label,
+	if (is_dir && (!run->set.recursive || to_stdout)) {
+		tools_error("%s is a directory%s", place->text,
 			    to_stdout ? "; it cannot be written to standard output"
 				      : "; copy it with -r");
 		return COPY_FAILED;
 	}
 	if (is_dir)
-		return get_tree_of(copy, pool, object, label);
+		return get_tree_of(run, jobs, place, object, a);
 	if (twin) {
-		tools_error("%s: not copied: %s:%s gets the same name; copy it with another get",
-			    label, twin->volume, twin->path);
+		tools_error("%s: not copied: %s gets the same name; copy it with another get",
+			    place->text, twin->text);
 		return COPY_FAILED;
 	}
-	if (copy->run->source_count == 1)
-		atomic_store(&copy->run->total, afs_status_length(&object->status));
-	return add_get_job(copy, pool, object, to_stdout, label);
+	if (run->place_count == 1)
+		atomic_store(&run->total, length_of(a));
+	return add_get_job(run, jobs, place, object, a, to_stdout);
 }
 
 /* Several sources need an existing directory as their destination. 0, or -1 after a message. */
-static int check_local_destination(const struct copy *copy)
+static int check_local_destination(const struct run *run)
 {
 	struct stat st;
 
-	if (copy->run->source_count < 2 || !copy->run->destination)
+	if (run->place_count < 2 || !run->destination)
 		return 0;
-	if (strcmp(copy->run->destination, "-") == 0) {
+	if (strcmp(run->destination, "-") == 0) {
 		tools_error("several sources cannot be written to standard output");
 		return -1;
 	}
-	if (stat(copy->run->destination, &st) == 0 && S_ISDIR(st.st_mode))
+	if (stat(run->destination, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	tools_error("\"%s\" is not a directory, as several sources require",
-		    copy->run->destination);
+	tools_error("\"%s\" is not a directory, as several sources require", run->destination);
 	return -1;
 }
 
-static enum copy_result get_source(struct copy *copy, struct pool *pool,
-				   const struct copy_source *source, const struct copy_source *twin)
+static enum copy_result get_place(struct run *run, struct copyjobs *jobs, const struct place *place,
+				  const struct place *twin)
 {
-	struct afs_object object;
-	char label[COPY_LABEL];
+	struct rxafs_attributes a;
+	rxafs_object *object;
+	enum copy_result rc;
 
-	if (copy_locate(copy, source) < 0 || copy_walk(copy, true, &object) < 0)
-		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
-	copy_format_label(copy, label);
-	return get_object(copy, pool, &object, label, twin == source ? NULL : twin);
+	if (place_open(run, place, true, &object, &a) != COPY_GOOD)
+		return run_interrupted(run) ? COPY_STOP : COPY_FAILED;
+	rc = get_object(run, jobs, place, object, &a, twin == place ? NULL : twin);
+	rxafs_release(object);
+	return rc;
 }
 
 static bool name_of_get_source(const void *arg, size_t i, char **name)
@@ -687,57 +716,55 @@ static bool name_of_get_source(const void *arg, size_t i, char **name)
 
 	/* The contents of directories are merged. */
 	*name = NULL;
-	if (run->set.recursive && names_contents(run->sources[i].path))
+	if (run->set.recursive && names_contents(run->places[i].path))
 		return true;
-	*name = default_name(run->sources[i].volume, run->sources[i].path);
+	*name = place_name(&run->places[i]);
 	return *name;
 }
 
 /* All sources. False: something failed, after a message. */
-static bool get_all(struct copy *copy, struct pool *pool)
+static bool get_all(struct run *run, struct copyjobs *jobs)
 {
-	struct run *run = copy->run;
 	enum copy_result rc = COPY_GOOD;
 	struct counting *counting = NULL;
-	size_t *twins = find_same_names(run->source_count, name_of_get_source, run);
+	size_t *twins = find_same_names(run->place_count, name_of_get_source, run);
 	bool all = true;
 
 	if (!twins)
 		return false;
 	progress_start(&run->progress, run->progress.on,
-		       copy->set->recursive || run->source_count > 1);
-	if (run->progress.on && copy->set->recursive)
+		       run->set.recursive || run->place_count > 1);
+	if (run->progress.on && run->set.recursive)
 		counting = count_start(run);
-	for (size_t i = 0; i < run->source_count && rc != COPY_STOP; i++) {
-		rc = get_source(copy, pool, &run->sources[i], &run->sources[twins[i]]);
+	for (size_t i = 0; i < run->place_count && rc != COPY_STOP; i++) {
+		rc = get_place(run, jobs, &run->places[i], &run->places[twins[i]]);
 		all &= rc == COPY_GOOD;
 	}
 	free(twins);
-	all &= pool_wait(pool) == COPY_GOOD && atomic_load(&run->failed) == 0;
+	all &= copyjobs_wait(jobs) == COPY_GOOD && atomic_load(&run->failed) == 0;
 	count_end(counting);
-	progress_end(&run->progress, run->source_count > 1 ? "total" : run->sources[0].path,
+	progress_end(&run->progress, run->place_count > 1 ? "total" : run->places[0].path,
 		     atomic_load(&run->bytes), all && atomic_load(&run->bytes),
 		     atomic_load(&run->files));
 	return all;
 }
 
-int copy_get(struct copy *copy)
+int run_get(struct run *run)
 {
-	const char *destination = copy->run->destination;
-	bool to_stdout = destination && strcmp(destination, "-") == 0, all;
+	bool to_stdout = run->destination && strcmp(run->destination, "-") == 0, all;
 	struct counters before;
 	struct tools_usage start;
-	struct pool *pool;
+	struct copyjobs *jobs;
 
 	signal(SIGXFSZ, SIG_IGN); /* a write fails instead */
-	if (glob_sources(copy) != COPY_GOOD || check_local_destination(copy) < 0 ||
-	    pool_open(copy, copy->run->source_count, &pool) < 0)
+	if (place_expand(run) != COPY_GOOD || check_local_destination(run) < 0 ||
+	    copyjobs_open(run, run->place_count, &jobs) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
-	run_counters(copy->run, &before);
-	all = get_all(copy, pool);
-	if ((copy->set->json || (copy->set->stats && (all || copy->run->files))) && !to_stdout)
-		copy_report(copy->run, &start, &before);
-	pool_close(pool);
+	run_counters(run, &before);
+	all = get_all(run, jobs);
+	if ((run->set.json || (run->set.stats && (all || run->files))) && !to_stdout)
+		copy_report(run, &start, &before);
+	copyjobs_close(jobs);
 	return all ? 0 : TOOLS_EXIT_FAILURE;
 }

@@ -2,7 +2,8 @@
 /*
  * afscp get -r: directories. Every name is used relative to an open directory, and no link is
  * followed. Objects that cannot be copied are skipped and counted. A malicious server cannot cause
- * endless work: no directory is entered twice, and depth and number of names are limited.
+ * endless work: no directory is entered twice, and depth and number of names are limited. Small files of a directory are
+ * fetched together.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,33 +14,39 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "program/message.h"
-#include "afscp/local.h"
-#include "afscp/lookup.h"
+#include <rxafs/admin.h>
 
-#define NAMES_MAX 1000000 /* in memory at a time, on all levels */
+#include "program/message.h"
+#include "afscp/get.h"
+#include "afscp/local.h"
+#include "afscp/tree.h"
+
+#define NAMES_MAX   1000000 /* in memory at a time, on all levels */
+#define SMALL	    65536   /* bytes of files that are fetched with others */
+#define BUNCH_BYTES 524288  /* of such files together; each thread has that in memory */
 
 /* One copy of a tree, whose directories are read by one thread. */
-struct tree {
-	struct copy *copy;
-	struct pool *pool;
+struct walk {
+	struct run *run;
+	struct copyjobs *jobs;
 	size_t names; /* in memory, on all levels */
 	unsigned depth;
-	struct entered_dirs entered;
+	struct fid_set entered;
 };
 
-static void times_of(const AFSFetchStatus *status, struct timespec times[2])
+static void times_of(const struct rxafs_attributes *a, struct timespec times[2])
 {
 	times[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
-	times[1] = (struct timespec){.tv_sec = (time_t)status->ClientModTime};
+	times[1] = (struct timespec){.tv_sec = a->stat.st_mtim.tv_sec};
 }
 
 /* A directory that is being filled. The last of its users sets its mode and times. */
 struct level {
 	atomic_uint users; /* the thread that reads it, and jobs for its files */
-	struct copy *copy; /* of that thread; jobs use only its run */
-	int dir;   /* -1 while a deep directory is entered */
-	bool lent; /* the caller of get_tree() closes `dir`, and sets mode and times */
+	struct run *run;
+	rxafs_object *from; /* a reference */
+	int dir;	    /* -1 while a deep directory is entered */
+	bool lent;	    /* the caller of get_tree() closes `dir`, and sets mode and times */
 	mode_t mode;
 	struct timespec times[2];
 	char *label;
@@ -54,17 +61,18 @@ static void leave_level(struct level *level)
 		return;
 	if (!level->lent && level->dir >= 0) {
 		if (fchmod(level->dir, level->mode) < 0 || futimens(level->dir, level->times) < 0) {
-			write_failed(level->copy, level->label, level->dir, ".");
-			atomic_fetch_add(&level->copy->run->failed, 1);
+			write_failed(level->run, level->label, level->dir, ".");
+			atomic_fetch_add(&level->run->failed, 1);
 		}
 		close(level->dir);
 	}
+	rxafs_release(level->from);
 	free(level->label);
 	free(level);
 }
 
 /* NULL after a message. Takes `dir` unless it is lent. */
-static struct level *new_level(struct copy *copy, int dir, const char *label)
+static struct level *new_level(struct run *run, rxafs_object *from, int dir, const char *label)
 {
 	struct level *level = calloc(1, sizeof(*level));
 
@@ -76,97 +84,50 @@ static struct level *new_level(struct copy *copy, int dir, const char *label)
 		return NULL;
 	}
 	atomic_init(&level->users, 1);
-	level->copy = copy;
+	level->run = run;
+	level->from = rxafs_hold(from);
 	level->dir = dir;
 	return level;
 }
 
 /* write_failed() for an object that is no job. If the failure ends the copy, this counts it. */
-static enum copy_result not_written(struct copy *copy, const char *label, int dir, const char *name)
+static enum copy_result not_written(struct run *run, const char *label, int dir, const char *name)
 {
-	enum copy_result rc = write_failed(copy, label, dir, name);
+	enum copy_result rc = write_failed(run, label, dir, name);
 
 	if (rc == COPY_STOP)
-		atomic_fetch_add(&copy->run->failed, 1);
+		atomic_fetch_add(&run->failed, 1);
 	return rc;
 }
 
-/* Let the owner of a directory use it. 0 and its old mode in *mode, or -1 with errno. */
-static int permit_owner(int dir, const char *name, int flags, mode_t *mode)
-{
-	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags), rc = -1, saved;
-	char path[32];
-	struct stat st;
+/* ---- files ---- */
 
-	if (fd < 0)
-		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fstat(fd, &st) == 0)
-		rc = chmod(path, (st.st_mode & 07777) | 0700);
-	saved = errno;
-	close(fd);
-	errno = saved;
-	if (rc == 0)
-		*mode = st.st_mode & 07777;
-	return rc;
-}
-
-int get_open_directory(int dir, const char *name, int flags, mode_t *mode)
-{
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-	struct stat st;
-
-	if (fd < 0 && errno == EACCES && permit_owner(dir, name, flags, mode) == 0)
-		return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & 0700) == 0700)
-		return fd;
-	if (fchmod(fd, (st.st_mode & 07777) | 0700) == 0)
-		*mode = st.st_mode & 07777;
-	return fd;
-}
-
-/* This function is not inlined, because its caller's stack is needed at each level. */
-static __attribute__((noinline)) enum copy_result get_link(struct copy *copy, const struct entry *e,
-				 const AFSFetchStatus *status, int dir, const char *label)
-{
-	char text[AFSPATHMAX + 1], temp[224];
-	struct outage outage = {0};
-	struct timespec times[2];
-	struct afs_error error;
-	enum copy_result rc;
-
-	copy_fresh(copy);
-	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0)
-		if (!copy_retry_or_complain(copy, &outage, &error))
-			return copy_judge(copy, &error);
-	if (afs_is_mount_point(status->UnixModeBits, text)) {
-		tools_error("%s: skipped: mount point of the volume %.64s", label, text + 1);
-		return COPY_GOOD;
-	}
-	sink_temp_name(temp, sizeof(temp), e->name);
-	times_of(status, times);
-	if (symlinkat(text, dir, temp) == 0 &&
-	    utimensat(dir, temp, times, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    renameat(dir, temp, dir, e->name) == 0)
-		return COPY_GOOD;
-	rc = not_written(copy, label, dir, e->name);
-	unlinkat(dir, temp, 0);
-	return rc;
-}
-
-/* A file of a directory, as a job. */
+/* A file of a directory. */
 struct plain {
-	struct level *level;
-	struct afs_object object;
+	struct rxafs_fid fid;
+	struct rxafs_attributes attributes;
 	char **names; /* hard links; at least one */
 	size_t count;
 	char *label;
-	struct afs_fetch ahead; /* of a small file */
 };
+
+/* A file, or some small ones of a directory, as a job. */
+struct bunch {
+	struct level *level;
+	struct plain *plain[RXAFS_SMALL_MOST];
+	bool done[RXAFS_SMALL_MOST]; /* a small file that was fetched */
+	unsigned count;
+	size_t bytes;
+	enum copy_result result; /* COPY_STOP: what is left is not to be copied */
+};
+
+static size_t length_of_plain(const struct plain *plain)
+{
+	return (size_t)plain->attributes.stat.st_size;
+}
 
 static void free_plain(struct plain *plain)
 {
-	afs_client_drop_read(&plain->ahead);
 	for (size_t i = 0; plain->names && i < plain->count; i++)
 		free(plain->names[i]);
 	free(plain->names);
@@ -174,28 +135,65 @@ static void free_plain(struct plain *plain)
 	free(plain);
 }
 
-static void drop_plain(void *arg)
+static void drop_bunch(void *arg)
 {
-	struct plain *plain = arg;
+	struct bunch *bunch = arg;
 
-	leave_level(plain->level);
-	free_plain(plain);
+	for (unsigned i = 0; i < bunch->count; i++)
+		free_plain(bunch->plain[i]);
+	leave_level(bunch->level);
+	free(bunch);
 }
 
-static enum copy_result get_named(struct copy *copy, struct plain *plain, const char *name)
+/* The object of a file. NULL after a message. */
+static rxafs_object *take_plain(struct level *level, const struct plain *plain)
 {
-	int dir = plain->level->dir;
+	const struct rxafs_name name = {.text = plain->names[0], .fid = plain->fid};
+	struct attempt t = attempt_begin(level->run, CHANGE_NONE, plain->label);
+	rxafs_object *object;
+
+	while (attempt_again(
+		&t, rxafs_take_object(level->from, &t.request, &name, &plain->attributes, &object)))
+		;
+	return t.value ? NULL : object;
+}
+
+/* Bytes that were fetched for a file; NULL: they have to be. */
+struct fetched {
+	void *bytes;
+	size_t length;
+	const struct rxafs_attributes *attributes;
+};
+
+static enum copy_result fill_named(struct level *level, const struct plain *plain, const char *name,
+				   const struct fetched *fetched)
+{
+	struct get_file file = {.label = plain->label, .attributes = plain->attributes};
 	enum copy_result rc;
 	struct sink sink;
 
-	if (get_is_there(copy, dir, name, &plain->object.status)) {
-		copy_skip(copy->run, plain->label, afs_status_length(&plain->object.status));
-		return COPY_GOOD;
+	if (!fetched && !(file.object = take_plain(level, plain)))
+		return run_interrupted(level->run) ? COPY_STOP : COPY_FAILED;
+	if (get_open(level->run, &file, &sink, level->dir, name, true) < 0) {
+		rc = write_failed(level->run, plain->label, level->dir, name);
+	} else {
+		rc = fetched ? get_from_memory(level->run, &file, &sink, fetched->bytes,
+					       fetched->length, fetched->attributes)
+			     : get_contents(level->run, &file, &sink);
+		rc = get_close(level->run, &file, &sink, rc);
 	}
-	if (get_open(copy, &plain->object, &sink, dir, name, true, plain->label) < 0)
-		return write_failed(copy, plain->label, dir, name);
-	rc = get_file(copy, &plain->object, &sink, plain->label, &plain->ahead);
-	return get_close(copy, &plain->object, &sink, rc, plain->label);
+	if (file.object)
+		rxafs_release(file.object);
+	return rc;
+}
+
+static enum copy_result get_named(struct level *level, const struct plain *plain, const char *name,
+				  const struct fetched *fetched)
+{
+	if (!get_is_there(level->run, level->dir, name, &plain->attributes))
+		return fill_named(level, plain, name, fetched);
+	copy_skip(level->run, plain->label, length_of_plain(plain));
+	return COPY_GOOD;
 }
 
 /* Give the first name's file another name. 0, or -1 with errno. */
@@ -215,43 +213,114 @@ static int link_name(int dir, const char *first, const char *name)
 	return rc;
 }
 
-static enum copy_result get_plain(struct copy *copy, void *arg)
+/* All names of a file. */
+static enum copy_result get_plain(struct level *level, const struct plain *plain,
+				  const struct fetched *fetched)
 {
-	struct plain *plain = arg;
-	enum copy_result rc = get_named(copy, plain, plain->names[0]);
+	enum copy_result rc = get_named(level, plain, plain->names[0], fetched);
 
 	for (size_t i = 1; i < plain->count && rc == COPY_GOOD; i++) {
-		if (link_name(plain->level->dir, plain->names[0], plain->names[i]) == 0)
-			copy_done(copy->run, plain->label, 0);
+		if (link_name(level->dir, plain->names[0], plain->names[i]) == 0)
+			copy_done(level->run, plain->label, 0);
 		else /* some file systems have no hard links */
-			rc = get_named(copy, plain, plain->names[i]);
+			rc = get_named(level, plain, plain->names[i], fetched);
 	}
-	drop_plain(plain);
 	return rc;
 }
 
-static void begin_plain(struct copy *copy, void *arg)
+/* The result of a file of a bunch. */
+static void judge_plain(struct bunch *bunch, enum copy_result rc)
 {
-	struct plain *plain = arg;
-	const AFSFetchStatus *status = &plain->object.status;
-
-	assert(!plain->ahead.call);
-	if (!afs_status_length(status) ||
-	    get_is_there(copy, plain->level->dir, plain->names[0], status))
-		return;
-	copy_fresh(copy);
-	afs_fetch_init(&plain->ahead, &plain->object.fid, 0, afs_status_length(status));
-	afs_client_read_ahead(copy->client, &plain->ahead);
+	if (rc == COPY_FAILED)
+		atomic_fetch_add(&bunch->level->run->failed, 1);
+	if (rc == COPY_STOP || run_interrupted(bunch->level->run))
+		bunch->result = COPY_STOP;
 }
 
-#define SMALL 65536 /* bytes: this times AFS_AHEAD may wait in the memory of a client */
+/* Small files that are fetched together. */
+struct together {
+	struct bunch *bunch;
+	struct rxafs_small files[RXAFS_SMALL_MOST];
+	struct rxafs_name names[RXAFS_SMALL_MOST];
+	unsigned index[RXAFS_SMALL_MOST]; /* in the bunch */
+	unsigned count;
+	char *bytes;
+};
 
-static const struct pool_kind small_file = {
-	.work = get_plain, .drop = drop_plain, .begin = begin_plain};
-static const struct pool_kind large_file = {.work = get_plain, .drop = drop_plain};
+static void end_small_file(void *arg, struct rxafs_small *file)
+{
+	struct together *all = arg;
+	struct bunch *bunch = all->bunch;
+	unsigned i = all->index[file - all->files];
+	const struct fetched fetched = {file->bytes, file->fetched, &file->attributes};
+
+	/* One that has failed is asked for once more, which tells why. */
+	if (file->result || bunch->result == COPY_STOP)
+		return;
+	bunch->done[i] = true;
+	judge_plain(bunch, get_plain(bunch->level, bunch->plain[i], &fetched));
+}
+
+/* Those that are to be fetched. False: none, or no memory. */
+static bool choose_small_files(struct together *all)
+{
+	struct bunch *bunch = all->bunch;
+	size_t at = 0;
+
+	all->bytes = bunch->count > 1 ? malloc(bunch->bytes + 1) : NULL;
+	for (unsigned i = 0; all->bytes && i < bunch->count; i++) {
+		const struct plain *plain = bunch->plain[i];
+		size_t length = length_of_plain(plain);
+
+		if (!length || get_is_there(bunch->level->run, bunch->level->dir, plain->names[0],
+					    &plain->attributes))
+			continue;
+		all->names[all->count] =
+			(struct rxafs_name){.text = plain->names[0], .fid = plain->fid};
+		all->files[all->count] = (struct rxafs_small){.name = &all->names[all->count],
+							      .length = length,
+							      .bytes = all->bytes + at};
+		all->index[all->count++] = i;
+		at += length;
+	}
+	return all->count > 0;
+}
+
+static void get_small_files(struct bunch *bunch)
+{
+	struct together *all = calloc(1, sizeof(*all));
+	struct rxafs_request request = session_request(bunch->level->run);
+
+	if (!all)
+		return;
+	all->bunch = bunch;
+	if (choose_small_files(all))
+		rxafs_fetch_small(bunch->level->from, &request, all->files, all->count,
+				  end_small_file, all);
+	free(all->bytes);
+	free(all);
+}
+
+static enum copy_result get_bunch(struct run *run, void *arg)
+{
+	struct bunch *bunch = arg;
+	enum copy_result rc;
+
+	(void)run;
+	if (bunch->count > 1)
+		get_small_files(bunch);
+	for (unsigned i = 0; i < bunch->count && bunch->result != COPY_STOP; i++)
+		if (!bunch->done[i])
+			judge_plain(bunch, get_plain(bunch->level, bunch->plain[i], NULL));
+	rc = bunch->result;
+	drop_bunch(bunch);
+	return rc;
+}
+
+static const struct job_kind bunch_job = {.work = get_bunch, .drop = drop_bunch};
 
 /*
- * Entries of a directory that are names of one file: next[i] is the index of the next one after i,
+ * Names of a directory that belong to one file: next[i] is the index of the next one after i,
  * and 0 at the last one. `taken`: an earlier name has it.
  */
 struct twins {
@@ -261,39 +330,35 @@ struct twins {
 
 static int by_fid(const void *a, const void *b, void *arg)
 {
-	const struct entries *entries = arg;
+	const struct rxafs_names *names = arg;
 	size_t x = *(const size_t *)a, y = *(const size_t *)b;
-	const AFSFid *f = &entries->list[x].fid, *g = &entries->list[y].fid;
+	const struct rxafs_fid *f = &names->list[x].fid, *g = &names->list[y].fid;
 
-	if (f->Vnode != g->Vnode)
-		return f->Vnode < g->Vnode ? -1 : 1;
-	if (f->Unique != g->Unique)
-		return f->Unique < g->Unique ? -1 : 1;
+	if (f->vnode != g->vnode)
+		return f->vnode < g->vnode ? -1 : 1;
+	if (f->unique != g->unique)
+		return f->unique < g->unique ? -1 : 1;
 	return x < y ? -1 : 1;
 }
 
 /* False: no memory, after a message. */
-static bool find_twins(struct entries *entries, struct twins *twins)
+static bool find_twins(struct rxafs_names *names, struct twins *twins)
 {
-	size_t *order = calloc(entries->count + 1, sizeof(*order));
+	size_t *order = calloc(names->count + 1, sizeof(*order));
 
-	twins->next = calloc(entries->count + 1, sizeof(*twins->next));
-	twins->taken = calloc(entries->count + 1, sizeof(*twins->taken));
+	twins->next = calloc(names->count + 1, sizeof(*twins->next));
+	twins->taken = calloc(names->count + 1, sizeof(*twins->taken));
 	if (!order || !twins->next || !twins->taken) {
 		tools_error("no memory");
 		free(order);
 		return false;
 	}
-	for (size_t i = 0; i < entries->count; i++)
+	for (size_t i = 0; i < names->count; i++)
 		order[i] = i;
-	qsort_r(order, entries->count, sizeof(*order), by_fid, entries);
-	for (size_t i = 0; i + 1 < entries->count; i++) {
-		const AFSFid *f = &entries->list[order[i]].fid;
-		const AFSFid *g = &entries->list[order[i + 1]].fid;
-
-		if (f->Vnode == g->Vnode && f->Unique == g->Unique)
+	qsort_r(order, names->count, sizeof(*order), by_fid, names);
+	for (size_t i = 0; i + 1 < names->count; i++)
+		if (rxafs_fid_same(&names->list[order[i]].fid, &names->list[order[i + 1]].fid))
 			twins->next[order[i]] = order[i + 1];
-	}
 	free(order);
 	return true;
 }
@@ -305,7 +370,7 @@ static void free_twins(struct twins *twins)
 }
 
 /* All names of the file of an entry. */
-static bool take_names(struct plain *plain, const struct entries *entries, size_t at,
+static bool take_names(struct plain *plain, const struct rxafs_names *names, size_t at,
 		       struct twins *twins)
 {
 	size_t count = 1;
@@ -318,7 +383,7 @@ static bool take_names(struct plain *plain, const struct entries *entries, size_
 		return false;
 	plain->count = count;
 	for (size_t i = at, n = 0; n < count; i = twins->next[i], n++) {
-		plain->names[n] = strdup(entries->list[i].name);
+		plain->names[n] = strdup(names->list[i].text);
 		if (!plain->names[n])
 			return false;
 		twins->taken[i] = true;
@@ -326,160 +391,311 @@ static bool take_names(struct plain *plain, const struct entries *entries, size_
 	return true;
 }
 
-static enum copy_result add_plain(struct tree *t, const struct entries *entries, size_t at,
-				  struct twins *twins, const AFSFetchStatus *status,
-				  struct level *level, const char *label)
+/* ---- directories ---- */
+
+/* A directory whose names are gone through. */
+struct listing {
+	struct walk *walk;
+	struct level *level;
+	struct rxafs_names names;
+	struct twins twins;
+	struct bunch *bunch; /* small files, until there are enough of them; or NULL */
+};
+
+/* Have the small files copied that wait. */
+static enum copy_result send_bunch(struct listing *l)
+{
+	struct bunch *bunch = l->bunch;
+
+	l->bunch = NULL;
+	return bunch ? copyjobs_add(l->walk->jobs, &bunch_job, bunch) : COPY_GOOD;
+}
+
+static struct bunch *new_bunch(struct level *level)
+{
+	struct bunch *bunch = calloc(1, sizeof(*bunch));
+
+	if (bunch) {
+		bunch->level = level;
+		atomic_fetch_add(&level->users, 1);
+	}
+	return bunch;
+}
+
+/* Takes the file. */
+static enum copy_result add_to_bunch(struct listing *l, struct plain *plain)
+{
+	size_t length = length_of_plain(plain);
+	enum copy_result rc = COPY_GOOD;
+
+	if (l->bunch && (length > SMALL || l->bunch->bytes + length > BUNCH_BYTES))
+		rc = send_bunch(l);
+	if (!l->bunch)
+		l->bunch = new_bunch(l->level);
+	if (!l->bunch) {
+		tools_error("no memory");
+		free_plain(plain);
+		return COPY_STOP;
+	}
+	l->bunch->plain[l->bunch->count++] = plain;
+	l->bunch->bytes += length;
+	if (rc == COPY_GOOD && (length > SMALL || l->bunch->count == RXAFS_SMALL_MOST))
+		rc = send_bunch(l);
+	return rc;
+}
+
+static enum copy_result add_plain(struct listing *l, size_t at, const struct rxafs_attributes *a,
+				  const char *label)
 {
 	struct plain *plain;
 
-	if (twins->taken[at])
+	if (l->twins.taken[at])
 		return COPY_GOOD;
 	plain = calloc(1, sizeof(*plain));
 	if (plain)
 		plain->label = strdup(label);
-	if (!plain || !plain->label || !take_names(plain, entries, at, twins)) {
+	if (!plain || !plain->label || !take_names(plain, &l->names, at, &l->twins)) {
 		tools_error("no memory");
 		if (plain)
 			free_plain(plain);
 		return COPY_STOP;
 	}
-	plain->object = (struct afs_object){.fid = entries->list[at].fid, .status = *status};
-	plain->level = level;
-	atomic_fetch_add(&level->users, 1);
-	return pool_add(t->pool, afs_status_length(status) <= SMALL ? &small_file : &large_file,
-			plain);
+	plain->fid = l->names.list[at].fid;
+	plain->attributes = *a;
+	return add_to_bunch(l, plain);
 }
 
-static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct level *level);
-
-static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
-					 const AFSFetchStatus *status, struct level *parent,
-					 const char *label)
+/* The object of a name. NULL after a message. */
+static __attribute__((noinline)) rxafs_object *
+take_name(struct listing *l, size_t at, const struct rxafs_attributes *a, const char *label)
 {
-	struct level *level;
+	struct attempt t = attempt_begin(l->walk->run, CHANGE_NONE, label);
+	rxafs_object *object;
+
+	while (attempt_again(
+		&t, rxafs_take_object(l->level->from, &t.request, &l->names.list[at], a, &object)))
+		;
+	return t.value ? NULL : object;
+}
+
+/* This function is not inlined, because its caller's stack is needed at each level. */
+static __attribute__((noinline)) enum copy_result
+get_link(struct listing *l, size_t at, const struct rxafs_attributes *a, const char *label)
+{
+	struct run *run = l->walk->run;
+	struct attempt t = attempt_begin(run, CHANGE_NONE, label);
+	rxafs_object *object = take_name(l, at, a, label);
+	const char *name = l->names.list[at].text;
+	struct timespec times[2];
+	enum copy_result rc;
+	char temp[224], *text;
+	int dir = l->level->dir;
+
+	if (!object)
+		return run_interrupted(run) ? COPY_STOP : COPY_FAILED;
+	while (attempt_again(&t, rxafs_readlink(object, &t.request, &text)))
+		;
+	rxafs_release(object);
+	if (t.value)
+		return attempt_result(&t);
+	sink_temp_name(temp, sizeof(temp), name);
+	times_of(a, times);
+	if (symlinkat(text, dir, temp) == 0 &&
+	    utimensat(dir, temp, times, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    renameat(dir, temp, dir, name) == 0) {
+		rc = COPY_GOOD;
+	} else {
+		rc = not_written(run, label, dir, name);
+		unlinkat(dir, temp, 0);
+	}
+	free(text);
+	return rc;
+}
+
+static __attribute__((noinline)) enum copy_result
+skip_mount(struct listing *l, size_t at, const struct rxafs_attributes *a, const char *label)
+{
+	rxafs_object *object = take_name(l, at, a, label);
+	char *text = NULL;
+
+	if (!object)
+		return run_interrupted(l->walk->run) ? COPY_STOP : COPY_FAILED;
+	rxafs_mount_text(object, &text);
+	rxafs_release(object);
+	if (text && *text)
+		text[strlen(text) - 1] = 0;
+	tools_error("%s: skipped: mount point of the volume %.64s", label,
+		    text && *text ? text + 1 : "?");
+	free(text);
+	return COPY_GOOD;
+}
+
+static enum copy_result get_level(struct walk *w, const struct rxafs_fid *fid, struct level *level);
+
+static enum copy_result get_subdirectory(struct listing *l, size_t at,
+					 const struct rxafs_attributes *a, const char *label)
+{
+	struct walk *w = l->walk;
+	struct level *parent = l->level, *level;
+	const char *name = l->names.list[at].text;
+	rxafs_object *from;
 	enum copy_result rc;
 	struct stat left;
 	mode_t mode;
 	bool closed;
 	int dir;
 
-	if ((mkdirat(parent->dir, e->name, 0700) < 0 && errno != EEXIST) ||
-	    (dir = get_open_directory(parent->dir, e->name, O_NOFOLLOW, &mode)) < 0) {
-		return not_written(t->copy, label, parent->dir, e->name);
-	}
-	level = new_level(t->copy, dir, label);
+	/* Jobs use the descriptor of the directory above, which may be closed. */
+	rc = send_bunch(l);
+	if (rc != COPY_GOOD)
+		return rc;
+	if ((mkdirat(parent->dir, name, 0700) < 0 && errno != EEXIST) ||
+	    (dir = open_usable_directory(parent->dir, name, O_NOFOLLOW, &mode)) < 0)
+		return not_written(w->run, label, parent->dir, name);
+	from = take_name(l, at, a, label);
+	level = from ? new_level(w->run, from, dir, label) : NULL;
+	rxafs_release(from);
 	if (!level) {
 		close(dir);
 		return COPY_STOP;
 	}
-	level->mode = get_directory_mode(t->copy, status);
-	times_of(status, level->times);
-	/* Jobs use the descriptor. */
-	if (!parent->lent && t->depth > CLIMB_OPEN && pool_wait(t->pool) == COPY_STOP) {
+	level->mode = get_directory_mode(w->run, a);
+	times_of(a, level->times);
+	if (!parent->lent && w->depth > CLIMB_OPEN && copyjobs_wait(w->jobs) == COPY_STOP) {
 		leave_level(level);
 		return COPY_STOP;
 	}
-	closed = !parent->lent && climb_down(&parent->dir, t->depth, &left);
-	rc = get_level(t, &e->fid, level);
+	closed = !parent->lent && climb_down(&parent->dir, w->depth, &left);
+	rc = get_level(w, &l->names.list[at].fid, level);
 	if (closed && climb_up(&parent->dir, level->dir, &left, label) < 0)
 		rc = COPY_STOP;
 	leave_level(level);
 	return rc;
 }
 
-static __attribute__((noinline)) enum copy_result tell_code(struct copy *copy, const char *label,
-							    int32_t code)
+static enum copy_result get_tree_entry(struct listing *l, size_t at,
+				       const struct rxafs_attributes *a, int result,
+				       const char *label)
 {
-	struct afs_error error;
-
-	afs_error_code(&error, label, code, RXW_ORIGIN_PEER);
-	copy_complain(copy, &error);
-	return COPY_FAILED;
-}
-
-static enum copy_result get_tree_entry(struct tree *t, const struct entries *entries, size_t at,
-				  struct twins *twins, const AFSFetchStatus *status,
-				  struct level *level, const char *label)
-{
-	const struct entry *e = &entries->list[at];
-
-	if (status->errorCode != 0)
-		return tell_code(t->copy, label, (int32_t)status->errorCode);
-	if (!afs_status_usable(status)) {
-		tools_error("%s: the server sent a malformed status", label);
+	if (result) {
+		session_complain(l->walk->run, label, -result);
 		return COPY_FAILED;
 	}
-	switch (status->FileType) {
-	case AFS_TYPE_DIR:
-		return get_subdirectory(t, e, status, level, label);
-	case AFS_TYPE_SYMLINK:
-		return get_link(t->copy, e, status, level->dir, label);
-	default:
-		return add_plain(t, entries, at, twins, status, level, label);
-	}
+	if (a->mount_point)
+		return skip_mount(l, at, a, label);
+	if (a->kind == RXAFS_DIRECTORY)
+		return get_subdirectory(l, at, a, label);
+	if (a->kind == RXAFS_SYMLINK)
+		return get_link(l, at, a, label);
+	return add_plain(l, at, a, label);
 }
 
-/* A part of a directory, whose status is one call. */
-static enum copy_result get_batch(struct tree *t, const struct entries *entries, size_t at,
-				  uint32_t count, struct twins *twins, struct level *level)
+/* Attributes of some names of a directory. */
+struct batch {
+	struct rxafs_attributes attributes[RXAFS_BATCH];
+	int results[RXAFS_BATCH];
+};
+
+static __attribute__((noinline)) enum copy_result fetch_batch(struct listing *l, size_t at,
+							      unsigned count, struct batch *batch)
 {
-	AFSFetchStatus *statuses = calloc(AFSCBMAX, sizeof(*statuses));
+	struct attempt t = attempt_begin(l->walk->run, CHANGE_NONE, l->level->label);
+
+	t.about = l->level->from;
+	while (attempt_again(&t,
+			     rxafs_fetch_attributes(l->level->from, &t.request, &l->names.list[at],
+						    count, batch->attributes, batch->results)))
+		;
+	return attempt_result(&t);
+}
+
+/* A part of a directory, whose attributes are one call. */
+static enum copy_result get_batch(struct listing *l, size_t at, unsigned count)
+{
+	struct run *run = l->walk->run;
+	struct batch *batch = calloc(1, sizeof(*batch));
 	enum copy_result rc;
 
-	if (!statuses) {
+	if (!batch) {
 		tools_error("no memory");
 		return COPY_STOP;
 	}
-	rc = entries_status(t->copy, entries, at, count, level->label, statuses);
-	for (uint32_t i = 0; rc == COPY_GOOD && i < count; i++) {
+	rc = fetch_batch(l, at, count, batch);
+	for (unsigned i = 0; rc == COPY_GOOD && i < count; i++) {
 		char *path = NULL;
 
-		if (!copy_interrupted(t->copy))
-			path = copy_join_label(level->label, entries->list[at + i].name);
+		if (!run_interrupted(run))
+			path = copy_join_label(l->level->label, l->names.list[at + i].text);
 		if (!path) {
 			rc = COPY_STOP;
 			break;
 		}
-		rc = get_tree_entry(t, entries, at + i, twins, &statuses[i], level, path);
+		rc = get_tree_entry(l, at + i, &batch->attributes[i], batch->results[i], path);
 		free(path);
 		/* After an object that failed, continue with the others. */
 		if (rc == COPY_FAILED) {
-			atomic_fetch_add(&t->copy->run->failed, 1);
+			atomic_fetch_add(&run->failed, 1);
 			rc = COPY_GOOD;
 		}
 	}
-	free(statuses);
+	free(batch);
 	return rc;
 }
 
-static enum copy_result get_entries(struct tree *t, struct entries *entries, struct level *level)
+static enum copy_result get_entries(struct listing *l)
 {
-	enum copy_result rc = COPY_FAILED;
-	struct twins twins = {0};
+	struct walk *w = l->walk;
+	size_t count = l->names.count;
+	enum copy_result rc = COPY_FAILED, sent;
 
-	t->names += entries->count;
-	if (t->names > NAMES_MAX) {
-		tools_error("%s: more than %d names in it and its parent directories", level->label,
-			    NAMES_MAX);
+	w->names += count;
+	if (w->names > NAMES_MAX) {
+		tools_error("%s: more than %d names in it and its parent directories",
+			    l->level->label, NAMES_MAX);
 		goto out;
 	}
-	rc = find_twins(entries, &twins) ? COPY_GOOD : COPY_STOP;
-	for (size_t at = 0; rc == COPY_GOOD && at < entries->count; at += AFSCBMAX)
-		rc = get_batch(t, entries, at, entries_batch(entries, at), &twins, level);
+	rc = find_twins(&l->names, &l->twins) ? COPY_GOOD : COPY_STOP;
+	for (size_t at = 0; rc == COPY_GOOD && at < count; at += RXAFS_BATCH)
+		rc = get_batch(l, at,
+			       count - at < RXAFS_BATCH ? (unsigned)(count - at) : RXAFS_BATCH);
+	sent = send_bunch(l);
+	rc = rc == COPY_GOOD ? sent : rc;
 out:
-	free_twins(&twins);
-	t->names -= entries->count;
+	free_twins(&l->twins);
+	w->names -= count;
 	return rc;
 }
 
-static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct level *level)
+static int compare_got_names(const void *a, const void *b)
 {
-	const char *label = level->label;
-	struct entries entries;
-	enum copy_result rc;
-	int entered = entered_dirs_add(&t->entered, fid);
+	return strcmp(((const struct rxafs_name *)a)->text, ((const struct rxafs_name *)b)->text);
+}
 
-	assert(t->depth <= CLIMB_DEPTH);
+enum copy_result get_names(struct attempt *t, rxafs_object *directory, struct rxafs_names *names)
+{
+	t->about = directory;
+	while (attempt_again(t, rxafs_list_names(directory, &t->request, names)))
+		;
+	if (names->count)
+		qsort(names->list, names->count, sizeof(*names->list), compare_got_names);
+	return attempt_result(t);
+}
+
+static __attribute__((noinline)) enum copy_result read_level(struct listing *l)
+{
+	struct attempt t = attempt_begin(l->walk->run, CHANGE_NONE, l->level->label);
+
+	return get_names(&t, l->level->from, &l->names);
+}
+
+static enum copy_result get_level(struct walk *w, const struct rxafs_fid *fid, struct level *level)
+{
+	struct listing l = {.walk = w, .level = level};
+	const char *label = level->label;
+	int entered = fid_set_add(&w->entered, fid);
+	enum copy_result rc;
+
+	assert(w->depth <= CLIMB_DEPTH);
 	if (entered != 0) {
 		tools_error(entered < 0 ? "%s: memory is exhausted"
 					: "%s: skipped: the directory occurs twice, so the volume "
@@ -487,37 +703,39 @@ static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct leve
 			    label);
 		return entered < 0 ? COPY_STOP : COPY_FAILED;
 	}
-	if (t->depth == CLIMB_DEPTH) {
+	if (w->depth == CLIMB_DEPTH) {
 		tools_error("%s: more than %d directories deep", label, CLIMB_DEPTH);
 		return COPY_FAILED;
 	}
-	rc = entries_read(t->copy, fid, label, &entries);
+	rc = read_level(&l);
 	if (rc != COPY_GOOD)
 		return rc;
-	t->depth++;
-	rc = get_entries(t, &entries, level);
-	t->depth--;
-	entries_free(&entries);
+	w->depth++;
+	rc = get_entries(&l);
+	w->depth--;
+	rxafs_free_names(&l.names);
 	return rc;
 }
 
-enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,
+enum copy_result get_tree(struct run *run, struct copyjobs *jobs, rxafs_object *root, int dir,
 			  const char *label)
 {
-	struct tree tree = {.copy = copy, .pool = pool};
-	struct level *level = new_level(copy, dir, label);
+	struct walk walk = {.run = run, .jobs = jobs};
+	struct level *level = new_level(run, root, dir, label);
+	struct rxafs_fid fid;
 	enum copy_result rc;
 
 	if (!level)
 		return COPY_STOP;
 	level->lent = true;
-	rc = get_level(&tree, fid, level);
+	rxafs_get_fid(root, &fid);
+	rc = get_level(&walk, &fid, level);
 	if (rc == COPY_FAILED)
-		atomic_fetch_add(&copy->run->failed, 1);
-	if (pool_wait(pool) == COPY_STOP)
+		atomic_fetch_add(&run->failed, 1);
+	if (copyjobs_wait(jobs) == COPY_STOP)
 		rc = COPY_STOP;
-	assert(!tree.depth && !tree.names);
+	assert(!walk.depth && !walk.names);
 	leave_level(level);
-	entered_dirs_free(&tree.entered);
+	fid_set_free(&walk.entered);
 	return rc;
 }

@@ -459,3 +459,39 @@ int climb_up(int *fd, int below, const struct stat *left, const char *label)
 	*fd = -1;
 	return -1;
 }
+
+/* ---- directories ---- */
+
+/* Let the owner of a directory use it. 0 and its old mode in *mode, or -1 with errno. */
+static int permit_owner(int dir, const char *name, int flags, mode_t *mode)
+{
+	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags), rc = -1, saved;
+	char path[32];
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &st) == 0)
+		rc = chmod(path, (st.st_mode & 07777) | 0700);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	if (rc == 0)
+		*mode = st.st_mode & 07777;
+	return rc;
+}
+
+int open_usable_directory(int dir, const char *name, int flags, mode_t *mode)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	struct stat st;
+
+	if (fd < 0 && errno == EACCES && permit_owner(dir, name, flags, mode) == 0)
+		return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & 0700) == 0700)
+		return fd;
+	if (fchmod(fd, (st.st_mode & 07777) | 0700) == 0)
+		*mode = st.st_mode & 07777;
+	return fd;
+}

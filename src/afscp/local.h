@@ -92,6 +92,12 @@ void sink_abandon(struct sink *sink);
 /* ".NAME.0123abcd", with a random number. */
 void sink_temp_name(char *temp, size_t size, const char *name);
 
+/*
+ * Open an existing directory, and let its owner write there. The descriptor, or -1 with errno. If
+ * its mode had to change, *mode is the old one.
+ */
+int open_usable_directory(int dir, const char *name, int flags, mode_t *mode);
+
 #define CLIMB_OPEN  64	 /* levels that stay open */
 #define CLIMB_DEPTH 1536 /* levels of a tree; each takes some of the stack */
 

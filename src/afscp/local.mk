@@ -16,7 +16,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/filter.c src/afscp/filter.h \
 	src/afscp/find.c \
 	src/afscp/folder.h \
-	src/afscp/get.c \
+	src/afscp/get.c src/afscp/get.h \
 	src/afscp/gettree.c \
 	src/afscp/list.c \
 	src/afscp/local.c src/afscp/local.h \

@@ -168,7 +168,7 @@ static enum copy_result enter_local(struct folder *f, const struct item *item, c
 				    struct folder *child)
 {
 	*child = (struct folder){.ops = f->ops, .run = f->run, .former = (mode_t)-1};
-	child->fd = get_open_directory(f->fd, item->name, O_NOFOLLOW, &child->former);
+	child->fd = open_usable_directory(f->fd, item->name, O_NOFOLLOW, &child->former);
 	return child->fd < 0 ? local_failed(f->run, label, "open the directory") : COPY_GOOD;
 }
 

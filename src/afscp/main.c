@@ -220,27 +220,28 @@ static const struct command {
 	int (*run)(struct run *run); /* on librxafs; or NULL: */
 	int (*copy)(struct copy *copy);
 	bool locates; /* `copy`: the volume of the first source is looked up before */
+	bool reports; /* `run`: --json is one object, with the list of files */
 } commands[] = {
-	{"get", "copy files and trees from AFS", ARGUMENTS_TO_LOCAL, NULL, copy_get, false},
-	{"put", "store files and trees", ARGUMENTS_TO_PLACE, NULL, copy_put, true},
-	{"sync", "make one tree as another", ARGUMENTS_TWO_TEXTS, run_sync, NULL, false},
-	{"cat", "print the contents of files", ARGUMENTS_PLACES, run_cat, NULL, false},
-	{"ls", "list directories", ARGUMENTS_PLACES, run_list, NULL, false},
-	{"find", "find objects in trees", ARGUMENTS_PLACES, run_find, NULL, false},
-	{"du", "sum up the space of directories", ARGUMENTS_PLACES, run_du, NULL, false},
-	{"stat", "show the status of objects", ARGUMENTS_PLACES, run_stat, NULL, false},
-	{"rm", "remove files and trees", ARGUMENTS_PLACES, run_rm, NULL, false},
-	{"mkdir", "make directories", ARGUMENTS_PLACES, run_mkdir, NULL, false},
-	{"mv", "rename or move", ARGUMENTS_TWO_PLACES, run_mv, NULL, false},
-	{"ln", "make links and mount points", ARGUMENTS_TWO_PLACES, run_ln, NULL, false},
-	{"chmod", "change modes", ARGUMENTS_TEXT_PLACES, run_chmod, NULL, false},
-	{"acl", "show and set access lists", ARGUMENTS_PLACE_TEXTS, run_acl, NULL, false},
-	{"lock", "run a command under a lock", ARGUMENTS_PLACE_COMMAND, run_lock, NULL, false},
-	{"df", "show the space of volumes", ARGUMENTS_PLACES, run_df, NULL, false},
-	{"quota", "show quotas", ARGUMENTS_PLACES, run_quota, NULL, false},
-	{"completion", "print the completion for a shell", ARGUMENTS_TEXTS, run_completion, NULL,
-	 false},
-	{"bench", "measure a file server", ARGUMENTS_PLACE, NULL, copy_bench, true},
+	{"get", "copy files and trees from AFS", ARGUMENTS_TO_LOCAL, .run = run_get,
+	 .reports = true},
+	{"put", "store files and trees", ARGUMENTS_TO_PLACE, .copy = copy_put, .locates = true},
+	{"sync", "make one tree as another", ARGUMENTS_TWO_TEXTS, .run = run_sync},
+	{"cat", "print the contents of files", ARGUMENTS_PLACES, .run = run_cat},
+	{"ls", "list directories", ARGUMENTS_PLACES, .run = run_list},
+	{"find", "find objects in trees", ARGUMENTS_PLACES, .run = run_find},
+	{"du", "sum up the space of directories", ARGUMENTS_PLACES, .run = run_du},
+	{"stat", "show the status of objects", ARGUMENTS_PLACES, .run = run_stat},
+	{"rm", "remove files and trees", ARGUMENTS_PLACES, .run = run_rm},
+	{"mkdir", "make directories", ARGUMENTS_PLACES, .run = run_mkdir},
+	{"mv", "rename or move", ARGUMENTS_TWO_PLACES, .run = run_mv},
+	{"ln", "make links and mount points", ARGUMENTS_TWO_PLACES, .run = run_ln},
+	{"chmod", "change modes", ARGUMENTS_TEXT_PLACES, .run = run_chmod},
+	{"acl", "show and set access lists", ARGUMENTS_PLACE_TEXTS, .run = run_acl},
+	{"lock", "run a command under a lock", ARGUMENTS_PLACE_COMMAND, .run = run_lock},
+	{"df", "show the space of volumes", ARGUMENTS_PLACES, .run = run_df},
+	{"quota", "show quotas", ARGUMENTS_PLACES, .run = run_quota},
+	{"completion", "print the completion for a shell", ARGUMENTS_TEXTS, .run = run_completion},
+	{"bench", "measure a file server", ARGUMENTS_PLACE, .copy = copy_bench, .locates = true},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -407,7 +408,7 @@ static int run_with_library(struct run *run, const struct command *command)
 		if (run->set.verbose)
 			print_token(run);
 	}
-	if (run->set.json && print_json(run, NULL) < 0)
+	if (run->set.json && !command->reports && print_json(run, NULL) < 0)
 		status = TOOLS_EXIT_FAILURE;
 	session_close(run, atomic_load(&run->interrupted) ? HASTE_MS : GIVE_UP_MS);
 	return status;
@@ -497,7 +498,7 @@ static void note_error(void *arg, const char *text)
 /* --json: keep what is told; of get and put also the files. */
 static void keep_lists(struct run *run, const struct command *command)
 {
-	if (command->copy)
+	if (command->copy || command->reports)
 		run->list = json_array();
 	run->errors = json_array();
 	tools_on_error(note_error, run);

@@ -175,9 +175,13 @@ void copy_complain(struct copy *copy, const struct afs_error *error);
 /* The way for an anonymous user to authenticate, for messages about missing rights; or "". */
 const char *copy_authentication(const struct copy *copy);
 
+static inline bool run_interrupted(const struct run *run)
+{
+	return atomic_load(&run->interrupted);
+}
 static inline bool copy_interrupted(const struct copy *copy)
 {
-	return atomic_load(&copy->run->interrupted);
+	return run_interrupted(copy->run);
 }
 
 /* --stats and --json of get and put: what was copied since `from`. */

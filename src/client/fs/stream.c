@@ -21,7 +21,7 @@ static int find_streamed(rxafs_object *file, struct fs_vnode **vnode)
 	return 0;
 }
 
-/* One call. *known: the status of what was read. */
+/* One call. */
 static int fetch_range(struct fs_vnode *v, struct rxafs_request *request, uint64_t offset,
 		       uint64_t length, rxafs_take_fn *take, void *arg, uint64_t *fetched,
 		       AFSFetchStatus *answer)
@@ -68,6 +68,39 @@ int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64
 	} while (part == wanted && *fetched < length);
 	fs_show_status(v->client, &v->fid, &answer, attributes);
 	return 0;
+}
+
+int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint64_t version,
+			uint64_t offset, uint64_t length, rxafs_take_fn *take, void *arg,
+			struct rxafs_attributes *attributes)
+{
+	struct cl_part part = {.version = version, .offset = offset, .take = take, .arg = arg};
+	uint64_t end = offset + length;
+	struct cl_status known;
+	struct fs_vnode *v;
+	struct fs_call call;
+	int result = find_streamed(file, &v);
+
+	if (result)
+		return result;
+	part.fid = fs_afs_fid(&v->fid);
+	do {
+		part.length = end - part.offset < AFS_FETCH_MAX ? end - part.offset : AFS_FETCH_MAX;
+		fs_begin_call(&call, v->client, request);
+		result = cl_net_fetch_part(v->volume, &call.caller, &part, &call.stamp,
+					   &request->failure);
+		if (result == -ESTALE)
+			cl_object_gone(v->object);
+		if (result && !part.differs)
+			return result;
+		cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), &part.status,
+			       &known);
+		fs_learned(v, &known);
+		part.offset += part.fetched;
+	} while (!result && part.fetched == part.length && part.offset < end &&
+		 afs_status_version(&part.status) == version);
+	fs_show_status(v->client, &v->fid, &part.status, attributes);
+	return result;
 }
 
 /* One of several. */

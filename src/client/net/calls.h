@@ -68,6 +68,24 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		      struct rxafs_failure *failure);
 
 /*
+ * Bytes of one version. What has arrived before a failure is not fetched again: the next server sends the rest, if it has
+ * that version. A server is asked for it before it sends bytes from the middle of the file.
+ */
+struct cl_part {
+	AFSFid fid;
+	uint64_t version;
+	uint64_t offset, length;
+	cl_take_fn *take;
+	void *arg;
+	/* results */
+	uint64_t fetched;
+	AFSFetchStatus status;
+	bool differs; /* with -EAGAIN: the server has another version, that of `status` */
+};
+int cl_net_fetch_part(struct cl_volume *volume, const struct cl_caller *caller,
+		      struct cl_part *part, struct cl_stamp *stamp, struct rxafs_failure *failure);
+
+/*
  * Fills iov[0..count) with the bytes of a file from `offset` on. A nonzero result ends the store,
  * which returns it. After a failure the offset may begin again.
  */

@@ -105,6 +105,16 @@ static rxw_code run_old_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_f
 	return code == 0 && !afs_status_usable(&f->status) ? RXW_PROTOCOL_ERROR : code;
 }
 
+/* One try. 0 or the code for cl_tries_judge(). */
+static rxw_code run_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
+{
+	t->alternative = CL_MISSING_FETCH64;
+	if (!cl_tries_lacks(t, CL_MISSING_FETCH64))
+		return stream_fetch(t, f, take, arg);
+	t->alternative = 0;
+	return run_old_fetch(t, f, take, arg);
+}
+
 int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
 		      uint64_t offset, uint64_t length, cl_take_fn *take, void *arg,
 		      uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
@@ -120,18 +130,60 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		rxw_code code;
 
 		afs_fetch_init(&f, fid, offset, length);
-		t.alternative = CL_MISSING_FETCH64;
-		if (cl_tries_lacks(&t, CL_MISSING_FETCH64)) {
-			t.alternative = 0;
-			code = run_old_fetch(&t, &f, take, arg);
-		} else {
-			code = stream_fetch(&t, &f, take, arg);
-		}
+		code = run_fetch(&t, &f, take, arg);
 		if (code == 0) {
 			t.stamp->callback = f.callback;
 			t.stamp->sync = f.sync;
 			*fetched = f.received;
 			*status = f.status;
+		}
+		cl_tries_judge(&t, code, RXAFS_FN_FetchData64);
+	}
+	return cl_tries_result(&t);
+}
+
+/* Ask the server of a try which version it has, before it sends the rest of one. False: no call is in progress. */
+static bool ask_version(struct cl_tries *t, struct cl_part *part)
+{
+	rxw_code code = StartRXAFS_FetchStatus(t->sent.call, &part->fid)
+				?: EndRXAFS_FetchStatus(t->sent.call, &part->status,
+							&t->stamp->callback, &t->stamp->sync);
+
+	if (code == 0 && !afs_status_usable(&part->status))
+		cl_tries_reject(t, "the status is malformed");
+	cl_tries_judge(t, code, RXAFS_FN_FetchStatus);
+	if (!t->over || t->result)
+		return false;
+	if (afs_status_version(&part->status) == part->version)
+		return cl_tries_same(t);
+	part->differs = true;
+	cl_tries_stop(t, -EAGAIN);
+	return false;
+}
+
+int cl_net_fetch_part(struct cl_volume *volume, const struct cl_caller *caller,
+		      struct cl_part *part, struct cl_stamp *stamp, struct rxafs_failure *failure)
+{
+	struct afs_fetch f;
+	struct cl_tries t;
+
+	assert(part->length <= AFS_FETCH_MAX);
+	part->fetched = 0;
+	cl_tries_start(&t, volume, caller, "FetchData64", &part->fid, CL_READS, stamp, failure);
+	while (cl_tries_next(&t)) {
+		uint64_t at = part->offset + part->fetched;
+		rxw_code code;
+
+		t.alternative = 0;
+		if (at > 0 && !ask_version(&t, part))
+			continue;
+		afs_fetch_init(&f, &part->fid, at, part->length - part->fetched);
+		code = run_fetch(&t, &f, part->take, part->arg);
+		part->fetched += f.received;
+		if (code == 0) {
+			t.stamp->callback = f.callback;
+			t.stamp->sync = f.sync;
+			part->status = f.status;
 		}
 		cl_tries_judge(&t, code, RXAFS_FN_FetchData64);
 	}

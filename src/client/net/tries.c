@@ -426,6 +426,13 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 	return false;
 }
 
+bool cl_tries_same(struct cl_tries *t)
+{
+	assert(t->over && !t->result && !t->sent.call);
+	t->over = false;
+	return begin_try(t, t->sent.server);
+}
+
 bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
 {
 	int64_t ms = remaining_call_ms(t);

@@ -50,6 +50,8 @@ void cl_tries_start(struct cl_tries *t, struct cl_volume *volume, const struct c
 		    struct cl_stamp *stamp, struct rxafs_failure *failure);
 /* Finds a site and begins a call there. False: it is over. */
 bool cl_tries_next(struct cl_tries *t);
+/* After a success: one more call at the same server. False: cl_tries_next() finds another, or it is over. */
+bool cl_tries_same(struct cl_tries *t);
 /*
  * Begin a call at the site of another one, which is in progress, if that needs no wait. No cancel ends it until
  * cl_tries_attach(), which is false if one was raised.

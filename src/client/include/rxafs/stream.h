@@ -40,6 +40,15 @@ int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64
 		       uint64_t length, rxafs_take_fn *take, void *arg, uint64_t *fetched,
 		       struct rxafs_attributes *attributes);
 
+/*
+ * The same for bytes of one data version. take() gets each byte once: after a failure the next server sends those that are
+ * left, if it has that version. Ends early at the end of the file, and after the bytes that another version took the place of: see
+ * attributes->version. -EAGAIN: the server that was to send the rest has another version, that of the attributes.
+ */
+int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint64_t version,
+			uint64_t offset, uint64_t length, rxafs_take_fn *take, void *arg,
+			struct rxafs_attributes *attributes);
+
 /* A small file that is fetched whole, beside others. */
 struct rxafs_small {
 	const struct rxafs_name *name;
