@@ -26,9 +26,9 @@ struct cl_data_wait fs_wait(rxafs_client *client, const struct rxafs_request *re
 }
 
 /* As whoever opened the file, with the limits of the client. */
-static struct rxafs_request request_of(void *who)
+static struct rxafs_request request_of(const struct fs_vnode *v, void *who, bool stores)
 {
-	return (struct rxafs_request){.user = who};
+	return (struct rxafs_request){.user = fs_present_user(who, v->fid.cell, stores)};
 }
 
 static int fetch_file_data(void *owner, void *who, uint64_t offset, uint64_t length,
@@ -36,7 +36,7 @@ static int fetch_file_data(void *owner, void *who, uint64_t offset, uint64_t len
 			   struct cl_data_version *version)
 {
 	struct fs_vnode *v = owner;
-	struct rxafs_request request = request_of(who);
+	struct rxafs_request request = request_of(v, who, false);
 	AFSFid fid = fs_afs_fid(&v->fid);
 	struct fs_call call;
 	struct cl_status known;
@@ -63,7 +63,7 @@ static int store_file_data(void *owner, void *who, const struct cl_data_store *s
 			   cl_data_give_fn *give, void *from, struct cl_data_version *version)
 {
 	struct fs_vnode *v = owner;
-	struct rxafs_request request = request_of(who);
+	struct rxafs_request request = request_of(v, who, true);
 	AFSFid fid = fs_afs_fid(&v->fid);
 	AFSStoreStatus how = {.Mask = AFS_SETMODTIME | (store->durable ? AFS_FSYNC : 0),
 			      .ClientModTime = (uint32_t)store->mtime};
@@ -105,8 +105,7 @@ static void drop_vnode(void *owner)
 
 static void hold_writer(void *who)
 {
-	if (who)
-		atomic_fetch_add(&((rxafs_user *)who)->references, 1);
+	rxafs_hold_user(who);
 }
 
 static void drop_writer(void *who)

@@ -27,13 +27,15 @@ static rxafs_file *make_open_file(rxafs_object *object, struct fs_vnode *v,
 		return NULL;
 	file->vnode = v;
 	file->flags = flags;
-	file->user = request->user;
-	if (file->user)
-		atomic_fetch_add(&file->user->references, 1);
-	result = fs_contents(v, &data);
+	file->user = rxafs_hold_user(request->user);
+	file->opener = is_for_writing(flags) ? fs_hold_opener(file->user, v->fid.cell)
+					     : rxafs_hold_user(file->user);
+	if (file->opener || !file->user)
+		result = fs_contents(v, &data);
 	if (!result)
-		result = cl_data_open(data, file->user, &file->handle);
+		result = cl_data_open(data, file->opener, &file->handle);
 	if (result) {
+		rxafs_put_user(file->opener);
 		rxafs_put_user(file->user);
 		free(file);
 		return NULL;
@@ -235,6 +237,7 @@ void rxafs_close(rxafs_file *file)
 		fs_drop_locks_of(file);
 	cl_data_close(file->handle);
 	fs_note_close(file->vnode);
+	rxafs_put_user(file->opener);
 	rxafs_put_user(file->user);
 	rxafs_release(file->object);
 	free(file);

@@ -128,13 +128,17 @@ struct rxafs_user {
 	atomic_uint references;
 	uint32_t number;
 	struct cl_identity *identity;
+	/* Of this user with the tokens of former times: see fs_hold_opener(). Lock of the tables. */
+	rxafs_user *openers;
+	rxafs_user *of,
+		*next; /* of such a one: the user, a reference; and the next one in his list */
 };
 
 struct rxafs_file {
 	rxafs_object *object; /* a reference */
 	struct fs_vnode *vnode;
 	struct cl_data_handle *handle;
-	rxafs_user *user;
+	rxafs_user *user, *opener; /* opener: whose changes are stored */
 	int flags;
 	bool locked; /* a lock was taken through it */
 };
@@ -154,6 +158,13 @@ void fs_log(rxafs_client *client, int priority, const char *format, ...)
 /* The text of a failure that is decided here. Returns `result`. */
 int fs_fail(struct rxafs_request *request, int result, const char *text);
 void fs_free_users(rxafs_client *client);
+/*
+ * Who opens a file for writing: the user with the token that he has now, which stores use if he has none later, or that of another
+ * principal (K-081). A reference; NULL: no memory.
+ */
+rxafs_user *fs_hold_opener(rxafs_user *user, uint32_t cell);
+/* The user for calls of one who has opened a file; `stores`: for what he has written. */
+rxafs_user *fs_present_user(rxafs_user *opener, uint32_t cell, bool stores);
 
 /* -- vnode.c: vnodes and objects --------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 struct cl_identity {
 	struct cl_net *net;
 	void *owner;
+	bool kept; /* its token is, or was, that of another one */
 	_Atomic unsigned refs;
 	pthread_mutex_t lock; /* covers the members below */
 	struct {
@@ -70,7 +71,10 @@ void cl_identity_unref(struct cl_identity *identity)
 	if (!identity || atomic_fetch_sub(&identity->refs, 1) != 1)
 		return;
 	for (unsigned i = 0; i < identity->count; i++)
-		retire_credential(identity->net, identity->tokens[i].credential);
+		if (identity->kept)
+			cl_credential_unref(identity->tokens[i].credential);
+		else
+			retire_credential(identity->net, identity->tokens[i].credential);
 	pthread_mutex_destroy(&identity->lock);
 	free(identity);
 }
@@ -96,6 +100,19 @@ struct cl_credential *cl_identity_credential(struct cl_identity *identity, uint3
 		atomic_fetch_add(&credential->refs, 1);
 	pthread_mutex_unlock(&identity->lock);
 	return credential;
+}
+
+struct cl_identity *cl_identity_keep(struct cl_identity *identity, uint32_t cell)
+{
+	struct cl_identity *kept = cl_identity_create(identity->net, identity->owner);
+
+	if (!kept)
+		return NULL;
+	kept->kept = true;
+	kept->tokens[0].cell = cell;
+	kept->tokens[0].credential = cl_identity_credential(identity, cell);
+	kept->count = 1;
+	return kept;
 }
 
 bool cl_credential_expired(const struct cl_credential *credential)

@@ -87,6 +87,8 @@ rxw_endpoint *cl_net_endpoint(struct cl_net *net);
 
 /* A new identity of its owner, with one reference, without tokens. NULL: no memory. */
 struct cl_identity *cl_identity_create(struct cl_net *net, void *owner);
+/* A new one with the present token for a cell, and the same owner: for what is begun now and ends after the token's time. */
+struct cl_identity *cl_identity_keep(struct cl_identity *identity, uint32_t cell);
 void *cl_identity_owner(const struct cl_identity *identity);
 struct cl_identity *cl_identity_ref(struct cl_identity *identity);
 void cl_identity_unref(struct cl_identity *identity);

@@ -20,7 +20,7 @@ kill "$maker"
 wait "$maker" 2> /dev/null
 mkdir -m 700 "$work/store"
 {
-	"$rxvol" -S "$work/store" init && "$rxpt" -S "$work/store" adduser alice &&
+	"$rxvol" -S "$work/store" init && "$rxpt" -S "$work/store" adduser alice && "$rxpt" -S "$work/store" adduser bob &&
 		"$rxvol" -S "$work/store" create root.cell --acl 'system:anyuser rl' &&
 		"$rxvol" -S "$work/store" create work --acl 'alice rlidwka' --acl 'system:anyuser l' &&
 		"$rxvol" -S "$work/store" mount root.cell:work work --rw
@@ -36,8 +36,12 @@ nobody() { timeout -k 1 60 setpriv --reuid 65534 --clear-groups "$@"; }
 
 chmod 644 "$work/keys"
 alice sh -c "echo x > '$dir/early'" 2> /dev/null && fail "a file was made without a token"
-alice "$rxafsctl" login --cell test.example --key-file "$work/keys" --principal alice@TEST.EXAMPLE --mount "$work/mnt" \
-	> "$work/login.out" 2>&1 || fail "login: $(cat "$work/login.out")"
+# logs_in PRINCIPAL: alice's processes.
+logs_in() {
+	alice "$rxafsctl" login --cell test.example --key-file "$work/keys" --principal "$1@TEST.EXAMPLE" --mount "$work/mnt" \
+		> "$work/login.out" 2>&1 || fail "login: $(cat "$work/login.out")"
+}
+logs_in alice
 alice "$rxafsctl" tokens --mount "$work/mnt" | grep -q test.example || fail "no token after the login"
 nobody "$rxafsctl" tokens --mount "$work/mnt" | grep -q test.example && fail "somebody else has the token"
 
@@ -64,8 +68,37 @@ alice "$rxafsctl" acl "$dir/secret" system:anyuser read || fail "acl"
 alice "$rxafsctl" acl "$dir/secret" system:anyuser none || fail "acl"
 nobody cat "$dir/secret/file" > /dev/null 2>&1 && fail "nobody reads what was taken away"
 
+# What was written to an open file is stored with the token that it was opened with (K-081), also as another principal or without a
+# token. No process may be forked by the one that has the file open: each close of a descriptor stores.
+# writes_around NAME COMMAND...: between the write and the close.
+writes_around() {
+	around=$1
+	shift
+	rm -f "$work/go" "$work/written"
+	timeout -k 1 60 "$python" -c 'import os, sys, time
+written = open(sys.argv[3], "w")
+os.setgroups([])
+os.setuid(1001)
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY, 0o644)
+os.write(fd, sys.argv[2].encode())
+print("written", file=written, flush=True)
+while not os.path.exists(sys.argv[4]):
+    time.sleep(0.05)
+os.close(fd)' "$dir/secret/$around" "$around" "$work/written" "$work/go" 2> "$work/writer.err" &
+	writer=$!
+	wait_until 30 grep -qs written "$work/written"
+	"$@"
+	: > "$work/go"
+	wait "$writer" || fail "$around: $(cat "$work/writer.err")"
+}
+writes_around other logs_in bob
+alice sh -c "echo x > '$dir/secret/bob'" 2> /dev/null && fail "bob writes where alice may"
+logs_in alice
+writes_around kept alice "$rxafsctl" logout --mount "$work/mnt"
+
 # Without the token alice is like others.
-alice "$rxafsctl" logout --mount "$work/mnt" || fail "logout"
 alice cat "$dir/secret/file" > /dev/null 2>&1 && fail "alice reads after the logout"
+logs_in alice
+[ "$(alice cat "$dir/secret/other" "$dir/secret/kept")" = otherkept ] || fail "stores after another login and the logout"
 unmount_afs mnt "$daemon"
 result
