@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Commands for stores that a server cannot open: rescue and convert. */
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "program/message.h"
 #include "program/number.h"
@@ -73,8 +79,42 @@ static int show_rescue_json(struct rxvol *rxvol, const struct store_rescue *resc
 	return tools_json_print(result);
 }
 
+/* A directory of a store: one that a server can open, or the given one, whatever is left in it. */
+static bool is_store(const char *directory, const struct stat *source)
+{
+	char file[PATH_MAX];
+	struct stat st;
+
+	if (!stat(directory, &st) && st.st_dev == source->st_dev && st.st_ino == source->st_ino)
+		return true;
+	return snprintf(file, sizeof(file), "%s/FORMAT", directory) < (int)sizeof(file) &&
+	       !access(file, F_OK);
+}
+
+/* A new store within another one would be taken for damage of that. */
+static bool lies_in_store(const char *target, const char *source, char parent[PATH_MAX])
+{
+	char path[PATH_MAX];
+	struct stat st = {0};
+
+	if (stat(source, &st) || snprintf(path, sizeof(path), "%s", target) >= (int)sizeof(path) ||
+	    !realpath(dirname(path), parent))
+		return false; /* the next step tells */
+	for (;;) {
+		char *end;
+
+		if (is_store(*parent ? parent : "/", &st))
+			return true;
+		end = strrchr(parent, '/');
+		if (!end || !*parent)
+			return false;
+		*end = '\0';
+	}
+}
+
 int rxvol_rescue(struct rxvol *rxvol)
 {
+	char parent[PATH_MAX];
 	struct store_rescue rescue = {.source = rxvol->store,
 				      .target = rxvol->target,
 				      .copy = rxvol->copy,
@@ -84,6 +124,10 @@ int rxvol_rescue(struct rxvol *rxvol)
 
 	if (rxvol_become_owner(rxvol))
 		return TOOLS_EXIT_FAILURE;
+	if (lies_in_store(rxvol->target, rxvol->store, parent))
+		return tools_fail(TOOLS_EXIT_FAILURE,
+				  "%s: lies in the store %s; choose a directory outside of it",
+				  rxvol->target, parent);
 	if (rxvol->json)
 		rxvol->faults = json_array();
 	if (store_rescue(&rescue, message))

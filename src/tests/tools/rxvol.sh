@@ -464,6 +464,11 @@ refused 1 'it is that of another store; look at --copy' "$rxvol" -S "$work/damag
 # Nobody can tell whether the copy has all changes: then it has to be named.
 refused 1 "damaged had all changes until 20.* UTC, and may lack later ones; .*--copy $work/damaged use-copy" "$rxvol" -S "$work/damaged" use-copy
 "$rxvol" -S "$work/damaged" --copy "$work/damaged" use-copy > "$work/out" && grep -q 'all changes until 20' "$work/out" && "$rxvol" -S "$work/damaged" check > "$work/out" || fail "use-copy: $(cat "$work/out")"
+for within in damaged/files damaged/new; do
+	"$rxvol" rescue "$work/damaged" "$work/$within" > "$work/out" 2>&1 && fail "a rescue to $within"
+	grep -q "lies in the store $work/damaged; choose" "$work/out" || fail "a rescue to $within: $(cat "$work/out")"
+done
+[ ! -e "$work/damaged/new" ] || fail "a rescue that is refused has made its target"
 "$rxvol" rescue "$work/damaged" "$work/rescued" > "$work/out" && grep -q 'nothing is lost' "$work/out" || fail "a rescue: $(cat "$work/out")"
 "$rxvol" -S "$work/rescued" check > "$work/out" || fail "a rescued store: $(cat "$work/out")"
 # The store remembers the directory of the copy: a command that does not name one makes no second copy, and an older one is not offered.
