@@ -37,7 +37,8 @@ struct cl_prober {
 	struct probe *running;
 	bool urgent; /* a server is looked for, or calls are in progress */
 	uint64_t next_idle;
-	int64_t slept; /* asleep_ns() when last looked */
+	int64_t slept;	   /* asleep_ns() when last looked */
+	uint64_t moved_at; /* probes from before say nothing of the present addresses */
 	struct cl_interfaces interfaces;
 };
 
@@ -74,7 +75,8 @@ static void end_probe(struct cl_prober *prober, struct probe *probe, bool answer
 	else if (silent && last && !atomic_load(&server->down) &&
 		 atomic_load(&server->heard_at) <= probe->at)
 		cl_server_silent(server, &probe->to.sa);
-	if ((first || last) && !atomic_exchange(&server->probed, true))
+	if ((first || last) && probe->at >= prober->moved_at &&
+	    !atomic_exchange(&server->probed, true))
 		cl_wake_waiters(server->net);
 	at = &prober->running;
 	while (*at != probe)
@@ -221,6 +223,7 @@ static void look_for_moves(struct cl_prober *prober)
 		prober->interfaces = now;
 	if (moved == CL_MOVED_NOT)
 		return;
+	prober->moved_at = cl_net_now();
 	cl_net_note(prober->net, moved == CL_MOVED_AWAY
 					 ? "an address of this machine is gone: promises are void"
 					 : "this machine has a further address");

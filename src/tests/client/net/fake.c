@@ -492,6 +492,12 @@ static bool note_renewal(void *arg, struct cl_identity *identity, uint32_t cell)
 static void print_note(void *arg, const char *text)
 {
 	(void)arg;
+	pthread_mutex_lock(&fake_lock);
+	if (strstr(text, "this machine") && strstr(text, "address")) {
+		fake.moves++;
+		fake.probes_at_move = fake.servers[0].probes;
+	}
+	pthread_mutex_unlock(&fake_lock);
 	if (getenv("FAKE_VERBOSE"))
 		fprintf(stderr, "note: %s\n", text);
 }

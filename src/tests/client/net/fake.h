@@ -71,6 +71,8 @@ struct fake {
 	rxw_security *security[2]; /* what file servers accept beside the null class */
 	/* what the client was told */
 	unsigned breaks, resets, renewals;
+	unsigned moves;		 /* addresses of this machine that came or went */
+	unsigned probes_at_move; /* of server 0, when it was told */
 	struct rxafs_fid broken[8];
 	bool renew; /* the answer of renew() */
 	void (*on_renew)(struct cl_identity *identity, uint32_t cell);

@@ -655,16 +655,6 @@ static void set_second_address(bool present)
 	close(fd);
 }
 
-static unsigned count_probes(void)
-{
-	unsigned probes;
-
-	pthread_mutex_lock(&fake_lock);
-	probes = fake.servers[0].probes;
-	pthread_mutex_unlock(&fake_lock);
-	return probes;
-}
-
 static unsigned count_resets(void)
 {
 	unsigned resets;
@@ -675,29 +665,53 @@ static unsigned count_resets(void)
 	return resets;
 }
 
+/* Until the client has seen so many changes of the addresses, and has probed the server `more` times since. */
+static void await_move(unsigned number, unsigned more)
+{
+	bool seen = false;
+
+	while (!seen) {
+		usleep(1000);
+		pthread_mutex_lock(&fake_lock);
+		seen = fake.moves == number && fake.servers[0].probes >= fake.probes_at_move + more;
+		pthread_mutex_unlock(&fake_lock);
+	}
+}
+
+static void mute_probes(bool mute)
+{
+	pthread_mutex_lock(&fake_lock);
+	fake.servers[0].mute_probes = mute;
+	pthread_cond_broadcast(&fake_changed);
+	pthread_mutex_unlock(&fake_lock);
+}
+
 START_TEST(servers_see_other_addresses)
 {
-	unsigned probes;
-
 	if (!enter_network()) {
 		puts("note: without namespaces the addresses of this machine do not change");
 		return;
 	}
 	fake_open(1, 30000);
 	looks(fake_volume);
-	probes = count_probes();
 	set_second_address(true);
-	while (count_probes() == probes)
-		usleep(1000);
+	await_move(1, 1);
 	ck_assert_uint_eq(count_resets(), 0);
 	looks(fake_volume);
-	probes = count_probes();
 	set_second_address(false);
-	while (count_probes() == probes)
+	await_move(2, 1);
+	while (count_resets() == 0)
 		usleep(1000);
-	ck_assert_uint_eq(count_resets(), 1);
 	looks(fake_volume);
 	ck_assert_uint_eq(fake_stamp.resets, 1);
+	/* A probe that was sent before says nothing of the new address. */
+	mute_probes(true);
+	set_second_address(true);
+	await_move(3, 1);
+	set_second_address(false);
+	await_move(4, 0);
+	mute_probes(false);
+	await_move(4, 1);
 	fake_close();
 }
 END_TEST
@@ -710,9 +724,7 @@ START_TEST(a_busy_server_is_not_down)
 
 	fake_open(1, 30000);
 	looks(fake_volume);
-	pthread_mutex_lock(&fake_lock);
-	fake.servers[0].mute_probes = true;
-	pthread_mutex_unlock(&fake_lock);
+	mute_probes(true);
 	/* It does not answer within the dead time, but its library answers PINGs. */
 	cl_net_probe_servers(fake_net, 0, &caller);
 	pthread_mutex_lock(&fake_lock);
