@@ -106,13 +106,17 @@ static void beacons(const char *class)
 {
 	unsigned count = h_small() ? BEACONS / 20 : BEACONS;
 	rxw_connection *c;
+	uint64_t aborts;
 
 	h_open(&bed, &(struct h_options){.security = class});
 	c = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, c, &(struct h_ask){.op = H_PING});
 	for (unsigned i = 0; i < count; i++)
 		abort_with(c, DATE + (rxw_code)i);
-	ck_assert_uint_eq(counter_of(bed.server, "packets.sent.abort"), count);
+	/* One more for each request that a slow machine made the client send again. */
+	aborts = counter_of(bed.server, "packets.sent.abort");
+	ck_assert_uint_ge(aborts, count);
+	ck_assert_uint_le(aborts - count, counter_of(bed.client, "retransmitted"));
 	ck_assert_uint_eq(counter_of(bed.server, "drops.rate"), 0);
 	ck_assert_uint_eq(counter_of(bed.server, "packets.sent.busy"), 0);
 	ck_assert_uint_eq(counter_of(bed.server, "calls_aborted"), count);
