@@ -17,6 +17,7 @@ int run_ln(struct run *run);
 int run_lock(struct run *run);
 int run_mkdir(struct run *run);
 int run_mv(struct run *run);
+int run_put(struct run *run);
 int run_quota(struct run *run);
 int run_rm(struct run *run);
 int run_stat(struct run *run);

@@ -20,7 +20,6 @@
 #define BUFFER	 (4u << 20)  /* from AFS to AFS, at a time */
 #define RESUME	 (16u << 20) /* files from this length on are continued by a later run */
 #define EDGE	 65536u	     /* bytes at the beginning and at the end of a part that are compared */
-#define SLICES	 64u	     /* of a send queue at a time */
 #define RESTARTS 3	     /* of a file that changes while it is read */
 #define CHANGED	 (-ENODATA)  /* the source has changed */
 #define UNSIZED	 (64u << 20) /* bytes of a file whose status does not tell its length */
@@ -291,34 +290,42 @@ static enum copy_result fill_sink(struct filling *f, bool *changed)
 	return COPY_GOOD;
 }
 
-/* Whether the local file has the bytes from `offset` on. */
+/* Whether the local file has the same bytes at `offset`. */
+static bool has_local_bytes(int fd, const uint8_t *bytes, size_t length, uint64_t offset)
+{
+	uint8_t local[4096];
+
+	while (length) {
+		ssize_t n = pread(fd, local, length < sizeof(local) ? length : sizeof(local),
+				  (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0 || memcmp(local, bytes, (size_t)n) != 0)
+			return false;
+		bytes += n;
+		length -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return true;
+}
+
 static int compare_with_file(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
 {
 	const int *fd = arg;
-	uint8_t there[4096];
 
-	for (unsigned i = 0; i < count; i++)
-		for (size_t done = 0; done < iov[i].iov_len;) {
-			size_t left = iov[i].iov_len - done;
-			ssize_t n = pread(*fd, there, left < sizeof(there) ? left : sizeof(there),
-					  (off_t)offset);
-
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n <= 0 || memcmp(there, (char *)iov[i].iov_base + done, (size_t)n) != 0)
-				return -ECANCELED;
-			done += (size_t)n;
-			offset += (size_t)n;
-		}
+	for (unsigned i = 0; i < count; offset += iov[i++].iov_len)
+		if (!has_local_bytes(*fd, iov[i].iov_base, iov[i].iov_len, offset))
+			return -ECANCELED;
 	return 0;
 }
 
-static bool is_range_same(struct run *run, rxafs_object *object, const char *label, uint64_t offset,
-			  uint64_t length, int fd)
+static bool is_same_range(struct run *run, rxafs_object *object, uint64_t offset, uint64_t length,
+			  int fd, const char *label)
 {
 	struct attempt t = attempt_begin(run, CHANGE_NONE, label);
 	struct rxafs_attributes a;
-	uint64_t fetched;
+	uint64_t fetched = 0;
 
 	t.later = true;
 	while (attempt_again_unless(&t,
@@ -329,14 +336,14 @@ static bool is_range_same(struct run *run, rxafs_object *object, const char *lab
 	return t.value == 0 && fetched == length;
 }
 
-bool contents_begin_same(struct run *run, rxafs_object *object, const char *label, uint64_t length,
-			 int fd)
+bool is_beginning_of(struct run *run, rxafs_object *object, uint64_t length, int fd,
+		     const char *label)
 {
-	uint64_t edge = length < EDGE ? length : EDGE;
+	uint64_t some = length < EDGE ? length : EDGE;
 
 	return !length ||
-	       (is_range_same(run, object, label, 0, edge, fd) &&
-		(length == edge || is_range_same(run, object, label, length - edge, edge, fd)));
+	       (is_same_range(run, object, 0, some, fd, label) &&
+		(length == some || is_same_range(run, object, length - some, some, fd, label)));
 }
 
 static bool is_beginning(void *arg, int fd, uint64_t length, const char *name)
@@ -345,7 +352,7 @@ static bool is_beginning(void *arg, int fd, uint64_t length, const char *name)
 
 	(void)name;
 	return length <= o->size &&
-	       contents_begin_same(o->t->from->run, o->object, o->t->label, length, fd);
+	       is_beginning_of(o->t->from->run, o->object, length, fd, o->t->label);
 }
 
 /* A large file has a part, which a later run continues. 0, or -1 with errno. */
@@ -408,54 +415,13 @@ struct storing {
 	int error; /* of reading the source */
 };
 
-/* The first `done` bytes of iov[0..*count) are there. */
-static void skip_filled(struct iovec *iov, unsigned *count, size_t done)
-{
-	unsigned i = 0;
-
-	for (; i < *count && done >= iov[i].iov_len; i++)
-		done -= iov[i].iov_len;
-	*count -= i;
-	memmove(iov, iov + i, *count * sizeof(*iov));
-	if (*count) {
-		iov->iov_base = (char *)iov->iov_base + done;
-		iov->iov_len -= done;
-	}
-}
-
-/* At most SLICES of them. */
-static int fill_slices(int fd, uint64_t offset, const struct iovec *iov, unsigned count)
-{
-	struct iovec left[SLICES];
-
-	assert(count <= SLICES);
-	memcpy(left, iov, count * sizeof(*iov));
-	while (count) {
-		ssize_t n = preadv(fd, left, (int)count, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : CHANGED;
-		offset += (size_t)n;
-		skip_filled(left, &count, (size_t)n);
-	}
-	return 0;
-}
-
+/* 0, CHANGED, or a negative errno. */
 static int give_local_bytes(struct origin *o, uint64_t offset, const struct iovec *iov,
 			    unsigned count)
 {
-	int result = 0;
+	int result = read_slices(o->fd, offset, iov, count);
 
-	while (!result && count) {
-		unsigned n = count < SLICES ? count : SLICES;
-
-		result = fill_slices(o->fd, offset, iov, n);
-		for (; n; n--, count--)
-			offset += iov++->iov_len;
-	}
-	return result;
+	return result > 0 ? CHANGED : result;
 }
 
 static int give_from_origin(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)

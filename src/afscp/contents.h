@@ -28,15 +28,14 @@ enum copy_result transfer_file(struct transfer *transfer);
 #define TRANSFER_SMALL 65536 /* bytes of one */
 #define TRANSFER_MANY  32
 void transfer_together(struct transfer *transfers, unsigned count, bool *done);
+/*
+ * Compare the first `length` bytes of an object in AFS with those of the open file `fd`: up to 64 KiB at their
+ * beginning, and at their end. Neither the time of modification nor a name tells that an earlier run has begun a file:
+ * all files of an archive have the same time. False also if they cannot be read; then without a message.
+ */
+bool is_beginning_of(struct run *run, rxafs_object *object, uint64_t length, int fd,
+		     const char *label);
 /* Whether two files of equal length have the same contents. */
 enum copy_result transfer_compare(struct transfer *transfer, bool *same);
-
-/*
- * Whether the first `length` bytes of a file in AFS are those of the open file `fd`, as far as 64 KiB at their beginning and at their
- * end tell: neither the time nor the name shows that an earlier run has begun it. False also if they cannot be read, without a
- * message.
- */
-bool contents_begin_same(struct run *run, rxafs_object *object, const char *label, uint64_t length,
-			 int fd);
 
 #endif

@@ -13,7 +13,6 @@ enum copy_result {
 };
 
 /* Commands; 0 or the exit status, after one line on stderr. */
-int copy_put(struct copy *copy);
 int copy_bench(struct copy *copy);
 /* bench --mix. */
 int bench_mix(struct copy *copy);

@@ -52,7 +52,7 @@ static enum copy_result do_or_drop(struct copyjobs *jobs, const struct job_kind 
 	return rc;
 }
 
-static void do_job(void *arg)
+static void do_copy_job(void *arg)
 {
 	struct job *job = arg;
 
@@ -67,7 +67,7 @@ enum copy_result copyjobs_add(struct copyjobs *jobs, const struct job_kind *kind
 	if (!job)
 		return do_or_drop(jobs, kind, arg) == COPY_STOP ? COPY_STOP : COPY_GOOD;
 	*job = (struct job){jobs, kind, arg};
-	tasks_add(jobs->tasks, do_job, job);
+	tasks_add(jobs->tasks, do_copy_job, job);
 	return atomic_load(&jobs->stopped) ? COPY_STOP : COPY_GOOD;
 }
 

@@ -211,7 +211,7 @@ static bool is_part_of_file(void *arg, int fd, uint64_t length, const char *name
 	char text[PATH_MAX];
 
 	if (length <= length_of(&file->attributes) &&
-	    contents_begin_same(p->run, file->object, file->label, length, fd))
+	    is_beginning_of(p->run, file->object, length, fd, file->label))
 		return true;
 	if (!run_interrupted(p->run))
 		tools_error("%s: \"%s\" is not its beginning: not used, and left as it is",

@@ -19,6 +19,59 @@
 #include "program/message.h"
 #include "afscp/local.h"
 
+/* ---- reading ---- */
+
+#define SLICES 64u /* at a time */
+
+/* The first `done` bytes of iov[0..*count) are there. */
+static void skip_filled(struct iovec *iov, unsigned *count, size_t done)
+{
+	unsigned i = 0;
+
+	for (; i < *count && done >= iov[i].iov_len; i++)
+		done -= iov[i].iov_len;
+	*count -= i;
+	memmove(iov, iov + i, *count * sizeof(*iov));
+	if (*count) {
+		iov->iov_base = (char *)iov->iov_base + done;
+		iov->iov_len -= done;
+	}
+}
+
+/* At most SLICES of them. */
+static int read_some_slices(int fd, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	struct iovec left[SLICES];
+
+	assert(count <= SLICES);
+	memcpy(left, iov, count * sizeof(*iov));
+	while (count) {
+		ssize_t n = preadv(fd, left, (int)count, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : 1;
+		offset += (size_t)n;
+		skip_filled(left, &count, (size_t)n);
+	}
+	return 0;
+}
+
+int read_slices(int fd, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	int result = 0;
+
+	while (!result && count) {
+		unsigned n = count < SLICES ? count : SLICES;
+
+		result = read_some_slices(fd, offset, iov, n);
+		for (; n; n--, count--)
+			offset += iov++->iov_len;
+	}
+	return result;
+}
+
 /* ---- names of files that are not complete yet ---- */
 
 #define SUFFIX	".afscp-part"

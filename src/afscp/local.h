@@ -10,6 +10,9 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/* Fill iov[0..count) with the bytes at `offset` of an open file. 0, 1 if it is shorter, or a negative errno. */
+int read_slices(int fd, uint64_t offset, const struct iovec *iov, unsigned count);
+
 #define PART_NAME 256 /* bytes, with the NUL */
 
 /*

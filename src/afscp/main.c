@@ -224,7 +224,7 @@ static const struct command {
 } commands[] = {
 	{"get", "copy files and trees from AFS", ARGUMENTS_TO_LOCAL, .run = run_get,
 	 .reports = true},
-	{"put", "store files and trees", ARGUMENTS_TO_PLACE, .copy = copy_put, .locates = true},
+	{"put", "store files and trees", ARGUMENTS_TO_PLACE, .run = run_put, .reports = true},
 	{"sync", "make one tree as another", ARGUMENTS_TWO_TEXTS, .run = run_sync},
 	{"cat", "print the contents of files", ARGUMENTS_PLACES, .run = run_cat},
 	{"ls", "list directories", ARGUMENTS_PLACES, .run = run_list},

@@ -64,8 +64,7 @@ char *place_join(const char *label, const char *name)
 	return NULL;
 }
 
-/* The last part of a path without slashes at its end. */
-static const char *find_path_base(const char *path, size_t *length)
+const char *find_path_base(const char *path, size_t *length)
 {
 	const char *end = path + strlen(path), *start;
 
@@ -78,8 +77,7 @@ static const char *find_path_base(const char *path, size_t *length)
 	return start;
 }
 
-/* Whether that part is a name: it is neither empty nor "." nor "..". */
-static bool is_name(const char *base, size_t length)
+bool is_path_name(const char *base, size_t length)
 {
 	return length && !(base[0] == '.' && (length == 1 || (length == 2 && base[1] == '.')));
 }
@@ -89,8 +87,8 @@ char *place_name(const struct place *place)
 	size_t length;
 	const char *base = find_path_base(place->path, &length);
 
-	return is_name(base, length) ? strndup(base, length)
-				     : strdup(place->volume ? place->volume : "afs");
+	return is_path_name(base, length) ? strndup(base, length)
+					  : strdup(place->volume ? place->volume : "afs");
 }
 
 /* ---- objects ---- */
@@ -256,7 +254,7 @@ static enum copy_result find_spot(struct run *run, const struct place *place, st
 		tools_error("%s: the name is too long; it may have 255 bytes", place->text);
 		return COPY_FAILED;
 	}
-	if (!is_name(base, length))
+	if (!is_path_name(base, length))
 		return place_open(run, place, true, &spot->object, &spot->attributes);
 	rc = open_place_parent(run, place, base, &directory, absent);
 	if (rc != COPY_GOOD || !directory)

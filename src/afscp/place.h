@@ -57,6 +57,10 @@ void spot_free(struct spot *spot);
  */
 enum copy_result place_expand(struct run *run);
 
+/* Last part of a path without slashes at its end; its length in *length, 0 for a root. */
+const char *find_path_base(const char *path, size_t *length);
+/* Whether that part is a name: it is neither empty nor "." nor "..". */
+bool is_path_name(const char *base, size_t length);
 /* "LABEL/NAME"; free(). NULL after a message. */
 char *place_join(const char *label, const char *name);
 /* The last component of the path, or the name of the volume or cell for a root; free(). NULL: no memory. */

@@ -12,38 +12,86 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rxafs/admin.h>
+#include <rxafs/stream.h>
+
 #include "program/message.h"
 #include "afscp/arguments.h"
+#include "afscp/commands.h"
+#include "afscp/folder.h"
 #include "afscp/local.h"
 #include "afscp/put.h"
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 #define SUM_DEPTH 100 /* levels that the progress counts: each keeps a folder open */
 
+/* Names of a directory in AFS that a folder has, too. */
+struct counterparts {
+	struct rxafs_names names; /* sorted */
+	struct rxafs_attributes *attributes;
+	int *results; /* 0 or a negative errno: what became of each question for them */
+};
+
 /* A directory that is being filled. With --preserve the last of its users sets mode and time. */
 struct put_level {
-	atomic_uint users; /* the thread that reads the folder, and jobs for its files */
-	AFSFid fid;
-	bool is_new;	  /* it was made for this copy: nothing is in it */
-	atomic_uint full; /* names that it has no room for */
-	struct entries there;
+	atomic_uint users;    /* the thread that reads the folder, and jobs for its files */
+	rxafs_object *object; /* a reference */
+	bool is_new;	      /* it was made for this copy: nothing is in it */
+	atomic_uint full;     /* names that it has no room for */
+	struct counterparts there;
 	struct stat st; /* of the folder */
 	char *label;
 };
 
-struct tree {
-	struct copy *copy;
-	struct pool *pool;
+/* The walk through one folder of the command line. */
+struct put_walk {
+	struct run *run;
+	struct copyjobs *jobs;
 	unsigned depth;
 };
+
+static bool is_put_interrupted(const struct run *run)
+{
+	return atomic_load(&run->interrupted);
+}
 
 void put_level_full(struct put_level *level)
 {
 	atomic_fetch_add(&level->full, 1);
 }
 
-void put_level_leave(struct copy *copy, struct put_level *level)
+static void free_counterparts(struct counterparts *there)
+{
+	rxafs_free_names(&there->names);
+	free(there->attributes);
+	free(there->results);
+}
+
+static void free_put_level(struct put_level *level)
+{
+	if (level->object)
+		rxafs_release(level->object);
+	free_counterparts(&level->there);
+	free(level->label);
+	free(level);
+}
+
+/* Mode and time of the folder. */
+static enum copy_result preserve_level(struct run *run, struct put_level *level)
+{
+	const struct rxafs_changes set = {.set = RXAFS_SET_MODE | RXAFS_SET_TIME,
+					  .mode = put_mode(run, level->st.st_mode),
+					  .time = level->st.st_mtime};
+	struct attempt t = attempt_begin(run, CHANGE_STATUS, level->label);
+	struct rxafs_attributes now;
+
+	while (attempt_again(&t, rxafs_setattr(level->object, &t.request, &set, &now)))
+		;
+	return attempt_result(&t);
+}
+
+void put_level_leave(struct run *run, struct put_level *level, bool dropped)
 {
 	unsigned full, users = atomic_fetch_sub(&level->users, 1);
 
@@ -56,19 +104,10 @@ void put_level_leave(struct copy *copy, struct put_level *level)
 			"%s: the directory is full: %u more name%s not fit; use another one, or "
 			"shorter names",
 			level->label, full, full == 1 ? " does" : "s do");
-	if (copy && copy->set->preserve && !copy_interrupted(copy)) {
-		struct change c = {.op = CHANGE_STATUS,
-				   .label = level->label,
-				   .fid = level->fid,
-				   .how = change_status(put_time(level->st.st_mtime),
-							put_mode(copy, level->st.st_mode))};
-
-		if (change_make(copy, &c) != COPY_GOOD)
-			atomic_fetch_add(&copy->run->failed, 1);
-	}
-	entries_free(&level->there);
-	free(level->label);
-	free(level);
+	if (!dropped && run->set.preserve && !is_put_interrupted(run) &&
+	    preserve_level(run, level) != COPY_GOOD)
+		atomic_fetch_add(&run->failed, 1);
+	free_put_level(level);
 }
 
 /* ---- local folders ---- */
@@ -170,75 +209,209 @@ static void sum_below(int fd, struct put_sum *sum, unsigned depth)
 
 /* ---- their counterparts ---- */
 
-static int compare_name_with_entry(const void *name, const void *entry)
+static int compare_with_local(const void *name, const void *local)
 {
-	return strcmp(name, ((const struct entry *)entry)->name);
+	return strcmp(name, *(char *const *)local);
 }
 
-static const struct entry *entry_of(const struct put_level *level, const char *name)
+static int compare_counterparts(const void *a, const void *b)
 {
-	if (level->there.count == 0)
+	return strcmp(((const struct rxafs_name *)a)->text, ((const struct rxafs_name *)b)->text);
+}
+
+/* Keep the names that the folder has, too. */
+static void keep_common_names(struct rxafs_names *names, char **local, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; count && i < names->count; i++)
+		if (bsearch(names->list[i].text, local, count, sizeof(*local), compare_with_local))
+			names->list[kept++] = names->list[i];
+	names->count = kept;
+	if (kept)
+		qsort(names->list, kept, sizeof(*names->list), compare_counterparts);
+}
+
+/* The attributes of all of them, some in each call. */
+static enum copy_result ask_counterparts(struct run *run, struct put_level *level)
+{
+	struct counterparts *there = &level->there;
+	size_t count = there->names.count;
+
+	there->attributes = calloc(count + 1, sizeof(*there->attributes));
+	there->results = calloc(count + 1, sizeof(*there->results));
+	if (!there->attributes || !there->results) {
+		tools_error("no memory");
+		return COPY_STOP;
+	}
+	for (size_t at = 0; at < count; at += RXAFS_BATCH) {
+		struct attempt t = attempt_begin(run, CHANGE_NONE, level->label);
+		unsigned some = count - at < RXAFS_BATCH ? (unsigned)(count - at) : RXAFS_BATCH;
+
+		while (attempt_again(&t, rxafs_fetch_attributes(level->object, &t.request,
+								&there->names.list[at], some,
+								&there->attributes[at],
+								&there->results[at])))
+			;
+		if (t.value < 0)
+			return attempt_result(&t);
+	}
+	return COPY_GOOD;
+}
+
+/* What the directory has of the names of the folder. */
+static enum copy_result find_counterparts(struct run *run, struct put_level *level, char **local,
+					  size_t count)
+{
+	struct attempt t = attempt_begin(run, CHANGE_NONE, level->label);
+
+	if (level->is_new || !count)
+		return COPY_GOOD;
+	while (attempt_again(&t, rxafs_list_names(level->object, &t.request, &level->there.names)))
+		;
+	if (t.value < 0)
+		return attempt_result(&t);
+	keep_common_names(&level->there.names, local, count);
+	return ask_counterparts(run, level);
+}
+
+/* What has a name in the directory; NULL: nothing. *result: the failure of the question for it, or 0. */
+static const struct rxafs_attributes *counterpart_of(const struct put_level *level,
+						     const char *name, int *result)
+{
+	const struct counterparts *there = &level->there;
+	const struct rxafs_name key = {.text = name}, *found;
+
+	if (!there->names.count)
 		return NULL;
-	return bsearch(name, level->there.list, level->there.count, sizeof(struct entry),
-		       compare_name_with_entry);
+	found = bsearch(&key, there->names.list, there->names.count, sizeof(key),
+			compare_counterparts);
+	*result = found ? there->results[found - there->names.list] : 0;
+	/* It was removed since the directory was read. */
+	if (*result == -ENOENT)
+		*result = 0, found = NULL;
+	return found && !*result ? &there->attributes[found - there->names.list] : NULL;
 }
 
-/* A directory of the volume has an odd number. */
-static bool is_directory(const struct entry *e)
+/* One name of a folder. */
+struct put_entry {
+	const char *name;
+	char *label;
+	const struct rxafs_attributes *old; /* of what has the name in AFS; NULL: nothing */
+};
+
+static bool is_put_folder(const struct rxafs_attributes *old)
 {
-	return e && e->fid.Vnode & 1;
+	return old && old->kind == RXAFS_DIRECTORY && !old->mount_point;
 }
 
-/* change_make() in a level, or above all levels; a full directory is told once. */
-static enum copy_result make_in_level(struct copy *copy, struct put_level *level, struct change *c)
+/* The object of a counterpart, a reference. NULL after a message. */
+static rxafs_object *take_counterpart(struct run *run, struct put_level *level,
+				      const struct put_entry *e)
 {
-	struct afs_error error;
-	enum copy_result rc = change_try(copy, c, &error);
+	const struct rxafs_name name = {.text = e->name, .fid = e->old->fid};
+	struct attempt t = attempt_begin(run, CHANGE_NONE, e->label);
+	rxafs_object *object;
 
-	if (rc != COPY_GOOD && level && error.number == EFBIG)
+	while (attempt_again(&t,
+			     rxafs_take_object(level->object, &t.request, &name, e->old, &object)))
+		;
+	return t.value < 0 ? NULL : object;
+}
+
+enum copy_result report_mount_in_way(struct run *run, rxafs_object *directory, const char *name,
+				     const char *label)
+{
+	struct rxafs_request request = session_request(run);
+	rxafs_object *object;
+	char *text = NULL;
+
+	if (rxafs_find_name(directory, &request, name, &object) == 0) {
+		rxafs_mount_text(object, &text);
+		rxafs_release(object);
+	}
+	/* "#VOLUME." */
+	if (text && strlen(text) > 2)
+		tools_error("%s: a mount point of the volume %.*s has this name; remove it first",
+			    label, (int)strlen(text) - 2, text + 1);
+	else
+		tools_error("%s: a mount point has this name; remove it first", label);
+	free(text);
+	return COPY_FAILED;
+}
+
+/* ---- directories from their beginning ---- */
+
+/* Keep back the message about a full directory, which is told once. */
+static enum copy_result judge_in_level(struct attempt *t, struct put_level *level)
+{
+	if (t->value == -EFBIG && level)
 		put_level_full(level);
-	else if (rc != COPY_GOOD)
-		change_complain(copy, c->op, &error);
-	return rc;
+	else if (t->value < 0)
+		attempt_complain(t);
+	return attempt_result(t);
 }
 
-/* Begin a level: the directory exists, as `existing`, or is made. */
-static enum copy_result begin_level(struct copy *copy, int fd, struct put_level *above,
-				    const AFSFid *parent, const char *name, const AFSFid *existing,
-				    const char *label, struct put_level **out)
+static enum copy_result make_level(struct run *run, struct put_level *level,
+				   struct put_level *above, rxafs_object *parent, const char *name)
+{
+	struct attempt t = attempt_begin(run, CHANGE_MKDIR, level->label);
+	/* It must be writable until it is complete. */
+	uint32_t mode = put_mode(run, level->st.st_mode) | 0700;
+	struct rxafs_attributes made;
+
+	t.later = true;
+	while (attempt_again(&t,
+			     rxafs_mkdir(parent, &t.request, name, mode, &level->object, &made)))
+		;
+	if (t.value < 0)
+		level->object = NULL;
+	level->is_new = true;
+	return judge_in_level(&t, above);
+}
+
+/* A level for an open folder. NULL after a message. */
+static struct put_level *new_put_level(int fd, const char *label)
 {
 	struct put_level *level = calloc(1, sizeof(*level));
-	struct change c = {.op = CHANGE_MKDIR, .label = label, .name = name};
-	enum copy_result rc = COPY_GOOD;
 
-	assert(existing || parent);
 	if (level)
 		level->label = strdup(label);
-	if (!level || !level->label || fstat(fd, &level->st) < 0) {
-		tools_error("%s: no memory", label);
-		rc = COPY_STOP;
-	} else if (existing) {
-		level->fid = *existing;
-		rc = entries_read(copy, existing, label, &level->there);
-	} else {
-		c.dir = *parent;
-		/* It must be writable until it is complete. */
-		c.how = change_status(put_time(level->st.st_mtime),
-				      put_mode(copy, level->st.st_mode) | 0700);
-		rc = make_in_level(copy, above, &c);
-		level->fid = c.made.fid;
-		level->is_new = true;
-	}
-	if (rc == COPY_GOOD) {
+	if (level && level->label && fstat(fd, &level->st) == 0) {
 		atomic_init(&level->users, 1);
-		*out = level;
-		return rc;
+		return level;
 	}
+	tools_error("%s: no memory", label);
 	if (level)
-		free(level->label);
-	free(level);
+		free_put_level(level);
+	return NULL;
+}
+
+static enum copy_result put_in_level(struct put_walk *w, int *fd, struct put_level *level);
+
+/* This function is not inlined, because its caller's stack is needed at each level. */
+static __attribute__((noinline)) enum copy_result begin_level(struct put_walk *w, int fd,
+							      struct put_level *above,
+							      const struct put_entry *e,
+							      struct put_level **out)
+{
+	struct put_level *level = new_put_level(fd, e->label);
+	enum copy_result rc = COPY_GOOD;
+
+	if (!level)
+		return COPY_STOP;
+	if (!e->old)
+		rc = make_level(w->run, level, above, above->object, e->name);
+	else if (!(level->object = take_counterpart(w->run, above, e)))
+		rc = is_put_interrupted(w->run) ? COPY_STOP : COPY_FAILED;
+	if (rc == COPY_GOOD)
+		*out = level;
+	else
+		free_put_level(level);
 	return rc;
 }
+
+/* ---- names of a folder ---- */
 
 static enum copy_result report_unreadable(const char *label, const char *name)
 {
@@ -250,33 +423,29 @@ static enum copy_result report_unreadable(const char *label, const char *name)
  * Above CLIMB_OPEN levels *fd is closed meanwhile. -1 then: it cannot be opened again, after a
  * message.
  */
-static enum copy_result put_level(struct tree *t, int *fd, struct put_level *level);
-
-static enum copy_result put_subfolder(struct tree *t, int *fd, const char *name,
-				      struct put_level *parent, const char *label)
+static enum copy_result put_subfolder(struct put_walk *w, int *fd, struct put_level *parent,
+				      const struct put_entry *e)
 {
-	const struct entry *e = entry_of(parent, name);
 	struct put_level *level;
 	enum copy_result rc;
 	struct stat left;
 	bool closed;
 	int below;
 
-	if (e && !is_directory(e)) {
+	if (e->old && !is_put_folder(e->old)) {
 		tools_error("%s: something that is no directory has this name; remove it first",
-			    label);
+			    e->label);
 		return COPY_FAILED;
 	}
-	below = openat(*fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	below = openat(*fd, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (below < 0)
-		return report_unreadable(label, name);
-	rc = begin_level(t->copy, below, parent, &parent->fid, name, e ? &e->fid : NULL, label,
-			 &level);
+		return report_unreadable(e->label, e->name);
+	rc = begin_level(w, below, parent, e, &level);
 	if (rc == COPY_GOOD) {
-		closed = climb_down(fd, t->depth, &left);
-		rc = put_level(t, &below, level);
-		put_level_leave(t->copy, level);
-		if (closed && climb_up(fd, below, &left, label) < 0)
+		closed = climb_down(fd, w->depth, &left);
+		rc = put_in_level(w, &below, level);
+		put_level_leave(w->run, level, false);
+		if (closed && climb_up(fd, below, &left, e->label) < 0)
 			rc = COPY_STOP;
 	}
 	if (below >= 0)
@@ -284,322 +453,430 @@ static enum copy_result put_subfolder(struct tree *t, int *fd, const char *name,
 	return rc;
 }
 
-static enum copy_result put_regular(struct tree *t, int fd, const char *name,
-				    struct put_level *level, const char *label)
+static enum copy_result put_regular(struct put_walk *w, int fd, struct put_level *level,
+				    const struct put_entry *e)
 {
-	const struct entry *e = entry_of(level, name);
-	int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int file = openat(fd, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct put_file *f;
 
 	if (file < 0)
-		return report_unreadable(label, name);
-	f = put_file_new(file, &level->fid, name, label, level);
-	if (!f)
-		return COPY_STOP;
-	if (e) {
-		f->exists = true;
-		f->existing = e->fid;
-	}
+		return report_unreadable(e->label, e->name);
 	atomic_fetch_add(&level->users, 1);
-	return pool_add(t->pool, &put_file_job, f);
+	f = put_file_new(file, level->object, e->name, e->label, level);
+	if (!f) {
+		atomic_fetch_sub(&level->users, 1);
+		return COPY_STOP;
+	}
+	if (e->old) {
+		f->attributes = *e->old;
+		f->existing = take_counterpart(w->run, level, e);
+		if (!f->existing) {
+			put_file_job.drop(f);
+			return COPY_FAILED;
+		}
+	}
+	return copyjobs_add(w->jobs, &put_file_job, f);
 }
 
 /* Whether the volume has the same link already. */
-static bool same_link(struct copy *copy, const struct entry *e, const char *label, const char *text)
+static bool has_same_target(struct run *run, struct put_level *level, const struct put_entry *e,
+			 const char *text)
 {
-	char there[AFSPATHMAX + 1];
-	struct afs_error error;
+	struct rxafs_request request = session_request(run);
+	char *there = NULL;
+	rxafs_object *object;
+	bool same = false;
 
-	return e && !is_directory(e) &&
-	       afs_client_readlink(copy->client, &e->fid, label, there, &error) == 0 &&
-	       strcmp(there, text) == 0;
+	if (!e->old || e->old->kind != RXAFS_SYMLINK)
+		return false;
+	object = take_counterpart(run, level, e);
+	if (!object)
+		return false;
+	same = rxafs_readlink(object, &request, &there) == 0 && strcmp(there, text) == 0;
+	free(there);
+	rxafs_release(object);
+	return same;
+}
+
+/* A link that is new in its directory. */
+static enum copy_result make_level_link(struct run *run, struct put_level *level,
+					const struct put_entry *e, const char *text, time_t mtime)
+{
+	struct attempt t = attempt_begin(run, CHANGE_SYMLINK, e->label);
+	struct rxafs_changes set = {.set = RXAFS_SET_TIME, .time = mtime};
+	struct rxafs_attributes made;
+	rxafs_object *object;
+
+	t.later = true;
+	while (attempt_again(
+		&t, rxafs_symlink(level->object, &t.request, e->name, text, &object, &made)))
+		;
+	if (t.value < 0)
+		return judge_in_level(&t, level);
+	t = attempt_begin(run, CHANGE_STATUS, e->label);
+	while (attempt_again(&t, rxafs_setattr(object, &t.request, &set, &made)))
+		;
+	rxafs_release(object);
+	return attempt_result(&t);
+}
+
+/* A directory that has the name of a link goes if it is empty. */
+static enum copy_result remove_level_folder(struct run *run, struct put_level *level,
+					    const struct put_entry *e)
+{
+	struct attempt t = attempt_begin(run, CHANGE_RMDIR, e->label);
+
+	while (attempt_again(&t, rxafs_rmdir(level->object, &t.request, e->name)))
+		;
+	return attempt_result(&t);
 }
 
 /* This function is not inlined, because its caller's stack is needed at each level. */
-static __attribute__((noinline)) enum copy_result put_link(struct tree *t, int fd, const char *name,
-							   const struct stat *st,
+static __attribute__((noinline)) enum copy_result put_link(struct run *run, int fd,
 							   struct put_level *level,
-							   const char *label)
+							   const struct put_entry *e,
+							   const struct stat *st)
 {
-	const struct entry *e = entry_of(level, name);
 	char text[AFSPATHMAX + 1];
-	ssize_t length = readlinkat(fd, name, text, sizeof(text));
-	struct change c = {.label = label, .dir = level->fid, .name = name, .text = text};
-	enum copy_result rc = COPY_GOOD;
+	ssize_t length = readlinkat(fd, e->name, text, sizeof(text));
+	struct folder folder;
+	enum copy_result rc;
 
 	if (length < 0)
-		return report_unreadable(label, name);
+		return report_unreadable(e->label, e->name);
 	if (length == 0 || (size_t)length == sizeof(text)) {
-		tools_error("%s: the target of the link is longer than %d bytes", label,
+		tools_error("%s: the target of the link is longer than %d bytes", e->label,
 			    AFSPATHMAX);
 		return COPY_FAILED;
 	}
 	text[length] = 0;
-	/* A status would tell a link from a file. */
-	if (e && t->copy->set->resume && same_link(t->copy, e, label, text))
+	if (run->set.resume && has_same_target(run, level, e, text))
 		return COPY_GOOD;
-	if (e && is_directory(e)) {
-		c.op = CHANGE_RMDIR;
-		rc = change_make(t->copy, &c);
+	if (e->old && e->old->mount_point)
+		return report_mount_in_way(run, level->object, e->name, e->label);
+	if (is_put_folder(e->old)) {
+		rc = remove_level_folder(run, level, e);
+		if (rc != COPY_GOOD)
+			return rc;
+	} else if (e->old) {
+		open_afs_folder(run, level->object, &folder);
+		return folder.ops->make_link(&folder, e->name, text, st->st_mtime, e->label);
 	}
-	c.op = CHANGE_SYMLINK;
-	c.unknown = false;
-	c.how = change_status(put_time(st->st_mtime), 0777);
-	if (rc == COPY_GOOD && e && !is_directory(e))
-		rc = put_spare_mount(t->copy, &e->fid, label);
-	if (rc != COPY_GOOD)
-		return rc;
-	return e && !is_directory(e) ? change_replace(t->copy, &c)
-				     : make_in_level(t->copy, level, &c);
+	return make_level_link(run, level, e, text, st->st_mtime);
 }
 
-static enum copy_result put_local_entry(struct tree *t, int *fd, const char *name,
-					struct put_level *level, const char *label)
+static enum copy_result put_local_entry(struct put_walk *w, int *fd, struct put_level *level,
+					struct put_entry *e)
 {
 	struct stat st;
+	int result = 0;
 
-	if (fstatat(*fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return report_unreadable(label, name);
+	if (fstatat(*fd, e->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return report_unreadable(e->label, e->name);
+	e->old = counterpart_of(level, e->name, &result);
+	if (result) {
+		session_complain(w->run, e->label, -result);
+		return COPY_FAILED;
+	}
 	if (S_ISDIR(st.st_mode))
-		return put_subfolder(t, fd, name, level, label);
+		return put_subfolder(w, fd, level, e);
 	if (S_ISREG(st.st_mode))
-		return put_regular(t, *fd, name, level, label);
+		return put_regular(w, *fd, level, e);
 	if (S_ISLNK(st.st_mode))
-		return put_link(t, *fd, name, &st, level, label);
-	tools_error("%s: skipped: neither a file, a folder nor a symbolic link", label);
+		return put_link(w->run, *fd, level, e, &st);
+	tools_error("%s: skipped: neither a file, a folder nor a symbolic link", e->label);
 	return COPY_GOOD;
 }
 
-static enum copy_result put_level(struct tree *t, int *fd, struct put_level *level)
+/* All names of a folder. After a failure the others are tried. */
+static enum copy_result put_all_names(struct put_walk *w, int *fd, struct put_level *level,
+				      char **names, size_t count)
 {
 	enum copy_result rc = COPY_GOOD;
-	size_t length = strlen(level->label);
+
+	for (size_t i = 0; i < count && rc != COPY_STOP; i++) {
+		struct put_entry e = {.name = names[i],
+				      .label = place_join(level->label, names[i])};
+
+		rc = !e.label || is_put_interrupted(w->run) ? COPY_STOP
+							    : put_local_entry(w, fd, level, &e);
+		if (rc == COPY_FAILED)
+			atomic_fetch_add(&w->run->failed, 1);
+		free(e.label);
+	}
+	return rc == COPY_STOP ? rc : COPY_GOOD;
+}
+
+static enum copy_result put_in_level(struct put_walk *w, int *fd, struct put_level *level)
+{
+	enum copy_result rc;
 	char **names;
 	ssize_t count;
 
-	assert(t->depth <= CLIMB_DEPTH);
-	if (t->depth == CLIMB_DEPTH) {
+	assert(w->depth <= CLIMB_DEPTH);
+	if (w->depth == CLIMB_DEPTH) {
 		tools_error("%s: more than %d folders deep", level->label, CLIMB_DEPTH);
 		return COPY_FAILED;
 	}
 	count = put_names(*fd, &names);
 	if (count < 0)
 		return report_unreadable(level->label, ".");
-	t->depth++;
-	for (ssize_t i = 0; i < count && rc != COPY_STOP; i++) {
-		bool slash = length &&
-			     (level->label[length - 1] == '/' || level->label[length - 1] == ':');
-		char *label;
-
-		if (asprintf(&label, "%s%s%s", level->label, slash ? "" : "/", names[i]) < 0) {
-			tools_error("no memory");
-			rc = COPY_STOP;
-			break;
-		}
-		rc = copy_interrupted(t->copy) ? COPY_STOP
-					       : put_local_entry(t, fd, names[i], level, label);
-		if (rc == COPY_FAILED)
-			atomic_fetch_add(&t->copy->run->failed, 1);
-		free(label);
+	rc = find_counterparts(w->run, level, names, (size_t)count);
+	if (rc == COPY_GOOD) {
+		w->depth++;
+		rc = put_all_names(w, fd, level, names, (size_t)count);
+		w->depth--;
 	}
-	t->depth--;
 	put_names_free(names, (size_t)count);
-	return rc == COPY_STOP ? rc : COPY_GOOD;
-}
-
-/*
- * Store the folder `fd` (taken) as the directory that `target` names: it exists, or is made. Waits
- * for all jobs.
- */
-static enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd,
-				 const struct target *target)
-{
-	struct tree tree = {.copy = copy, .pool = pool};
-	struct put_level *level;
-	enum copy_result rc =
-		begin_level(copy, fd, NULL, &target->dir, target->name,
-			    target->exists ? &target->object.fid : NULL, target->label, &level);
-
-	if (rc != COPY_GOOD) {
-		atomic_fetch_add(&copy->run->failed, 1);
-	} else {
-		rc = put_level(&tree, &fd, level);
-		if (pool_wait(pool) == COPY_STOP)
-			rc = COPY_STOP;
-		put_level_leave(copy, level);
-	}
-	close(fd);
 	return rc;
 }
 
-/* ---- the command ---- */
+/* ---- sources of the command line ---- */
+
+/* Where a source goes. */
+struct destination {
+	struct spot spot;
+	bool by_link; /* a link has the name, and leads to the object */
+	char *label;  /* of the spot, owned; NULL: that of the command line */
+};
+
+static void free_destination(struct destination *to)
+{
+	spot_free(&to->spot);
+	free(to->label);
+}
+
+static bool is_destination_folder(const struct destination *to)
+{
+	return to->spot.object && to->spot.attributes.kind == RXAFS_DIRECTORY;
+}
+
+/* A link or mount point at the end of the path: what it leads to. */
+static enum copy_result follow_destination(struct run *run, const char *path,
+					   struct destination *to)
+{
+	struct spot *spot = &to->spot;
+	struct place place = run->places[0];
+	struct rxafs_attributes attributes;
+	rxafs_object *object;
+	enum copy_result rc;
+
+	if (!spot->object ||
+	    (spot->attributes.kind != RXAFS_SYMLINK && !spot->attributes.mount_point))
+		return COPY_GOOD;
+	place.text = spot->label;
+	place.path = path;
+	rc = place_open(run, &place, true, &object, &attributes);
+	if (rc != COPY_GOOD)
+		return is_put_interrupted(run) ? COPY_STOP : COPY_FAILED;
+	rxafs_release(spot->object);
+	spot->object = object;
+	spot->attributes = attributes;
+	to->by_link = true;
+	return COPY_GOOD;
+}
+
+/* The destination, and whether sources go into it. */
+static enum copy_result find_put_destination(struct run *run, struct destination *to, bool *into)
+{
+	const char *path = run->places[0].path;
+	size_t length = strlen(path);
+	enum copy_result rc = spot_find(run, &run->places[0], &to->spot);
+
+	if (rc == COPY_GOOD)
+		rc = follow_destination(run, path, to);
+	if (rc != COPY_GOOD)
+		return rc;
+	*into = is_destination_folder(to);
+	if (*into || (run->argument_count == 1 &&
+		      (length == 0 || path[length - 1] != '/' || run->set.recursive)))
+		return COPY_GOOD;
+	if (run->argument_count > 1)
+		tools_error("%s is not a directory, as several sources require; make it with mkdir",
+			    to->spot.label);
+	else
+		tools_error("%s is not a directory; make it with mkdir", to->spot.label);
+	return COPY_FAILED;
+}
+
+/* A name in the destination, which is a directory. */
+static enum copy_result find_in_destination(struct run *run, const struct destination *destination,
+					    const char *name, struct destination *to)
+{
+	const char *above = run->places[0].path;
+	enum copy_result rc;
+	char *path;
+
+	to->label = place_join(destination->spot.label, name);
+	path = to->label ? place_join(above, name) : NULL;
+	if (!path)
+		return COPY_STOP;
+	rc = spot_look(run, destination->spot.object, name, to->label, &to->spot);
+	if (rc == COPY_GOOD)
+		rc = follow_destination(run, path, to);
+	free(path);
+	return rc;
+}
+
+/* The place of one source: DEST, or DEST/NAME if DEST is a directory. */
+static enum copy_result find_place_of_source(struct run *run, const struct destination *destination,
+					     bool into, const char *source, struct destination *to)
+{
+	size_t length;
+	const char *base = find_path_base(source, &length);
+	char name[256];
+
+	*to = (struct destination){0};
+	/* "put -r . VOLUME:DIR": what is in the folder goes into the directory. */
+	if (!into || !is_path_name(base, length)) {
+		to->spot = destination->spot;
+		to->by_link = destination->by_link;
+		if (to->spot.directory)
+			rxafs_hold(to->spot.directory);
+		if (to->spot.object)
+			rxafs_hold(to->spot.object);
+		return COPY_GOOD;
+	}
+	if (length > 255) {
+		tools_error("\"%s\": the name is too long; it may have 255 bytes", source);
+		return COPY_FAILED;
+	}
+	memcpy(name, base, length);
+	name[length] = 0;
+	return find_in_destination(run, destination, name, to);
+}
+
+/* The directory that a folder goes into: it exists, or is made. */
+static enum copy_result begin_tree(struct run *run, struct put_level *level,
+				   const struct destination *to)
+{
+	if (!to->spot.object)
+		return make_level(run, level, NULL, to->spot.directory, to->spot.name);
+	level->object = rxafs_hold(to->spot.object);
+	return COPY_GOOD;
+}
+
+/* Store the folder `fd` (taken) at its place. Waits for all jobs. */
+static enum copy_result put_tree(struct run *run, struct copyjobs *jobs, int fd,
+				 const struct destination *to)
+{
+	struct put_walk walk = {.run = run, .jobs = jobs};
+	struct put_level *level = new_put_level(fd, to->spot.label);
+	enum copy_result rc = level ? begin_tree(run, level, to) : COPY_STOP;
+
+	if (rc == COPY_GOOD)
+		rc = put_in_level(&walk, &fd, level);
+	if (rc != COPY_GOOD)
+		atomic_fetch_add(&run->failed, 1);
+	if (copyjobs_wait(jobs) == COPY_STOP)
+		rc = COPY_STOP;
+	if (level)
+		put_level_leave(run, level, !level->object);
+	close(fd);
+	return rc;
+}
 
 static bool is_stdin(const char *source)
 {
 	return strcmp(source, "-") == 0;
 }
 
-/* Follow a symbolic link at a destination, the path of the command line or `name` in it. */
-static enum copy_result follow_link(struct copy *copy, const char *name, struct target *to)
+static enum copy_result put_folder(struct run *run, struct copyjobs *jobs, int fd,
+				   const char *source, const struct destination *to)
 {
-	const char *path = copy->run->sources[0].path;
-	char *whole;
-	int rc;
-
-	if (!to->exists || to->object.status.FileType != AFS_TYPE_SYMLINK)
-		return COPY_GOOD;
-	if (asprintf(&whole, "%s%s%s", path, name ? "/" : "", name ? name : "") < 0) {
-		tools_error("no memory");
-		return COPY_STOP;
-	}
-	copy->path = whole;
-	rc = copy_walk(copy, true, &to->object);
-	copy->path = path;
-	free(whole);
-	to->by_link = true;
-	return rc == 0 ? COPY_GOOD : copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
-}
-
-/* The destination, and whether sources go into it. */
-static enum copy_result find_put_destination(struct copy *copy, struct target *to, bool *into)
-{
-	const struct run *run = copy->run;
-	const char *path = run->sources[0].path;
-	size_t length = strlen(path);
-	enum copy_result rc;
-
-	copy->path = path;
-	if ((rc = target_find(copy, to)) != COPY_GOOD ||
-	    (rc = follow_link(copy, NULL, to)) != COPY_GOOD)
-		return rc;
-	*into = to->exists && to->object.status.FileType == AFS_TYPE_DIR;
-	if (*into || (run->argument_count == 1 &&
-		      (length == 0 || path[length - 1] != '/' || copy->set->recursive)))
-		return COPY_GOOD;
-	if (run->argument_count > 1)
-		tools_error("%s is not a directory, as several sources require; make it with mkdir",
-			    to->label);
-	else
-		tools_error("%s is not a directory; make it with mkdir", to->label);
-	return COPY_FAILED;
-}
-
-/* The place of one source: DEST, or DEST/NAME if DEST is a directory. */
-static enum copy_result find_place_of_source(struct copy *copy, const struct target *destination,
-					     bool into, const char *source, struct target *to)
-{
-	size_t length = strlen(destination->label), base_length;
-	const char *base = target_base(source, &base_length);
-	bool slash = length && (destination->label[length - 1] == '/' ||
-				destination->label[length - 1] == ':');
-	char name[AFSNAMEMAX + 1];
-	enum copy_result rc;
-
-	*to = *destination;
-	/* "put -r . VOLUME:DIR": what is in the folder goes into the directory. */
-	if (!into || !target_has_name(base, base_length))
-		return COPY_GOOD;
-	if (base_length > 255) {
-		tools_error("\"%s\": the name is too long; it may have 255 bytes", source);
-		return COPY_FAILED;
-	}
-	memcpy(name, base, base_length);
-	name[base_length] = 0;
-	if (length < sizeof(to->label))
-		snprintf(to->label + length, sizeof(to->label) - length, "%s%s", slash ? "" : "/",
-			 name);
-	rc = target_look(copy, &destination->object.fid, name, to);
-	return rc == COPY_GOOD ? follow_link(copy, name, to) : rc;
-}
-
-static enum copy_result put_folder(struct copy *copy, struct pool *pool, int fd, const char *source,
-				   const struct target *to)
-{
-	struct run *run = copy->run;
 	enum copy_result rc = COPY_FAILED;
 	uint64_t files, failed;
 
-	if (!copy->set->recursive) {
+	if (!run->set.recursive) {
 		tools_error("\"%s\" is a directory; copy it with -r", source);
 		goto fail;
 	}
-	if (to->exists && to->object.status.FileType != AFS_TYPE_DIR) {
-		tools_error("%s exists and is no directory; \"%s\" cannot replace it", to->label,
-			    source);
+	if (to->spot.object && !is_destination_folder(to)) {
+		tools_error("%s exists and is no directory; \"%s\" cannot replace it",
+			    to->spot.label, source);
 		goto fail;
 	}
-	rc = pool_wait(pool);
+	rc = copyjobs_wait(jobs);
 	if (rc == COPY_STOP)
 		goto fail;
 	files = atomic_load(&run->files);
 	failed = atomic_load(&run->failed);
-	return copy_report_tree(copy->run, to->label, files, failed, put_tree(copy, pool, fd, to));
+	return copy_report_tree(run, to->spot.label, files, failed, put_tree(run, jobs, fd, to));
 fail:
 	close(fd);
 	return rc;
 }
 
-static enum copy_result add_put_job(struct pool *pool, int fd, const char *source,
-				    const struct target *to)
+static enum copy_result add_put_job(struct copyjobs *jobs, int fd, const char *source,
+				    const struct destination *to)
 {
+	const struct spot *spot = &to->spot;
 	struct put_file *f;
 
-	if (to->exists && to->object.status.FileType == AFS_TYPE_DIR) {
-		tools_error("%s is a directory; \"%s\" cannot replace it%s", to->label, source,
+	if (is_destination_folder(to)) {
+		tools_error("%s is a directory; \"%s\" cannot replace it%s", spot->label, source,
 			    is_stdin(source) ? ": name a file" : "");
 		close(fd);
 		return COPY_FAILED;
 	}
-	f = put_file_new(fd, &to->dir, to->name, to->label, NULL);
+	f = put_file_new(fd, spot->directory, spot->name, spot->label, NULL);
 	if (!f)
 		return COPY_STOP;
-	f->exists = to->exists;
-	f->existing = to->object.fid;
+	f->existing = spot->object ? rxafs_hold(spot->object) : NULL;
+	f->attributes = spot->attributes;
 	f->by_link = to->by_link;
-	return pool_add(pool, &put_file_job, f);
+	return copyjobs_add(jobs, &put_file_job, f);
 }
 
 /* Open a source; a pipe waits for its writer. -1 after a message. */
-static int open_source(struct copy *copy, const char *source)
+static int open_source(struct run *run, const char *source)
 {
 	int fd;
 
-	atomic_store(&copy->run->at_once, true);
+	atomic_store(&run->at_once, true);
 	fd = is_stdin(source) ? dup(STDIN_FILENO) : open(source, O_RDONLY | O_CLOEXEC);
-	atomic_store(&copy->run->at_once, false);
+	atomic_store(&run->at_once, false);
 	if (fd < 0)
 		tools_error("cannot open \"%s\": %s", source, strerror(errno));
 	return fd;
 }
 
 /* `twin`: the first source of this name, which may be `source` itself. */
-static enum copy_result put_source(struct copy *copy, struct pool *pool, const char *source,
-				   const char *twin, const struct target *destination, bool into)
+static enum copy_result put_source(struct run *run, struct copyjobs *jobs, const char *source,
+				   const char *twin, const struct destination *destination,
+				   bool into)
 {
+	int fd = open_source(run, source);
+	struct destination to;
 	enum copy_result rc;
-	struct target to;
 	struct stat st;
-	int fd = open_source(copy, source);
 
 	if (fd < 0)
 		return COPY_FAILED;
-	rc = find_place_of_source(copy, destination, into && !is_stdin(source), source, &to);
+	rc = find_place_of_source(run, destination, into && !is_stdin(source), source, &to);
 	if (rc != COPY_GOOD)
-		goto fail;
+		goto out;
 	rc = COPY_FAILED;
 	if (fstat(fd, &st) < 0) {
 		tools_error("cannot read \"%s\": %s", source, strerror(errno));
-		goto fail;
+		goto out;
 	}
-	if (S_ISDIR(st.st_mode))
-		return put_folder(copy, pool, fd, source, &to);
-	/* Two threads would write to one file. Folders are merged, one after the other. */
-	if (twin == source)
-		return add_put_job(pool, fd, source, &to);
-	tools_error("\"%s\": not stored: \"%s\" gets the same name; store it with another put",
-		    source, twin);
-fail:
-	close(fd);
+	if (S_ISDIR(st.st_mode)) {
+		rc = put_folder(run, jobs, fd, source, &to);
+		fd = -1;
+	} else if (twin == source) {
+		rc = add_put_job(jobs, fd, source, &to);
+		fd = -1;
+	} else {
+		/* Two threads would write to one file. Folders are merged, one after the other. */
+		tools_error("\"%s\": not stored: \"%s\" gets the same name; store it with another "
+			    "put",
+			    source, twin);
+	}
+out:
+	free_destination(&to);
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }
 
@@ -637,27 +914,21 @@ static bool name_of_put_source(const void *arg, size_t i, char **name)
 {
 	const struct run *run = arg;
 	size_t length;
-	const char *base = target_base(run->arguments[i], &length);
+	const char *base = find_path_base(run->arguments[i], &length);
 
 	*name = length ? strndup(base, length) : NULL;
 	return *name || !length;
 }
 
-/* All sources. False: something failed, after a message. */
-static bool put_all(struct copy *copy, struct pool *pool)
+/* Each source in its turn. False: something failed, after a message. */
+static bool put_each_source(struct run *run, struct copyjobs *jobs, const size_t *twins,
+			    const struct destination *destination, bool into)
 {
-	struct run *run = copy->run;
-	struct target destination;
-	bool into = false, all = true;
-	enum copy_result rc = find_put_destination(copy, &destination, &into);
-	size_t *twins = rc == COPY_GOOD
-				? find_same_names(run->argument_count, name_of_put_source, run)
-				: NULL;
+	enum copy_result rc = COPY_GOOD;
+	bool all = true;
 
-	if (!twins)
-		return false;
 	progress_start(&run->progress, run->progress.on,
-		       copy->set->recursive || run->argument_count > 1);
+		       run->set.recursive || run->argument_count > 1);
 	if (run->progress.on) {
 		const struct put_sum sum = sum_of_all(run);
 
@@ -665,31 +936,45 @@ static bool put_all(struct copy *copy, struct pool *pool)
 		atomic_store(&run->total, sum.bytes);
 	}
 	for (size_t i = 0; i < run->argument_count && rc != COPY_STOP; i++) {
-		rc = put_source(copy, pool, run->arguments[i], run->arguments[twins[i]],
-				&destination, into);
+		rc = put_source(run, jobs, run->arguments[i], run->arguments[twins[i]], destination,
+				into);
 		all &= rc == COPY_GOOD;
 	}
-	free(twins);
-	all &= pool_wait(pool) == COPY_GOOD && atomic_load(&run->failed) == 0;
-	progress_end(&run->progress, destination.label, atomic_load(&run->bytes),
+	all &= copyjobs_wait(jobs) == COPY_GOOD && atomic_load(&run->failed) == 0;
+	progress_end(&run->progress, destination->spot.label, atomic_load(&run->bytes),
 		     all && atomic_load(&run->bytes), atomic_load(&run->files));
 	return all;
 }
 
-int copy_put(struct copy *copy)
+static bool put_all_sources(struct run *run, struct copyjobs *jobs)
+{
+	struct destination destination = {0};
+	bool into = false, all = false;
+	size_t *twins = NULL;
+
+	if (find_put_destination(run, &destination, &into) == COPY_GOOD)
+		twins = find_same_names(run->argument_count, name_of_put_source, run);
+	if (twins)
+		all = put_each_source(run, jobs, twins, &destination, into);
+	free(twins);
+	free_destination(&destination);
+	return all;
+}
+
+int run_put(struct run *run)
 {
 	struct tools_usage start;
 	struct counters before;
-	struct pool *pool;
+	struct copyjobs *jobs;
 	bool all;
 
-	if (pool_open(copy, copy->run->argument_count, &pool) < 0)
+	if (copyjobs_open(run, run->argument_count, &jobs) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
-	run_counters(copy->run, &before);
-	all = put_all(copy, pool);
-	if (copy->set->json || (copy->set->stats && (all || atomic_load(&copy->run->files))))
-		copy_report(copy->run, &start, &before);
-	pool_close(pool);
+	run_counters(run, &before);
+	all = put_all_sources(run, jobs);
+	if (run->set.json || (run->set.stats && (all || atomic_load(&run->files))))
+		copy_report(run, &start, &before);
+	copyjobs_close(jobs);
 	return all ? 0 : TOOLS_EXIT_FAILURE;
 }

@@ -5,42 +5,41 @@
 
 #include <sys/stat.h>
 
-#include "afscp/lookup.h"
+#include "afscp/copyjobs.h"
+#include "afscp/place.h"
 
 /* One file to store. */
 struct put_file {
-	int fd;		/* owned; a regular file, or anything else that can be read once */
-	struct stat st; /* of fd */
-	AFSFid dir;	/* and name: where it goes */
-	char *name;	/* owned */
-	char *label;	/* "VOLUME:PATH", owned */
-	bool exists;	/* there is an object with that name: */
-	AFSFid existing;
-	bool by_link;		 /* the name is a symbolic link to it */
+	int fd;			 /* owned; a regular file, or anything else that can be read once */
+	struct stat st;		 /* of fd */
+	rxafs_object *directory; /* and name: where it goes; a reference */
+	char *name;		 /* owned */
+	char *label;		 /* "VOLUME:PATH", owned */
+	rxafs_object *existing;	 /* what has the name, a reference; NULL: nothing */
+	struct rxafs_attributes attributes; /* of that */
+	bool by_link;			    /* the name is a symbolic link to it */
 	struct put_level *level; /* told when the file is done; may be NULL */
 };
 
 /* NULL after a message; takes fd, also then. `level` (may be NULL) waits for the file. */
-struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const char *label,
+struct put_file *put_file_new(int fd, rxafs_object *directory, const char *name, const char *label,
 			      struct put_level *level);
 /* Its job. */
-extern const struct pool_kind put_file_job;
+extern const struct job_kind put_file_job;
 
 /* Mode of a new object: `mode`, less the umask without --preserve. */
-mode_t put_mode(const struct copy *copy, mode_t mode);
-
-/* A time as AFS has it, from 1970 to 2106: earlier and later ones become the nearest. */
-uint32_t put_time(time_t seconds);
+mode_t put_mode(const struct run *run, mode_t mode);
 
 /* A name that the directory has no room for: it is counted, and told at the end. */
 void put_level_full(struct put_level *level);
 /*
- * A user of the level is done. The last one sets mode and time of the directory, if `copy` is not
- * NULL.
+ * A user of the level is done. The last one sets mode and time of the directory, unless `dropped`: the job was not
+ * done.
  */
-void put_level_leave(struct copy *copy, struct put_level *level);
+void put_level_leave(struct run *run, struct put_level *level, bool dropped);
 
-/* COPY_FAILED after a message if the object is a mount point, which a put does not replace. */
-enum copy_result put_spare_mount(struct copy *copy, const AFSFid *link, const char *label);
+/* Say that a mount point has the name, which a put does not replace. */
+enum copy_result report_mount_in_way(struct run *run, rxafs_object *directory, const char *name,
+				     const char *label);
 
 #endif

@@ -16,8 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "afs/client/data.h"
+#include <rxafs/admin.h>
+#include <rxafs/stream.h>
+
 #include "program/message.h"
+#include "afscp/contents.h"
 #include "afscp/local.h"
 #include "afscp/put.h"
 
@@ -28,12 +31,13 @@
 
 /* A file that is being stored. */
 struct storing {
-	struct copy *copy;
+	struct run *run;
 	struct put_file *file;
-	const char *name; /* in the directory: the name of the file, or of a part */
-	struct afs_object object;
+	const char *name;     /* in the directory: the name of the file, or of a part */
+	rxafs_object *object; /* a reference, or NULL */
+	struct rxafs_attributes now;
 	uint64_t at, size; /* stored so far; of the local file */
-	uint32_t mtime;
+	int64_t mtime;
 	bool plain;	/* the source has as many bytes as its status says, and can be read again */
 	bool created;	/* for this copy */
 	bool set_mode;	/* with the last call */
@@ -41,36 +45,42 @@ struct storing {
 	bool spoiled;	/* the source has changed: what is stored is worthless */
 	bool unanswered; /* the error of the latest call is that there is no answer */
 	bool gone;	 /* it is that somebody else has removed the object */
-	bool once;	 /* if that happens to a new file, the copy fails */
+	bool once;	 /* if that happens, the copy fails */
 	bool hold;	 /* a full volume is not reported, but noted: */
-	bool full;
-	struct afs_error error; /* then */
+	struct attempt full; /* then; its value is 0 before */
 	mode_t mode;
 	struct outage outage;
+	const uint8_t *
+		bytes; /* of the call in progress, from a pipe; NULL: they are read from the file */
 	uint64_t counted; /* bytes of the call in progress that the run has counted */
+	int error;	  /* of reading the source in it */
 };
 
 static void put_file_drop(void *arg)
 {
 	struct put_file *f = arg;
 
-	/* There is no client here, so the directory is not completed. */
+	/* The job was not done, so the directory is not completed. */
 	if (f->level)
-		put_level_leave(NULL, f->level);
+		put_level_leave(NULL, f->level, true);
+	if (f->existing)
+		rxafs_release(f->existing);
+	if (f->directory)
+		rxafs_release(f->directory);
 	close(f->fd);
 	free(f->name);
 	free(f->label);
 	free(f);
 }
 
-struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const char *label,
+struct put_file *put_file_new(int fd, rxafs_object *directory, const char *name, const char *label,
 			      struct put_level *level)
 {
 	struct put_file *f = calloc(1, sizeof(*f));
 
 	if (f) {
 		f->fd = fd;
-		f->dir = *dir;
+		f->directory = rxafs_hold(directory);
 		f->name = strdup(name);
 		f->label = strdup(label);
 	}
@@ -86,175 +96,197 @@ struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const
 	return f;
 }
 
-mode_t put_mode(const struct copy *copy, mode_t mode)
+mode_t put_mode(const struct run *run, mode_t mode)
 {
-	return copy->set->preserve ? mode & 0777 : mode & 0777 & ~copy->run->umask;
+	return run->set.preserve ? mode & 0777 : mode & 0777 & ~run->umask;
 }
 
-uint32_t put_time(time_t seconds)
+static bool is_storing_interrupted(const struct storing *s)
 {
-	return seconds < 0 ? 0 : seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
+	return atomic_load(&s->run->interrupted);
 }
 
-static void count_sent_bytes(void *arg, uint64_t bytes)
+static uint64_t stored_length(const struct storing *s)
 {
-	struct storing *s = arg;
-
-	atomic_fetch_add(&s->copy->run->bytes, bytes - s->counted);
-	s->counted = bytes;
-	copy_progress(s->copy->run, s->file->label);
+	return (uint64_t)s->now.stat.st_size;
 }
 
 /* Whether the volume is full, and the error is kept instead of reported. */
-static bool note_full(struct storing *s, const struct afs_error *error)
+static bool note_full(struct storing *s, const struct attempt *t)
 {
-	if (!s->hold || (error->number != EDQUOT && error->number != ENOSPC))
+	if (!s->hold || (t->value != -EDQUOT && t->value != -ENOSPC))
 		return false;
-	s->full = true;
-	s->error = *error;
+	s->full = *t;
 	return true;
 }
 
 /* ---- the object ---- */
 
-enum copy_result put_spare_mount(struct copy *copy, const AFSFid *link, const char *label)
+/* Another object, whose reference is taken. */
+static void set_stored_object(struct storing *s, rxafs_object *object,
+			      const struct rxafs_attributes *attributes)
 {
-	struct outage outage = {0};
-	AFSFetchStatus status;
-	struct afs_error error;
-	char text[AFSPATHMAX + 1];
+	if (s->object)
+		rxafs_release(s->object);
+	s->object = object;
+	if (attributes)
+		s->now = *attributes;
+}
 
-	copy_fresh(copy);
-	while (afs_client_status(copy->client, link, label, &status, &error) < 0 ||
-	       (status.FileType == AFS_TYPE_SYMLINK &&
-		afs_client_readlink(copy->client, link, label, text, &error) < 0)) {
-		if (change_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return copy_judge(copy, &error);
-	}
-	if (status.FileType != AFS_TYPE_SYMLINK || !afs_is_mount_point(status.UnixModeBits, text))
-		return COPY_GOOD;
-	tools_error("%s: a mount point of the volume %.*s has this name; remove it first", label,
-		    (int)strnlen(text, 66) - 2, text + 1);
-	return COPY_FAILED;
+/* Remove the name, with `t` for the outcome. */
+static enum copy_result remove_stored_name(struct storing *s, struct attempt *t)
+{
+	while (attempt_again_unless(t, rxafs_unlink(s->file->directory, &t->request, s->name),
+				    -ENOENT))
+		;
+	return t->value == -ENOENT ? COPY_GOOD : attempt_result(t);
 }
 
 /* Remove a symbolic link that has the name: within a tree no link is followed. */
 static enum copy_result remove_link(struct storing *s)
 {
-	enum copy_result rc = put_spare_mount(s->copy, &s->object.fid, s->file->label);
-	struct change c = {.op = CHANGE_REMOVE,
-			   .label = s->file->label,
-			   .dir = s->file->dir,
-			   .name = s->file->name};
+	struct attempt t = attempt_begin(s->run, CHANGE_REMOVE, s->file->label);
 
-	if (rc != COPY_GOOD)
-		return rc;
-	s->file->exists = false;
-	return change_make(s->copy, &c);
+	set_stored_object(s, NULL, NULL);
+	return remove_stored_name(s, &t);
 }
 
-/* Status of the object. Other results than COPY_GOOD with *error, without a message. */
-static enum copy_result try_status(struct storing *s, struct afs_error *error)
+/* The attributes that the server has. Other results than COPY_GOOD without a message: see *t. */
+static enum copy_result try_status(struct storing *s, struct attempt *t)
 {
-	copy_fresh(s->copy);
-	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label, &s->object.status,
-				 error) < 0)
-		if (!change_retry(s->copy, &s->outage, error, NULL))
-			return copy_judge(s->copy, error);
-	return COPY_GOOD;
+	struct rxafs_name name = {.text = s->name};
+	struct rxafs_attributes now;
+	int64_t value;
+	int result = 0;
+
+	*t = attempt_begin(s->run, CHANGE_NONE, s->file->label);
+	t->later = true;
+	t->outage = s->outage;
+	rxafs_get_fid(s->object, &name.fid);
+	do {
+		value = rxafs_fetch_attributes(s->file->directory, &t->request, &name, 1, &now,
+					       &result);
+		value = value ? value : result;
+	} while (attempt_again_unless(t, value, -ENOENT));
+	s->outage = t->outage;
+	s->gone = t->value == -ENOENT;
+	if (t->value == 0)
+		s->now = now;
+	return s->gone ? COPY_FAILED : attempt_result(t);
 }
 
-/* Get the status of the object, with a message if that fails. */
+/* The same, with a message. */
 static enum copy_result fetch_status(struct storing *s)
 {
-	struct afs_error error;
-	enum copy_result rc = try_status(s, &error);
+	struct attempt t;
+	enum copy_result rc = try_status(s, &t);
 
-	if (rc != COPY_GOOD)
-		copy_complain(s->copy, &error);
+	if (rc != COPY_GOOD && s->gone)
+		tools_error("%s: another client has removed it meanwhile", s->file->label);
+	else if (rc != COPY_GOOD)
+		attempt_complain(&t);
 	return rc;
-}
-
-/*
- * Look at the object that had the name when its directory was read. It may be gone, if it was
- * replaced meanwhile.
- */
-static enum copy_result look_at_existing(struct storing *s)
-{
-	struct afs_error error;
-	enum copy_result rc = try_status(s, &error);
-
-	if (rc == COPY_GOOD)
-		return s->object.status.FileType == AFS_TYPE_SYMLINK ? remove_link(s) : rc;
-	if (!change_is_gone(&error)) {
-		copy_complain(s->copy, &error);
-		return rc;
-	}
-	s->file->exists = false;
-	return COPY_GOOD;
 }
 
 /* Make the file; *taken: something else has the name. */
 static enum copy_result create_object(struct storing *s, bool *taken)
 {
-	struct change c = {.op = CHANGE_CREATE,
-			   .label = s->file->label,
-			   .dir = s->file->dir,
-			   .name = s->name,
-			   /* It must be writable until it is complete. */
-			   .how = change_status(s->mtime, s->mode | 0200)};
-	struct afs_error error;
-	enum copy_result rc = change_try(s->copy, &c, &error);
+	const struct rxafs_changes set = {.set = RXAFS_SET_MODE | RXAFS_SET_TIME,
+					  /* It must be writable until it is complete. */
+					  .mode = s->mode | 0200,
+					  .time = s->mtime};
+	struct attempt t = attempt_begin(s->run, CHANGE_CREATE, s->file->label);
+	struct rxafs_attributes made;
+	rxafs_object *object;
 
-	*taken = rc != COPY_GOOD && error.number == EEXIST;
-	if (rc == COPY_GOOD)
-		s->object = c.made;
-	else if (error.number == EFBIG && s->file->level)
-		put_level_full(s->file->level);
-	else if (!*taken && !note_full(s, &error))
-		change_complain(s->copy, c.op, &error);
-	s->created = rc == COPY_GOOD;
+	t.later = true;
+	while (attempt_again_unless(
+		&t, rxafs_make_file(s->file->directory, &t.request, s->name, &set, &object, &made),
+		-EEXIST))
+		;
+	*taken = t.value == -EEXIST;
+	s->created = t.value == 0;
 	s->set_mode = !(s->mode & 0200);
-	return rc;
+	if (s->created)
+		set_stored_object(s, object, &made);
+	else if (t.value == -EFBIG && s->file->level)
+		put_level_full(s->file->level);
+	else if (!*taken && !note_full(s, &t))
+		attempt_complain(&t);
+	return *taken ? COPY_FAILED : attempt_result(&t);
 }
 
-/* Look at the object that has a name in the directory of the file. */
-static enum copy_result look_at_name(struct storing *s, const char *name, struct target *t)
+/* What has a name in the directory of the file; spot_free() it. */
+static enum copy_result look_at_name(struct storing *s, const char *name, struct spot *spot)
 {
-	snprintf(t->label, sizeof(t->label), "%s", s->file->label);
-	return target_look(s->copy, &s->file->dir, name, t);
+	return spot_look(s->run, s->file->directory, name, s->file->label, spot);
+}
+
+/* What has the name of the file becomes the object. *exists: something has. */
+static enum copy_result take_named_object(struct storing *s, bool *exists)
+{
+	struct spot spot;
+	enum copy_result rc = look_at_name(s, s->name, &spot);
+
+	*exists = rc == COPY_GOOD && spot.object;
+	if (rc != COPY_GOOD)
+		return rc;
+	if (*exists)
+		set_stored_object(s, rxafs_hold(spot.object), &spot.attributes);
+	spot_free(&spot);
+	return COPY_GOOD;
+}
+
+#define NAMED_MOST 10 /* times that the name comes and goes */
+
+/* Make the file, or find what has got the name meanwhile. */
+static enum copy_result make_or_find(struct storing *s, bool *exists)
+{
+	enum copy_result rc = COPY_GOOD;
+
+	*exists = false;
+	for (unsigned i = 0; i < NAMED_MOST; i++) {
+		bool taken;
+
+		rc = create_object(s, &taken);
+		if (!taken)
+			return rc;
+		rc = take_named_object(s, exists);
+		if (rc != COPY_GOOD || *exists)
+			return rc;
+	}
+	tools_error("%s: its name comes and goes; try again", s->file->label);
+	return COPY_FAILED;
+}
+
+static enum copy_result report_other_kind(const struct storing *s)
+{
+	if (s->now.mount_point)
+		return report_mount_in_way(s->run, s->file->directory, s->name, s->file->label);
+	tools_error("%s: a %s has this name; remove it first", s->file->label,
+		    s->now.kind == RXAFS_DIRECTORY ? "directory" : "symbolic link");
+	return COPY_FAILED;
 }
 
 /* Find the object that has the name, or make it. */
 static enum copy_result open_stored_object(struct storing *s)
 {
-	struct target t;
-	enum copy_result rc;
-	bool taken = false;
+	struct put_file *f = s->file;
+	bool exists = f->existing;
+	enum copy_result rc = COPY_GOOD;
 
-	s->object.fid = s->file->existing;
-	if (s->file->exists) {
-		rc = look_at_existing(s);
-		if (rc != COPY_GOOD)
-			return rc;
+	if (exists)
+		set_stored_object(s, rxafs_hold(f->existing), &f->attributes);
+	if (exists && s->now.kind == RXAFS_SYMLINK) {
+		rc = remove_link(s);
+		exists = false;
 	}
-	if (!s->file->exists) {
-		rc = create_object(s, &taken);
-		if (!taken)
-			return rc;
-		rc = look_at_name(s, s->name, &t);
-		if (rc != COPY_GOOD)
-			return rc;
-		s->object = t.object;
-	}
-	s->set_mode = s->copy->set->preserve;
-	if (s->object.status.FileType == AFS_TYPE_FILE)
-		return COPY_GOOD;
-	tools_error("%s: a %s has this name; remove it first", s->file->label,
-		    s->object.status.FileType == AFS_TYPE_DIR ? "directory" : "symbolic link");
-	return COPY_FAILED;
+	if (rc == COPY_GOOD && !exists)
+		rc = make_or_find(s, &exists);
+	if (rc != COPY_GOOD || !exists)
+		return rc;
+	s->set_mode = s->run->set.preserve;
+	return s->now.kind == RXAFS_FILE && !s->now.mount_point ? COPY_GOOD : report_other_kind(s);
 }
 
 /* ---- data ---- */
@@ -263,13 +295,12 @@ static enum copy_result open_stored_object(struct storing *s)
 static enum copy_result find_stored_length(struct storing *s)
 {
 	enum copy_result rc = fetch_status(s);
-	uint64_t length = afs_status_length(&s->object.status);
 
 	if (rc != COPY_GOOD)
 		return rc;
-	if (length < s->at) {
-		atomic_fetch_sub(&s->copy->run->bytes, s->at - length);
-		s->at = length;
+	if (stored_length(s) < s->at) {
+		atomic_fetch_sub(&s->run->bytes, s->at - stored_length(s));
+		s->at = stored_length(s);
 	}
 	return COPY_GOOD;
 }
@@ -277,8 +308,8 @@ static enum copy_result find_stored_length(struct storing *s)
 static enum copy_result report_read_error(struct storing *s)
 {
 	s->spoiled = true;
-	if (errno) {
-		tools_error("%s: cannot read the source: %s", s->file->label, strerror(errno));
+	if (s->error) {
+		tools_error("%s: cannot read the source: %s", s->file->label, strerror(s->error));
 		return COPY_FAILED;
 	}
 	tools_error("%s: the source became shorter during the copy; try again", s->file->label);
@@ -294,57 +325,100 @@ static enum copy_result report_other_writer(struct storing *s)
 }
 
 /*
- * Another put has replaced the new file while this one stored its first bytes: the later one wins.
+ * Another put has replaced the file while this one stored its first bytes: the later one wins.
  */
 static bool may_begin_again(const struct storing *s)
 {
-	return s->gone && s->created && s->plain && !s->once && s->name == s->file->name;
+	return s->gone && s->at == 0 && s->plain && !s->once && s->name == s->file->name;
 }
 
-/* One StoreData64 at s->at, with retries. */
-static enum copy_result store_part(struct storing *s, const uint8_t *data, uint64_t length,
+/* The bytes before `offset` have been given: they count as sent, until a failure. */
+static void count_given_bytes(struct storing *s, uint64_t offset)
+{
+	uint64_t bytes = offset - s->at;
+
+	atomic_fetch_add(&s->run->bytes, bytes - s->counted);
+	s->counted = bytes;
+	copy_progress(s->run, s->file->label);
+}
+
+/* The next bytes of the source, read straight into the send queue. */
+static int give_put_bytes(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	struct storing *s = arg;
+	const uint8_t *from = s->bytes;
+	int result;
+
+	count_given_bytes(s, offset);
+	if (!from) {
+		result = read_slices(s->file->fd, offset, iov, count);
+		s->error = result < 0 ? -result : 0;
+		return result ? -ECANCELED : 0;
+	}
+	from += offset - s->at;
+	for (unsigned i = 0; i < count; from += iov[i++].iov_len)
+		memcpy(iov[i].iov_base, from, iov[i].iov_len);
+	return 0;
+}
+
+/* A part is stored. */
+static enum copy_result note_stored_part(struct storing *s, uint64_t length,
+					 const struct rxafs_attributes *now)
+{
+	/* Each call that stores makes the next version. The first one replaces everything. */
+	bool alone = s->at == 0 || now->version <= s->now.version + 1;
+
+	count_given_bytes(s, s->at + length);
+	s->outage = (struct outage){0};
+	s->succeeded = true;
+	s->at += length;
+	s->now = *now;
+	return alone ? COPY_GOOD : report_other_writer(s);
+}
+
+/* The part could not be stored, and is not to be tried again. */
+static enum copy_result judge_store(struct storing *s, struct attempt *t)
+{
+	s->unanswered = t->request.failure.origin == RXAFS_FROM_NETWORK ||
+			t->error.remedy != AFS_REMEDY_NONE;
+	s->gone = t->value == -ESTALE;
+	if (note_full(s, t) || may_begin_again(s))
+		return COPY_FAILED;
+	attempt_complain(t);
+	return attempt_result(t);
+}
+
+/* One call at s->at. Without `succeeded` afterwards, it is to be repeated from the new s->at. */
+static enum copy_result store_part(struct storing *s, const uint8_t *bytes, uint64_t length,
 				   bool last)
 {
-	mode_t mode = last && s->set_mode ? s->mode : (mode_t)-1;
-	struct afs_store store = {.fid = s->object.fid,
-				  .how = change_status(s->mtime, mode),
-				  .offset = s->at,
-				  .length = length,
-				  .data = data,
-				  .fd = s->file->fd,
-				  .sent = count_sent_bytes,
-				  .arg = s};
-	struct afs_error error;
-	int rc;
+	const struct rxafs_store store = {
+		.offset = s->at,
+		.length = length,
+		.size = s->at + length,
+		.set = {.set = RXAFS_SET_TIME | (last && s->set_mode ? RXAFS_SET_MODE : 0),
+			.time = s->mtime,
+			.mode = s->mode}};
+	struct attempt t = attempt_begin(s->run, CHANGE_STORE, s->file->label);
+	struct rxafs_attributes now;
+	int result;
 
+	t.later = true;
+	t.outage = s->outage;
+	s->bytes = bytes;
 	s->counted = 0;
+	s->error = 0;
 	s->succeeded = false;
-	copy_fresh(s->copy);
-	rc = afs_client_store(s->copy->client, &store, s->file->label, &error);
-	if (rc == 0) {
-		/*
-		 * Each call that stores makes the next version. The first one replaces everything.
-		 */
-		bool alone = s->at == 0 || afs_status_version(&store.status) <=
-						   afs_status_version(&s->object.status) + 1;
-
-		s->outage = (struct outage){0};
-		s->succeeded = true;
-		s->at += length;
-		s->object.status = store.status;
-		return alone ? COPY_GOOD : report_other_writer(s);
-	}
-	atomic_fetch_sub(&s->copy->run->bytes, s->counted);
-	if (rc > 0)
+	result = rxafs_store_stream(s->object, &t.request, &store, give_put_bytes, s, &now);
+	if (result == 0)
+		return note_stored_part(s, length, &now);
+	atomic_fetch_sub(&s->run->bytes, s->counted);
+	if (result == -ECANCELED)
 		return report_read_error(s);
-	if (change_retry(s->copy, &s->outage, &error, NULL))
-		return find_stored_length(s);
-	s->unanswered = error.origin != RXW_ORIGIN_PEER || error.remedy != AFS_REMEDY_NONE;
-	s->gone = change_is_gone(&error);
-	if (note_full(s, &error) || may_begin_again(s))
-		return COPY_FAILED;
-	change_complain(s->copy, CHANGE_STORE, &error);
-	return copy_judge(s->copy, &error);
+	if (!attempt_again(&t, result))
+		return judge_store(s, &t);
+	s->outage = t.outage;
+	return find_stored_length(s);
 }
 
 /* Bytes from `at` on, where there are data, to the next hole that is worth it; at most `most`. */
@@ -370,7 +444,7 @@ static uint64_t data_length(int fd, uint64_t at, uint64_t most, uint64_t size)
  */
 static uint64_t next_part(struct storing *s)
 {
-	bool clear = afs_status_length(&s->object.status) <= s->at;
+	bool clear = stored_length(s) <= s->at;
 	uint64_t left = s->size - s->at;
 	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA);
 
@@ -411,17 +485,17 @@ static enum copy_result store_file(struct storing *s)
 		uint64_t before = s->at, length = next_part(s);
 		enum copy_result rc;
 
-		atomic_fetch_add(&s->copy->run->bytes, s->at - before);
+		atomic_fetch_add(&s->run->bytes, s->at - before);
 		rc = store_part(s, NULL, length, s->at + length >= s->size);
 		if (rc != COPY_GOOD)
 			return rc;
 		complete = s->succeeded && s->at >= s->size;
 	}
-	if (s->size && afs_status_length(&s->object.status) != s->size) {
+	if (s->size && stored_length(s) != s->size) {
 		tools_error(
 			"%s: it has %llu bytes instead of %llu: somebody else writes to it; try "
 			"again",
-			s->file->label, (unsigned long long)afs_status_length(&s->object.status),
+			s->file->label, (unsigned long long)stored_length(s),
 			(unsigned long long)s->size);
 	} else if (is_source_unchanged(s->file)) {
 		return COPY_GOOD;
@@ -468,10 +542,11 @@ static enum copy_result store_stream(struct storing *s)
 		uint64_t from = s->at;
 
 		/* A signal cannot interrupt this. */
-		atomic_store(&s->copy->run->at_once, true);
+		atomic_store(&s->run->at_once, true);
 		n = read_full(s->file->fd, buffer, STREAM);
-		atomic_store(&s->copy->run->at_once, false);
+		atomic_store(&s->run->at_once, false);
 		if (n < 0) {
+			s->error = errno;
 			rc = report_read_error(s);
 			break;
 		}
@@ -520,23 +595,34 @@ static enum copy_result store_contents(struct storing *s)
 /* Remove the object that this put has made, without a message: the reason was reported. */
 static enum copy_result remove_made(struct storing *s)
 {
-	struct change c = {
-		.op = CHANGE_REMOVE, .label = s->file->label, .dir = s->file->dir, .name = s->name};
-	struct afs_error error;
+	struct attempt t = attempt_begin(s->run, CHANGE_REMOVE, s->file->label);
 
-	return change_try(s->copy, &c, &error);
+	t.later = true;
+	return remove_stored_name(s, &t);
+}
+
+static bool is_stored_object(const struct storing *s, const struct spot *spot)
+{
+	struct rxafs_fid own;
+
+	if (!spot->object)
+		return false;
+	rxafs_get_fid(s->object, &own);
+	return rxafs_fid_same(&own, &spot->attributes.fid);
 }
 
 /* Remove it unless something else has the name by now. */
 static enum copy_result remove_own(struct storing *s)
 {
-	const AFSFid *own = &s->object.fid;
-	struct target t;
+	enum copy_result rc = COPY_FAILED;
+	struct spot spot;
 
-	if (s->gone || look_at_name(s, s->name, &t) != COPY_GOOD || !t.exists ||
-	    t.object.fid.Vnode != own->Vnode || t.object.fid.Unique != own->Unique)
+	if (s->gone || look_at_name(s, s->name, &spot) != COPY_GOOD)
 		return COPY_FAILED;
-	return remove_made(s);
+	if (is_stored_object(s, &spot))
+		rc = remove_made(s);
+	spot_free(&spot);
+	return rc;
 }
 
 /*
@@ -545,28 +631,26 @@ static enum copy_result remove_own(struct storing *s)
  */
 static void mark_incomplete(struct storing *s)
 {
-	struct change c = {.op = CHANGE_STATUS,
-			   .label = s->file->label,
-			   .fid = s->object.fid,
-			   .how = change_status(s->mtime ? 0 : 1, (mode_t)-1)};
-	struct afs_error error;
+	const struct rxafs_changes set = {.set = RXAFS_SET_TIME, .time = s->mtime ? 0 : 1};
+	struct attempt t = attempt_begin(s->run, CHANGE_STATUS, s->file->label);
+	struct rxafs_attributes now;
 
-	change_try(s->copy, &c, &error);
+	t.later = true;
+	while (attempt_again(&t, rxafs_setattr(s->object, &t.request, &set, &now)))
+		;
 }
 
-/* Tell the user if a put in place has cut or changed what was there. `old` is the status before. */
-static void tell_loss(struct storing *s, const AFSFetchStatus *old)
+/* Tell the user if a put in place has cut or changed what was there. `old` are the attributes before. */
+static void tell_loss(struct storing *s, const struct rxafs_attributes *old)
 {
-	AFSFetchStatus now = {0};
-	struct afs_error error;
-	bool known = !s->unanswered && afs_client_status(s->copy->client, &s->object.fid,
-							 s->file->label, &now, &error) == 0;
+	struct attempt t;
+	bool known = !s->unanswered && try_status(s, &t) == COPY_GOOD;
 
-	if (known && afs_status_version(&now) == afs_status_version(old))
+	if (known && s->now.version == old->version)
 		return;
 	if (known)
 		tools_error("%s: its old contents are gone; it has %llu bytes of the new ones",
-			    s->file->label, (unsigned long long)afs_status_length(&now));
+			    s->file->label, (unsigned long long)stored_length(s));
 	else
 		tools_error("%s: its old contents may be gone", s->file->label);
 }
@@ -576,15 +660,15 @@ static void tell_loss(struct storing *s, const AFSFetchStatus *old)
 /* Write to the object itself, which is new or cannot be replaced. */
 static enum copy_result put_in_place(struct storing *s)
 {
-	const AFSFetchStatus old = s->object.status;
-	bool loses = !s->created && s->at == 0 && afs_status_length(&old);
+	const struct rxafs_attributes old = s->now;
+	bool loses = !s->created && s->at == 0 && old.stat.st_size;
 	enum copy_result rc = store_contents(s);
 	bool worthless = s->spoiled || (s->created && s->at == 0);
 
-	if (rc == COPY_GOOD)
+	if (rc == COPY_GOOD || (rc == COPY_FAILED && may_begin_again(s)))
 		return rc;
 	/* An interrupted put leaves its part for --continue. */
-	if (worthless && !s->unanswered && !copy_interrupted(s->copy) &&
+	if (worthless && !s->unanswered && !is_storing_interrupted(s) &&
 	    (!s->created || remove_own(s) != COPY_GOOD) && s->spoiled)
 		mark_incomplete(s);
 	if (loses)
@@ -592,32 +676,38 @@ static enum copy_result put_in_place(struct storing *s)
 	return rc;
 }
 
+/* Whether the user may make, rename and write files in the directory. */
+static bool has_rights_to_replace(struct storing *s)
+{
+	const uint32_t needed = RXAFS_INSERT | RXAFS_DELETE | RXAFS_WRITE;
+	struct rxafs_request request = session_request(s->run);
+	uint32_t own;
+
+	return rxafs_get_rights(s->file->directory, &request, &own, NULL) == 0 &&
+	       (own & needed) == needed;
+}
+
 /*
  * Whether something else can take the place of the file: not if that is noticed elsewhere. An empty
  * file may be one that another put has just made, and writes to.
  */
-static bool is_replaceable(const struct storing *s)
+static bool is_replaceable(struct storing *s)
 {
-	const uint32_t rights = AFS_RIGHT_INSERT | AFS_RIGHT_DELETE | AFS_RIGHT_WRITE;
-	const AFSFetchStatus *status = &s->object.status;
-
-	return !s->created && !s->file->by_link && s->at == 0 && status->LinkCount == 1 &&
-	       status->lockCount == 0 && (status->CallerAccess & rights) == rights &&
-	       status->UnixModeBits & 0200;
+	return !s->created && !s->file->by_link && s->at == 0 && s->now.stat.st_nlink == 1 &&
+	       !s->now.locks && s->now.stat.st_mode & 0200 && has_rights_to_replace(s);
 }
 
 /* KiB that may be stored, as far as the server tells it. */
 static bool ask_room(struct storing *s, uint64_t *kib)
 {
-	struct afs_space space;
-	struct afs_error error;
+	struct rxafs_request request = session_request(s->run);
+	struct rxafs_volume volume;
 
-	if (afs_client_space(s->copy->client, s->object.fid.Volume, s->file->label, &space,
-			     &error) < 0)
+	if (rxafs_examine(s->file->directory, &request, &volume) < 0)
 		return false;
-	*kib = space.free;
-	if (space.quota && space.quota < space.used + *kib)
-		*kib = space.quota > space.used ? space.quota - space.used : 0;
+	*kib = volume.free;
+	if (volume.quota && volume.quota < volume.used + *kib)
+		*kib = volume.quota > volume.used ? volume.quota - volume.used : 0;
 	return true;
 }
 
@@ -627,7 +717,7 @@ static bool ask_room(struct storing *s, uint64_t *kib)
  */
 static bool fits_only_in_place(struct storing *s, bool full)
 {
-	uint64_t size = s->size / 1024, old = afs_status_length(&s->object.status) / 1024, kib;
+	uint64_t size = s->size / 1024, old = stored_length(s) / 1024, kib;
 
 	if (!s->plain || !ask_room(s, &kib))
 		return false;
@@ -641,12 +731,14 @@ static bool fits_only_in_place(struct storing *s, bool full)
 static uint64_t version_of(const struct put_file *f)
 {
 	const struct stat *st = &f->st;
+	struct rxafs_fid directory;
 	uint64_t version = 0;
 	struct utsname host;
 	struct stat net;
 
 	if (uname(&host) < 0 || stat("/proc/self/ns/net", &net) < 0)
 		return 0;
+	rxafs_get_fid(f->directory, &directory);
 	for (const char *p = host.nodename; *p; p++)
 		version = part_version(version, (unsigned char)*p);
 	version = part_version(version, net.st_ino);
@@ -655,53 +747,61 @@ static uint64_t version_of(const struct put_file *f)
 	version = part_version(version, (uint64_t)st->st_size);
 	version = part_version(version, (uint64_t)st->st_mtim.tv_sec);
 	version = part_version(version, (uint64_t)st->st_mtim.tv_nsec);
-	version = part_version(version, (uint64_t)f->dir.Volume << 32 | f->dir.Vnode);
-	return part_version(version, f->dir.Unique);
+	version = part_version(version, (uint64_t)directory.volume << 32 | directory.vnode);
+	return part_version(version, directory.unique);
 }
 
 /* Whether an earlier run can have left the object: it is a beginning of the source. */
-static bool is_part(const struct storing *s, const struct afs_object *object)
+static bool is_part(const struct storing *s, const struct spot *spot)
 {
-	const AFSFetchStatus *status = &object->status;
-	uint64_t length = afs_status_length(status);
+	const struct rxafs_attributes *a = &spot->attributes;
+	uint64_t length = (uint64_t)a->stat.st_size;
 
-	return status->FileType == AFS_TYPE_FILE && status->LinkCount == 1 &&
-	       status->ClientModTime == s->mtime && length <= s->size &&
-	       beginning_matches(s->copy, object, length, s->file->fd, s->file->label);
+	return a->kind == RXAFS_FILE && a->stat.st_nlink == 1 && a->stat.st_mtime == s->mtime &&
+	       length <= s->size &&
+	       is_beginning_of(s->run, spot->object, length, s->file->fd, s->file->label);
 }
 
 /*
  * Continue or replace what has the name of the part. *taken stays true if something has the name
  * that afscp has not left there.
  */
-static enum copy_result take_part(struct storing *s, bool *taken)
+static enum copy_result use_part(struct storing *s, const struct spot *spot, bool *taken)
 {
-	struct target t;
 	enum copy_result rc;
 
-	rc = look_at_name(s, s->name, &t);
-	if (rc != COPY_GOOD)
-		return rc;
-	if (t.exists && !is_part(s, &t.object)) {
-		if (!copy_interrupted(s->copy))
+	if (spot->object && !is_part(s, spot)) {
+		if (!is_storing_interrupted(s))
 			tools_error("%s: \"%s\" beside it is not its beginning: not used, and left "
 				    "as it is",
 				    s->file->label, s->name);
 		return COPY_GOOD;
 	}
-	if (!t.exists || !s->copy->set->resume) {
+	if (!spot->object || !s->run->set.resume) {
 		/* Another name does as well if the part has changed meanwhile. */
-		if (t.exists && remove_made(s) != COPY_GOOD)
+		if (spot->object && remove_made(s) != COPY_GOOD)
 			return COPY_GOOD;
 		rc = create_object(s, taken);
 		return *taken ? COPY_GOOD : rc;
 	}
 	*taken = false;
-	s->object = t.object;
-	s->at = afs_status_length(&t.object.status);
+	set_stored_object(s, rxafs_hold(spot->object), &spot->attributes);
+	s->at = stored_length(s);
 	s->set_mode = true;
-	atomic_fetch_add(&s->copy->run->left_out, s->at);
+	atomic_fetch_add(&s->run->left_out, s->at);
 	return COPY_GOOD;
+}
+
+static enum copy_result take_part(struct storing *s, bool *taken)
+{
+	struct spot spot;
+	enum copy_result rc = look_at_name(s, s->name, &spot);
+
+	if (rc != COPY_GOOD)
+		return rc;
+	rc = use_part(s, &spot, taken);
+	spot_free(&spot);
+	return rc;
 }
 
 /*
@@ -734,14 +834,22 @@ static enum copy_result create_part(struct storing *s, char part[PART_NAME], int
 /* Whether what has the name of the file now is a part of the same source, not complete yet. */
 static enum copy_result look_at_successor(struct storing *s)
 {
-	struct target t;
+	struct rxafs_request request = session_request(s->run);
+	struct spot spot;
 	enum copy_result rc;
+	bool part;
 
-	rc = look_at_name(s, s->file->name, &t);
-	if (rc != COPY_GOOD || !t.exists || t.object.status.FileType != AFS_TYPE_FILE ||
-	    t.object.status.ClientModTime != s->mtime ||
-	    afs_status_length(&t.object.status) >= s->size)
+	/* The names that are known cannot be right. */
+	rxafs_forget(s->file->directory, &request);
+	rc = look_at_name(s, s->file->name, &spot);
+	if (rc != COPY_GOOD)
 		return rc;
+	part = spot.object && spot.attributes.kind == RXAFS_FILE &&
+	       spot.attributes.stat.st_mtime == s->mtime &&
+	       (uint64_t)spot.attributes.stat.st_size < s->size;
+	spot_free(&spot);
+	if (!part)
+		return COPY_GOOD;
 	tools_error("%s: another command stores the same file, and is not ready; try again",
 		    s->file->label);
 	return COPY_FAILED;
@@ -754,81 +862,91 @@ static enum copy_result look_at_successor(struct storing *s)
  */
 static enum copy_result check_renamed(struct storing *s)
 {
-	uint64_t stored = afs_status_version(&s->object.status);
-	struct afs_error error;
-	enum copy_result rc = try_status(s, &error);
+	uint64_t stored = s->now.version;
+	struct attempt t;
+	enum copy_result rc = try_status(s, &t);
 
 	if (rc == COPY_GOOD)
-		return afs_status_version(&s->object.status) == stored ? rc
-								       : report_other_writer(s);
-	s->gone = change_is_gone(&error);
+		return s->now.version == stored ? rc : report_other_writer(s);
 	if (s->gone)
 		return look_at_successor(s);
-	copy_complain(s->copy, &error);
+	attempt_complain(&t);
 	return rc;
 }
 
 static enum copy_result rename_part(struct storing *s)
 {
-	struct change c = {.op = CHANGE_RENAME,
-			   .label = s->file->label,
-			   .dir = s->file->dir,
-			   .name = s->name,
-			   .new_dir = s->file->dir,
-			   .new_name = s->file->name,
-			   .fid = s->object.fid};
-	enum copy_result rc = change_make(s->copy, &c);
+	struct attempt t = attempt_begin(s->run, CHANGE_RENAME, s->file->label);
 
-	return rc == COPY_GOOD ? check_renamed(s) : rc;
+	while (attempt_again(&t, rxafs_rename(s->file->directory, &t.request, s->name,
+					      s->file->directory, s->file->name, false)))
+		;
+	return t.value < 0 ? attempt_result(&t) : check_renamed(s);
+}
+
+/* Make the part, fill it, and let it take the place of the file. */
+static enum copy_result replace_by_part(struct storing *new)
+{
+	char part[PART_NAME];
+	int claim;
+	enum copy_result rc = create_part(new, part, &claim);
+
+	if (rc == COPY_GOOD)
+		rc = store_contents(new);
+	if (rc == COPY_GOOD)
+		rc = rename_part(new);
+	/* An interrupted part stays for --continue. */
+	if (rc != COPY_GOOD && !new->unanswered && !new->gone && !is_storing_interrupted(new) &&
+	    new->object)
+		remove_own(new);
+	if (claim >= 0)
+		close(claim);
+	return rc;
 }
 
 /* Store the contents as another file, and let it take the place of the file. */
 static enum copy_result replace_object(struct storing *s)
 {
 	struct storing new = *s;
-	char part[PART_NAME];
 	enum copy_result rc;
-	int claim;
 
 	assert(!s->created && s->at == 0);
 	if (s->size > PART && fits_only_in_place(s, false))
 		return put_in_place(s);
-	new.object = (struct afs_object){0};
+	new.object = NULL;
 	new.hold = true;
-	if (!s->copy->set->preserve)
-		new.mode = s->object.status.UnixModeBits & 0777;
-	if ((rc = create_part(&new, part, &claim)) == COPY_GOOD &&
-	    (rc = store_contents(&new)) == COPY_GOOD && (rc = rename_part(&new)) == COPY_GOOD)
-		s->object = new.object;
-	/* An interrupted part stays for --continue. */
-	else if (!new.unanswered && !new.gone && !copy_interrupted(s->copy) && new.object.fid.Vnode)
-		remove_own(&new);
-	if (claim >= 0)
-		close(claim);
-	if (rc == COPY_GOOD || !new.full)
+	if (!s->run->set.preserve)
+		new.mode = s->now.stat.st_mode & 0777;
+	rc = replace_by_part(&new);
+	if (rc == COPY_GOOD) {
+		set_stored_object(s, new.object, &new.now);
+		return rc;
+	}
+	if (new.object)
+		rxafs_release(new.object);
+	if (!new.full.value)
 		return rc;
 	if (fits_only_in_place(s, true))
 		return put_in_place(s);
-	change_complain(s->copy, CHANGE_STORE, &new.error);
-	return copy_judge(s->copy, &new.error);
+	attempt_complain(&new.full);
+	return attempt_result(&new.full);
 }
 
 /* --continue: true if the file is stored already. Otherwise s->at becomes the length that is. */
 static bool find_resume_point(struct storing *s)
 {
-	const AFSFetchStatus *status = &s->object.status;
-	uint64_t length = afs_status_length(status);
+	uint64_t length = stored_length(s);
 
 	assert(s->plain);
-	if (!s->copy->set->resume || status->ClientModTime != s->mtime || length > s->size)
+	if (!s->run->set.resume || s->now.stat.st_mtime != s->mtime || length > s->size)
 		return false;
-	if (length == s->size && s->file->exists) {
-		copy_skip(s->copy->run, s->file->label, length);
+	if (length == s->size && !s->created) {
+		copy_skip(s->run, s->file->label, length);
 		return true;
 	}
-	if (beginning_matches(s->copy, &s->object, length, s->file->fd, s->file->label)) {
+	if (is_beginning_of(s->run, s->object, length, s->file->fd, s->file->label)) {
 		/* These bytes do not count as copied. */
-		atomic_fetch_add(&s->copy->run->left_out, length);
+		atomic_fetch_add(&s->run->left_out, length);
 		s->at = length;
 	}
 	return false;
@@ -843,61 +961,64 @@ static enum copy_result store_whole_object(struct storing *s)
 		return COPY_GOOD;
 	rc = is_replaceable(s) ? replace_object(s) : put_in_place(s);
 	if (rc == COPY_GOOD)
-		copy_done(s->copy->run, s->file->label, afs_status_length(&s->object.status));
+		copy_done(s->run, s->file->label, stored_length(s));
 	return rc;
 }
 
 /* *again: the file was not stored, and may be once more; without a message. NULL: it may not. */
-static enum copy_result put_once(struct copy *copy, struct put_file *f, bool *again)
+static enum copy_result put_once(struct run *run, struct put_file *f, bool *again)
 {
 	bool regular = S_ISREG(f->st.st_mode), plain = tells_its_length(f), linked;
-	struct storing s = {.copy = copy,
+	struct storing s = {.run = run,
 			    .file = f,
 			    .name = f->name,
 			    .plain = plain,
 			    .once = !again,
 			    .size = plain ? (uint64_t)f->st.st_size : 0,
-			    .mtime = put_time(regular ? f->st.st_mtime : time(NULL)),
-			    .mode = put_mode(copy, regular ? f->st.st_mode : 0666)};
+			    .mtime = time_in_afs(regular ? f->st.st_mtime : time(NULL)),
+			    .mode = put_mode(run, regular ? f->st.st_mode : 0666)};
 	enum copy_result rc;
 
 	rc = open_stored_object(&s);
-	linked = rc == COPY_GOOD && s.object.status.LinkCount > 1;
+	linked = rc == COPY_GOOD && s.now.stat.st_nlink > 1;
 	/* Another thread may be writing to it by another of its names. */
 	if (linked) {
-		pthread_mutex_lock(&copy->run->linked_lock);
+		pthread_mutex_lock(&run->linked_lock);
 		rc = fetch_status(&s);
 	}
 	if (rc == COPY_GOOD)
 		rc = store_whole_object(&s);
 	if (linked)
-		pthread_mutex_unlock(&copy->run->linked_lock);
+		pthread_mutex_unlock(&run->linked_lock);
 	if (again)
 		*again = rc == COPY_FAILED && may_begin_again(&s);
+	set_stored_object(&s, NULL, NULL);
 	return rc;
 }
 
-static enum copy_result put_file(struct copy *copy, struct put_file *f)
+static enum copy_result put_file(struct run *run, struct put_file *f)
 {
 	bool again;
-	enum copy_result rc = put_once(copy, f, &again);
+	enum copy_result rc = put_once(run, f, &again);
 
 	if (!again)
 		return rc;
-	f->exists = false;
-	return put_once(copy, f, NULL);
+	if (f->existing)
+		rxafs_release(f->existing);
+	f->existing = NULL;
+	return put_once(run, f, NULL);
 }
 
-static enum copy_result put_file_work(struct copy *copy, void *arg)
+static enum copy_result put_file_work(struct run *run, void *arg)
 {
 	struct put_file *f = arg;
-	enum copy_result rc = put_file(copy, f);
+	enum copy_result rc = put_file(run, f);
 
 	if (f->level)
-		put_level_leave(copy, f->level);
+		put_level_leave(run, f->level, false);
 	f->level = NULL;
 	put_file_drop(f);
 	return rc;
 }
 
-const struct pool_kind put_file_job = {.work = put_file_work, .drop = put_file_drop};
+const struct job_kind put_file_job = {.work = put_file_work, .drop = put_file_drop};

@@ -606,6 +606,15 @@ bool attempt_again(struct attempt *t, int64_t value)
 	return attempt_again_unless(t, value, 1);
 }
 
+/* The text of EFBIG is about files: of a directory that is full the name remains. */
+static void cut_file_reason(char *text)
+{
+	char *reason = strstr(text, ": File too large");
+
+	if (reason)
+		*reason = 0;
+}
+
 void attempt_complain(struct attempt *t)
 {
 	const char *remedy = t->op == CHANGE_NONE ? NULL : change_remedy(t->op, &t->error);
@@ -618,6 +627,8 @@ void attempt_complain(struct attempt *t)
 		return;
 	}
 	explain_volume(t);
+	if (t->error.number == EFBIG && t->op != CHANGE_STORE && t->op != CHANGE_STATUS)
+		cut_file_reason(t->error.text);
 	if (remedy)
 		tools_error("%s: %s%s", t->error.text, remedy, login);
 	else if (t->error.number == EACCES)

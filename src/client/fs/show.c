@@ -101,6 +101,7 @@ static void show_entered(rxafs_object *object, struct fs_vnode *v, const struct 
 	show_own_changes(v, stat);
 	a->version = status->version;
 	a->author = status->author;
+	a->locks = status->locks;
 	a->stamp = status->order;
 	a->for_all = anonymous_sees(v, status);
 	a->valid_ns = status->valid_until > now ? status->valid_until - now : 0;
@@ -138,7 +139,8 @@ void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFS
 	*a = (struct rxafs_attributes){.fid = *fid,
 				       .kind = kind,
 				       .version = afs_status_version(answer),
-				       .author = answer->Author};
+				       .author = answer->Author,
+				       .locks = (int32_t)answer->lockCount};
 	stat->st_mode = shown_mode(kind, answer->UnixModeBits & 07777);
 	stat->st_nlink = answer->LinkCount;
 	stat->st_uid = answer->Owner;

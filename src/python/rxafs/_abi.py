@@ -180,7 +180,8 @@ class rxafs_attributes(C.Structure):
         ("stamp", C.c_uint64),
         ("valid_ns", C.c_uint64),
         ("name_valid_ns", C.c_uint64),
-        ("reserved", C.c_uint64 * 4),
+        ("locks", C.c_int64),
+        ("reserved", C.c_uint64 * 3),
     ]
 
 

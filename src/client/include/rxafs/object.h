@@ -27,7 +27,8 @@ struct rxafs_attributes {
 	uint64_t stamp;		/* for rxafs_attributes_hold() */
 	uint64_t valid_ns;	/* of the attributes, from now on; 0 = must be asked again */
 	uint64_t name_valid_ns; /* of the name, after a look-up or a change of names */
-	uint64_t reserved[4];
+	int64_t locks; /* that a server has given for a file: n shared ones; -1: an exclusive one */
+	uint64_t reserved[3];
 };
 
 /*

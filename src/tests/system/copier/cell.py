@@ -204,7 +204,7 @@ SYNC = words(1, 0, 0, 0, 0, 0)
 
 
 def directory(names):
-    """The image of a directory; names: (name of at most 15 bytes, vnode)."""
+    """The image of a directory; names: (name, vnode)."""
     pages = []
     hashes = [0] * 128
     left = iter([(b'.', 1), (b'..', 1)] + [(n.encode(), v) for n, v in names])
@@ -213,10 +213,12 @@ def directory(names):
         first = 13 if not pages else 1
         used = [s < first for s in range(64)]
         page = bytearray(2048)
-        for slot in range(first, 64):
-            if not entry:
-                break
+        slot = first
+        while entry:
             name, vnode = entry
+            count = 1 + (len(name) + 16) // 32
+            if slot + count > 64:
+                break
             h = 0
             for c in name:
                 h = (h * 173 + c) & 0xffffffff
@@ -226,7 +228,8 @@ def directory(names):
             struct.pack_into('>BxHII', page, 32 * slot, 1, hashes[bucket], vnode, 1)
             page[32 * slot + 12:32 * slot + 12 + len(name)] = name
             hashes[bucket] = len(pages) * 64 + slot
-            used[slot] = True
+            used[slot:slot + count] = count * [True]
+            slot += count
             entry = next(left, None)
         struct.pack_into('>xxHB', page, 0, 1234, 64 - sum(used))
         for s in range(64):
@@ -249,13 +252,16 @@ class Volume:
         kind, data = self.objects[vnode]
         return status(kind, len(data), self.version, 0o755 if kind == DIRECTORY else 0o644)
 
+    def bulk_status_of(self, vnode):
+        return self.status_of(vnode)
+
     def __call__(self, opcode, arguments, call):
         if opcode in (GIVE_UP_ALL, GIVE_UP):
             return Answer()
         if opcode == BULK_STATUS:
             count = struct.unpack('>I', arguments[:4])[0]
             fids = struct.unpack('>%dI' % (3 * count), arguments[4:4 + 12 * count])
-            return Answer(words(count) + b''.join(self.status_of(v) for v in fids[1::3]) +
+            return Answer(words(count) + b''.join(self.bulk_status_of(v) for v in fids[1::3]) +
                           words(count) + count * CALLBACK + SYNC)
         if opcode not in (FETCH_STATUS, FETCH_DATA):
             return Answer(abort=BAD_OPCODE)
@@ -270,7 +276,7 @@ class Volume:
 
 
 class Writable(Volume):
-    """A directory whose files can be changed by anybody: `names` has their vnodes."""
+    """A directory whose files can be changed by anybody: `names` has their vnodes, and each change makes a version."""
 
     def __init__(self, files):
         super().__init__({})
@@ -279,6 +285,7 @@ class Writable(Volume):
             self.make(name, data)
 
     def make(self, name, data=b'', mtime=981173106, kind=FILE):
+        self.version += 1
         vnode = self.names[name] = self.next + (kind == DIRECTORY)
         self.next += 2
         self.objects[vnode], self.mtimes[vnode], self.versions[vnode] = (kind, data), mtime, 1
@@ -288,20 +295,25 @@ class Writable(Volume):
         return self.objects[self.names[name]][1]
 
     def remove(self, name):
+        self.version += 1
         del self.objects[self.names.pop(name)]
 
     def rename(self, old, new):
+        self.version += 1
         vnode = self.names.pop(old)
         if new in self.names:
-            self.remove(new)
+            del self.objects[self.names[new]]
         self.names[new] = vnode
 
     def status_of(self, vnode):
         if vnode == 1:
-            return status(DIRECTORY, len(directory(self.names.items())), 7, 0o755, rights=127)
+            return status(DIRECTORY, len(directory(self.names.items())), self.version, 0o755, rights=127)
         kind, data = self.objects[vnode]
         return status(kind, len(data), self.versions[vnode], 0o755 if kind == DIRECTORY else 0o644, rights=127,
                       mtime=self.mtimes[vnode])
+
+    def bulk_status_of(self, vnode):
+        return self.status_of(vnode) if vnode in self.objects else status(0, 0, code=102)
 
     def store(self, vnode, arguments):
         offset, length, end = struct.unpack('>QQQ', arguments[36:60])
