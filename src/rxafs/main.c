@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxafs: mounts AFS. */
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -336,24 +338,44 @@ static bool is_root_of_machine(void)
 /* What a daemon that was killed has left. Root can take it away without fusermount3, so that a service can start again. */
 static bool remove_dead_mount(const char *where)
 {
-	uint32_t number;
-
-	if (geteuid() || !find_connection(where, &number) || umount2(where, MNT_DETACH))
+	if (geteuid() || umount2(where, MNT_DETACH))
 		return false;
 	tools_error("%s: the mount of a daemon that has ended was taken away", where);
 	return true;
 }
 
-/* The kernel would mount on a file as well, and then all uses of it would fail. */
+/* Whether rxafs is mounted there. What is above it is asked, since it may be another user's, or dead. */
+static bool is_mounted(const char *where)
+{
+	char *above = strdup(where), *name = strdup(where), folder[PATH_MAX], at[2 * PATH_MAX];
+	uint32_t number;
+	bool mounted = false;
+
+	if (realpath(where, at)) {
+		mounted = find_connection(at, &number);
+	} else if (above && name && realpath(dirname(above), folder)) {
+		snprintf(at, sizeof at, "%s/%s", strcmp(folder, "/") ? folder : "", basename(name));
+		mounted = find_connection(at, &number);
+	}
+	free(above);
+	free(name);
+	return mounted;
+}
+
+/* The kernel would mount on a file as well, and then all uses of it would fail; and over a mount that is in use. */
 static bool can_mount_at(const char *where)
 {
 	struct stat stat_of;
+	bool dead = stat(where, &stat_of) && errno == ENOTCONN, mounted = is_mounted(where);
 
-	if (stat(where, &stat_of) && errno == ENOTCONN && remove_dead_mount(where))
+	if (dead && mounted && remove_dead_mount(where))
 		return can_mount_at(where);
-	if (stat(where, &stat_of) && errno == ENOTCONN)
+	if (dead)
 		tools_error("%s: the daemon of this mount has ended: fusermount3 -uz %s", where,
 			    where);
+	else if (mounted)
+		tools_error("%s: rxafs is mounted there already%s", where,
+			    stat(where, &stat_of) ? ", by another user" : "");
 	else if (stat(where, &stat_of))
 		tools_error("%s: %s", where, strerror(errno));
 	else if (!S_ISDIR(stat_of.st_mode))

@@ -38,6 +38,8 @@ struct cl_cells {
 	bool no_dns;
 	cl_cell_resolve_fn *resolve;
 	void *resolve_arg;
+	void (*warn)(void *arg, const char *text);
+	void *warn_arg;
 };
 
 static uint64_t boot_ns(void)
@@ -226,6 +228,8 @@ int cl_cells_create(const struct cl_cells_options *o, struct cl_cells **out, cha
 	cells->no_dns = o->no_dns;
 	cells->resolve = o->resolve ? o->resolve : cl_cell_ask_dns;
 	cells->resolve_arg = o->resolve_arg;
+	cells->warn = o->warn;
+	cells->warn_arg = o->warn_arg;
 	pthread_mutex_lock(&cells->lock);
 	rc = read_given_cells(cells, o, message, size);
 	for (size_t i = 0; i < count && rc == 0; i++)
@@ -369,6 +373,18 @@ static uint64_t clamped_life_ns(uint32_t ttl_s)
 	return (uint64_t)s * NS_PER_S;
 }
 
+/* Once for each question. */
+static void warn_of_answer(const struct cl_cells *cells, const char *name, int count)
+{
+	char text[CL_CELL_NAME + 64];
+
+	if (!cells->warn)
+		return;
+	snprintf(text, sizeof(text),
+		 count ? "no answer from DNS about cell %s" : "DNS has no cell %s", name);
+	cells->warn(cells->warn_arg, text);
+}
+
 /*
  * Ask DNS without the lock, and store the answer in `servers`. Their number, or a negative errno
  * value.
@@ -384,6 +400,8 @@ static int ask_resolver(struct cl_cells *cells, const char *name, uint64_t deadl
 	*ttl_s = 0;
 	count = limit ? cells->resolve(cells->resolve_arg, name, limit, servers, ttl_s)
 		      : -ETIMEDOUT;
+	if (count <= 0)
+		warn_of_answer(cells, name, count);
 	pthread_mutex_lock(&cells->lock);
 	assert(count <= CL_CELL_SERVERS);
 	return count;

@@ -53,7 +53,7 @@ struct cl_cells_options {
 	bool no_dns;
 	cl_cell_resolve_fn *resolve; /* NULL = DNS */
 	void *resolve_arg;
-	/* One line about a fault of a file; NULL = none. */
+	/* One line about a fault of a file, or a cell that DNS does not know; NULL = none. Any thread. */
 	void (*warn)(void *arg, const char *text);
 	void *warn_arg;
 };

@@ -6,6 +6,7 @@
 #include <syslog.h>
 
 #include "afs/fetchstatus.h"
+#include "client/fs/listeners.h"
 #include "client/fs/operate.h"
 
 static bool wait_cancelled(const void *cancel)
@@ -88,8 +89,10 @@ static int store_file_data(void *owner, void *who, const struct cl_data_store *s
 	}
 	cl_change_end(v->object, &effect, &known);
 	*version = fs_version(&known);
-	if (!result)
+	if (!result) {
 		fs_learned(v, &known);
+		fs_note_change(v);
+	}
 	return result;
 }
 

@@ -51,6 +51,20 @@ static bool is_known(rxafs_client *client, const char *name)
 	return false;
 }
 
+static int refuse_cell(struct rxafs_request *request, int result, const char *name)
+{
+	char text[sizeof request->failure.text];
+
+	snprintf(
+		text, sizeof text,
+		result == -ETIMEDOUT ? "no answer from DNS about cell %.100s"
+		: !strchr(name, '.')
+			? "%.100s is no cell of CellServDB, and without a dot no name that DNS is asked for"
+			: "cell %.100s is not known: neither CellServDB nor DNS has it",
+		name);
+	return fs_fail(request, result, text);
+}
+
 int fs_dynamic_find(rxafs_object *root, struct rxafs_request *request, const char *name,
 		    rxafs_object **object)
 {
@@ -66,7 +80,7 @@ int fs_dynamic_find(rxafs_object *root, struct rxafs_request *request, const cha
 	/* Shells and tools look for names that are no cells, all the time. */
 	if (!is_known(root->client, plain)) {
 		if (!strchr(plain, '.'))
-			return -ENOENT;
+			return refuse_cell(request, -ENOENT, plain);
 		if (request->quick) {
 			request->awaited = (struct rxafs_awaited){.known = true};
 			return RXAFS_WOULD_WAIT;
@@ -74,7 +88,7 @@ int fs_dynamic_find(rxafs_object *root, struct rxafs_request *request, const cha
 	}
 	result = cl_cells_find(root->client->cells, plain, request->deadline, &cell);
 	if (result)
-		return result == -EINVAL ? -ENOENT : result;
+		return refuse_cell(request, result == -EINVAL ? -ENOENT : result, plain);
 	return make_cell(root, cell, read_write, object);
 }
 

@@ -67,6 +67,21 @@ says 'rights ia .*and a is missing' mkmount "$dir/limited/new" work
 says 'rights d .*and d is missing' rmmount "$dir/limited/old"
 "$ctl" --mount "$work/mnt" tokens > "$work/said" 2>&1
 grep -q 'no tokens; get one with rxafsctl login' "$work/said" || fail "tokens: $(cat "$work/said")"
+# Cells that are none, also in the log.
+says 'nowhere is no cell of CellServDB' examine "$work/mnt/nowhere"
+says 'cell nowhere.invalid is not known\|no answer from DNS about cell nowhere.invalid' examine "$work/mnt/.nowhere.invalid"
+grep -q 'cell nowhere.invalid' "$work/mnt.err" || fail "the log has nothing of an unknown cell"
+# A mount where one is already.
+for place in "$work/mnt" "$work/mnt/" "$work/./mnt"; do
+	timeout 20 "$rxafs" --cell test.example --servers "test.example=$where" "$place" > "$work/said" 2>&1 && fail "a second mount at $place"
+	grep -q 'rxafs is mounted there already$' "$work/said" || fail "a second mount: $(cat "$work/said")"
+done
+if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 --clear-groups true 2> /dev/null; then
+	chmod 755 "$work"
+	timeout 20 setpriv --reuid 65534 --clear-groups "$rxafs" --cell test.example --servers "test.example=$where" "$work/mnt" > "$work/said" 2>&1 &&
+		fail "a second mount by another user"
+	grep -q 'rxafs is mounted there already, by another user' "$work/said" || fail "a second mount by another user: $(cat "$work/said")"
+fi
 unmount_afs mnt "$daemon"
 
 mkdir "$work/etc"

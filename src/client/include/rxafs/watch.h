@@ -20,7 +20,7 @@ struct rxafs_watch_options {
 /*
  * Watch a file or a directory, beginning with its present state. The server promises to tell of changes, so nothing is
  * asked while nothing happens. Events come after the change: what came and went between two looks is not seen, and a
- * rename is REMOVED and ADDED with one FID. Changes of other clients are reported, and those of names by this one. A slow reader loses nothing but
+ * rename is REMOVED and ADDED with one FID. Own changes count as those of others, contents once they are stored. A slow reader loses nothing but
  * such intermediate states: while events of a watch are queued it looks no further. 0 or what the first look fails
  * with. `options` may be NULL.
  */
