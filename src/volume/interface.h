@@ -28,6 +28,7 @@
 #define STORE_VDISKFULL	 108
 #define STORE_VOVERQUOTA 109
 #define STORE_VBUSY	 110
+#define STORE_VMOVED	  111 /* it is on another server */
 
 #define STORE_MESSAGE_MAX 512 /* bytes of a message, its NUL included */
 

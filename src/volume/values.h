@@ -71,6 +71,7 @@ struct store_volume {
 	enum store_type type;
 	char name[STORE_VOLNAME_MAX + 16]; /* with ".readonly" or ".backup" */
 	bool online;
+	bool cell;	    /* made by the volume service of a cell, which knows where it is */
 	uint64_t quota_kib; /* 0: no limit */
 	int32_t minimum;    /* KiB, as clients set it; nothing is reserved */
 	uint64_t used_kib;

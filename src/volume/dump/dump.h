@@ -49,6 +49,13 @@ struct dump_base {
 	uint32_t updated; /* when its contents were changed last */
 	/* These vnodes and their names are left out. NULL: none are. */
 	const struct dump_damage *without;
+	/*
+	 * As a volume service dumps. Vnodes that changed at `date` or later are in full, by the clock of the server; and, unless `sparse`,
+	 * all directories.
+	 */
+	bool dated, sparse;
+	bool measured;	  /* nothing is read or written of contents: only counts->bytes counts */
+	const char *note; /* the message of the volume; NULL: its own */
 };
 
 /*

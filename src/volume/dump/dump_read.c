@@ -273,6 +273,9 @@ static void take_volume_number(struct store_header *header, int tag, uint32_t va
 	case 'i':
 		volume->id = value;
 		break;
+	case 's':
+		volume->online = value != 0;
+		break;
 	case 'u':
 		header->next_unique = value < UNIQUE_TOP ? value : UNIQUE_TOP;
 		break;
@@ -299,6 +302,9 @@ static void take_volume_number(struct store_header *header, int tag, uint32_t va
 	case 'U':
 		volume->updated = value;
 		break;
+	case 'B':
+		volume->cloned = value;
+		break;
 	default:
 		break;
 	}
@@ -312,7 +318,7 @@ static int read_volume_header(struct dump_reader *reader, struct dump_info *info
 	int result = 0;
 
 	assert(reader->tag == DUMP_VOLUME);
-	*header = (struct store_header){0};
+	*header = (struct store_header){.volume.online = true};
 	while (!result && !(result = next_tag(reader)) && reader->tag > DUMP_MARKS) {
 		unsigned size = volume_member_size(reader->tag);
 		uint64_t value;

@@ -85,7 +85,9 @@ static uint32_t clamp_count(uint64_t value)
 
 static uint32_t choose_dump_date(const struct store_volume *volume)
 {
-	return volume->type == STORE_RW ? volume->updated : volume->created;
+	if (volume->type == STORE_RW)
+		return volume->updated;
+	return volume->type == STORE_BACKUP && volume->cloned ? volume->cloned : volume->created;
 }
 
 static void put_dump_header(struct dump_writer *writer, const struct store_volume *volume)
@@ -99,7 +101,7 @@ static void put_dump_header(struct dump_writer *writer, const struct store_volum
 	put_dump_number(writer, 't', 2, 2);
 	put_dump_word(writer, base->date);
 	put_dump_word(writer, choose_dump_date(volume));
-	if (base->date)
+	if (base->date && !base->dated)
 		put_dump_number(writer, DUMP_BASE, base->updated, 4);
 }
 
@@ -111,7 +113,7 @@ static void put_volume_header(struct dump_writer *writer, const struct store_hea
 	put_dump_number(writer, 'i', volume->id, 4);
 	put_dump_number(writer, 'v', 1, 4);
 	put_dump_text(writer, 'n', volume->name);
-	put_dump_number(writer, 's', 1, 1);
+	put_dump_number(writer, 's', volume->online || !writer->base->dated, 1);
 	put_dump_number(writer, 'b', 1, 1);
 	put_dump_number(writer, 'u', header->next_unique, 4);
 	put_dump_number(writer, 't',
@@ -132,7 +134,7 @@ static void put_volume_header(struct dump_writer *writer, const struct store_hea
 	put_dump_number(writer, 'U', volume->updated, 4);
 	put_dump_number(writer, 'E', 0, 4);
 	put_dump_number(writer, 'B', volume->cloned, 4);
-	put_dump_text(writer, 'O', "");
+	put_dump_text(writer, 'O', writer->base->note ? writer->base->note : "");
 	put_dump_text(writer, 'M', "");
 	put_dump_number(writer, 'W', 7, 2);
 	for (int day = 0; day < 7; day++)
@@ -202,10 +204,15 @@ static int put_contents(struct dump_writer *writer, uint64_t length)
 {
 	const struct store_ops *ops = writer->store->ops;
 	struct store_reader *reader;
-	int result = length ? store_snapshot_open(writer->snapshot, &reader) : 0;
 	uint64_t at = 0;
+	int result;
 
-	if (result || !length)
+	if (writer->base->measured)
+		writer->counts->bytes += length;
+	if (!length || writer->base->measured)
+		return report_dump_progress(writer);
+	result = store_snapshot_open(writer->snapshot, &reader);
+	if (result)
 		return result;
 	while (!result && at < length) {
 		size_t room = BUFFER - writer->used;
@@ -331,8 +338,15 @@ static int put_vnode(struct dump_writer *writer, const struct store_vnode *given
 	return report_dump_progress(writer);
 }
 
-static int put_vnodes(struct dump_writer *writer, bool directories, bool all)
+static bool is_vnode_changed(const struct dump_base *base, const struct store_vnode *vnode)
 {
+	return base->dated ? vnode->server_mtime >= base->date : vnode->changed;
+}
+
+static int put_vnodes(struct dump_writer *writer, bool directories)
+{
+	const struct dump_base *base = writer->base;
+	bool all = !base->date || (directories && base->dated && !base->sparse);
 	struct store_vnode vnode = {0};
 	int result = 0;
 
@@ -341,27 +355,27 @@ static int put_vnodes(struct dump_writer *writer, bool directories, bool all)
 		if (result != -ENOENT && dump_is_damaged(writer->base->without, vnode.vnode))
 			result = 0;
 		else if (!result)
-			result = put_vnode(writer, &vnode, all || vnode.changed);
+			result = put_vnode(writer, &vnode, all || is_vnode_changed(base, &vnode));
 	}
 	return result == -ENOENT ? 0 : result;
 }
 
 static int put_dump(struct dump_writer *writer)
 {
-	bool all = !writer->base->date;
+	bool stated = writer->base->date && !writer->base->dated;
 	struct store_header header;
 	int result;
 
 	store_snapshot_header(writer->snapshot, &header);
 	put_dump_header(writer, &header.volume);
 	put_volume_header(writer, &header);
-	result = put_vnodes(writer, true, all);
+	result = put_vnodes(writer, true);
 	if (!result)
-		result = put_vnodes(writer, false, all);
+		result = put_vnodes(writer, false);
 	if (result)
 		return result;
 	/* A second header counts in place of the first one. */
-	if (!all) {
+	if (stated) {
 		put_volume_header(writer, &header);
 		put_dump_number(writer, DUMP_STATE, writer->state, 4);
 	}

@@ -60,6 +60,11 @@ src_tests_volume_store_test_volumes_SOURCES = src/tests/volume/store/test_volume
 	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
 src_tests_volume_store_test_volumes_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
+check_tests += src/tests/volume/store/test_cellvol
+src_tests_volume_store_test_cellvol_SOURCES = src/tests/volume/store/test_cellvol.c \
+	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)
+src_tests_volume_store_test_cellvol_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+
 check_tests += src/tests/volume/store/test_blocks
 src_tests_volume_store_test_blocks_SOURCES = src/tests/volume/store/test_blocks.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \
 	src/tests/volume/store/store_fixture.c src/tests/volume/store/store_fixture.h $(store_test_disk)

@@ -117,6 +117,11 @@ static const char *const text[STATEMENTS] = {
 	[PRUNE_DELETE] = "DELETE FROM prune WHERE id=?1",
 	[PRUNE_COUNT] = "SELECT count(*) FROM prune WHERE grp=?1",
 	[PRUNE_HAS] = "SELECT count(*) FROM prune WHERE grp=?1 AND epoch=0",
+	[LOCATION_TABLE] = "SELECT 1 FROM sqlite_master WHERE type='table' AND name='location'",
+	[LOCATION_PUT] = "INSERT INTO location(id, entry) VALUES(?1, ?2)"
+			 " ON CONFLICT(id) DO UPDATE SET entry=excluded.entry",
+	[LOCATION_DELETE] = "DELETE FROM location WHERE id=?1",
+	[LOCATION_EACH] = "SELECT id, entry FROM location ORDER BY id",
 	/* Of settle.c, which makes the table. */
 	[REFERENCE_PUT] = "INSERT INTO temp.reference VALUES(?1, ?2, 1, ?3, ?4, ?5)"
 			  " ON CONFLICT(id) DO UPDATE SET count=count+1",

@@ -168,6 +168,14 @@ int db_prune_count(struct db *db, uint32_t group, uint64_t *count); /* of a grou
 /* Whether a whole group waits to be removed. */
 int db_prune_has(struct db *db, uint32_t group, bool *has);
 
+/* -- entries of the database of locations, whose form is another module's -- */
+
+/* The table is made with the first entry. `length` 0: there is none any more. */
+int db_location_put(struct db *db, uint32_t id, const void *entry, size_t length);
+/* Ascending. Nonzero stops. */
+int db_locations(struct db *db,
+		 int (*each)(void *arg, uint32_t id, const void *entry, size_t length), void *arg);
+
 /* -- checking -- */
 
 /* One line for each fault. */

@@ -15,6 +15,7 @@
 #define VOLUME_FORMAT	      1
 #define VOLUME_FORMAT_MINIMUM  2 /* has the minimum, which is 0 in others */
 #define VOLUME_FORMAT_SNAPSHOT 3 /* has the minimum and a snapshot */
+#define VOLUME_FORMAT_CELL     4 /* and what the volume service of a cell has set */
 
 /* -- versions in memory -- */
 
@@ -425,15 +426,71 @@ static void decode_text(struct bytes *from, char *text, size_t size)
 	from->left -= length;
 }
 
+/* Clones beyond the first two; *count: the number of the places up to the last one. */
+static bool has_more_clones(const struct volrec *volume, unsigned *count)
+{
+	*count = VOLREC_CLONES - 2;
+	while (*count && !volume->clone_epoch[1 + *count])
+		--*count;
+	return *count > 0;
+}
+
+static uint8_t choose_volume_format(const struct volrec *volume)
+{
+	unsigned more;
+
+	if (volume->cell || volume->as || volume->parent || volume->restored || volume->creation ||
+	    volume->shown_clone || volume->shown_backup || has_more_clones(volume, &more))
+		return VOLUME_FORMAT_CELL;
+	return volume->snapshot	 ? VOLUME_FORMAT_SNAPSHOT
+	       : volume->minimum ? VOLUME_FORMAT_MINIMUM
+				 : VOLUME_FORMAT;
+}
+
+static void encode_cell_members(uint8_t **at, const struct volrec *volume)
+{
+	unsigned more;
+
+	put_little(at, volume->cell, 1);
+	put_little(at, volume->as, 1);
+	put_little(at, volume->parent, 4);
+	put_little(at, volume->restored, 4);
+	put_little(at, volume->creation, 4);
+	put_little(at, volume->shown_clone, 4);
+	put_little(at, volume->shown_backup, 4);
+	has_more_clones(volume, &more);
+	put_little(at, more, 1);
+	for (unsigned i = 2; i < 2 + more; i++) {
+		put_little(at, volume->clone_id[i], 4);
+		put_little(at, volume->clone_epoch[i], 4);
+	}
+}
+
+static void decode_cell_members(struct bytes *from, struct volrec *volume)
+{
+	unsigned more;
+
+	volume->cell = (uint8_t)get_little(from, 1);
+	volume->as = (uint8_t)get_little(from, 1);
+	volume->parent = (uint32_t)get_little(from, 4);
+	volume->restored = (uint32_t)get_little(from, 4);
+	volume->creation = (uint32_t)get_little(from, 4);
+	volume->shown_clone = (uint32_t)get_little(from, 4);
+	volume->shown_backup = (uint32_t)get_little(from, 4);
+	more = (unsigned)get_little(from, 1);
+	from->bad |= more > VOLREC_CLONES - 2 || volume->as > STORE_TYPES;
+	for (unsigned i = 2; !from->bad && i < 2 + more; i++) {
+		volume->clone_id[i] = (uint32_t)get_little(from, 4);
+		volume->clone_epoch[i] = (uint32_t)get_little(from, 4);
+	}
+}
+
 size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 {
+	uint8_t format = choose_volume_format(volume);
 	uint8_t *at = record + 4, *crc = record;
 
-	put_little(&at,
-		   volume->snapshot  ? VOLUME_FORMAT_SNAPSHOT
-		   : volume->minimum ? VOLUME_FORMAT_MINIMUM
-				     : VOLUME_FORMAT,
-		   1);
+	put_little(&at, format, 1);
 	put_little(&at, volume->group, 4);
 	put_little(&at, volume->type, 1);
 	put_little(&at, volume->offline, 1);
@@ -454,10 +511,12 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 	put_little(&at, (uint32_t)volume->owner, 4);
 	put_little(&at, volume->next_unique, 4);
 	put_little(&at, volume->incarnation, 4);
-	if (volume->minimum || volume->snapshot)
+	if (format >= VOLUME_FORMAT_MINIMUM)
 		put_little(&at, (uint32_t)volume->minimum, 4);
-	if (volume->snapshot)
+	if (format >= VOLUME_FORMAT_SNAPSHOT)
 		put_little(&at, volume->snapshot, 4);
+	if (format == VOLUME_FORMAT_CELL)
+		encode_cell_members(&at, volume);
 	encode_text(&at, volume->name);
 	encode_text(&at, volume->message);
 	assert((size_t)(at - record) <= VOLREC_MAX);
@@ -498,14 +557,16 @@ int volrec_decode(const uint8_t *record, size_t length, uint32_t id, struct volr
 	if (length < 5 || get_little(&from, 4) != compute_volume_crc(id, record + 4, length - 4))
 		return -EBADMSG;
 	format = (uint8_t)get_little(&from, 1);
-	if (format < VOLUME_FORMAT || format > VOLUME_FORMAT_SNAPSHOT)
+	if (format < VOLUME_FORMAT || format > VOLUME_FORMAT_CELL)
 		return -EBADMSG;
 	volume->id = id;
 	decode_volume_numbers(&from, volume);
 	if (format != VOLUME_FORMAT)
 		volume->minimum = (int32_t)get_little(&from, 4);
-	if (format == VOLUME_FORMAT_SNAPSHOT)
+	if (format >= VOLUME_FORMAT_SNAPSHOT)
 		volume->snapshot = (uint32_t)get_little(&from, 4);
+	if (format == VOLUME_FORMAT_CELL)
+		decode_cell_members(&from, volume);
 	decode_text(&from, volume->name, sizeof(volume->name));
 	decode_text(&from, volume->message, sizeof(volume->message));
 	if (from.bad || from.left || volume->type > STORE_BACKUP || !volume->group)

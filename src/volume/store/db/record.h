@@ -110,13 +110,23 @@ int version_decode(const uint8_t *record, size_t length, const struct vnode_key 
 #define VOLUME_BUSY    2u /* its contents are being replaced */
 #define VOLUME_HIDDEN  4u /* it is being restored: no list shows it */
 
+/* What the volume service of a cell has made of a volume. */
+#define VOLUME_CELL	 1u /* it made it: only the database of locations says where the volume is */
+#define VOLUME_TEMPORARY 2u /* it is not ready, and goes when the store is opened: also off-line */
+#define VOLUME_NAMELESS	 4u /* another volume has the name: it is found by its id only */
+#define VOLUME_GHOST	 8u /* a read-write volume that was removed before its clones: also hidden */
+
+/* Clones of one volume: the read-only one, the backup, and those that only the volume service makes. */
+#define VOLREC_CLONES 12
+
 struct volrec {
 	uint32_t id, group;
 	uint8_t type;	 /* enum store_type */
 	uint8_t offline; /* VOLUME_... */
 	uint32_t epoch;
 	/* Read-write volumes: the ids that are kept for clones, and their epochs; 0: there is none. */
-	uint32_t clone_id[2], clone_epoch[2]; /* [0]: read-only, [1]: backup */
+	uint32_t clone_id[VOLREC_CLONES],
+		clone_epoch[VOLREC_CLONES]; /* [0]: read-only, [1]: backup */
 	/* Read-write volumes: rows up to this epoch stay, while it is dumped or its contents are replaced; 0: none do. */
 	uint32_t snapshot;
 	uint64_t quota_kib, used_kib, files;
@@ -126,8 +136,14 @@ struct volrec {
 	uint32_t next_unique, incarnation;
 	/* Files, directories: where the search for a free vnode goes on; the first never used. */
 	uint32_t cursor[2], fresh[2];
+	uint8_t cell; /* VOLUME_CELL, ... */
+	uint8_t as; /* a type by which clients know it, and 1; 0: `type`. A copy of another server's volume */
+	/* As the volume service has set them; 0: what the members above say. */
+	uint32_t parent, restored, creation, shown_clone, shown_backup;
 	char name[STORE_VOLNAME_MAX + 16];
 	char message[128];
+	/* In memory: codes for readers and writers while a transaction of the volume service has it; 0: none. */
+	uint8_t hold_read, hold_write;
 };
 
 #define VOLREC_MAX 512
@@ -141,10 +157,16 @@ static inline uint32_t volrec_shared(const struct volrec *record)
 {
 	uint32_t shared = record->snapshot;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < VOLREC_CLONES; i++)
 		if (record->clone_epoch[i] > shared)
 			shared = record->clone_epoch[i];
 	return shared;
+}
+
+/* The type by which clients know it. */
+static inline uint8_t volrec_shown_type(const struct volrec *record)
+{
+	return record->as ? (uint8_t)(record->as - 1) : record->type;
 }
 
 #endif

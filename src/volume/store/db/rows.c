@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,10 +110,14 @@ int db_volume_get(struct db *db, uint32_t id, struct volrec *volume, bool *damag
 int db_volume_put(struct db *db, const struct volrec *volume)
 {
 	uint8_t record[VOLREC_MAX];
+	char number[16];
 	size_t length = volrec_encode(volume, record);
 	sqlite3_stmt *statement = BIND(db, VOLUME_PUT, volume->id);
 
-	sqlite3_bind_text(statement, 2, volume->name, -1, SQLITE_STATIC);
+	/* The column of names has each one once. */
+	snprintf(number, sizeof(number), "#%u", (unsigned)volume->id);
+	sqlite3_bind_text(statement, 2, volume->cell & VOLUME_NAMELESS ? number : volume->name, -1,
+			  SQLITE_STATIC);
 	sqlite3_bind_blob(statement, 3, record, (int)length, SQLITE_STATIC);
 	return db_run(db, statement);
 }
@@ -130,6 +135,54 @@ int db_volume_update(struct db *db, const struct volrec *volume)
 int db_volume_delete(struct db *db, uint32_t id)
 {
 	return db_run(db, BIND(db, VOLUME_DELETE, id));
+}
+
+/* -- locations -- */
+
+static int has_location_table(struct db *db, bool *has)
+{
+	sqlite3_stmt *statement = db_statement(db, LOCATION_TABLE);
+	int result = db_first(db, statement);
+
+	*has = !result;
+	return end_rows(statement, result == -ENOENT ? 0 : result);
+}
+
+int db_location_put(struct db *db, uint32_t id, const void *entry, size_t length)
+{
+	sqlite3_stmt *statement;
+	bool has;
+	int result = has_location_table(db, &has);
+
+	if (result || (!has && !length))
+		return result;
+	if (!has)
+		result = db_sql(
+			db, "CREATE TABLE location(id INTEGER PRIMARY KEY, entry BLOB NOT NULL)");
+	if (result || !length)
+		return result ? result : db_run(db, BIND(db, LOCATION_DELETE, id));
+	statement = BIND(db, LOCATION_PUT, id);
+	sqlite3_bind_blob(statement, 2, entry, (int)length, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_locations(struct db *db,
+		 int (*each)(void *arg, uint32_t id, const void *entry, size_t length), void *arg)
+{
+	sqlite3_stmt *statement;
+	struct bytes entry;
+	bool has;
+	int result = has_location_table(db, &has);
+
+	if (result || !has)
+		return result;
+	statement = db_statement(db, LOCATION_EACH);
+	while (find_next(db, statement, &result)) {
+		result = get_column_bytes(db, statement, 1, &entry);
+		if (!result)
+			result = each(arg, get_column_number(statement, 0), entry.at, entry.left);
+	}
+	return end_rows(statement, result);
 }
 
 /* -- vnodes -- */

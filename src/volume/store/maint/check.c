@@ -485,7 +485,7 @@ static void check_sums(struct tree *tree)
 
 	for (size_t i = 0; i < tree->count; i++)
 		check_links(tree, &tree->entry[i]);
-	if (!root || root->unique != STORE_ROOT_UNIQUE)
+	if (!(volume->cell & VOLUME_TEMPORARY) && (!root || root->unique != STORE_ROOT_UNIQUE))
 		report_fault(tree->checking, "volume %u has no root directory", volume->id);
 	if (tree->count != volume->files)
 		report_fault(tree->checking, "volume %u has %zu vnodes in place of %llu",

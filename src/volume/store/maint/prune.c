@@ -67,8 +67,9 @@ static int find_clones_around(struct work *work, const struct db_prune *prune,
 	*around = (struct around){.newer = UINT32_MAX};
 	if (result)
 		return result;
-	for (int i = 0; i < 3; i++) {
-		uint32_t epoch = i < 2 ? volume->rec.clone_epoch[i] : volume->rec.snapshot;
+	for (int i = 0; i <= VOLREC_CLONES; i++) {
+		uint32_t epoch =
+			i < VOLREC_CLONES ? volume->rec.clone_epoch[i] : volume->rec.snapshot;
 
 		if (epoch && epoch < prune->epoch && epoch > around->older)
 			around->older = epoch;

@@ -26,14 +26,15 @@ static void fill_volume_info(struct core *core, const struct volrec *rec, bool d
 	struct volrec rw = *rec;
 
 	*volume = (struct store_volume){.id = rec->id,
-					.rw = rec->group,
-					.type = rec->type,
+					.rw = rec->parent ? rec->parent : rec->group,
+					.type = volrec_shown_type(rec),
+					.cell = rec->cell & VOLUME_CELL,
 					.online = !rec->offline && !damaged,
 					.quota_kib = rec->quota_kib,
 					.minimum = rec->minimum,
 					.used_kib = rec->used_kib,
 					.files = rec->files,
-					.created = rec->created,
+					.created = rec->creation ? rec->creation : rec->created,
 					.copied = rec->copied,
 					.updated = rec->updated,
 					.cloned = rec->cloned,
@@ -47,8 +48,8 @@ static void fill_volume_info(struct core *core, const struct volrec *rec, bool d
 		return;
 	if (rec->type != STORE_RW && volumes_get(&core->volumes, rec->group, &rw))
 		return;
-	volume->ro = rw.clone_epoch[0] ? rw.clone_id[0] : 0;
-	volume->backup = rw.clone_epoch[1] ? rw.clone_id[1] : 0;
+	volume->ro = rw.clone_epoch[0] ? rw.clone_id[0] : rec->shown_clone;
+	volume->backup = rw.clone_epoch[1] ? rw.clone_id[1] : rec->shown_backup;
 }
 
 int admin_volume(struct store *store, uint32_t id, struct store_volume *volume)
@@ -139,7 +140,7 @@ static int apply_volume_values(struct txn_op *txn, struct work *work)
 	struct workvol *volume;
 	int result = work_any_volume(work, op->id, &volume);
 
-	if (!result && volume->rec.type != STORE_RW)
+	if (!result && volrec_shown_type(&volume->rec) != STORE_RW)
 		result = -EROFS;
 	if (result)
 		return result;
@@ -163,7 +164,7 @@ int admin_set(struct store *store, const struct store_caller *caller, uint32_t i
 
 	if (result)
 		return result;
-	if (rec.type != STORE_RW)
+	if (volrec_shown_type(&rec) != STORE_RW)
 		return -EROFS;
 	return caller->administrator ? run_admin_op(store, &op, apply_volume_values) : -EACCES;
 }
@@ -229,8 +230,7 @@ int store_volume_online(struct store *store, uint32_t id,
 
 /* -- create -- */
 
-/* `count` new ids in a row. */
-static int allocate_volume_ids(struct core *core, struct db *db, unsigned count, uint32_t *id)
+int admin_allocate_ids(struct core *core, struct db *db, unsigned count, uint32_t *id)
 {
 	uint64_t next;
 	unsigned run = 0;
@@ -257,12 +257,16 @@ static int choose_volume_ids(struct core *core, struct db *db, struct volrec *re
 
 	if (rec->id && volumes_keeps(&core->volumes, rec->id))
 		return STORE_VVOLEXISTS;
-	result = allocate_volume_ids(core, db, rec->id ? 2 : 3, &first);
+	rec->group = rec->id;
+	/* The cell has the ids of clones. */
+	if (rec->cell)
+		return 0;
+	result = admin_allocate_ids(core, db, rec->id ? 2 : 3, &first);
 	if (result)
 		return result;
 	/* The counter may have arrived at the id that was asked for. */
 	if (rec->id && (first == rec->id || first + 1 == rec->id))
-		result = allocate_volume_ids(core, db, 2, &first);
+		result = admin_allocate_ids(core, db, 2, &first);
 	if (!rec->id)
 		rec->id = first++;
 	rec->clone_id[0] = first;
@@ -349,8 +353,8 @@ static int check_cache_dropped(struct admin_used_id *used, uint32_t group, const
 	return ADMIN_USED_ID;
 }
 
-static int make_root_directory(const struct admin_op *op, struct work *work, struct workvol *volume,
-			       uint64_t version)
+int admin_make_root(const struct store_new_volume *new, struct work *work, struct workvol *volume,
+		    uint64_t version)
 {
 	struct version *root = version_new();
 	struct store_pages *pages = store_pages_new(1, 1, 1, 1);
@@ -369,18 +373,18 @@ static int make_root_directory(const struct admin_op *op, struct work *work, str
 		version_unref(root);
 		return result;
 	}
-	if (op->new->acl)
-		*root->acl = *op->new->acl;
+	if (new->acl)
+		*root->acl = *new->acl;
 	else
 		store_acl_add(root->acl, false, STORE_ADMINISTRATORS, STORE_ALL);
 	root->v = (struct vnode){.kind = STORE_DIR,
-				 .mode = (uint16_t)(op->new->mode ? op->new->mode & 07777 : 0755),
+				 .mode = (uint16_t)(new->mode ? new->mode & 07777 : 0755),
 				 .links = 2,
 				 .unique = STORE_ROOT_UNIQUE,
 				 .length = STORE_PAGE,
 				 .version = version,
-				 .author = op->new->owner,
-				 .owner = op->new->owner,
+				 .author = new->owner,
+				 .owner = new->owner,
 				 .parent = 1,
 				 .parent_unique = 1,
 				 .client_mtime = work->now,
@@ -397,7 +401,8 @@ int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
 	struct db *db;
 	int result = work_db(work, &db);
 
-	if (!result && volumes_has_name(&core->volumes, rec->name))
+	if (!result && !(rec->cell & VOLUME_NAMELESS) &&
+	    volumes_has_name(&core->volumes, rec->name))
 		result = -EEXIST;
 	if (!result)
 		result = choose_volume_ids(core, db, rec);
@@ -438,7 +443,7 @@ static int apply_volume_creation(struct txn_op *txn, struct work *work)
 	if (!result)
 		result = work_any_volume(work, rec.id, &volume);
 	if (!result)
-		result = make_root_directory(op, work, volume, version);
+		result = admin_make_root(op->new, work, volume, version);
 	if (result)
 		work->broken = true;
 	op->id = rec.id;
@@ -468,25 +473,73 @@ int store_volume_create(struct store *store, const struct store_new_volume *new,
 
 /* -- remove -- */
 
-/* The id of the clone stays reserved for the next one. */
+int admin_prune_clone(struct db *db, const struct volrec *rw, uint32_t epoch)
+{
+	struct db_prune prune = {.group = rw->group, .epoch = epoch};
+
+	for (int i = 0; i < VOLREC_CLONES; i++)
+		if (rw->clone_epoch[i] == epoch)
+			return 0;
+	return rw->snapshot == epoch ? 0 : db_prune_put(db, &prune);
+}
+
+static bool has_clones(const struct volrec *rw)
+{
+	for (int i = 0; i < VOLREC_CLONES; i++)
+		if (rw->clone_epoch[i])
+			return true;
+	return false;
+}
+
+/* All rows of the group go in the background. */
+static int remove_group(struct work *work, struct db *db, struct workvol *rw)
+{
+	struct db_prune prune = {.group = rw->rec.group};
+	int result = save_past_numbers(work, db, rw);
+
+	if (!result)
+		result = db_prune_put(db, &prune);
+	if (result)
+		work->broken = true;
+	else
+		work_volume_remove(work, rw);
+	return result;
+}
+
+int admin_clone_place(const struct volrec *rw, uint32_t clone)
+{
+	int i = 0;
+
+	while (i < VOLREC_CLONES && !(rw->clone_id[i] == clone && rw->clone_epoch[i]))
+		i++;
+	return i;
+}
+
+/* The ids of the read-only clone and the backup stay reserved for the next ones. */
 static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
 {
-	struct db_prune prune = {.group = clone->rec.group, .epoch = clone->rec.epoch};
 	struct workvol *rw;
-	int result = work_any_volume(work, clone->rec.group, &rw);
+	int result = work_any_volume(work, clone->rec.group, &rw), place;
 
 	assert(clone->rec.type != STORE_RW);
 	/* The volume may be going back to it. */
 	if (!result && rw->rec.offline & VOLUME_BUSY)
 		result = STORE_VBUSY;
-	if (!result)
-		result = db_prune_put(db, &prune);
 	if (result)
 		return result;
-	rw->rec.clone_epoch[clone->rec.type == STORE_BACKUP] = 0;
+	place = admin_clone_place(&rw->rec, clone->rec.id);
+	assert(place < VOLREC_CLONES);
+	rw->rec.clone_epoch[place] = 0;
+	if (place > 1 || rw->rec.cell)
+		rw->rec.clone_id[place] = 0;
 	rw->changed = true;
+	result = admin_prune_clone(db, &rw->rec, clone->rec.epoch);
+	work->broken |= result != 0;
+	if (result)
+		return result;
 	work_volume_remove(work, clone);
-	return 0;
+	return rw->rec.cell & VOLUME_GHOST && !has_clones(&rw->rec) ? remove_group(work, db, rw)
+								    : 0;
 }
 
 /* A volume that could not go back to a clone cannot be removed after it, since the clone stays meanwhile: both go together. */
@@ -494,7 +547,7 @@ static int remove_clones_of_busy(struct work *work, struct workvol *volume)
 {
 	struct workvol *clone;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < VOLREC_CLONES; i++) {
 		int result;
 
 		if (!volume->rec.clone_epoch[i])
@@ -508,14 +561,42 @@ static int remove_clones_of_busy(struct work *work, struct workvol *volume)
 	return 0;
 }
 
-static int apply_volume_removal(struct txn_op *txn, struct work *work)
+/* The clones of a volume that is removed in a cell stay: the record that has their epochs goes after the last one. */
+static void leave_ghost(struct workvol *rw)
 {
-	const struct admin_op *op = (const struct admin_op *)txn;
-	struct db_prune prune = {.group = op->id};
+	struct volrec *rec = &rw->rec;
+
+	rec->offline = VOLUME_HIDDEN | VOLUME_OFFLINE;
+	rec->cell = VOLUME_CELL | VOLUME_GHOST | VOLUME_NAMELESS;
+	rw->changed = rw->named = true;
+}
+
+/* `cell`: its clones stay. */
+static int remove_rw(struct work *work, struct db *db, struct workvol *volume, bool cell)
+{
+	int result;
+
+	assert(volume->rec.type == STORE_RW);
+	if (volume->rec.snapshot)
+		return STORE_VBUSY;
+	if (has_clones(&volume->rec) && !(volume->rec.offline & VOLUME_BUSY)) {
+		if (!cell)
+			return -ENOTEMPTY;
+		leave_ghost(volume);
+		return 0;
+	}
+	result = remove_clones_of_busy(work, volume);
+	return result ? result : remove_group(work, db, volume);
+}
+
+int admin_apply_removal(struct work *work, uint32_t id, bool hidden, bool cell)
+{
 	struct workvol *volume;
 	struct db *db;
-	int result = work_any_volume(work, op->id, &volume);
+	int result = work_any_volume(work, id, &volume);
 
+	if (!result && volume->rec.cell & VOLUME_GHOST)
+		result = STORE_VNOVOL;
 	if (!result)
 		result = work_db(work, &db);
 	if (result)
@@ -523,21 +604,16 @@ static int apply_volume_removal(struct txn_op *txn, struct work *work)
 	if (volume->rec.type != STORE_RW)
 		return remove_clone(work, db, volume);
 	/* A volume that is being restored is removed by the restore. */
-	if (volume->rec.snapshot || (volume->rec.offline & VOLUME_HIDDEN && !op->mask))
+	if (volume->rec.offline & VOLUME_HIDDEN && !hidden)
 		return STORE_VBUSY;
-	if ((volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1]) &&
-	    !(volume->rec.offline & VOLUME_BUSY))
-		return -ENOTEMPTY;
-	result = remove_clones_of_busy(work, volume);
-	if (!result)
-		result = save_past_numbers(work, db, volume);
-	if (!result)
-		result = db_prune_put(db, &prune);
-	if (result)
-		work->broken = true;
-	else
-		work_volume_remove(work, volume);
-	return result;
+	return remove_rw(work, db, volume, cell);
+}
+
+static int apply_volume_removal(struct txn_op *txn, struct work *work)
+{
+	const struct admin_op *op = (const struct admin_op *)txn;
+
+	return admin_apply_removal(work, op->id, op->mask, false);
 }
 
 static int remove_volume(struct store *store, uint32_t id, bool hidden)
@@ -577,8 +653,7 @@ static const char *choose_name_suffix(enum store_type type)
 	return type == STORE_RO ? ".readonly" : type == STORE_BACKUP ? ".backup" : "";
 }
 
-static void compose_volume_name(char name[STORE_VOLNAME_MAX + 16], const char *base,
-				enum store_type type)
+void admin_compose_name(char name[STORE_VOLNAME_MAX + 16], const char *base, enum store_type type)
 {
 	assert(type != STORE_RW);
 	snprintf(name, STORE_VOLNAME_MAX + 16, "%.*s%s", STORE_VOLNAME_MAX, base,
@@ -598,9 +673,11 @@ static void fill_clone_record(struct volrec *clone, const struct volrec *rw, enu
 	memset(clone->message, 0, sizeof(clone->message));
 	if (old)
 		memcpy(clone->message, old->message, sizeof(clone->message));
-	for (int i = 0; i < 2; i++)
-		clone->clone_id[i] = clone->clone_epoch[i] = 0;
-	compose_volume_name(clone->name, rw->name, type);
+	memset(clone->clone_id, 0, sizeof(clone->clone_id));
+	memset(clone->clone_epoch, 0, sizeof(clone->clone_epoch));
+	clone->cell = old ? old->cell : 0;
+	clone->creation = 0;
+	admin_compose_name(clone->name, rw->name, type);
 	/* Clients take another date for another content. */
 	clone->created = old && old->created >= now ? old->created + 1 : now;
 	clone->copied = old ? old->copied : now;
@@ -611,7 +688,7 @@ static int put_clone_record(struct work *work, struct db *db, struct workvol *rw
 			    enum store_type type)
 {
 	int which = type == STORE_BACKUP;
-	struct db_prune prune = {.group = rw->rec.group, .epoch = rw->rec.clone_epoch[which]};
+	uint32_t epoch = rw->rec.clone_epoch[which];
 	struct workvol *old;
 	struct volrec clone;
 	int result;
@@ -622,8 +699,11 @@ static int put_clone_record(struct work *work, struct db *db, struct workvol *rw
 		return work_volume_add(work, &clone);
 	}
 	result = work_any_volume(work, rw->rec.clone_id[which], &old);
-	if (!result)
-		result = db_prune_put(db, &prune);
+	if (result)
+		return result;
+	rw->rec.clone_epoch[which] = 0;
+	result = admin_prune_clone(db, &rw->rec, epoch);
+	work->broken |= result != 0;
 	if (result)
 		return result;
 	fill_clone_record(&clone, &rw->rec, type, &old->rec, work->now);
@@ -648,8 +728,12 @@ static int apply_clone(struct txn_op *txn, struct work *work)
 	/* Earlier versions made longer names. Its clone could not be named by clients. */
 	if (!result && !afs_volume_name_has_room(rw->rec.name))
 		result = -ENAMETOOLONG;
+	/* The volume of a cell keeps none. */
+	if (!result && !rw->rec.clone_id[which])
+		result = admin_allocate_ids(op->core, db, 1, &rw->rec.clone_id[which]);
 	if (!result)
 		result = put_clone_record(work, db, rw, op->type);
+	work->broken |= result != 0;
 	if (result)
 		return result;
 	rw->rec.clone_epoch[which] = rw->rec.epoch++;
@@ -687,7 +771,7 @@ static int apply_volume_rename(struct txn_op *txn, struct work *work)
 	for (int i = 0; i < 2 && !result; i++) {
 		if (!rw->rec.clone_epoch[i])
 			continue;
-		compose_volume_name(name, op->name, i ? STORE_BACKUP : STORE_RO);
+		admin_compose_name(name, op->name, i ? STORE_BACKUP : STORE_RO);
 		result = work_any_volume(work, rw->rec.clone_id[i], &clone);
 		if (!result)
 			result = work_volume_rename(work, clone, name);

@@ -17,6 +17,8 @@ int admin_set(struct store *store, const struct store_caller *caller, uint32_t i
 int admin_space(struct store *store, struct store_space *space);
 
 struct core;
+struct db;
+struct store_new_volume;
 struct volrec;
 struct work;
 struct workvol;
@@ -36,6 +38,18 @@ struct admin_used_id {
  */
 int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
 		     struct admin_used_id *used, uint64_t *root_version);
+/* `count` new ids of volumes in a row. */
+int admin_allocate_ids(struct core *core, struct db *db, unsigned count, uint32_t *id);
+/* The root directory of a new volume. */
+int admin_make_root(const struct store_new_volume *new, struct work *work, struct workvol *volume,
+		    uint64_t version);
+void admin_compose_name(char name[STORE_VOLNAME_MAX + 16], const char *base, enum store_type type);
+/* The place of a clone that exists in the record of its read-write volume, or VOLREC_CLONES. */
+int admin_clone_place(const struct volrec *rw, uint32_t clone);
+/* An epoch that a clone had goes: so do the rows that only that clone has shown. Another one with the same epoch keeps them. */
+int admin_prune_clone(struct db *db, const struct volrec *rw, uint32_t epoch);
+/* `hidden`: also one that is being restored. `cell`: a read-write volume goes before its clones. */
+int admin_apply_removal(struct work *work, uint32_t id, bool hidden, bool cell);
 /* Remove a volume that is being restored. */
 int admin_remove_hidden(struct store *store, uint32_t id);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "volume/store/maint/maint.h"
+#include "volume/store/cellvol.h"
 #include "volume/store/op/op.h"
 #include "volume/store/op/whole.h"
 #include "volume/store/txn/space.h"
@@ -54,8 +55,13 @@ struct revert_op {
 /* Whether the rows of the epoch stay. */
 static bool is_epoch_kept(const struct revert_op *op, const struct volrec *rec)
 {
-	return op->snapshot ? rec->snapshot == op->epoch
-			    : rec->clone_epoch[0] == op->epoch || rec->clone_epoch[1] == op->epoch;
+	bool kept = false;
+
+	if (op->snapshot)
+		return rec->snapshot == op->epoch;
+	for (int i = 0; i < VOLREC_CLONES; i++)
+		kept |= rec->clone_epoch[i] == op->epoch;
+	return kept;
 }
 
 /* STORE_VNOVOL: the clone is gone, so that some vnodes would be taken for removed ones. */
@@ -627,6 +633,8 @@ static int recover_volume(struct core *core, const struct volrec *rec)
 	struct db *db;
 	int result;
 
+	if (rec->cell & VOLUME_TEMPORARY)
+		return cellvol_delete(&core->store, rec->id);
 	if (rec->offline & VOLUME_HIDDEN)
 		return admin_remove_hidden(&core->store, rec->id);
 	kept.epoch = rec->snapshot;
@@ -662,7 +670,10 @@ static int note_unfinished(void *arg, const struct volrec *volume, bool damaged)
 	struct recovery *recovery = arg;
 	struct volrec *more;
 
-	if (damaged || !(volume->snapshot || volume->offline & (VOLUME_BUSY | VOLUME_HIDDEN)))
+	bool begun = volume->snapshot || volume->offline & (VOLUME_BUSY | VOLUME_HIDDEN) ||
+		     volume->cell & VOLUME_TEMPORARY;
+
+	if (damaged || !begun || volume->cell & VOLUME_GHOST)
 		return 0;
 	more = realloc(recovery->rec, (recovery->count + 1) * sizeof(*more));
 	if (!more)

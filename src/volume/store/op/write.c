@@ -501,7 +501,7 @@ static int check_write_rights(const struct found *found, const struct store_writ
 
 	if (found->version->v.kind != STORE_FILE)
 		return -EISDIR;
-	if (found->view.type != STORE_RW)
+	if (!lookup_may_change(&writer->caller, &found->view))
 		return -EROFS;
 	if (writer->offset > STORE_FILE_MAX || writer->length > STORE_FILE_MAX - writer->offset)
 		return -EFBIG;

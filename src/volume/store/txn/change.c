@@ -21,7 +21,7 @@ int change_check(struct core *core, const struct store_caller *caller, const str
 	if (!fid->volume || !fid->vnode)
 		return -EINVAL;
 	result = lookup_view(core, caller, fid->volume, &view);
-	if (result || view.type == STORE_RW)
+	if (result || lookup_may_change(caller, &view))
 		return result;
 	result = lookup(core, caller, fid, &found);
 	if (!result && directory && found.version->v.kind != STORE_DIR)
@@ -162,7 +162,9 @@ int change_find(struct work *work, const struct store_caller *caller, const stru
 	int result = caller && caller->unrestricted ? work_any_volume(work, fid->volume, &volume)
 						    : work_volume(work, fid->volume, &volume);
 
-	if (!result && volume->rec.type != STORE_RW)
+	/* A copy of another server's volume changes only while its contents are replaced. */
+	if (!result && (volume->rec.type != STORE_RW ||
+			(volume->rec.as && !(volume->rec.offline & VOLUME_BUSY))))
 		result = -EROFS;
 	return result ? result : work_live(work, volume, fid->vnode, fid->unique, node);
 }

@@ -59,8 +59,7 @@ static bool is_view_current(struct core *core, const struct view *view)
 	if (view->epoch == CACHE_HEAD)
 		return true;
 	result = volumes_view(&core->volumes, view->volume, &now);
-	return (!result || result == STORE_VOFFLINE || result == STORE_VBUSY) &&
-	       now.epoch == view->epoch;
+	return volumes_has_view(result) && now.epoch == view->epoch;
 }
 
 int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
@@ -97,9 +96,7 @@ int lookup_view(struct core *core, const struct store_caller *caller, uint32_t v
 {
 	int result = volumes_view(&core->volumes, volume, view);
 
-	return (result == STORE_VOFFLINE || result == STORE_VBUSY) && caller && caller->unrestricted
-		       ? 0
-		       : result;
+	return volumes_has_view(result) && caller && caller->unrestricted ? 0 : result;
 }
 
 /* Whether the file that was found is still the newest version of its vnode. */

@@ -30,6 +30,12 @@ struct subject lookup_subject(const struct found *found, const struct store_call
 /* The view of a volume, for that caller. */
 int lookup_view(struct core *core, const struct store_caller *caller, uint32_t volume,
 		struct view *view);
+/* Whether its objects may change for the caller: also those of a copy of another server's volume, while it is replaced. */
+static inline bool lookup_may_change(const struct store_caller *caller, const struct view *view)
+{
+	return view->type == STORE_RW ||
+	       (view->epoch == CACHE_HEAD && caller && caller->unrestricted);
+}
 /* One version; a reference. */
 int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
 		   struct version **version);

@@ -12,6 +12,8 @@
 #include "volume/store/disk/crc.h"
 #include "volume/store/txn/cache.h"
 
+#define KEPT_CLONES 2 /* whose ids are kept when there is none */
+
 struct volume {
 	void *id_chain, *name_chain;
 	struct volrec record;
@@ -128,7 +130,7 @@ static size_t find_kept_place(const struct volumes *volumes, uint32_t id)
 /* The ids that a record keeps for clones. Two volumes keep none in common. */
 static void keep_clone_ids(struct volumes *volumes, const struct volrec *record, bool keep)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < KEPT_CLONES; i++) {
 		uint32_t id = record->clone_id[i];
 		size_t at = find_kept_place(volumes, id);
 		bool there = at < volumes->kept_count && volumes->kept[at] == id;
@@ -148,13 +150,20 @@ static bool is_hidden(const struct volrec *record)
 	return record->offline & VOLUME_HIDDEN;
 }
 
+/* Whether it is found by its name. */
+static bool has_own_name(const struct volrec *record)
+{
+	return !(record->cell & VOLUME_NAMELESS);
+}
+
 /* Whether the order and the sums stay the same with another record, as after most changes. */
 static bool is_accounted_alike(const struct volume *volume, const struct volrec *record,
 			       bool damaged)
 {
 	return volume->damaged == damaged && volume->record.type == record->type &&
 	       is_hidden(&volume->record) == is_hidden(record) &&
-	       !memcmp(volume->record.clone_id, record->clone_id, sizeof(record->clone_id));
+	       !memcmp(volume->record.clone_id, record->clone_id,
+		       KEPT_CLONES * sizeof(record->clone_id[0]));
 }
 
 /* Room in the arrays for so many volumes. */
@@ -171,7 +180,7 @@ static bool make_volume_room(struct volumes *volumes, size_t count)
 	order = realloc(volumes->order, room * sizeof(*order));
 	if (order)
 		volumes->order = order;
-	kept = order ? realloc(volumes->kept, 2 * room * sizeof(*kept)) : NULL;
+	kept = order ? realloc(volumes->kept, KEPT_CLONES * room * sizeof(*kept)) : NULL;
 	if (!kept)
 		return false;
 	volumes->kept = kept;
@@ -244,18 +253,37 @@ int volumes_view(struct volumes *volumes, uint32_t id, struct view *view)
 		result = STORE_VNOVOL;
 	else if (volume->damaged)
 		result = STORE_VSALVAGE;
+	else if (volume->record.cell & VOLUME_GHOST)
+		result = STORE_VNOVOL;
+	else if (volume->record.hold_read)
+		result = volume->record.hold_read;
 	else if (volume->record.offline)
 		result = volume->record.offline & VOLUME_BUSY ? STORE_VBUSY : STORE_VOFFLINE;
-	if (!result || result == STORE_VOFFLINE || result == STORE_VBUSY)
+	if (volumes_has_view(result))
 		*view = (struct view){.volume = id,
 				      .group = volume->record.group,
 				      .epoch = volume->record.type == STORE_RW
 						       ? CACHE_HEAD
 						       : volume->record.epoch,
-				      .type = volume->record.type,
+				      .type = volrec_shown_type(&volume->record),
 				      .owner = volume->record.owner};
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
+}
+
+bool volumes_hold(struct volumes *volumes, uint32_t id, int for_readers, int for_writers)
+{
+	struct volume *volume;
+
+	assert(for_readers <= UINT8_MAX && for_writers <= UINT8_MAX);
+	pthread_rwlock_wrlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	if (volume) {
+		volume->record.hold_read = (uint8_t)for_readers;
+		volume->record.hold_write = (uint8_t)for_writers;
+	}
+	pthread_rwlock_unlock(&volumes->lock);
+	return volume != NULL;
 }
 
 int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume)
@@ -359,7 +387,8 @@ static struct volume *add_new_volume(struct volumes *volumes, const struct volre
 	volume->record = *record;
 	volume->serial = ++volumes->serial;
 	htable_add(&volumes->by_id, volume);
-	htable_add(&volumes->by_name, volume);
+	if (has_own_name(record))
+		htable_add(&volumes->by_name, volume);
 	volume->damaged = damaged;
 	account_volume(volumes, volume, true);
 	return volume;
@@ -380,22 +409,27 @@ int volumes_reserve(struct volumes *volumes, unsigned count)
 int volumes_put(struct volumes *volumes, const struct volrec *record, bool damaged)
 {
 	struct volume *volume;
+	struct volrec held;
 	bool renamed, same;
 
 	pthread_rwlock_wrlock(&volumes->lock);
 	volume = find_volume_by_id(volumes, record->id);
 	if (volume) {
-		renamed = strcmp(volume->record.name, record->name) != 0;
-		if (renamed)
+		held = volume->record;
+		renamed = strcmp(held.name, record->name) != 0 ||
+			  has_own_name(&held) != has_own_name(record);
+		if (renamed && has_own_name(&held))
 			htable_remove(&volumes->by_name, volume);
 		same = is_accounted_alike(volume, record, damaged);
 		if (!same)
 			account_volume(volumes, volume, false);
 		volume->record = *record;
+		volume->record.hold_read = held.hold_read;
+		volume->record.hold_write = held.hold_write;
 		volume->damaged = damaged;
 		if (!same)
 			account_volume(volumes, volume, true);
-		if (renamed)
+		if (renamed && has_own_name(record))
 			htable_add(&volumes->by_name, volume);
 	} else {
 		volume = add_new_volume(volumes, record, damaged);
@@ -412,7 +446,8 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 	volume = find_volume_by_id(volumes, id);
 	if (volume) {
 		htable_remove(&volumes->by_id, volume);
-		htable_remove(&volumes->by_name, volume);
+		if (has_own_name(&volume->record))
+			htable_remove(&volumes->by_name, volume);
 		account_volume(volumes, volume, false);
 		free(volume);
 	}

@@ -40,8 +40,18 @@ void volumes_fini(struct volumes *volumes);
 
 /* 0; STORE_VNOVOL, STORE_VSALVAGE. Off-line volumes as well. */
 int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume);
-/* As above. STORE_VOFFLINE, or STORE_VBUSY while the contents are replaced: *view is filled nevertheless. */
+/*
+ * As above, but STORE_VNOVOL for one that was removed before its clones. Results for which volumes_has_view(), such as STORE_VBUSY while
+ * the contents are replaced: *view is filled nevertheless.
+ */
 int volumes_view(struct volumes *volumes, uint32_t id, struct view *view);
+static inline bool volumes_has_view(int result)
+{
+	return !result || result == STORE_VOFFLINE || result == STORE_VBUSY ||
+	       result == STORE_VMOVED;
+}
+/* Codes that readers and writers of a volume get from now on; 0: none. False: there is no such volume. Not kept on the disk. */
+bool volumes_hold(struct volumes *volumes, uint32_t id, int for_readers, int for_writers);
 /* Find a volume by its name, with the suffix of a clone. */
 int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume);
 /* The volume with the smallest id above `id`; that which has `at` volumes before it. Not hidden ones. */

@@ -38,6 +38,10 @@ int work_volume(struct work *work, uint32_t id, struct workvol **volume)
 {
 	int result = work_any_volume(work, id, volume);
 
+	if (!result && (*volume)->rec.cell & VOLUME_GHOST)
+		result = STORE_VNOVOL;
+	if (!result && (*volume)->rec.hold_write)
+		result = (*volume)->rec.hold_write;
 	if (!result && (*volume)->rec.offline)
 		result = (*volume)->rec.offline & VOLUME_BUSY ? STORE_VBUSY : STORE_VOFFLINE;
 	return result;
@@ -50,7 +54,8 @@ static bool is_name_taken(struct work *work, const char *name)
 	const struct workvol *volume = work->volumes;
 
 	for (; volume; volume = volume->next)
-		if (!volume->gone && strcmp(volume->rec.name, name) == 0)
+		if (!volume->gone && !(volume->rec.cell & VOLUME_NAMELESS) &&
+		    strcmp(volume->rec.name, name) == 0)
 			return true;
 	if (!volumes_has_name(work->base.volumes, name))
 		return false;
@@ -76,7 +81,7 @@ int work_volume_add(struct work *work, const struct volrec *record)
 {
 	struct workvol *volume = work->volumes;
 
-	if (is_name_taken(work, record->name))
+	if (!(record->cell & VOLUME_NAMELESS) && is_name_taken(work, record->name))
 		return -EEXIST;
 	if (reserve_volume_room(work))
 		return -ENOMEM;

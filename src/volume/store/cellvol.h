@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Volumes as the volume service of a cell makes and changes them (doc/notes/cell.md): the caller chooses ids, names, types and
+ * dates. Several volumes may have one name; the first one is found by it. Results: as in interface.h. Any thread that may wait.
+ */
+#ifndef STORE_CELLVOL_H
+#define STORE_CELLVOL_H
+
+#include "volume/store/store.h"
+
+#define CELLVOL_NAME 32 /* bytes of a name, its NUL included */
+
+struct cellvol {
+	uint32_t id, parent, clone, backup, restored;
+	enum store_type type;
+	char name[STORE_VOLNAME_MAX + 16];
+	bool temporary;	  /* not ready: it is not served, and goes when the store is opened */
+	bool out;	  /* of service */
+	bool busy;	  /* its contents are being replaced */
+	bool independent; /* it is no clone of another volume here */
+	uint32_t creation, copied, updated, backed_up;
+	uint64_t quota_kib, used_kib, files;
+	int32_t minimum, owner;
+	uint32_t next_unique;
+	char message[128];
+};
+/* STORE_VNOVOL. */
+int cellvol_get(struct store *store, uint32_t id, struct cellvol *volume);
+
+/* id, parent (0: the id), type and name. Temporary and off-line. `root`: with an empty root directory. STORE_VVOLEXISTS. */
+int cellvol_create(struct store *store, const struct cellvol *volume, bool root);
+/* Its clones, if it has any, stay. */
+int cellvol_delete(struct store *store, uint32_t id);
+/*
+ * A clone with id, type (not STORE_RW) and name. Temporary and off-line. Costs no copying. STORE_VVOLEXISTS; -ENOSPC: the volume has
+ * too many.
+ */
+int cellvol_clone(struct store *store, uint32_t source, const struct cellvol *clone);
+/* A clone shows what its volume has now. -EXDEV: it is none of it. */
+int cellvol_reclone(struct store *store, uint32_t source, uint32_t clone);
+
+enum cellvol_member {
+	CELLVOL_NAMED = 1, /* name */
+	CELLVOL_TYPE = 2,  /* type; -EINVAL: a clone cannot become a read-write volume */
+	CELLVOL_IDS = 4,   /* parent, clone, backup */
+	CELLVOL_STATE = 8, /* temporary, out */
+	CELLVOL_CREATION = 16,
+	CELLVOL_UPDATED = 32,
+	CELLVOL_QUOTA = 64,
+	CELLVOL_RESTORED = 128, /* restored, backed_up */
+};
+/* `permits`, as in store_volume_online(), is asked if the volume comes on-line. */
+int cellvol_set(struct store *store, const struct cellvol *volume, unsigned members,
+		bool (*permits)(void *arg, const struct store_acl *root), void *arg);
+
+/*
+ * Codes that callers of the file service get who read a volume, or change it; 0: none. Operations that have begun to change it have
+ * ended, or fail with the code. Until the next call or the end of the store.
+ */
+int cellvol_hold(struct store *store, uint32_t id, int for_readers, int for_writers);
+
+/* New ids in a row, which no volume has or keeps. count 0: the last one that was given out. */
+int cellvol_ids(struct store *store, unsigned count, uint32_t *first);
+
+/* -- the database of locations: entries by id, in a form that only the caller knows -- */
+
+/* length 0: there is none any more. */
+int cellvol_put_location(struct store *store, uint32_t id, const void *entry, size_t length);
+int cellvol_locations(struct store *store,
+		      int (*each)(void *arg, uint32_t id, const void *entry, size_t length),
+		      void *arg);
+
+#endif
