@@ -27,6 +27,10 @@ fileserver_sources += \
 	src/fileserver/io/stream.c \
 	src/fileserver/io/task.c src/fileserver/io/timeline.c
 fileserver_sources += \
+	src/fileserver/cell/cell.h src/fileserver/cell/locations.c src/fileserver/cell/private.h \
+	src/fileserver/cell/pt_service.c src/fileserver/cell/rootafs.c \
+	src/fileserver/cell/transactions.c src/fileserver/cell/transfer.c
+fileserver_sources += \
 	src/fileserver/service/fs.h \
 	src/fileserver/service/fs_acl.c \
 	src/fileserver/service/fs_call.c \
@@ -44,11 +48,11 @@ fileserver_sources += \
 	src/fileserver/service/metrics.c \
 	src/fileserver/service/places.c \
 	src/fileserver/service/places.h \
-	src/fileserver/service/pt_service.c \
-	src/fileserver/service/rootafs.c \
 	src/fileserver/service/service.c \
 	src/fileserver/service/service.h \
 	src/fileserver/service/services.h \
+	src/fileserver/service/vl.h \
+	src/fileserver/service/vl_change.c \
 	src/fileserver/service/vl_service.c \
 	src/fileserver/service/vol_service.c
 fileserver_sources += \

@@ -10,6 +10,7 @@
 
 #include "afs/numbers.h"
 #include "common/failure.h"
+#include "fileserver/cell/cell.h"
 #include "fileserver/storage.h"
 #include "program/address.h"
 

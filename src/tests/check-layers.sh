@@ -148,7 +148,7 @@ store_module data disk
 store_module db dir disk data
 store_module txn dir disk data db store[.]h
 store_module maint dir disk data db txn store[.]h upkeep[.]h
-store_module op dir disk data db txn maint store[.]h transfer[.]h
+store_module op dir disk data db txn maint store[.]h transfer[.]h cellvol[.]h
 may_include src/volume/dump "$config|$common|afs/dir[.]h|volume/dump/.*|volume/store/transfer[.]h"
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
@@ -164,12 +164,12 @@ may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(pro
 may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/(store|upkeep)[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|audit/audit|control/control|io/io|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
+server_headers='fileserver/(base/base|guard/guard|callbacks/(callbacks|memory)|audit/audit|cell/cell|control/control|io/io|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
-	case $module in guard) ok="$ok|volume/interface[.]h" ;; service) ok="$ok|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
+	case $module in guard) ok="$ok|volume/interface[.]h" ;; cell) ok="$ok|volume/(interface|dump/dump|store/cellvol)[.]h" ;; service) ok="$ok|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
@@ -181,7 +181,8 @@ server_module callbacks base
 server_module io base
 server_module audit base
 server_module control base
-server_module service base guard callbacks audit io
+server_module cell base
+server_module service base guard callbacks audit io cell
 may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/(store/(store|upkeep)|export/object)[.]h"
 

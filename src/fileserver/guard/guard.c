@@ -469,6 +469,7 @@ void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const 
 	who->name = identity.name;
 	who->authenticated = true;
 	who->administrator = identity.local || is_administrator(guard, identity.name);
+	who->below = identity.level + 1 < demand;
 	if (who->administrator && kind != FSD_FS)
 		demand = DEMAND_CLEAR;
 	who->refused = identity.level + 1 < demand;

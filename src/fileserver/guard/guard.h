@@ -85,6 +85,7 @@ struct fsd_who {
 	bool refused;	    /* less protected than the service requires */
 	int32_t weak;	    /* the code for the client if only the level is too low; else 0 */
 	bool administrator; /* or the service itself: sees everything */
+	bool below; /* less protected than the service requires of others; an administrator may only ask */
 	bool authenticated;
 	const char *name; /* "user@REALM", NULL */
 };

@@ -10,6 +10,7 @@
 #include "common/cpus.h"
 #include "common/failure.h"
 #include "fileserver/base/base.h"
+#include "fileserver/cell/cell.h"
 #include "fileserver/service/services.h"
 
 #define LOCKS_MAX 65536
@@ -23,6 +24,39 @@ static unsigned limit_places(unsigned most, unsigned part)
 	    limit.rlim_cur / part >= most)
 		return most;
 	return limit.rlim_cur < 2 * part ? 2 : (unsigned)(limit.rlim_cur / part);
+}
+
+static void tell_volume_changed(void *arg, uint32_t volume)
+{
+	fsd_service_volume_changed(arg, volume);
+}
+
+static bool permits_cell_acl(void *arg, const struct store_acl *acl)
+{
+	const struct fsd_service *service = arg;
+
+	return !service->no_anonymous_writes || !fsd_acl_lets_anyone_write(acl);
+}
+
+static bool open_service_cell(struct fsd_service *service, char *message)
+{
+	const struct fsd_cell_options options = {.store = service->store,
+						 .changed = tell_volume_changed,
+						 .permits = permits_cell_acl,
+						 .arg = service};
+
+	service->cell = fsd_cell_open(&options, message);
+	return service->cell != NULL;
+}
+
+bool fsd_is_superuser(const struct fsd_service *service, enum fsd_service_kind kind,
+		      const rxw_call *call)
+{
+	struct fsd_who who = {0};
+
+	if (fsd_guard_asks(service->guard))
+		fsd_guard_enter(service->guard, kind, call, &who);
+	return who.administrator && !who.below;
 }
 
 struct fsd_service *fsd_service_create(const struct fsd_service_options *options, char *message)
@@ -69,6 +103,10 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	}
 	if (service->exported)
 		service->store->ops->volume_next(service->store, 0, &service->volume);
+	else if (!open_service_cell(service, message)) {
+		fsd_service_destroy(service);
+		return NULL;
+	}
 	if (!options->cell)
 		return service;
 	service->rootafs =
@@ -84,6 +122,7 @@ void fsd_service_destroy(struct fsd_service *service)
 {
 	if (!service)
 		return;
+	fsd_cell_close(service->cell);
 	fsd_waiting_fini(&service->waiting);
 	fsd_later_destroy(service->later);
 	fsd_volume_counts_destroy(service->volume_counts);
@@ -101,6 +140,7 @@ void fsd_service_destroy(struct fsd_service *service)
 
 void fsd_service_settle(struct fsd_service *service)
 {
+	fsd_cell_settle(service->cell);
 	fsd_later_settle(service->later);
 }
 

@@ -84,9 +84,6 @@ int32_t fsd_fs_serve(rxw_call *call, void *service);
 int32_t fsd_vl_serve(rxw_call *call, void *service);
 int32_t fsd_vol_serve(rxw_call *call, void *service);
 
-/* The same for the protection service; the context is a struct prot. */
-int32_t fsd_pt_serve(rxw_call *call, void *prot);
-
 /*
  * An rxw_rpc_observer_fn whose argument is the struct fsd_service: count one call of the server,
  * and pass it on to options.calls.

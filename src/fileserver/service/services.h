@@ -11,6 +11,7 @@
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
 #include "volume/export/export.h"
+#include "fileserver/cell/cell.h"
 #include "fileserver/service/locks.h"
 #include "fileserver/service/places.h"
 #include "fileserver/service/service.h"
@@ -53,21 +54,12 @@ void fsd_xstats_report(void *xstats, const struct rxw_rpc_report *report);
  */
 int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData *data);
 
-/* -- rootafs.c: the volume root.afs, which holds the mount points of the cell: CELL and .CELL -- */
-
-/* This id is below those that cells assign to volumes. */
-#define FSD_ROOTAFS_ID	 0x1fffffffu
-#define FSD_ROOTAFS_NAME "root.afs"
-
-/* Constant; any thread. */
-struct fsd_rootafs;
-
-/* `writable`: .CELL leads to the read-write volume. `date`: seconds since 1970. NULL: no memory, or too long a name. */
-struct fsd_rootafs *fsd_rootafs_create(const char *cell, bool writable, uint32_t date);
-void fsd_rootafs_destroy(struct fsd_rootafs *root);
-
-/* The same as a store, which lives as long. The rights in a status are those of all users. */
-struct store *fsd_rootafs_store(struct fsd_rootafs *root);
+/*
+ * Whether a caller of the location or volume service may change something: an administrator, or the service itself, at the level that
+ * the service requires.
+ */
+bool fsd_is_superuser(const struct fsd_service *service, enum fsd_service_kind kind,
+		      const rxw_call *call);
 
 /* -- vl_service.c -- */
 
@@ -130,6 +122,7 @@ struct fsd_service {
 	struct store *store;
 	bool exported;
 	struct store_volume volume;  /* of an exported directory: what of it does not change */
+	struct fsd_cell *cell;	     /* NULL: of an exported directory */
 	struct fsd_rootafs *rootafs; /* NULL: no cell was named, root.afs is the volume itself */
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume location service, for the volumes of one server. */
+/* The volume location service: for the volumes of the store, and what its database has of others. */
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/call.h>
@@ -11,9 +12,8 @@
 
 #include "afs/numbers.h"
 #include "afs/uuid.h"
-#include "afs/vl.h"
 #include "afs/volname.h"
-#include "fileserver/service/services.h"
+#include "fileserver/service/vl.h"
 
 #define FIRST_INDEX	   1
 #define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
@@ -32,13 +32,6 @@ enum {
 };
 
 /* -- the volumes of this server, grouped by name -- */
-
-/* A read-write volume and its clones, or what of them is there. By enum afs_vl_type. */
-struct volume_set {
-	char name[STORE_VOLNAME_MAX + 16]; /* without suffix */
-	uint32_t id[3];			   /* an id may be assigned although there is no volume */
-	bool exists[3];
-};
 
 /* A place in the list of all; zeroed but for `service`. */
 struct set_walk {
@@ -73,7 +66,22 @@ static void base_name(const struct store_volume *volume, char name[STORE_VOLNAME
 		name[n - s] = '\0';
 }
 
-static void fill_set(struct store *store, const struct store_volume *volume, struct volume_set *set)
+/* An entry of the database. */
+static void recorded_set(const struct fsd_location *entry, struct fsd_vl_set *set)
+{
+	static const uint32_t flags[] = {VLF_RWEXISTS, VLF_ROEXISTS, VLF_BACKEXISTS};
+
+	memset(set, 0, sizeof(*set));
+	snprintf(set->name, sizeof(set->name), "%s", entry->name);
+	for (int i = 0; i < 3; i++) {
+		set->id[i] = entry->id[i];
+		set->exists[i] = entry->flags & flags[i];
+	}
+	set->recorded = true;
+	set->entry = *entry;
+}
+
+static void fill_set(struct store *store, const struct store_volume *volume, struct fsd_vl_set *set)
 {
 	memset(set, 0, sizeof(*set));
 	base_name(volume, set->name);
@@ -84,7 +92,7 @@ static void fill_set(struct store *store, const struct store_volume *volume, str
 		set->exists[i] = set->id[i] == volume->id || is_volume(store, set->id[i]);
 }
 
-static void rootafs_set(const struct fsd_service *service, struct volume_set *set)
+static void rootafs_set(const struct fsd_service *service, struct fsd_vl_set *set)
 {
 	struct store *store = fsd_rootafs_store(service->rootafs);
 	struct store_volume volume;
@@ -111,28 +119,48 @@ static int volume_at(const struct fsd_service *service, uint32_t at, struct stor
 	return result;
 }
 
+/* Whether a volume is listed, with its clones: nobody has recorded them. */
+static bool stands_for_set(const struct fsd_service *service, const struct store_volume *volume)
+{
+	struct fsd_location entry;
+
+	if (volume->type != STORE_RW && is_volume(service->store, volume->rw))
+		return false;
+	return !service->cell ||
+	       (!volume->cell && !fsd_location_by_id(service->cell, volume->id, &entry));
+}
+
 /*
  * The next one of all. root.afs comes last. False: there are no more. A walk goes on
  * elsewhere with the same `at`. However many volumes there are, a step costs the same.
  */
-static bool next_volume_set(struct set_walk *walk, struct volume_set *set)
+static bool next_volume_set(struct set_walk *walk, struct fsd_vl_set *set)
 {
 	struct store *store = walk->service->store;
 	struct store_volume volume;
+	struct fsd_location entry;
 	uint32_t count;
 
 	while (volume_at(walk->service, walk->at, &volume, &count) == 0) {
 		walk->at++;
 		/* Clones come with the volume that they were made of, if it exists. */
-		if (volume.type != STORE_RW && is_volume(store, volume.rw))
+		if (!stands_for_set(walk->service, &volume))
 			continue;
 		fill_set(store, &volume, set);
 		return true;
 	}
-	if (walk->at > count || !walk->service->rootafs)
+	/* Then root.afs, and the entries of the database. */
+	if (walk->at <= count && walk->service->rootafs) {
+		walk->at = count + 1;
+		rootafs_set(walk->service, set);
+		return true;
+	}
+	walk->at = walk->at <= count ? count + 1 : walk->at;
+	if (!walk->service->cell ||
+	    !fsd_location_at(walk->service->cell, walk->at - count - 1, &entry))
 		return false;
-	walk->at = count + 1;
-	rootafs_set(walk->service, set);
+	walk->at++;
+	recorded_set(&entry, set);
 	return true;
 }
 
@@ -142,7 +170,7 @@ static void count_volumes(const struct fsd_service *service, struct volume_total
 	struct store *store = service->store;
 	struct set_walk walk = {.service = service};
 	struct store_totals all;
-	struct volume_set set;
+	struct fsd_vl_set set;
 
 	*totals = (struct volume_totals){0};
 	if (store->ops->totals) {
@@ -176,39 +204,50 @@ bool fsd_may_list(struct fsd_service *service, rxw_call *rx)
 	return fsd_permit_take(&service->lists, rx, &peer);
 }
 
-static bool find_set_by_id(const struct fsd_service *service, uint32_t id, struct volume_set *set)
+bool fsd_vl_find_id(const struct fsd_service *service, uint32_t id, struct fsd_vl_set *set)
 {
 	struct store *store = service->store;
 	struct store_volume volume;
 
+	struct fsd_location entry;
+
 	if (service->rootafs && (id == FSD_ROOTAFS_ID || id == FSD_ROOTAFS_ID - 1)) {
 		rootafs_set(service, set);
+		return true;
+	}
+	if (service->cell && fsd_location_by_id(service->cell, id, &entry)) {
+		recorded_set(&entry, set);
 		return true;
 	}
 	if (service->exported && id == service->volume.rw)
 		id = service->volume.id;
 	if (service->exported && id == service->volume.id) /* counts nothing */
 		volume = service->volume;
-	else if (!id || store->ops->volume(store, id, &volume))
+	else if (!id || store->ops->volume(store, id, &volume) || volume.cell)
 		return false;
 	fill_set(store, &volume, set);
 	return true;
 }
 
 /* Finds the volumes of a name that has no suffix. */
-static bool find_set_by_name(const struct fsd_service *service, const char *name,
-			     struct volume_set *set)
+bool fsd_vl_find_name(const struct fsd_service *service, const char *name, struct fsd_vl_set *set)
 {
 	struct store *store = service->store;
 	char full[sizeof(set->name) + 16];
 	struct store_volume volume;
+	struct fsd_location entry;
 
 	if (strlen(name) >= STORE_VOLNAME_MAX + 1)
 		return false;
+	if (service->cell && fsd_location_by_name(service->cell, name, &entry)) {
+		recorded_set(&entry, set);
+		return true;
+	}
 	for (int i = 0; i < 3; i++) {
 		strcpy(full, name);
 		strcat(full, suffixes[i]);
-		if (store->ops->volume_by_name(store, full, &volume) == 0) {
+		if (store->ops->volume_by_name(store, full, &volume) == 0 &&
+		    (!service->cell || stands_for_set(service, &volume))) {
 			fill_set(store, &volume, set);
 			return true;
 		}
@@ -257,7 +296,7 @@ static void find_addresses(const struct fsd_service *service, rxw_call *rx, stru
 		add_address(list, service->advertise[i]);
 }
 
-static bool is_own_address(const struct fsd_service *service, rxw_call *rx, uint32_t address)
+bool fsd_vl_is_own(const struct fsd_service *service, rxw_call *rx, uint32_t address)
 {
 	struct addresses list;
 
@@ -278,12 +317,30 @@ static void add_site(const struct addresses *list, int32_t flag, nvldbentry *e)
 	e->serverFlags[e->nServers++] = flag;
 }
 
+static void fill_recorded_entry(const struct fsd_location *from, const struct addresses *list,
+				nvldbentry *e)
+{
+	uint32_t here = list->count ? list->address[0] : 0;
+
+	memcpy(e->volumeId, from->id, sizeof(e->volumeId));
+	e->cloneId = from->clone;
+	e->flags = (int32_t)from->flags;
+	e->nServers = (int32_t)from->count;
+	for (unsigned i = 0; i < from->count; i++) {
+		const struct fsd_site *site = &from->site[i];
+
+		e->serverNumber[i] = (int32_t)(site->address == FSD_HERE ? here : site->address);
+		e->serverPartition[i] = site->partition;
+		e->serverFlags[i] = site->flags;
+	}
+}
+
 /*
  * As in any cell a read-only volume belongs to a read-write one, which has an id even if it does not
  * exist: cache managers identify the set of volumes by it.
  */
-static void fill_location_entry(const struct fsd_service *service, rxw_call *rx,
-				const struct volume_set *set, nvldbentry *e)
+void fsd_vl_fill_entry(const struct fsd_service *service, rxw_call *rx,
+		       const struct fsd_vl_set *set, nvldbentry *e)
 {
 	static const int32_t flags[] = {VLF_RWEXISTS, VLF_ROEXISTS, VLF_BACKEXISTS};
 	struct addresses list;
@@ -291,6 +348,10 @@ static void fill_location_entry(const struct fsd_service *service, rxw_call *rx,
 	find_addresses(service, rx, &list);
 	memset(e, 0, sizeof(*e));
 	memcpy(e->name, set->name, strnlen(set->name, sizeof(e->name) - 1));
+	if (set->recorded) {
+		fill_recorded_entry(&set->entry, &list, e);
+		return;
+	}
 	for (int i = 0; i < 3; i++) {
 		e->volumeId[i] = set->id[i];
 		if (set->exists[i])
@@ -306,25 +367,47 @@ static void old_form(const nvldbentry *e, vldbentry *old)
 {
 	memset(old, 0, sizeof(*old));
 	memcpy(old->name, e->name, sizeof(old->name));
-	old->nServers = e->nServers;
+	old->nServers = e->nServers > OMAXNSERVERS ? OMAXNSERVERS : e->nServers;
 	memcpy(old->serverNumber, e->serverNumber, sizeof(old->serverNumber));
 	memcpy(old->serverPartition, e->serverPartition, sizeof(old->serverPartition));
 	memcpy(old->serverFlags, e->serverFlags, sizeof(old->serverFlags));
 	memcpy(old->volumeId, e->volumeId, sizeof(old->volumeId));
+	old->cloneId = e->cloneId;
 	old->flags = e->flags;
 }
 
-static void uuid_form(const struct fsd_service *service, const nvldbentry *e, uvldbentry *u)
+/* The UUID of a site. Of a server that never registered only the address is known. */
+static void fill_site_uuid(const struct fsd_service *service, rxw_call *rx, uint32_t address,
+			   uvldbentry *u, int i)
+{
+	struct fsd_cell_server server;
+
+	u->serverFlags[i] |= VLSF_UUID;
+	u->serverUnique[i] = ADDRESS_GENERATION;
+	if (fsd_vl_is_own(service, rx, address)) {
+		u->serverNumber[i] = service->uuid;
+	} else if (service->cell && fsd_cell_server_of(service->cell, address, &server)) {
+		u->serverNumber[i] = server.uuid;
+		u->serverUnique[i] = (int32_t)server.unique;
+	} else {
+		u->serverNumber[i].time_low = address;
+		u->serverFlags[i] &= ~VLSF_UUID;
+	}
+}
+
+static void uuid_form(const struct fsd_service *service, rxw_call *rx, const nvldbentry *e,
+		      uvldbentry *u)
 {
 	memset(u, 0, sizeof(*u));
 	memcpy(u->name, e->name, sizeof(u->name));
 	u->nServers = e->nServers;
 	for (int i = 0; i < e->nServers; i++) {
-		u->serverNumber[i] = service->uuid;
-		u->serverUnique[i] = ADDRESS_GENERATION;
-		u->serverFlags[i] = e->serverFlags[i] | VLSF_UUID;
+		u->serverFlags[i] = e->serverFlags[i];
+		u->serverPartition[i] = e->serverPartition[i];
+		fill_site_uuid(service, rx, (uint32_t)e->serverNumber[i], u, i);
 	}
 	memcpy(u->volumeId, e->volumeId, sizeof(u->volumeId));
+	u->cloneId = e->cloneId;
 	u->flags = e->flags;
 }
 
@@ -349,14 +432,14 @@ static int32_t find_entry_by_name(const struct fsd_service *service, rxw_call *r
 {
 	char name[VL_MAXNAMELEN + SUFFIX_MAX + 1];
 	size_t before = strlen(asked);
-	struct volume_set set;
+	struct fsd_vl_set set;
 
 	if (all_digits(asked)) { /* "" is id 0, which no volume has */
 		unsigned long long id = strtoull(asked, NULL, 10);
 
-		if (id > UINT32_MAX || !find_set_by_id(service, (uint32_t)id, &set))
+		if (id > UINT32_MAX || !fsd_vl_find_id(service, (uint32_t)id, &set))
 			return AFS_VL_NOENT;
-		fill_location_entry(service, rx, &set, e);
+		fsd_vl_fill_entry(service, rx, &set, e);
 		return 0;
 	}
 	if (before >= sizeof(name))
@@ -367,9 +450,9 @@ static int32_t find_entry_by_name(const struct fsd_service *service, rxw_call *r
 		strip_suffix(name, ".backup");
 	if (strlen(name) >= VL_MAXNAMELEN || (!all_digits(name) && !afs_volume_name_valid(name)))
 		return AFS_VL_BADNAME;
-	if (!find_set_by_name(service, name, &set))
+	if (!fsd_vl_find_name(service, name, &set))
 		return AFS_VL_NOENT;
-	fill_location_entry(service, rx, &set, e);
+	fsd_vl_fill_entry(service, rx, &set, e);
 	return 0;
 }
 
@@ -379,7 +462,7 @@ static int32_t get_by_name_u(void *context, rxw_call *rx, const char *name, uvld
 	int32_t code = find_entry_by_name(context, rx, name, &found);
 
 	if (!code)
-		uuid_form(context, &found, e);
+		uuid_form(context, rx, &found, e);
 	return code;
 }
 
@@ -401,13 +484,13 @@ static int32_t get_by_name_o(void *context, rxw_call *rx, const char *name, vldb
 static int32_t get_by_id_n(void *context, rxw_call *rx, uint32_t id, int32_t type, nvldbentry *e)
 {
 	const struct fsd_service *service = context;
-	struct volume_set set;
+	struct fsd_vl_set set;
 
 	if (type < -1 || type > AFS_VL_BACKUP)
 		return AFS_VL_BADVOLTYPE;
-	if (!find_set_by_id(service, id, &set) || (type >= 0 && id != set.id[type]))
+	if (!fsd_vl_find_id(service, id, &set) || (type >= 0 && id != set.id[type]))
 		return AFS_VL_NOENT;
-	fill_location_entry(service, rx, &set, e);
+	fsd_vl_fill_entry(service, rx, &set, e);
 	return 0;
 }
 
@@ -437,28 +520,49 @@ static int32_t reply_addresses(const uint32_t *address, unsigned count, int32_t 
 	return 0;
 }
 
+static bool find_server_of_uuid(const struct fsd_service *service, const struct rxw_uuid *uuid,
+				struct fsd_cell_server *server)
+{
+	for (uint32_t i = 0; service->cell && fsd_cell_server_at(service->cell, i, server); i++)
+		if (afs_uuid_same(&server->uuid, uuid))
+			return true;
+	return false;
+}
+
 static int32_t get_addrs_u(void *context, rxw_call *rx, const ListAddrByAttributes *attr,
 			   struct rxw_uuid *uuid, int32_t *uniquifier, int32_t *nentries,
 			   bulkaddrs *addrs)
 {
 	const struct fsd_service *service = context;
+	struct fsd_cell_server server;
 	struct addresses list;
-	bool found;
+	bool found, other = false;
 
 	switch (attr->Mask) {
 	case AFS_VL_BY_ADDRESS:
-		found = is_own_address(service, rx, attr->ipaddr);
+		found = fsd_vl_is_own(service, rx, attr->ipaddr);
+		other = !found && service->cell &&
+			fsd_cell_server_of(service->cell, attr->ipaddr, &server);
 		break;
 	case AFS_VL_BY_INDEX:
 		if (attr->index == 0)
 			return AFS_VL_INDEXERANGE;
 		found = attr->index == FIRST_INDEX;
+		other = !found && service->cell &&
+			fsd_cell_server_at(service->cell, (uint32_t)attr->index - FIRST_INDEX - 1,
+					   &server);
 		break;
 	case AFS_VL_BY_UUID:
 		found = afs_uuid_same(&attr->uuid, &service->uuid);
+		other = !found && find_server_of_uuid(service, &attr->uuid, &server);
 		break;
 	default:
 		return AFS_VL_BADMASK;
+	}
+	if (other) {
+		*uuid = server.uuid;
+		*uniquifier = (int32_t)server.unique;
+		return reply_addresses(server.address, server.count, nentries, addrs);
 	}
 	if (!found)
 		return AFS_VL_NOENT;
@@ -471,10 +575,19 @@ static int32_t get_addrs_u(void *context, rxw_call *rx, const ListAddrByAttribut
 static int32_t get_addrs(void *context, rxw_call *rx, int32_t handle, int32_t spare,
 			 VLCallBack *spare3, int32_t *nentries, bulkaddrs *addrs)
 {
-	const uint32_t ours = ADDRESS_BY_INDEX + FIRST_INDEX;
+	const struct fsd_service *service = context;
+	struct fsd_cell_server server;
+	uint32_t index[256];
+	unsigned count = 0;
 
-	(void)context, (void)rx, (void)handle, (void)spare, (void)spare3;
-	return reply_addresses(&ours, 1, nentries, addrs);
+	(void)rx, (void)handle, (void)spare, (void)spare3;
+	index[count++] = ADDRESS_BY_INDEX + FIRST_INDEX;
+	while (service->cell && count < 255 &&
+	       fsd_cell_server_at(service->cell, count - 1, &server)) {
+		index[count] = ADDRESS_BY_INDEX + FIRST_INDEX + count;
+		count++;
+	}
+	return reply_addresses(index, count, nentries, addrs);
 }
 
 /* -- lists -- */
@@ -489,7 +602,24 @@ struct wanted {
 	bool here; /* the server, if one was named, is this one */
 };
 
-static bool fits_selection(const struct wanted *wanted, const struct volume_set *set,
+/* Whether the entry has a site on the server and partition that were named. */
+static bool has_wanted_site(const struct wanted *wanted, const nvldbentry *e)
+{
+	const VldbListByAttributes *attr = wanted->attr;
+
+	for (int i = 0; i < e->nServers; i++) {
+		uint32_t address = (uint32_t)e->serverNumber[i];
+		bool there = address == (uint32_t)attr->server ||
+			     (wanted->here && fsd_vl_is_own(wanted->service, wanted->rx, address));
+
+		if ((!(attr->Mask & BY_SERVER) || there) &&
+		    (!(attr->Mask & BY_PARTITION) || attr->partition == e->serverPartition[i]))
+			return true;
+	}
+	return !(attr->Mask & (BY_SERVER | BY_PARTITION));
+}
+
+static bool fits_selection(const struct wanted *wanted, const struct fsd_vl_set *set,
 			   const nvldbentry *e)
 {
 	const VldbListByAttributes *attr = wanted->attr;
@@ -498,7 +628,7 @@ static bool fits_selection(const struct wanted *wanted, const struct volume_set 
 	if (wanted->name && (strlen(set->name) != wanted->length ||
 			     memcmp(set->name, wanted->name, wanted->length)))
 		return false;
-	return (!(mask & BY_PARTITION) || attr->partition == 0) &&
+	return has_wanted_site(wanted, e) &&
 	       (!(mask & BY_ID) ||
 		(id && (id == set->id[0] || id == set->id[1] || id == set->id[2]))) &&
 	       (!(mask & BY_FLAG) || (attr->flag & e->flags));
@@ -546,12 +676,12 @@ static bool append_found_entry(struct found *found, const nvldbentry *e)
 }
 
 /* 0 or a code, which leaves nothing. */
-static int32_t add_if_fits(const struct wanted *wanted, const struct volume_set *set,
+static int32_t add_if_fits(const struct wanted *wanted, const struct fsd_vl_set *set,
 			   struct found *found)
 {
 	nvldbentry e;
 
-	fill_location_entry(wanted->service, wanted->rx, set, &e);
+	fsd_vl_fill_entry(wanted->service, wanted->rx, set, &e);
 	if (!fits_selection(wanted, set, &e) || append_found_entry(found, &e))
 		return 0;
 	free(found->entries);
@@ -560,12 +690,12 @@ static int32_t add_if_fits(const struct wanted *wanted, const struct volume_set 
 }
 
 /* The only volume that can fit, if an id or a name is wanted. False: all have to be looked at. */
-static bool find_one(const struct wanted *wanted, struct volume_set *set, bool *there)
+static bool find_one(const struct wanted *wanted, struct fsd_vl_set *set, bool *there)
 {
 	char name[VL_MAXNAMELEN];
 
 	if (wanted->attr->Mask & BY_ID) {
-		*there = find_set_by_id(wanted->service, wanted->attr->volumeid, set);
+		*there = fsd_vl_find_id(wanted->service, wanted->attr->volumeid, set);
 		return true;
 	}
 	/* An exported directory has more names than one. */
@@ -575,7 +705,7 @@ static bool find_one(const struct wanted *wanted, struct volume_set *set, bool *
 	if (*there) {
 		memcpy(name, wanted->name, wanted->length);
 		name[wanted->length] = '\0';
-		*there = find_set_by_name(wanted->service, name, set);
+		*there = fsd_vl_find_name(wanted->service, name, set);
 	}
 	return true;
 }
@@ -588,14 +718,14 @@ static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, u
 			    struct found *found, int32_t *next)
 {
 	struct set_walk walk = {.service = wanted->service, .at = start};
-	struct volume_set set;
+	struct fsd_vl_set set;
 	int32_t code = 0;
 	bool there;
 
 	*next = -1;
 	wanted->here = !(wanted->attr->Mask & BY_SERVER) ||
-		       is_own_address(wanted->service, wanted->rx, (uint32_t)wanted->attr->server);
-	if (!wanted->here)
+		       fsd_vl_is_own(wanted->service, wanted->rx, (uint32_t)wanted->attr->server);
+	if (!wanted->here && !wanted->service->cell)
 		return 0;
 	if (find_one(wanted, &set, &there))
 		return there && !start ? add_if_fits(wanted, &set, found) : 0;
@@ -724,14 +854,14 @@ static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32
 			    int32_t *next, nvldbentry *e)
 {
 	struct set_walk walk = {.service = context, .at = (uint32_t)previous};
-	struct volume_set set, more;
+	struct fsd_vl_set set, more;
 
 	*count = *next = 0;
 	if (previous < 0 || !next_volume_set(&walk, &set))
 		return 0;
 	*next = (int32_t)walk.at;
 	*count = next_volume_set(&walk, &more);
-	fill_location_entry(context, rx, &set, e);
+	fsd_vl_fill_entry(context, rx, &set, e);
 	return 0;
 }
 
@@ -764,91 +894,9 @@ static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlh
 	for (int i = 0; i < 3; i++)
 		header->totalEntries[i] = (int32_t)totals.exist[i];
 	header->MaxVolumeId = totals.last;
+	if (service->cell)
+		cellvol_ids(service->store, 0, &header->MaxVolumeId);
 	return 0;
-}
-
-/* -- changes of the database: refused -- */
-
-/* An administrator shall not look for a fault of the key: rxvol changes what is served. */
-static int32_t refuse_change(const struct fsd_service *service, const rxw_call *rx)
-{
-	struct fsd_who who = {0};
-
-	if (fsd_guard_asks(service->guard))
-		fsd_guard_enter(service->guard, FSD_VL, rx, &who);
-	return who.administrator ? EROFS : AFS_VL_PERM;
-}
-
-static int32_t register_addrs(void *context, rxw_call *rx, const struct rxw_uuid *uuid,
-			      int32_t spare, const bulkaddrs *addrs)
-{
-	(void)uuid, (void)spare, (void)addrs;
-	return refuse_change(context, rx);
-}
-
-static int32_t change_addr(void *context, rxw_call *rx, uint32_t old_addr, uint32_t new_addr)
-{
-	(void)old_addr, (void)new_addr;
-	return refuse_change(context, rx);
-}
-
-static int32_t new_volume_id(void *context, rxw_call *rx, uint32_t bump, uint32_t *id)
-{
-	(void)bump, (void)id;
-	return refuse_change(context, rx);
-}
-
-static int32_t create_entry(void *context, rxw_call *rx, const vldbentry *e)
-{
-	(void)e;
-	return refuse_change(context, rx);
-}
-
-static int32_t create_entry_n(void *context, rxw_call *rx, const nvldbentry *e)
-{
-	(void)e;
-	return refuse_change(context, rx);
-}
-
-static int32_t delete_entry(void *context, rxw_call *rx, uint32_t id, int32_t type)
-{
-	(void)id, (void)type;
-	return refuse_change(context, rx);
-}
-
-static int32_t replace_entry(void *context, rxw_call *rx, uint32_t id, int32_t type,
-			     const vldbentry *e, int32_t release)
-{
-	(void)id, (void)type, (void)e, (void)release;
-	return refuse_change(context, rx);
-}
-
-static int32_t replace_entry_n(void *context, rxw_call *rx, uint32_t id, int32_t type,
-			       const nvldbentry *e, int32_t release)
-{
-	(void)id, (void)type, (void)e, (void)release;
-	return refuse_change(context, rx);
-}
-
-static int32_t update_entry(void *context, rxw_call *rx, uint32_t id, int32_t type,
-			    const VldbUpdateEntry *ue, int32_t release)
-{
-	(void)id, (void)type, (void)ue, (void)release;
-	return refuse_change(context, rx);
-}
-
-static int32_t update_by_name(void *context, rxw_call *rx, const char *name,
-			      const VldbUpdateEntry *ue, int32_t release)
-{
-	(void)name, (void)ue, (void)release;
-	return refuse_change(context, rx);
-}
-
-/* Both locks; the third argument is the operation, or what is to be released. */
-static int32_t lock_entry(void *context, rxw_call *rx, uint32_t id, int32_t type, int32_t what)
-{
-	(void)id, (void)type, (void)what;
-	return refuse_change(context, rx);
 }
 
 static const struct VL_handlers handlers = {
@@ -868,18 +916,18 @@ static const struct VL_handlers handlers = {
 	.LinkedList = linked_list,
 	.LinkedListN = linked_list_n,
 	.GetStats = get_stats,
-	.RegisterAddrs = register_addrs,
-	.ChangeAddr = change_addr,
-	.GetNewVolumeId = new_volume_id,
-	.CreateEntry = create_entry,
-	.CreateEntryN = create_entry_n,
-	.DeleteEntry = delete_entry,
-	.ReplaceEntry = replace_entry,
-	.ReplaceEntryN = replace_entry_n,
-	.UpdateEntry = update_entry,
-	.UpdateEntryByName = update_by_name,
-	.SetLock = lock_entry,
-	.ReleaseLock = lock_entry,
+	.RegisterAddrs = fsd_vl_register,
+	.ChangeAddr = fsd_vl_change_addr,
+	.GetNewVolumeId = fsd_vl_new_id,
+	.CreateEntry = fsd_vl_create_old,
+	.CreateEntryN = fsd_vl_create,
+	.DeleteEntry = fsd_vl_delete,
+	.ReplaceEntry = fsd_vl_replace_old,
+	.ReplaceEntryN = fsd_vl_replace,
+	.UpdateEntry = fsd_vl_update,
+	.UpdateEntryByName = fsd_vl_update_name,
+	.SetLock = fsd_vl_lock,
+	.ReleaseLock = fsd_vl_unlock,
 };
 
 /* Check the protection of the call. A probe and unknown calls reveal nothing. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume service of one partition (afs-location 5), for reading only. */
+/* The volume service of one partition (afs-location 5). */
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <rxwire/call.h>
+#include <rxwire/rpc.h>
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
@@ -16,7 +18,8 @@
 #define NO_LOCK	       (-1)
 #define STATUS_OK      2
 #define DAY	       86400
-#define STATUS_OFFLINE 0
+#define OMIT_DIRS      1     /* of the flags of a dump */
+#define STATUS_BROKEN  0     /* it cannot be attached */
 #define COUNT_WAIT_MS  1000  /* how long a request for the size of a volume waits for a new count */
 #define LIST_MAX       16384 /* volumes of one reply */
 
@@ -131,6 +134,14 @@ static void count_export(struct fsd_service *service)
 	export_count_used(service->store, COUNT_WAIT_MS, &used);
 }
 
+/* Volumes that are not ready. */
+static bool is_temporary(const struct fsd_service *service, uint32_t id)
+{
+	struct cellvol volume;
+
+	return service->cell && cellvol_get(service->store, id, &volume) == 0 && volume.temporary;
+}
+
 static bool look_all(struct fsd_service *service, struct looked *looked)
 {
 	struct store *store = service->store;
@@ -141,6 +152,8 @@ static bool look_all(struct fsd_service *service, struct looked *looked)
 		id = volume.id;
 		if (service->exported) /* with its sizes */
 			store->ops->volume(store, id, &volume);
+		if (is_temporary(service, id))
+			continue;
 		if (!add_looked(looked, &volume))
 			return false;
 	}
@@ -184,6 +197,19 @@ static void put_long_name(const struct store_volume *v, char *name, size_t size)
 	snprintf(name, size, "%.*s%s", (int)base, v->name, dot ? dot : "");
 }
 
+/* Being changed, off-line, or damaged. */
+static int32_t find_list_status(const struct fsd_service *service, const struct store_volume *v)
+{
+	struct cellvol volume;
+
+	if (v->online)
+		return service->cell && fsd_transaction_of(service->cell, v->id, NULL) ? AFS_VBUSY
+										       : STATUS_OK;
+	if (!service->cell || cellvol_get(service->store, v->id, &volume))
+		return STATUS_BROKEN;
+	return fsd_transaction_of(service->cell, v->id, NULL) ? AFS_VBUSY : STATUS_OK;
+}
+
 /*
  * Accesses are not recorded: the last change is reported in their place. A volume that is not a clone
  * of another one here has itself as its clone, as OpenAFS has it.
@@ -197,8 +223,9 @@ static void fill_volintinfo(const struct fsd_service *service, const struct stor
 	info->backupID = v->backup;
 	info->parentID = v->rw;
 	info->type = type_of(v);
-	info->status = v->online ? STATUS_OK : STATUS_OFFLINE;
+	info->status = find_list_status(service, v);
 	info->inUse = v->online;
+	info->destroyMe = is_temporary(service, v->id);
 	info->creationDate = (int32_t)v->created;
 	info->copyDate = (int32_t)v->copied;
 	info->accessDate = info->updateDate = (int32_t)v->updated;
@@ -313,30 +340,511 @@ static int32_t xlist_one_volume(void *context, rxw_call *call, int32_t part, uin
 	return id ? list_extended(context, id, true, entries) : ENODEV;
 }
 
-/* -- transactions: there are none -- */
+/* -- transactions -- */
 
-static int32_t monitor(void *context, rxw_call *call, transDebugEntries *transactions)
+/* The name of the call that used it last. */
+static void fill_transaction(const struct fsd_transaction *transaction, transDebugInfo *info)
 {
-	(void)context, (void)call, (void)transactions;
+	info->tid = transaction->id;
+	info->time = (int32_t)transaction->used;
+	info->creationTime = (int32_t)transaction->created;
+	info->volid = transaction->volume;
+	info->partition = PARTITION;
+	info->iflags = (int16_t)transaction->mode;
+	info->vflags = (int8_t)transaction->flags;
+	memcpy(info->lastProcName, transaction->name, sizeof(info->lastProcName));
+	info->callValid = transaction->running;
+}
+
+static int32_t list_transactions(void *context, rxw_call *call, transDebugEntries *transactions)
+{
+	const struct fsd_service *service = context;
+	struct fsd_transaction *list;
+	uint32_t count;
+
+	(void)call;
+	if (!service->cell)
+		return 0;
+	list = calloc(FSD_TRANSACTIONS, sizeof(*list));
+	transactions->val = list ? calloc(FSD_TRANSACTIONS, sizeof(transactions->val[0])) : NULL;
+	if (!transactions->val) {
+		free(list);
+		return AFS_VOL_NO_MEMORY;
+	}
+	count = fsd_transactions(service->cell, list, FSD_TRANSACTIONS);
+	for (uint32_t i = 0; i < count; i++)
+		fill_transaction(&list[i], &transactions->val[i]);
+	transactions->len = count;
+	free(list);
 	return 0;
 }
 
-static int32_t get_flags(void *context, rxw_call *call, int32_t id, int32_t *flags)
+/* One whose volume is still there. ENOENT. */
+static int32_t enter_transaction(const struct fsd_service *service, int32_t id, const char *name,
+				 struct fsd_transaction *transaction)
 {
-	(void)context, (void)call, (void)id, (void)flags;
+	int32_t code = service->cell ? fsd_transaction_enter(service->cell, id, name, transaction)
+				     : ENOENT;
+
+	if (code || !transaction->deleted)
+		return code;
+	fsd_transaction_leave(service->cell, transaction);
 	return ENOENT;
 }
 
-static int32_t get_name(void *context, rxw_call *call, int32_t id, char **name)
+/* The same, with what its volume is. */
+static int32_t enter_volume(const struct fsd_service *service, int32_t id, const char *name,
+			    struct fsd_transaction *transaction, struct cellvol *volume)
 {
-	(void)context, (void)call, (void)id, (void)name;
-	return ENOENT;
+	int32_t code = enter_transaction(service, id, name, transaction);
+	int result = code ? 0 : cellvol_get(service->store, transaction->volume, volume);
+
+	if (result)
+		fsd_transaction_leave(service->cell, transaction);
+	return result ? fsd_volume_code(result) : code;
 }
 
-static int32_t get_status(void *context, rxw_call *call, int32_t id, volser_status *status)
+/* The end of a call in a transaction. */
+static int32_t leave_transaction(const struct fsd_service *service,
+				 const struct fsd_transaction *transaction, int result)
 {
-	(void)context, (void)call, (void)id, (void)status;
-	return ENOENT;
+	fsd_transaction_leave(service->cell, transaction);
+	return fsd_volume_code(result);
+}
+
+static int32_t create_transaction(void *context, rxw_call *call, uint32_t id, int32_t part,
+				  int32_t mode, int32_t *tid)
+{
+	const struct fsd_service *service = context;
+
+	(void)call;
+	if (part != PARTITION || !(mode & (FSD_CREATE | FSD_BUSY | FSD_READ_ONLY | FSD_OFFLINE)))
+		return EINVAL;
+	return fsd_transaction_begin(service->cell, id, mode, tid);
+}
+
+/* Letters, digits, '.', '_' and '-', as in the database of locations. */
+static bool is_volume_name(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!length || length >= CELLVOL_NAME)
+		return false;
+	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+	       length;
+}
+
+static enum store_type type_in(int32_t type)
+{
+	return type == AFS_VL_RW ? STORE_RW : type == AFS_VL_RO ? STORE_RO : STORE_BACKUP;
+}
+
+static int32_t create_volume(void *context, rxw_call *call, int32_t part, const char *name,
+			     int32_t type, uint32_t parent, uint32_t *id, int32_t *tid)
+{
+	const struct fsd_service *service = context;
+	struct cellvol volume = {.id = *id, .parent = parent ? parent : *id, .quota_kib = 5000};
+
+	(void)call;
+	if (!is_volume_name(name))
+		return AFS_VOL_BADNAME;
+	if (part != PARTITION || type < AFS_VL_RW || type > AFS_VL_BACKUP)
+		return EINVAL;
+	if (!*id)
+		return E2BIG;
+	volume.type = type_in(type);
+	strcpy(volume.name, name);
+	/* One that gets the contents of another has no root directory of its own. */
+	return fsd_transaction_create(service->cell, &volume, type != AFS_VL_RW || parent != *id,
+				      tid);
+}
+
+static int32_t delete_volume(void *context, rxw_call *call, int32_t tid)
+{
+	const struct fsd_service *service = context;
+	struct fsd_transaction transaction;
+	int32_t code = enter_transaction(service, tid, "DeleteVolume", &transaction);
+	int result;
+
+	(void)call;
+	if (code)
+		return code;
+	result = cellvol_delete(service->store, transaction.volume);
+	transaction.deleted = transaction.changed = !result;
+	return leave_transaction(service, &transaction, result);
+}
+
+/* -- work of threads that may wait -- */
+
+struct vol_job {
+	const struct fsd_service *service;
+	rxw_call *call; /* deferred; NULL: nobody waits */
+	int32_t opcode;
+	struct fsd_transaction transaction;
+	struct fsd_dump dump;
+	struct cellvol cookie;
+};
+
+static void run_vol_job(void *arg)
+{
+	struct vol_job *job = arg;
+	struct fsd_cell *cell = job->service->cell;
+	int32_t code;
+
+	switch (job->opcode) {
+	case AFSVol_OP_EndTrans:
+		fsd_transaction_end(cell, &job->transaction);
+		AFSVolEndTrans_reply(job->call, 0, 0);
+		break;
+	case AFSVol_OP_NukeVolume:
+		fsd_transaction_end(cell, &job->transaction);
+		AFSVolNukeVolume_reply(job->call, 0);
+		break;
+	case AFSVol_OP_Restore:
+		code = fsd_dump_receive(cell, &job->transaction, &job->cookie, job->call);
+		fsd_transaction_leave(cell, &job->transaction);
+		AFSVolRestore_reply(job->call, code);
+		break;
+	default:
+		code = fsd_dump_send(cell, &job->transaction, &job->dump, job->call);
+		fsd_transaction_leave(cell, &job->transaction);
+		AFSVolDump_reply(job->call, code);
+	}
+	free(job);
+}
+
+/* RXW_RPC_DEFERRED: a thread answers the call and leaves the transaction. Else the code. */
+static int32_t give_to_thread(const struct vol_job *from)
+{
+	struct fsd_cell *cell = from->service->cell;
+	struct vol_job *job = malloc(sizeof(*job));
+
+	if (!job || rxw_call_defer(from->call)) {
+		free(job);
+		fsd_transaction_leave(cell, &from->transaction);
+		return AFS_VOL_VOLBUSY;
+	}
+	*job = *from;
+	if (fsd_cell_run(cell, run_vol_job, job))
+		return RXW_RPC_DEFERRED;
+	free(job);
+	fsd_transaction_leave(cell, &from->transaction);
+	rxw_call_end(from->call, AFS_VOL_VOLBUSY, NULL);
+	return RXW_RPC_DEFERRED;
+}
+
+/* Clients are told of changes before the call returns. */
+static int32_t end_transaction(void *context, rxw_call *call, int32_t tid, int32_t *ended)
+{
+	const struct fsd_service *service = context;
+	struct vol_job job = {.service = service, .call = call, .opcode = AFSVol_OP_EndTrans};
+	int32_t code = fsd_transaction_enter(service->cell, tid, "EndTrans", &job.transaction);
+
+	if (code)
+		return code;
+	if (job.transaction.changed || job.transaction.recloned)
+		return give_to_thread(&job);
+	fsd_transaction_end(service->cell, &job.transaction);
+	*ended = 0;
+	return 0;
+}
+
+static int32_t send_dump(const struct fsd_service *service, rxw_call *call, int32_t tid,
+			 const struct fsd_dump *dump)
+{
+	struct vol_job job = {
+		.service = service, .call = call, .opcode = AFSVol_OP_Dump, .dump = *dump};
+	int32_t code = enter_transaction(service, tid, "Dump", &job.transaction);
+
+	if (!code)
+		code = fsd_transaction_freeze(service->cell, &job.transaction);
+	return code ? code : give_to_thread(&job);
+}
+
+static int32_t dump_volume(void *context, rxw_call *call, int32_t tid, int32_t from)
+{
+	return send_dump(context, call, tid, &(struct fsd_dump){.from = (uint32_t)from});
+}
+
+static int32_t dump_volume2(void *context, rxw_call *call, int32_t tid, int32_t from, int32_t flags)
+{
+	return send_dump(context, call, tid,
+			 &(struct fsd_dump){.from = (uint32_t)from, .sparse = flags & OMIT_DIRS});
+}
+
+static int32_t size_dump(void *context, rxw_call *call, int32_t tid, int32_t from, volintSize *size)
+{
+	const struct fsd_service *service = context;
+	struct fsd_transaction transaction;
+	int32_t code = enter_transaction(service, tid, "GetSize", &transaction);
+
+	(void)call;
+	if (code)
+		return code;
+	code = fsd_dump_size(service->cell, &transaction,
+			     &(struct fsd_dump){.from = (uint32_t)from}, &size->dump_size);
+	fsd_transaction_leave(service->cell, &transaction);
+	return code;
+}
+
+static int32_t restore_volume(void *context, rxw_call *call, int32_t tid, int32_t flags,
+			      const restoreCookie *cookie)
+{
+	const struct fsd_service *service = context;
+	struct vol_job job = {.service = service, .call = call, .opcode = AFSVol_OP_Restore};
+	int32_t code;
+
+	(void)flags;
+	if (!memchr(cookie->name, 0, sizeof(cookie->name)) || !is_volume_name(cookie->name))
+		return AFS_VOL_BADNAME;
+	if (cookie->type < AFS_VL_RW || cookie->type > AFS_VL_BACKUP)
+		return EINVAL;
+	job.cookie.type = type_in(cookie->type);
+	job.cookie.clone = cookie->clone;
+	strcpy(job.cookie.name, cookie->name);
+	code = enter_transaction(service, tid, "Restore", &job.transaction);
+	if (code)
+		return code;
+	/* Nobody may use the volume meanwhile. */
+	if (!(job.transaction.mode & (FSD_CREATE | FSD_OFFLINE)))
+		return leave_transaction(service, &job.transaction, -EINVAL);
+	return give_to_thread(&job);
+}
+
+/* -- clones -- */
+
+static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t purge,
+			    int32_t type, const char *name, uint32_t *id)
+{
+	const struct fsd_service *service = context;
+	struct cellvol source, clone = {.id = *id};
+	struct fsd_transaction transaction;
+	int32_t code;
+	int result;
+
+	(void)call;
+	if (!is_volume_name(name))
+		return AFS_VOL_BADNAME;
+	/* A volume for writing has contents of its own. */
+	if (!*id || type < AFS_VL_RO || type > AFS_VL_BACKUP || (purge && purge != *id))
+		return EINVAL;
+	clone.type = type_in(type);
+	strcpy(clone.name, name);
+	code = enter_volume(service, tid, "Clone", &transaction, &source);
+	if (code)
+		return code;
+	if (source.temporary || source.out)
+		return leave_transaction(service, &transaction, STORE_VOFFLINE);
+	if (fsd_transaction_of(service->cell, *id, NULL))
+		return leave_transaction(service, &transaction, AFS_VOL_VOLBUSY);
+	result = purge ? cellvol_reclone(service->store, source.id, *id)
+		       : cellvol_clone(service->store, source.id, &clone);
+	if (!result && purge)
+		transaction.recloned = *id;
+	return leave_transaction(service, &transaction, result);
+}
+
+static int32_t reclone_volume(void *context, rxw_call *call, int32_t tid, uint32_t id)
+{
+	const struct fsd_service *service = context;
+	struct fsd_transaction transaction;
+	struct cellvol source;
+	int32_t code = enter_volume(service, tid, "ReClone", &transaction, &source);
+	int result;
+
+	(void)call;
+	if (code)
+		return code;
+	if (source.temporary || source.out)
+		return leave_transaction(service, &transaction, STORE_VOFFLINE);
+	if (fsd_transaction_of(service->cell, id, NULL) ||
+	    (transaction.recloned && transaction.recloned != id))
+		return leave_transaction(service, &transaction, AFS_VOL_VOLBUSY);
+	result = cellvol_reclone(service->store, source.id, id);
+	transaction.recloned = result ? transaction.recloned : id;
+	return leave_transaction(service, &transaction, result);
+}
+
+/* -- what a volume is -- */
+
+static bool permits_root(void *arg, const struct store_acl *root)
+{
+	const struct fsd_service *service = arg;
+
+	return !service->no_anonymous_writes || !fsd_acl_lets_anyone_write(root);
+}
+
+static int32_t set_flags(void *context, rxw_call *call, int32_t tid, int32_t flags)
+{
+	struct fsd_service *service = context;
+	struct fsd_transaction transaction;
+	struct cellvol volume;
+	int32_t code = enter_volume(service, tid, "SetFlags", &transaction, &volume);
+	int result;
+
+	(void)call;
+	if (code)
+		return code;
+	volume.temporary = flags & 1;
+	volume.out = flags & 2;
+	result = cellvol_set(service->store, &volume, CELLVOL_STATE, permits_root, service);
+	if (!result) {
+		transaction.flags = flags;
+		transaction.changed |= (flags & 3) != 0;
+	}
+	return leave_transaction(service, &transaction, result);
+}
+
+static int32_t get_flags(void *context, rxw_call *call, int32_t tid, int32_t *flags)
+{
+	struct fsd_transaction transaction;
+	int32_t code = enter_transaction(context, tid, "GetFlags", &transaction);
+
+	(void)call;
+	if (code)
+		return code;
+	*flags = transaction.flags;
+	return leave_transaction(context, &transaction, 0);
+}
+
+static int32_t get_name(void *context, rxw_call *call, int32_t tid, char **name)
+{
+	struct fsd_transaction transaction;
+	struct cellvol volume;
+	int32_t code = enter_volume(context, tid, "GetName", &transaction, &volume);
+
+	(void)call;
+	if (code)
+		return code;
+	*name = strdup(volume.name);
+	return leave_transaction(context, &transaction, *name ? 0 : -ENOMEM);
+}
+
+static int32_t type_out(enum store_type type)
+{
+	return type == STORE_RW ? AFS_VL_RW : type == STORE_RO ? AFS_VL_RO : AFS_VL_BACKUP;
+}
+
+static int32_t get_status(void *context, rxw_call *call, int32_t tid, volser_status *status)
+{
+	struct fsd_transaction transaction;
+	struct cellvol volume;
+	int32_t code = enter_volume(context, tid, "GetStatus", &transaction, &volume);
+
+	(void)call;
+	if (code)
+		return code;
+	*status = (volser_status){.volID = volume.id,
+				  .nextUnique = (int32_t)volume.next_unique,
+				  .type = type_out(volume.type),
+				  .parentID = volume.parent,
+				  .cloneID = volume.type == STORE_RO ? volume.id : volume.clone,
+				  .backupID = volume.backup,
+				  .restoredFromID = volume.restored,
+				  .maxQuota = fsd_clip(volume.quota_kib),
+				  .minQuota = volume.minimum,
+				  .owner = volume.owner,
+				  .creationDate = (int32_t)volume.creation,
+				  .accessDate = (int32_t)volume.updated,
+				  .updateDate = (int32_t)volume.updated,
+				  .backupDate = (int32_t)volume.backed_up,
+				  .copyDate = (int32_t)volume.copied};
+	return leave_transaction(context, &transaction, 0);
+}
+
+/* A change of some members; `volume` has them, and is of the transaction. */
+static int32_t set_members(const struct fsd_service *service,
+			   const struct fsd_transaction *transaction, const struct cellvol *volume,
+			   unsigned members)
+{
+	return leave_transaction(service, transaction,
+				 cellvol_set(service->store, volume, members, NULL, NULL));
+}
+
+static int32_t set_ids_types(void *context, rxw_call *call, int32_t tid, const char *name,
+			     int32_t type, uint32_t parent, uint32_t clone, uint32_t backup)
+{
+	struct fsd_transaction transaction;
+	struct cellvol volume;
+	int32_t code;
+
+	(void)call;
+	if (!is_volume_name(name))
+		return AFS_VOL_BADNAME;
+	if (type < AFS_VL_RW || type > AFS_VL_BACKUP)
+		return EINVAL;
+	code = enter_volume(context, tid, "SetIdsTypes", &transaction, &volume);
+	if (code)
+		return code;
+	strcpy(volume.name, name);
+	volume.type = type_in(type);
+	volume.parent = parent;
+	volume.clone = clone;
+	volume.backup = backup;
+	return set_members(context, &transaction, &volume,
+			   CELLVOL_NAMED | CELLVOL_TYPE | CELLVOL_IDS);
+}
+
+static int32_t set_date(void *context, rxw_call *call, int32_t tid, int32_t date)
+{
+	struct fsd_transaction transaction;
+	struct cellvol volume;
+	int32_t code = enter_volume(context, tid, "SetDate", &transaction, &volume);
+
+	(void)call;
+	if (code)
+		return code;
+	volume.creation = (uint32_t)date;
+	return set_members(context, &transaction, &volume, CELLVOL_CREATION);
+}
+
+/* -1 leaves a member as it is. */
+static int32_t set_info(void *context, rxw_call *call, int32_t tid, const volintInfo *info)
+{
+	struct fsd_transaction transaction;
+	struct cellvol volume;
+	unsigned members = 0;
+	int32_t code = enter_volume(context, tid, "SetInfo", &transaction, &volume);
+
+	(void)call;
+	if (code)
+		return code;
+	if (info->maxquota >= 0) {
+		volume.quota_kib = (uint64_t)info->maxquota;
+		members |= CELLVOL_QUOTA;
+	}
+	if (info->creationDate != -1) {
+		volume.creation = (uint32_t)info->creationDate;
+		members |= CELLVOL_CREATION;
+	}
+	if (info->updateDate != -1) {
+		volume.updated = (uint32_t)info->updateDate;
+		members |= CELLVOL_UPDATED;
+	}
+	return set_members(context, &transaction, &volume, members);
+}
+
+/* The address is not used: clients ask the location service. */
+static int32_t set_forwarding(void *context, rxw_call *call, int32_t tid, int32_t site)
+{
+	const struct fsd_service *service = context;
+	struct fsd_transaction transaction;
+	int32_t code = enter_transaction(service, tid, "SetForwarding", &transaction);
+	int result;
+
+	(void)call, (void)site;
+	if (code)
+		return code;
+	result = cellvol_hold(service->store, transaction.volume, STORE_VMOVED, STORE_VMOVED);
+	transaction.moved = transaction.changed = !result;
+	return leave_transaction(service, &transaction, result);
+}
+
+static int32_t signal_restore(void *context, rxw_call *call, const char *name, int32_t type,
+			      uint32_t parent, uint32_t clone)
+{
+	(void)context, (void)call, (void)name, (void)type, (void)parent, (void)clone;
+	return 0;
 }
 
 static int32_t get_nth_volume(void *context, rxw_call *call, int32_t index, uint32_t *id,
@@ -344,6 +852,30 @@ static int32_t get_nth_volume(void *context, rxw_call *call, int32_t index, uint
 {
 	(void)context, (void)call, (void)index, (void)id, (void)part;
 	return AFS_VOL_NO_OP;
+}
+
+/* A transaction of one call. */
+static int32_t nuke_volume(void *context, rxw_call *call, int32_t part, uint32_t id)
+{
+	struct vol_job job = {.service = context, .call = call, .opcode = AFSVol_OP_NukeVolume};
+	struct fsd_cell *cell = job.service->cell;
+	int32_t tid, code;
+	int result;
+
+	if (part != PARTITION)
+		return AFS_VOL_NOVOL;
+	code = fsd_transaction_begin(cell, id, FSD_OFFLINE, &tid);
+	if (!code)
+		code = fsd_transaction_enter(cell, tid, "Nuke", &job.transaction);
+	if (code)
+		return code == AFS_VNOVOL ? -1 : code;
+	result = cellvol_delete(job.service->store, id);
+	if (result) {
+		fsd_transaction_end(cell, &job.transaction);
+		return fsd_volume_code(result);
+	}
+	job.transaction.deleted = job.transaction.changed = true;
+	return give_to_thread(&job);
 }
 
 static const struct AFSVol_handlers handlers = {
@@ -355,7 +887,24 @@ static const struct AFSVol_handlers handlers = {
 	.ListOneVolume = list_one_volume,
 	.XListVolumes = xlist_volumes,
 	.XListOneVolume = xlist_one_volume,
-	.Monitor = monitor,
+	.Monitor = list_transactions,
+	.TransCreate = create_transaction,
+	.EndTrans = end_transaction,
+	.CreateVolume = create_volume,
+	.DeleteVolume = delete_volume,
+	.NukeVolume = nuke_volume,
+	.Dump = dump_volume,
+	.DumpV2 = dump_volume2,
+	.GetSize = size_dump,
+	.Restore = restore_volume,
+	.Clone = clone_volume,
+	.ReClone = reclone_volume,
+	.SetFlags = set_flags,
+	.SetForwarding = set_forwarding,
+	.SetIdsTypes = set_ids_types,
+	.SetDate = set_date,
+	.SetInfo = set_info,
+	.SignalRestore = signal_restore,
 	.GetFlags = get_flags,
 	.GetName = get_name,
 	.GetStatus = get_status,
@@ -363,8 +912,8 @@ static const struct AFSVol_handlers handlers = {
 };
 
 /*
- * Everything else changes something. It is refused before its arguments are read, so that a restore
- * does not send its dump in vain.
+ * Everything else changes something, or gives all data of a volume away. It is refused before its arguments are read, so that a
+ * restore does not send its dump in vain.
  */
 static int32_t enter_vol_call(void *context, rxw_call *call, int32_t opcode, int function)
 {
@@ -391,8 +940,10 @@ static int32_t enter_vol_call(void *context, rxw_call *call, int32_t opcode, int
 	case AFSVol_OP_GetNthVolume:
 		return 0;
 	default:
-		if (function < 0)
+		if (function < 0 || (service->cell && who.administrator && !who.below))
 			return 0;
+		if (service->cell)
+			return AFS_VOL_BAD_ACCESS;
 		/* An administrator shall not look for a fault of the key. */
 		return who.administrator ? EROFS : AFS_VOL_BAD_ACCESS;
 	}

@@ -47,6 +47,16 @@ src_tests_fileserver_service_test_places_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthr
 check_tests += src/tests/fileserver/control/test_control
 src_tests_fileserver_control_test_control_LDADD = $(JANSSON_LIBS) $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/cell/test_locations
+src_tests_fileserver_cell_test_locations_SOURCES = src/tests/fileserver/cell/test_locations.c \
+	src/tests/fileserver/cell/cell_store.h
+src_tests_fileserver_cell_test_locations_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/cell/test_transactions
+src_tests_fileserver_cell_test_transactions_SOURCES = src/tests/fileserver/cell/test_transactions.c \
+	src/tests/fileserver/cell/cell_store.h
+src_tests_fileserver_cell_test_transactions_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_fs_service
 src_tests_fileserver_service_test_fs_service_SOURCES = \
 	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture) $(fileserver_answer)

@@ -10,6 +10,7 @@
 
 #include "afs/numbers.h"
 #include "afs/pt.h"
+#include "fileserver/cell/cell.h"
 #include "fileserver/service/service.h"
 #include "protection/protection.h"
 

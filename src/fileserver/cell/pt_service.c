@@ -12,7 +12,8 @@
 
 #include "afs/numbers.h"
 #include "afs/pt.h"
-#include "fileserver/service/service.h"
+#include "fileserver/cell/cell.h"
+#include "protection/protection.h"
 
 #define LIST_MAX    5000 /* ids in a list, and names that a call may ask for: a reply of 1.3 MB */
 #define ENTRIES_MAX 1000 /* entries in one reply of ListEntries: 304 KB */

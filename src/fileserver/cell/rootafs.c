@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volume root.afs, which holds only mount points of the cell: /afs/CELL and /afs/.CELL. */
-#include "fileserver/service/services.h"
+#include "fileserver/cell/cell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "afs/afs-common.h"
 #include "afs/dir.h"
 #include "afs/numbers.h"
 

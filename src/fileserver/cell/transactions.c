@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transactions: each holds one volume, from its begin to its end, or until nobody has used it for ten minutes. */
+#include "fileserver/cell/private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "afs/numbers.h"
+#include "common/failure.h"
+#include "fileserver/base/base.h"
+
+#define IDLE_S	    600
+#define LOOK_S	    30 /* between looks for idle ones */
+#define THREADS_MAX 64
+
+int32_t fsd_volume_code(int result)
+{
+	switch (result) {
+	case -ENOMEM:
+		return AFS_VOL_NO_MEMORY;
+	case -EACCES:
+		return AFS_VOL_BAD_ACCESS;
+	default:
+		return result < 0 ? -result : result;
+	}
+}
+
+static struct fsd_transaction *find_by_volume(struct transactions *all, uint32_t volume)
+{
+	assert(mutex_is_held(&all->ender.lock));
+	for (uint32_t i = 0; i < all->count; i++)
+		if (all->item[i].volume == volume)
+			return &all->item[i];
+	return NULL;
+}
+
+static struct fsd_transaction *find_by_number(struct transactions *all, int32_t id)
+{
+	assert(mutex_is_held(&all->ender.lock));
+	for (uint32_t i = 0; i < all->count; i++)
+		if (all->item[i].id == id)
+			return &all->item[i];
+	return NULL;
+}
+
+/* A new one, in which a call runs. */
+static int32_t add_transaction(struct fsd_cell *cell, uint32_t volume, int32_t mode,
+			       struct fsd_transaction *transaction)
+{
+	struct transactions *all = &cell->transactions;
+	uint32_t now = (uint32_t)time(NULL);
+	int32_t code = 0;
+
+	*transaction = (struct fsd_transaction){
+		.volume = volume, .mode = mode, .created = now, .used = now, .running = true};
+	pthread_mutex_lock(&all->ender.lock);
+	if (find_by_volume(all, volume))
+		code = AFS_VOL_VOLBUSY;
+	else if (all->count == FSD_TRANSACTIONS)
+		code = AFS_VOL_NO_MEMORY;
+	if (!code) {
+		transaction->id = ++all->last;
+		all->item[all->count++] = *transaction;
+	}
+	pthread_mutex_unlock(&all->ender.lock);
+	return code;
+}
+
+static void drop_transaction(struct fsd_cell *cell, int32_t id)
+{
+	struct transactions *all = &cell->transactions;
+	struct fsd_transaction *item;
+
+	pthread_mutex_lock(&all->ender.lock);
+	item = find_by_number(all, id);
+	assert(item && item->running);
+	*item = all->item[--all->count];
+	pthread_mutex_unlock(&all->ender.lock);
+}
+
+/* -- begin -- */
+
+/* What callers of the file service get meanwhile. */
+static int hold_volume(struct fsd_cell *cell, const struct fsd_transaction *transaction)
+{
+	if (transaction->mode & (FSD_CREATE | FSD_BUSY | FSD_READ_ONLY))
+		return 0;
+	return cellvol_hold(cell->store, transaction->volume, STORE_VOFFLINE, STORE_VOFFLINE);
+}
+
+int32_t fsd_transaction_begin(struct fsd_cell *cell, uint32_t volume, int32_t mode, int32_t *id)
+{
+	struct fsd_transaction transaction;
+	struct cellvol found;
+	int32_t code;
+	int result = cellvol_get(cell->store, volume, &found);
+
+	if (result)
+		return fsd_volume_code(result);
+	if (found.busy)
+		return AFS_VOL_VOLBUSY;
+	code = add_transaction(cell, volume, mode, &transaction);
+	if (code)
+		return code;
+	result = hold_volume(cell, &transaction);
+	if (result) {
+		drop_transaction(cell, transaction.id);
+		return fsd_volume_code(result);
+	}
+	snprintf(transaction.name, sizeof(transaction.name), "TransCreate");
+	*id = transaction.id;
+	fsd_transaction_leave(cell, &transaction);
+	return 0;
+}
+
+int32_t fsd_transaction_create(struct fsd_cell *cell, const struct cellvol *volume, bool root,
+			       int32_t *id)
+{
+	struct fsd_transaction transaction;
+	int32_t code = add_transaction(cell, volume->id, FSD_CREATE, &transaction);
+	int result = code ? 0 : cellvol_create(cell->store, volume, root);
+
+	if (code)
+		return code;
+	if (result) {
+		drop_transaction(cell, transaction.id);
+		return result == STORE_VVOLEXISTS ? EIO : fsd_volume_code(result);
+	}
+	snprintf(transaction.name, sizeof(transaction.name), "CreateVolume");
+	*id = transaction.id;
+	fsd_transaction_leave(cell, &transaction);
+	return 0;
+}
+
+/* -- calls in one -- */
+
+int32_t fsd_transaction_enter(struct fsd_cell *cell, int32_t id, const char *name,
+			      struct fsd_transaction *transaction)
+{
+	struct transactions *all = &cell->transactions;
+	struct fsd_transaction *item;
+	int32_t code = ENOENT;
+
+	pthread_mutex_lock(&all->ender.lock);
+	item = find_by_number(all, id);
+	if (item)
+		code = item->running ? AFS_VOL_VOLBUSY : 0;
+	if (!code) {
+		item->running = true;
+		snprintf(item->name, sizeof(item->name), "%s", name);
+		*transaction = *item;
+	}
+	pthread_mutex_unlock(&all->ender.lock);
+	return code;
+}
+
+void fsd_transaction_leave(struct fsd_cell *cell, const struct fsd_transaction *transaction)
+{
+	struct transactions *all = &cell->transactions;
+	struct fsd_transaction *item;
+
+	pthread_mutex_lock(&all->ender.lock);
+	item = find_by_number(all, transaction->id);
+	assert(item && item->running && item->volume == transaction->volume);
+	*item = *transaction;
+	item->used = (uint32_t)time(NULL);
+	item->running = false;
+	pthread_mutex_unlock(&all->ender.lock);
+}
+
+int32_t fsd_transaction_freeze(struct fsd_cell *cell, struct fsd_transaction *transaction)
+{
+	int result;
+
+	assert(transaction->running);
+	if (transaction->frozen || !(transaction->mode & FSD_BUSY))
+		return 0;
+	result = cellvol_hold(cell->store, transaction->volume, 0, STORE_VBUSY);
+	transaction->frozen = !result;
+	return fsd_volume_code(result);
+}
+
+bool fsd_transaction_of(struct fsd_cell *cell, uint32_t volume, struct fsd_transaction *transaction)
+{
+	struct transactions *all = &cell->transactions;
+	const struct fsd_transaction *item;
+
+	pthread_mutex_lock(&all->ender.lock);
+	item = find_by_volume(all, volume);
+	if (item && transaction)
+		*transaction = *item;
+	pthread_mutex_unlock(&all->ender.lock);
+	return item != NULL;
+}
+
+uint32_t fsd_transactions(struct fsd_cell *cell, struct fsd_transaction *list, uint32_t max)
+{
+	struct transactions *all = &cell->transactions;
+	uint32_t count;
+
+	pthread_mutex_lock(&all->ender.lock);
+	count = all->count < max ? all->count : max;
+	memcpy(list, all->item, count * sizeof(*list));
+	pthread_mutex_unlock(&all->ender.lock);
+	return count;
+}
+
+/* -- end -- */
+
+static void remove_unfinished(struct fsd_cell *cell, struct fsd_transaction *transaction)
+{
+	struct cellvol volume;
+
+	assert(transaction->running);
+	if (!transaction->deleted && cellvol_get(cell->store, transaction->volume, &volume) == 0 &&
+	    volume.temporary)
+		transaction->deleted = cellvol_delete(cell->store, transaction->volume) == 0;
+}
+
+void fsd_transaction_end(struct fsd_cell *cell, struct fsd_transaction *transaction)
+{
+	const struct fsd_cell_options *options = &cell->options;
+
+	/* A volume that was made and did not get its contents, because its restore failed. */
+	if (transaction->mode == FSD_CREATE)
+		remove_unfinished(cell, transaction);
+	if (transaction->changed && options->changed)
+		options->changed(options->arg, transaction->volume);
+	if (transaction->recloned && options->changed)
+		options->changed(options->arg, transaction->recloned);
+	if (!transaction->deleted && !transaction->moved)
+		cellvol_hold(cell->store, transaction->volume, 0, 0);
+	drop_transaction(cell, transaction->id);
+}
+
+/* What a client has left unfinished goes. */
+static void end_idle_transaction(struct fsd_cell *cell, struct fsd_transaction *transaction)
+{
+	remove_unfinished(cell, transaction);
+	fsd_log(RXW_LOG_WARNING, "transaction %d with volume %u was not ended by its client: %s",
+		(int)transaction->id, (unsigned)transaction->volume,
+		transaction->deleted ? "the unfinished volume is removed" : "it ends now");
+	fsd_transaction_end(cell, transaction);
+}
+
+static bool take_idle_transaction(struct fsd_cell *cell, struct fsd_transaction *transaction)
+{
+	struct transactions *all = &cell->transactions;
+	uint32_t now = (uint32_t)time(NULL);
+
+	assert(mutex_is_held(&all->ender.lock));
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct fsd_transaction *item = &all->item[i];
+
+		/* A clock that was set back makes none older. */
+		if (item->running || (int32_t)(now - item->used) <= (int32_t)cell->options.idle_s)
+			continue;
+		item->running = true;
+		*transaction = *item;
+		return true;
+	}
+	return false;
+}
+
+static void *run_ender(void *arg)
+{
+	struct fsd_cell *cell = arg;
+	struct background *ender = &cell->transactions.ender;
+	uint64_t look_s = cell->options.idle_s < LOOK_S ? 1 : LOOK_S;
+	struct fsd_transaction transaction;
+
+	pthread_mutex_lock(&ender->lock);
+	while (!ender->stop) {
+		if (!take_idle_transaction(cell, &transaction)) {
+			sleep_in_background(ender, monotonic_ns() + look_s * NS_PER_S);
+			continue;
+		}
+		pthread_mutex_unlock(&ender->lock);
+		end_idle_transaction(cell, &transaction);
+		pthread_mutex_lock(&ender->lock);
+	}
+	pthread_mutex_unlock(&ender->lock);
+	return NULL;
+}
+
+/* -- threads -- */
+
+struct cell_job {
+	struct fsd_cell *cell;
+	void (*run)(void *arg);
+	void *arg;
+};
+
+static void *run_cell_job(void *arg)
+{
+	struct cell_job job = *(struct cell_job *)arg;
+	struct transactions *all = &job.cell->transactions;
+
+	free(arg);
+	job.run(job.arg);
+	pthread_mutex_lock(&all->ender.lock);
+	if (!--all->running)
+		pthread_cond_broadcast(&all->idle);
+	pthread_mutex_unlock(&all->ender.lock);
+	return NULL;
+}
+
+static bool start_cell_job(struct cell_job *job)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	bool started;
+
+	if (pthread_attr_init(&attributes))
+		return false;
+	started = !pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) &&
+		  !pthread_create(&thread, &attributes, run_cell_job, job);
+	pthread_attr_destroy(&attributes);
+	return started;
+}
+
+bool fsd_cell_run(struct fsd_cell *cell, void (*run)(void *arg), void *arg)
+{
+	struct transactions *all = &cell->transactions;
+	struct cell_job *job = malloc(sizeof(*job));
+	bool started = false;
+
+	if (!job)
+		return false;
+	*job = (struct cell_job){cell, run, arg};
+	pthread_mutex_lock(&all->ender.lock);
+	if (all->running < THREADS_MAX && start_cell_job(job)) {
+		all->running++;
+		started = true;
+	}
+	pthread_mutex_unlock(&all->ender.lock);
+	if (!started)
+		free(job);
+	return started;
+}
+
+void fsd_cell_settle(struct fsd_cell *cell)
+{
+	struct transactions *all;
+
+	if (!cell)
+		return;
+	all = &cell->transactions;
+	pthread_mutex_lock(&all->ender.lock);
+	while (all->running)
+		pthread_cond_wait(&all->idle, &all->ender.lock);
+	pthread_mutex_unlock(&all->ender.lock);
+}
+
+/* -- open and close -- */
+
+int transactions_open(struct fsd_cell *cell)
+{
+	struct transactions *all = &cell->transactions;
+	uint32_t first = 0;
+
+	/* So that nobody takes the number of a transaction of an earlier start for one of this. */
+	if (getrandom(&first, sizeof(first), 0) != sizeof(first))
+		first = (uint32_t)monotonic_ns();
+	all->last = (int32_t)(first & 0xffffff);
+	all->item = calloc(FSD_TRANSACTIONS, sizeof(*all->item));
+	if (!all->item)
+		return -ENOMEM;
+	pthread_cond_init(&all->idle, NULL);
+	return start_background(&all->ender, run_ender, cell) ? -EAGAIN : 0;
+}
+
+void transactions_close(struct fsd_cell *cell)
+{
+	struct transactions *all = &cell->transactions;
+
+	fsd_cell_settle(cell);
+	stop_background(&all->ender);
+	pthread_cond_destroy(&all->idle);
+	free(all->item);
+}
+
+struct fsd_cell *fsd_cell_open(const struct fsd_cell_options *options, char *message)
+{
+	struct fsd_cell *cell = calloc(1, sizeof(*cell));
+	int result;
+
+	if (!cell)
+		return fail_with(NULL, message, FSD_MESSAGE_MAX, "no memory");
+	cell->options = *options;
+	cell->store = options->store;
+	if (!options->idle_s)
+		cell->options.idle_s = IDLE_S;
+	result = locations_open(cell);
+	if (!result)
+		result = transactions_open(cell);
+	if (!result)
+		return cell;
+	snprintf(message, FSD_MESSAGE_MAX, "the database of locations cannot be read: %s",
+		 result == -ENOMEM ? "no memory" : "see the log");
+	locations_close(cell);
+	free(cell->transactions.item);
+	free(cell);
+	return NULL;
+}
+
+void fsd_cell_close(struct fsd_cell *cell)
+{
+	if (!cell)
+		return;
+	transactions_close(cell);
+	locations_close(cell);
+	free(cell);
+}

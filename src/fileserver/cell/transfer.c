@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Volumes as dumps that calls carry. */
+#include "fileserver/cell/private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rxwire/call.h>
+#include <rxwire/error.h>
+
+#include "afs/numbers.h"
+#include "fileserver/base/base.h"
+#include "volume/dump/dump.h"
+
+/* -- a thread that waits for a deferred call -- */
+
+struct call_stream {
+	rxw_call *call;
+	pthread_mutex_t lock; /* covers `ready` */
+	pthread_cond_t wake;
+	bool ready;
+	struct fsd_cell *cell;
+	bool forbidden; /* a directory has a list that a served volume must not have */
+};
+
+static void open_call_stream(struct call_stream *stream, struct fsd_cell *cell, rxw_call *call)
+{
+	*stream = (struct call_stream){.call = call, .cell = cell};
+	pthread_mutex_init(&stream->lock, NULL);
+	pthread_cond_init(&stream->wake, NULL);
+}
+
+/* No callback runs afterwards. */
+static void close_call_stream(struct call_stream *stream)
+{
+	rxw_call_set_callback(stream->call, NULL, NULL);
+	pthread_cond_destroy(&stream->wake);
+	pthread_mutex_destroy(&stream->lock);
+}
+
+static void note_call_event(rxw_call *call, unsigned events, void *arg)
+{
+	struct call_stream *stream = arg;
+
+	(void)call, (void)events;
+	pthread_mutex_lock(&stream->lock);
+	stream->ready = true;
+	pthread_cond_signal(&stream->wake);
+	pthread_mutex_unlock(&stream->lock);
+}
+
+/* Until something has come, can be sent, or the call has failed. The library bounds the time without progress. */
+static int wait_for_call(struct call_stream *stream)
+{
+	pthread_mutex_lock(&stream->lock);
+	stream->ready = false;
+	pthread_mutex_unlock(&stream->lock);
+	if (rxw_call_set_callback(stream->call, note_call_event, stream))
+		return -ECONNABORTED;
+	pthread_mutex_lock(&stream->lock);
+	while (!stream->ready)
+		pthread_cond_wait(&stream->wake, &stream->lock);
+	pthread_mutex_unlock(&stream->lock);
+	return 0;
+}
+
+static int send_dump_bytes(void *arg, const void *bytes, size_t length)
+{
+	struct call_stream *stream = arg;
+	int result = 0;
+
+	while (length && !result) {
+		ssize_t n = rxw_call_write(stream->call, bytes, length);
+
+		if (n == -RXW_EAGAIN) {
+			result = wait_for_call(stream);
+			continue;
+		}
+		if (n < 0)
+			return -ECONNABORTED;
+		bytes = (const char *)bytes + n;
+		length -= (size_t)n;
+	}
+	return result;
+}
+
+static ssize_t receive_dump_bytes(void *arg, void *bytes, size_t length)
+{
+	struct call_stream *stream = arg;
+	ssize_t n;
+
+	while ((n = rxw_call_read_some(stream->call, bytes, length)) == -RXW_EAGAIN) {
+		int result = wait_for_call(stream);
+
+		if (result)
+			return result;
+	}
+	return n < 0 ? -ECONNABORTED : n;
+}
+
+/* -- sending -- */
+
+static int discard_dump_bytes(void *arg, const void *bytes, size_t length)
+{
+	(void)arg, (void)bytes, (void)length;
+	return 0;
+}
+
+static int32_t write_volume_dump(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+				 const struct dump_base *given, const struct dump_output *output,
+				 struct dump_counts *counts)
+{
+	struct dump_base base = *given;
+	struct store_snapshot *snapshot;
+	struct cellvol volume;
+	bool local = false;
+	int result = cellvol_get(cell->store, transaction->volume, &volume), end;
+
+	if (result)
+		return fsd_volume_code(result);
+	base.note = volume.type == STORE_RW ? "A volume utility is running." : volume.message;
+	result = store_snapshot_take(cell->store, transaction->volume, 0, &snapshot);
+	if (result)
+		return fsd_volume_code(result);
+	result = dump_write(cell->store, snapshot, &base, output, counts, &local);
+	end = store_snapshot_end(snapshot);
+	if (!result)
+		return fsd_volume_code(end);
+	return result == -EIO && !local ? AFS_VOL_DUMPERROR : fsd_volume_code(result);
+}
+
+int32_t fsd_dump_send(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+		      const struct fsd_dump *dump, rxw_call *call)
+{
+	const struct dump_base base = {.date = dump->from, .dated = true, .sparse = dump->sparse};
+	struct call_stream stream;
+	const struct dump_output output = {.write = send_dump_bytes, .arg = &stream};
+	struct dump_counts counts;
+	int32_t code;
+
+	open_call_stream(&stream, cell, call);
+	code = write_volume_dump(cell, transaction, &base, &output, &counts);
+	close_call_stream(&stream);
+	return code;
+}
+
+int32_t fsd_dump_size(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+		      const struct fsd_dump *dump, uint64_t *bytes)
+{
+	const struct dump_base base = {
+		.date = dump->from, .dated = true, .sparse = dump->sparse, .measured = true};
+	const struct dump_output output = {.write = discard_dump_bytes};
+	struct dump_counts counts;
+	int32_t code = write_volume_dump(cell, transaction, &base, &output, &counts);
+
+	*bytes = code ? 0 : counts.bytes;
+	return code;
+}
+
+/* -- receiving -- */
+
+static int permit_dumped_acl(void *arg, const struct store_acl *acl, uint32_t vnode)
+{
+	struct call_stream *stream = arg;
+	const struct fsd_cell_options *options = &stream->cell->options;
+
+	(void)vnode;
+	stream->forbidden = options->permits && !options->permits(options->arg, acl);
+	return stream->forbidden ? -EACCES : 0;
+}
+
+/* What the volume has beside its vnodes. */
+static int take_dump_header(struct fsd_cell *cell, uint32_t id, const struct cellvol *cookie,
+			    const struct store_header *header)
+{
+	struct cellvol volume;
+	int result = cellvol_get(cell->store, id, &volume);
+
+	if (result)
+		return result;
+	memcpy(volume.name, cookie->name, sizeof(volume.name));
+	volume.type = cookie->type;
+	volume.clone = cookie->clone;
+	volume.temporary = false;
+	volume.out = !header->volume.online;
+	volume.creation = header->volume.created;
+	volume.updated = header->volume.updated;
+	volume.backed_up = header->volume.cloned;
+	return cellvol_set(cell->store, &volume,
+			   CELLVOL_NAMED | CELLVOL_TYPE | CELLVOL_IDS | CELLVOL_STATE |
+				   CELLVOL_CREATION | CELLVOL_UPDATED | CELLVOL_RESTORED,
+			   NULL, NULL);
+}
+
+static int read_volume_dump(struct fsd_cell *cell, uint32_t id, const struct dump_input *input,
+			    const struct cellvol *cookie, char *message)
+{
+	struct dump_reader *reader;
+	struct store_restore *restore;
+	struct dump_counts counts;
+	struct dump_info info;
+	uint64_t lost;
+	int result = dump_read_begin(cell->store, input, &reader, &info, message), end;
+
+	if (result)
+		return result;
+	result = store_restore_onto(cell->store, id, &restore);
+	if (!result) {
+		result = dump_read_vnodes(reader, restore, &info, &counts);
+		if (!result)
+			result = store_restore_finish(restore, &info.header, &lost, message);
+		end = store_restore_end(restore);
+		result = result ? result : end;
+	}
+	dump_read_end(reader);
+	return result ? result : take_dump_header(cell, id, cookie, &info.header);
+}
+
+int32_t fsd_dump_receive(struct fsd_cell *cell, struct fsd_transaction *transaction,
+			 const struct cellvol *cookie, rxw_call *call)
+{
+	struct call_stream stream;
+	const struct dump_input input = {.read = receive_dump_bytes,
+					 .permit = cell->options.permits ? permit_dumped_acl : NULL,
+					 .arg = &stream};
+	char message[STORE_MESSAGE_MAX] = "";
+	int result;
+
+	assert(transaction->running);
+	open_call_stream(&stream, cell, call);
+	result = read_volume_dump(cell, transaction->volume, &input, cookie, message);
+	close_call_stream(&stream);
+	transaction->changed = true;
+	if (!result)
+		return 0;
+	fsd_log(RXW_LOG_WARNING, "volume %u was not restored: %s", (unsigned)transaction->volume,
+		stream.forbidden ? "anonymous callers of other machines could write"
+		: *message	 ? message
+				 : "the store could not take it, or its client went away");
+	if (stream.forbidden)
+		return AFS_VOL_BAD_ACCESS;
+	return result == -EBADMSG || result == -ECONNABORTED ? AFS_VOL_READ_DUMPERROR
+							     : fsd_volume_code(result);
+}
