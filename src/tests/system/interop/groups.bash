@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps mount conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -111,6 +111,12 @@ tests_of_dumps() {
 		dumps-restorevol
 }
 programs_of_dumps() { echo rxvol afscp cell_ours; }
+
+tests_of_vos() {
+	echo vos-create vos-rxvol vos-backup vos-dump vos-restore vos-restore-onto vos-restore-damaged vos-clone vos-release \
+		vos-names vos-locks vos-sync vos-restart vos-remove vos-end
+}
+programs_of_vos() { echo rxfsd rxvol cell_ours; }
 
 tests_of_mount() {
 	echo mount-operations mount-semantics mount-limits mount-walk mount-locks mount-coherent mount-tools mount-restart mount-end
