@@ -228,6 +228,22 @@ static enum copy_result enter_afs(struct folder *f, const struct item *item, con
 	return COPY_GOOD;
 }
 
+/* A try whose answer was lost has made the directory, or somebody else. */
+static enum copy_result enter_made(struct folder *f, const char *name, const char *label,
+				   struct folder *child)
+{
+	struct item item;
+	bool exists;
+	enum copy_result rc = look_afs(f, name, label, &item, &exists);
+
+	if (rc != COPY_GOOD)
+		return rc;
+	if (exists && item.kind == ITEM_FOLDER)
+		return enter_afs(f, &item, label, child);
+	session_complain(f->run, label, EEXIST);
+	return COPY_FAILED;
+}
+
 static enum copy_result make_afs(struct folder *f, const char *name, const char *label,
 				 struct folder *child)
 {
@@ -235,8 +251,11 @@ static enum copy_result make_afs(struct folder *f, const char *name, const char 
 	struct rxafs_attributes a;
 	rxafs_object *object;
 
-	while (attempt_again(&t, rxafs_mkdir(f->object, &t.request, name, 0777, &object, &a)))
+	while (attempt_again_unless(&t, rxafs_mkdir(f->object, &t.request, name, 0777, &object, &a),
+				    -EEXIST))
 		;
+	if (t.value == -EEXIST)
+		return enter_made(f, name, label, child);
 	if (t.value == 0)
 		open_afs_folder(f->run, object, child);
 	return attempt_result(&t);
@@ -283,9 +302,12 @@ static enum copy_result rename_in_folder(struct folder *f, const char *from, con
 {
 	struct attempt t = attempt_begin(f->run, CHANGE_RENAME, label);
 
-	while (attempt_again(&t, rxafs_rename(f->object, &t.request, from, f->object, to, false)))
+	/* Nobody else takes this name: if it is gone, a try whose answer was lost has succeeded. */
+	while (attempt_again_unless(&t,
+				    rxafs_rename(f->object, &t.request, from, f->object, to, false),
+				    t.unknown ? -ENOENT : 1))
 		;
-	return attempt_result(&t);
+	return t.value == -ENOENT && t.unknown ? COPY_GOOD : attempt_result(&t);
 }
 
 /* The object of a link; the reference ends. */

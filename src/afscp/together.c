@@ -82,7 +82,7 @@ static void fetch_together(struct transfer *transfers, unsigned count, bool *don
 /* ---- to AFS ---- */
 
 /* All of a file, which may have no more bytes than its directory said. False: it needs more than that. */
-static bool read_whole(struct transfer *t, uint8_t *bytes, struct rxafs_new_file *file)
+static bool read_small_source(struct transfer *t, uint8_t *bytes, struct rxafs_new_file *file)
 {
 	const struct item *source = t->source;
 	int fd = openat(t->from->fd, source->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -134,7 +134,7 @@ static void store_together(struct transfer *transfers, unsigned count, bool *don
 	if (!bytes)
 		return;
 	for (unsigned i = 0; i < count; i++)
-		if (read_whole(&transfers[i], bytes + used, &files[ready])) {
+		if (read_small_source(&transfers[i], bytes + used, &files[ready])) {
 			used += files[ready].length + 1;
 			at[ready++] = i;
 		}

@@ -55,7 +55,7 @@ static void begin_creations(struct group *g, unsigned count)
 }
 
 /* The cache learns what became of a name. */
-static void end_creation(struct group *g, unsigned i)
+static void learn_creation(struct group *g, unsigned i)
 {
 	struct rxafs_new_file *file = &g->files[g->at[i]];
 	struct cl_creation *made = &g->made[i];
@@ -91,7 +91,7 @@ static void make_all(struct group *g)
 	for (unsigned i = 0; i < g->count; i++) {
 		struct rxafs_new_file *file = &g->files[g->at[i]];
 
-		end_creation(g, i);
+		learn_creation(g, i);
 		if (file->made)
 			show_new_file(g, &g->made[i].made.fid, &g->made[i].made.status, file);
 	}

@@ -112,11 +112,6 @@ extern const struct cl_data_ops fs_data_ops;
 int fs_contents(struct fs_vnode *vnode, struct cl_data_file **data);
 struct cl_data_wait fs_wait(rxafs_client *client, const struct rxafs_request *request);
 
-/* -- stream.c ------------------------------------------------------------------------------ */
-
-/* The mode and time that a store sets. */
-AFSStoreStatus fs_status_to_set(const struct rxafs_changes *set);
-
 /* -- silly.c: files that are removed while they are open -------------------------------------- */
 
 void fs_note_open(struct fs_vnode *vnode);

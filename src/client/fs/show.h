@@ -18,4 +18,8 @@ void fs_show_status(rxafs_client *client, const struct rxafs_fid *fid, const AFS
 /* The time that AFS can have, which is nearest to another one. */
 int64_t fs_nearest_time(int64_t time);
 
+/* -- stream.c: the mode and time that a store sets -- */
+
+AFSStoreStatus fs_status_to_set(const struct rxafs_changes *set);
+
 #endif

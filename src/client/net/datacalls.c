@@ -224,7 +224,7 @@ static rxw_code receive_fetch(void *arg, unsigned i, struct cl_tries *t)
 	return code;
 }
 
-static void end_fetch(void *arg, unsigned i, int result)
+static void end_shared_fetch(void *arg, unsigned i, int result)
 {
 	struct cl_fetch *fetch = &((struct fetching *)arg)->fetches[i];
 
@@ -240,7 +240,7 @@ void cl_net_fetch_many(struct cl_volume *volume, const struct cl_caller *caller,
 					 .missing = CL_MISSING_FETCH64,
 					 .send = send_fetch,
 					 .receive = receive_fetch,
-					 .ended = end_fetch,
+					 .ended = end_shared_fetch,
 					 .arg = &all};
 	struct cl_tries tries[CL_MANY];
 
@@ -401,7 +401,7 @@ static rxw_code receive_stored(void *arg, unsigned i, struct cl_tries *t)
 	return code;
 }
 
-static void end_store(void *arg, unsigned i, int result)
+static void end_shared_store(void *arg, unsigned i, int result)
 {
 	((struct cl_store *)arg)[i].result = result;
 }
@@ -413,7 +413,7 @@ void cl_net_store_many(struct cl_volume *volume, const struct cl_caller *caller,
 					 .missing = CL_MISSING_STORE64,
 					 .send = send_store,
 					 .receive = receive_stored,
-					 .ended = end_store,
+					 .ended = end_shared_store,
 					 .arg = stores};
 	struct cl_tries tries[CL_MANY];
 

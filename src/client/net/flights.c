@@ -24,7 +24,7 @@ static uint32_t send_requests(struct cl_tries *tries, unsigned count,
 }
 
 /* The call that is in progress. */
-static void receive_reply(struct cl_tries *t, unsigned i, const struct cl_flight *flight)
+static void take_flight_reply(struct cl_tries *t, unsigned i, const struct cl_flight *flight)
 {
 	rxw_code code = RXW_USER_ABORT;
 
@@ -48,7 +48,7 @@ void cl_tries_together(struct cl_tries *tries, unsigned count, const struct cl_f
 		struct cl_tries *t = &tries[i];
 
 		if (begun & 1u << i)
-			receive_reply(t, i, flight);
+			take_flight_reply(t, i, flight);
 		else if (t->sent.call)
 			cl_tries_judge(t, RXW_USER_ABORT, flight->function);
 		if (!t->over)

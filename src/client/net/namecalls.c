@@ -112,7 +112,7 @@ static rxw_code receive_creation(void *arg, unsigned i, struct cl_tries *t)
 	return code;
 }
 
-static void end_creation(void *arg, unsigned i, int result)
+static void end_shared_creation(void *arg, unsigned i, int result)
 {
 	((struct making *)arg)->files[i].result = result;
 }
@@ -124,7 +124,7 @@ void cl_net_create_many(struct cl_volume *volume, const struct cl_caller *caller
 	const struct cl_flight flight = {.function = RXAFS_FN_CreateFile,
 					 .send = send_creation,
 					 .receive = receive_creation,
-					 .ended = end_creation,
+					 .ended = end_shared_creation,
 					 .arg = &all};
 	struct cl_tries tries[CL_MANY];
 

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "afscp/folder.h"
 #include "afscp/local.h"
 
 /* Names in a directory. */
@@ -335,5 +336,27 @@ START_TEST(long_names)
 }
 END_TEST
 
+/* Since a directory was read, a name in it may have become a link to a file elsewhere. */
+START_TEST(modes_of_links)
+{
+	char *folder = test_folder(), target[300], name[] = "link";
+	const struct item item = {.name = name, .kind = ITEM_FILE, .mode = 0600};
+	const struct looks looks = {
+		.set_mode = true, .set_time = true, .mode = 0777, .mtime = 1000000000};
+	struct folder f;
+	struct stat st;
+
+	snprintf(target, sizeof(target), "%s/target", folder);
+	close(open(target, O_CREAT | O_WRONLY, 0600));
+	ck_assert_int_eq(open_local_folder(NULL, folder, &f), 0);
+	ck_assert_int_eq(symlinkat("target", f.fd, name), 0);
+	f.ops->set_looks(&f, &item, &looks, name);
+	ck_assert_int_eq(stat(target, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	ck_assert_int_ne(st.st_mtime, 1000000000);
+	f.ops->leave(&f);
+}
+END_TEST
+
 TEST_MAIN("sink", commit, parts, parts_of_two_processes, holes, abandon, disk_full, not_files,
-	  long_names)
+	  long_names, modes_of_links)

@@ -362,6 +362,22 @@ for i in got/*; do
 	[ ! -e "$i" ] || cmp -s "$i" "heavy/${i##*/}" || fail "$i is not complete"
 done
 
+well sync --delete empty-tree/ small:
+rm -rf full && mkdir full
+i=0
+while [ $i -lt 600 ]; do
+	seq 1 1400 > full/file-$i
+	i=$((i + 1))
+done
+ends 1 sync -j1 full/ small:full
+grep -q -i 'quota\|space\|full' err || fail "no word about the quota for small files: $(cat err)"
+rm -rf got
+ends 0 sync small:full/ got
+[ -n "$(ls got)" ] || fail "nothing was stored before the quota was used up"
+for i in got/*; do
+	cmp -s "$i" "full/${i##*/}" || fail "$i is not complete"
+done
+
 # A limit of the rate.
 began=$(date +%s)
 well sync --bwlimit 400 heavy/big-1 two:slow
@@ -427,6 +443,66 @@ start_server
 wait $pid || fail "with a server that was killed it ended with $?: $(cat err)"
 well sync two:long/ long-back
 same long long-back
+
+# The same with small files, which are made and stored some at a time.
+rm -rf crowd && mkdir crowd
+i=0
+while [ $i -lt 2000 ]; do
+	echo "number $i" > crowd/file-$i
+	i=$((i + 1))
+done
+"$afscp" sync crowd/ two:crowd > out 2> err &
+pid=$!
+tries=0
+until "$afscp" ls two:crowd 2> /dev/null | grep -q file || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.01
+done
+stop_server $server KILL
+start_server
+wait $pid || fail "with small files and a server that was killed it ended with $?: $(cat err)"
+well sync -v crowd/ two:crowd
+does ''
+well sync two:crowd/ crowd-back
+same crowd crowd-back
+
+# Changes are done, but a server that was killed cannot say so: MakeDir, Symlink, CreateFile, StoreData64. One sync waits for each.
+python=${PYTHON3:-python3}
+if command -v "$python" > /dev/null; then
+	rm -rf lost && mkdir -p lost/below
+	echo one > lost/one
+	echo two > lost/below/two
+	ln -s one lost/link
+	lost=""
+	for i in 141: 139:/link 137:/one 65538:/one; do
+		call=${i%%:*}
+		mkfifo "control-$call"
+		"$python" "$top_srcdir/src/tests/rxafs/proxy.py" "control-$call" "$fs_port" > "proxy-$call" 2> "proxy-$call.err" &
+		servers="$servers $!"
+		wait_for "proxy-$call" . $! || fail "the proxy did not start: $(cat "proxy-$call.err")"
+		echo "$call 600000" > "control-$call"
+		AFSCP_SERVER=127.0.0.1:$vl_port:$(cat "proxy-$call") "$afscp" sync lost/ "two:lost-$call" > "out-$call" 2> "err-$call" &
+		lost="$lost $!"
+		tries=0
+		until "$afscp" stat "two:lost-$call${i#*:}" > stat.out 2>&1 || [ $tries -ge 600 ]; do
+			tries=$((tries + 1))
+			sleep 0.05
+		done
+	done
+	stop_server $server KILL
+	start_server
+	for call in 141 139 137 65538; do
+		echo "0 0" > "control-$call"
+	done
+	for pid in $lost; do
+		wait "$pid" || fail "a sync with a lost answer ended with $?: $(cat err-*)"
+	done
+	for call in 141 139 137 65538; do
+		rm -rf lost-back
+		well sync "two:lost-$call/" lost-back
+		same lost lost-back
+	done
+fi
 
 # An interrupt: the command ends by the signal, and can be repeated.
 rm -rf part
