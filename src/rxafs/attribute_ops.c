@@ -8,6 +8,7 @@
 
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
+#include "rxafs/through.h"
 
 #define LOOKS_MOST 8u
 
@@ -29,6 +30,8 @@ static int run_getattr(struct task *t)
 		result = rxafs_getattr(t->object, &t->request, &t->attributes);
 	} while (!result && !kernel_end_attributes(t->mount, t->object, changes) &&
 		 ++tries < LOOKS_MOST);
+	if (!result)
+		through_show(t->mount, t->object, t->node, &t->attributes);
 	/* Others change it all the time. */
 	if (tries == LOOKS_MOST)
 		t->attributes.valid_ns = 0;

@@ -10,11 +10,11 @@
 #include "program/address.h"
 #include "rxafs/mount.h"
 
-static void put_counts(FILE *f, rxafs_client *client)
+static void put_counts(FILE *f, const struct mount *mount)
 {
 	struct rxafs_counts c;
 
-	rxafs_count(client, &c);
+	rxafs_count(mount->client, &c);
 
 	const struct {
 		const char *name, *type, *help;
@@ -34,6 +34,8 @@ static void put_counts(FILE *f, rxafs_client *client)
 		 c.unanswered},
 		{"objects", "gauge", "Objects whose status is in memory.", c.objects},
 		{"name_bytes", "gauge", "Memory for the names of directories.", c.name_bytes},
+		{"kernel_files", "gauge", "Files of the cache that the kernel reads by itself.",
+		 atomic_load(&mount->kernel_files)},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -73,7 +75,7 @@ char *figures_text(void *arg)
 
 	if (!f)
 		return NULL;
-	put_counts(f, mount->client);
+	put_counts(f, mount);
 	put_server_states(f, mount->client);
 	if (!fclose(f))
 		return text;

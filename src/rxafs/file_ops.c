@@ -1,35 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests about open files, and locks. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
+#include "rxafs/through.h"
 
 /* So often a read is done again when others change the file meanwhile. */
 #define READS_MOST 8u
 
-/* The answer to open and create: the handle goes to the kernel. False: no memory. */
-static bool fill_open(struct task *t, struct fuse_file_info *fi)
+/* The handle goes to the kernel with the answer. 0 or an errno: then the file is closed. */
+static int make_handle(struct task *t, rxafs_object *object, fuse_ino_t node, struct handle **made,
+		       enum through_way *way)
 {
 	struct handle *h = handle_create(t->mount, t->file, NULL);
-	rxafs_object *object = t->made ? t->made : t->object;
 
-	if (!h)
-		return false;
+	if (!h) {
+		rxafs_close(t->file);
+		return ENOMEM;
+	}
 	h->writable = (t->flags & O_ACCMODE) != O_RDONLY;
 	/* The kernel would put what is appended into its pages where it believes the end to be. */
 	h->direct = (t->flags & O_APPEND) != 0;
+	*way = through_begin(h, object, node, t->flags, t->request.user);
+	if (*way == THROUGH_AGAIN) {
+		handle_release(h);
+		return ESTALE;
+	}
+	*made = h;
+	return 0;
+}
+
+/* The answer to open and create. */
+static void fill_open(struct task *t, struct handle *h, rxafs_object *object,
+		      struct fuse_file_info *fi)
+{
 	*fi = (struct fuse_file_info){
 		.flags = t->flags, .fh = handle_number(h), .direct_io = h->direct};
 	/* What was closed elsewhere before this open is seen through it: neither old pages nor an old size are used. */
 	fi->keep_cache = pages_are_of(t->mount, object, rxafs_file_contents(t->file));
 	flusher_refresh(t->mount, object);
 	fi->noflush = !h->writable;
-	return true;
 }
 
 static int run_open(struct task *t)
@@ -37,16 +54,31 @@ static int run_open(struct task *t)
 	return rxafs_open(t->object, &t->request, t->flags, &t->file);
 }
 
+/* libfuse 3.14 has no place for the number. */
+static int reply_through(fuse_req_t req, struct handle *h, enum through_way way)
+{
+	struct fuse_open_out answer = {.fh = handle_number(h),
+				       .open_flags = THROUGH_OPEN | FOPEN_NOFLUSH |
+						     (way == THROUGH_DIRECT ? FOPEN_DIRECT_IO : 0),
+				       .padding = through_number(h->through)};
+
+	return fuse_reply_iov(req, &(struct iovec){&answer, sizeof answer}, 1);
+}
+
 static void reply_open(struct task *t)
 {
 	struct fuse_file_info fi;
+	enum through_way way;
+	struct handle *h;
+	int error = make_handle(t, t->object, t->node, &h, &way);
 
-	if (!fill_open(t, &fi)) {
-		rxafs_close(t->file);
-		fuse_reply_err(t->req, ENOMEM);
-	} else if (fuse_reply_open(t->req, &fi)) {
-		handle_release(handle_of(&fi));
+	if (error) {
+		fuse_reply_err(t->req, error);
+		return;
 	}
+	fill_open(t, h, t->object, &fi);
+	if (way == THROUGH_PAGES ? fuse_reply_open(t->req, &fi) : reply_through(t->req, h, way))
+		handle_release(h);
 }
 
 static void undo_open(struct task *t)
@@ -86,15 +118,21 @@ static void reply_create(struct task *t)
 	struct kernel_look look = {t->object, t->name, t->look};
 	struct fuse_file_info fi;
 	struct fuse_entry_param entry;
+	enum through_way way;
+	struct handle *h;
+	int error;
 
-	if (!fill_open(t, &fi)) {
-		undo_create(t);
-		fuse_reply_err(t->req, ENOMEM);
+	kernel_fill_entry(t->mount, &look, t->made, &t->attributes, &entry);
+	error = make_handle(t, t->made, entry.ino, &h, &way);
+	if (error) {
+		rxafs_release(t->made);
+		fuse_reply_err(t->req, error);
 		return;
 	}
-	kernel_fill_entry(t->mount, &look, t->made, &t->attributes, &entry);
+	assert(way == THROUGH_PAGES);
+	fill_open(t, h, t->made, &fi);
 	if (fuse_reply_create(t->req, &entry, &fi)) {
-		handle_release(handle_of(&fi));
+		handle_release(h);
 		rxafs_release(t->made);
 	}
 }

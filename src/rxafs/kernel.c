@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "rxafs/known.h"
+#include "rxafs/through.h"
 
 /* Of the kernel's protocol: names can be expired. */
 #define EXPIRE_MINOR 38
@@ -176,8 +177,10 @@ void kernel_fill_entry(struct mount *mount, const struct kernel_look *look, rxaf
 {
 	struct known *known = kernel_known(mount, object);
 
-	if (known)
+	if (known) {
 		note_given(known);
+		through_renew(mount, object);
+	}
 	*entry = (struct fuse_entry_param){
 		.ino = object_node(mount, object),
 		.generation = known ? known->generation : 0,

@@ -38,6 +38,17 @@ static void drop_known(void *data)
 	free(known);
 }
 
+fuse_ino_t object_node(struct mount *mount, rxafs_object *object)
+{
+	struct known *known = rxafs_own_data(object);
+	fuse_ino_t node = (fuse_ino_t)(uintptr_t)object;
+
+	assert(node % NODE_TURNS == 0);
+	if (object == mount->root)
+		return FUSE_ROOT_ID;
+	return node | (known ? atomic_load(&known->turn) : 0);
+}
+
 struct known *kernel_known(struct mount *mount, rxafs_object *object)
 {
 	struct known *known = rxafs_own_data(object);

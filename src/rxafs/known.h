@@ -40,6 +40,9 @@ struct known {
 	_Atomic uint64_t given_at; /* when, last */
 	_Atomic uint64_t expired;  /* of these, those after which the attributes were invalidated */
 	atomic_uint unanswered;	   /* requests about it that wait for a server */
+	atomic_uint turn;	  /* of its node, see through.c; under the lock, as the next ones */
+	unsigned paged;		  /* descriptors that use the kernel's pages */
+	struct through *throughs; /* descriptors that do not */
 };
 
 struct page_list {

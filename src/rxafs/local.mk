@@ -11,7 +11,7 @@ src_rxafs_rxafs_SOURCES = \
 	src/rxafs/users/logins.c src/rxafs/users/logins.h \
 	src/rxafs/main.c src/rxafs/mount.h src/rxafs/mount_options.c src/rxafs/mount_options.h \
 	src/rxafs/name_ops.c src/rxafs/pages.c src/rxafs/session.c src/rxafs/users/sessions.c src/rxafs/users/sessions.h \
-	src/rxafs/task.c src/rxafs/task.h src/rxafs/users/tickets.c src/rxafs/users/tickets.h \
+	src/rxafs/task.c src/rxafs/task.h src/rxafs/through.c src/rxafs/through.h src/rxafs/users/tickets.c src/rxafs/users/tickets.h \
 	src/rxafs/users/tokens.c src/rxafs/users/tokens.h \
 	src/rxafs/watchdog.c src/rxafs/watchdog.h
 src_rxafs_rxafs_CFLAGS = $(AM_CFLAGS) $(FUSE_CFLAGS)

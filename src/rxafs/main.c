@@ -135,6 +135,7 @@ static int open_client(struct settings *s, struct mount *mount)
 	const struct rxafs_hooks hooks = {.changed = flusher_changed,
 					  .settle = flusher_settle,
 					  .renew = renew_for_client,
+					  .keep_whole = atomic_load(&mount->may_go_through),
 					  .arg = mount};
 	struct rxafs_options *o = &s->client;
 	struct rxafs_failure failure = {0};
@@ -427,6 +428,7 @@ int main(int argc, char **argv)
 				  strerror(errno));
 	mount.many_users = settings.allow_other || settings.sessions;
 	mount.keep_names = !settings.no_names;
+	mount.may_go_through = settings.client.cache_dir && is_root_of_machine();
 	mount.own_files = !is_root_of_machine() && !settings.allow_other && !settings.numeric_owner;
 	mount.readers = settings.readers ? (unsigned)settings.readers
 			: processors < 2 ? 2

@@ -47,6 +47,8 @@ struct mount {
 	bool foreground;
 	int log_level;	     /* the least important priority that is told */
 	atomic_bool greeted; /* INIT was answered */
+	atomic_bool may_go_through; /* the kernel may read files of the cache, see through.h */
+	atomic_uint kernel_files;   /* that it reads so */
 	bool parallel_names; /* the kernel can look up several names of a directory at a time */
 	bool can_expire;     /* the kernel can be told that a name must be asked again */
 	bool keep_names;     /* whether the kernel may keep names and attributes */
@@ -79,16 +81,22 @@ void mount_stop(struct mount *mount);
 /* The operations; libfuse gets a pointer to the struct mount with each request. */
 extern const struct fuse_lowlevel_ops mount_operations;
 
-/* The object of a node id. */
+/*
+ * A node id is the address of an object and, in the bits that are zero there, its turn: a file that the kernel reads by itself is
+ * another node in another version.
+ */
+#define NODE_TURNS 16u
+static inline unsigned node_turn(fuse_ino_t node)
+{
+	return (unsigned)(node % NODE_TURNS);
+}
 static inline rxafs_object *node_object(struct mount *mount, fuse_ino_t node)
 {
-	return node == FUSE_ROOT_ID ? mount->root : (rxafs_object *)(uintptr_t)node;
+	return node == FUSE_ROOT_ID ? mount->root
+				    : (rxafs_object *)(uintptr_t)(node - node_turn(node));
 }
-
-static inline fuse_ino_t object_node(struct mount *mount, rxafs_object *object)
-{
-	return object == mount->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)object;
-}
+/* The present one. */
+fuse_ino_t object_node(struct mount *mount, rxafs_object *object);
 
 /* The user of a process, by what FUSE tells of it; a reference, or NULL: anonymous. */
 rxafs_user *find_caller(struct mount *mount, const struct fuse_ctx *context);

@@ -14,6 +14,7 @@
 
 #include "rxafs/kernel.h"
 #include "rxafs/task.h"
+#include "rxafs/through.h"
 
 #define READ_AHEAD_KB 1024
 
@@ -31,6 +32,17 @@
 #define MAP_DIRECT (UINT64_C(1) << 36)
 #define NO_HANDLES (UINT64_C(1) << 38)
 
+/* Files of the cache may be given to the kernel, of file systems that do not use others. */
+static void offer_files(struct fuse_init_out *answer)
+{
+	uint32_t depth = 1;
+
+	/* The member max_stack_depth of Linux 6.9. */
+	memcpy((char *)answer + offsetof(struct fuse_init_out, flags2) + sizeof answer->flags2,
+	       &depth, sizeof depth);
+	answer->flags2 |= (uint32_t)(THROUGH_INIT >> 32);
+}
+
 /*
  * libfuse 3.14 does not pass FUSE_PARALLEL_DIROPS on, although it offers it. Without it the kernel looks up one name of a
  * directory at a time, and who waits for his turn cannot be killed. So the flag is put into the first answer, that to INIT.
@@ -40,11 +52,13 @@ static ssize_t write_to_kernel(int fd, struct iovec *iov, int count, void *arg)
 	struct mount *mount = arg;
 
 	if (!atomic_exchange(&mount->greeted, true) && count == 2 && mount->parallel_names &&
-	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags2) + 4) {
+	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags2) + 8) {
 		struct fuse_init_out *answer = iov[1].iov_base;
 
 		answer->flags |= FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT;
 		answer->flags2 |= (uint32_t)((MAP_DIRECT | NO_HANDLES) >> 32);
+		if (atomic_load(&mount->may_go_through))
+			offer_files(answer);
 	}
 	(void)fd;
 	return writev(mount->device, iov, count);

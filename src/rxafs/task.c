@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/held.h"
 #include "rxafs/users/logins.h"
+#include "rxafs/through.h"
 #include "rxafs/users/tokens.h"
 
 /* Between two looks at a process that was interrupted and went on. */
@@ -98,8 +99,10 @@ void handle_put(struct handle *h)
 {
 	if (!h || atomic_fetch_sub(&h->references, 1) != 1)
 		return;
-	if (h->file)
+	if (h->file) {
+		through_end(h, rxafs_file_object(h->file));
 		rxafs_close(h->file);
+	}
 	if (h->listing)
 		rxafs_close_listing(h->listing);
 	pthread_mutex_destroy(&h->reading);
@@ -137,6 +140,7 @@ struct task task_of(fuse_req_t req, const struct task_kind *kind, fuse_ino_t nod
 	return (struct task){.kind = kind,
 			     .mount = mount,
 			     .req = req,
+			     .node = node,
 			     .object = node ? node_object(mount, node) : NULL};
 }
 

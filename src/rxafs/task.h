@@ -21,11 +21,14 @@ struct handle {
 	atomic_bool hands_over;	 /* something was handed over for a login */
 	bool writable;
 	bool direct; /* past the kernel's pages */
+	bool paged;  /* by them, and counted so; or: */
+	struct through *through;
 };
 
 #define READ_PLACES 10u /* in which the bytes of a read may lie */
 
 struct task;
+struct through;
 
 struct task_kind {
 	/* 0 or a negative errno; RXAFS_WOULD_WAIT if t->request.quick. */
@@ -49,6 +52,7 @@ struct task {
 
 	/* Arguments. What they point to lives as long as the task. */
 	rxafs_object *object, *other;
+	fuse_ino_t node; /* of `object` */
 	struct handle *handle;
 	const char *name, *new_name;
 	const void *data;

@@ -289,6 +289,37 @@ void cl_data_give_back(struct cl_data_loan *loan)
 	free(loan);
 }
 
+int cl_data_lend_whole(struct cl_data_handle *handle, uint64_t *version,
+		       struct cl_disk_whole **lent)
+{
+	struct cl_data_file *file = handle->file;
+	struct cl_disk_version now = {0};
+	uint64_t length = 0;
+	int fd;
+
+	pthread_mutex_lock(&file->lock);
+	if (file->known && file->keep_whole && !file->dirty) {
+		now = file_disk_version(file);
+		length = file->version.length;
+	}
+	pthread_mutex_unlock(&file->lock);
+	*version = now.version;
+	if (!length)
+		return -ENOENT;
+	fd = cl_disk_lend_whole(file->disk, &now, length, lent);
+	if (fd >= 0)
+		return fd;
+	pthread_mutex_lock(&file->lock);
+	file_complete_whole(handle);
+	pthread_mutex_unlock(&file->lock);
+	return -ENOENT;
+}
+
+void cl_data_return_whole(struct cl_disk_whole *lent)
+{
+	cl_disk_return_whole(lent);
+}
+
 /* -- writing -------------------------------------------------------------------------------- */
 
 /*

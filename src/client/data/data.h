@@ -141,6 +141,9 @@ bool cl_data_set_mtime(struct cl_data_file *file, int64_t mtime);
 /* Wakes all that wait at this file, to ask cancelled() again. */
 void cl_data_wake(struct cl_data_file *file);
 
+/* Large ones are to be kept as a whole on the disk, for cl_data_lend_whole(). Before the first version is told. */
+void cl_data_keep_whole(struct cl_data_file *file);
+
 /* `who` is for calls on behalf of the handle. */
 int cl_data_open(struct cl_data_file *file, void *who, struct cl_data_handle **handle);
 /* Stores nothing: call cl_data_flush() before. Changes that could not be stored are tried again for 10 minutes, or given up (K-078). */
@@ -158,6 +161,15 @@ ssize_t cl_data_lend(struct cl_data_handle *handle, const struct cl_data_wait *w
 		     uint64_t offset, size_t length, struct iovec *iov, unsigned *count,
 		     struct cl_data_loan **loan);
 void cl_data_give_back(struct cl_data_loan *loan);
+
+/*
+ * A descriptor for reading of the contents as they are now, *version, if they are on the disk as a whole; -ENOENT. What lacks is then
+ * fetched in the background, if it is not much. The descriptor keeps them as long as it is open; `lent` is given back after it. Never waits.
+ */
+struct cl_disk_whole;
+int cl_data_lend_whole(struct cl_data_handle *handle, uint64_t *version,
+		       struct cl_disk_whole **lent);
+void cl_data_return_whole(struct cl_disk_whole *lent);
 
 /*
  * Bytes written: all or none. Waits only while too much is dirty (K-071). An error of an earlier store of this handle that is

@@ -429,7 +429,8 @@ void file_save_blocks(struct cl_data_file *file, uint64_t start, uint64_t end)
 		struct save *save;
 
 		if (block->on_disk || !savable_length(file, block) ||
-		    atomic_load(&data->saving) > data->options.memory_most / 4)
+		    atomic_load(&data->saving) >
+			    data->options.memory_most / (file->keep_whole ? 2 : 4))
 			continue;
 		save = malloc(sizeof(*save));
 		if (!save)
@@ -535,6 +536,114 @@ int file_fetch(struct cl_data_handle *handle, const struct cl_data_wait *wait, u
 	unpin_blocks(file, start, end);
 	return error;
 }
+
+/* -- files that are kept as a whole --------------------------------------------------------- */
+
+#define LACKING_SHARE 4u /* a larger part is not fetched for it */
+
+struct completion {
+	struct job job;
+	struct cl_data_handle handle; /* for its calls */
+};
+
+/* Reads a block that is on the disk, to see whether it is sound. With the lock held, which is released meanwhile. */
+static int check_block(struct cl_data_file *file, uint64_t number)
+{
+	struct cl_disk_version version = file_disk_version(file);
+	uint32_t size = block_size(file->data);
+	unsigned char *bytes = malloc(size);
+	int64_t got;
+
+	if (!bytes)
+		return -ENOMEM;
+	pthread_mutex_unlock(&file->lock);
+	got = cl_disk_read_block(file->disk, &version, number, 0, bytes, size, false);
+	pthread_mutex_lock(&file->lock);
+	free(bytes);
+	return got > 0 ? 0 : -EIO;
+}
+
+/* The same for one that is not: it is fetched, and saved. */
+static int fetch_and_save_block(struct cl_data_handle *handle, uint64_t start, uint64_t end)
+{
+	struct cl_data_file *file = handle->file;
+	int error = pin_blocks(file, start, end);
+
+	if (error)
+		return error;
+	error = fetch_until_there(handle, NULL, start, end);
+	if (!error && !file_has_on_disk(file, start >> file->data->block_shift))
+		error = save_block(file, block_find(file, start >> file->data->block_shift));
+	unpin_blocks(file, start, end);
+	return error;
+}
+
+static int complete_block(struct cl_data_handle *handle, uint64_t start)
+{
+	struct cl_data_file *file = handle->file;
+	struct cl_disk_version version = file_disk_version(file);
+	uint64_t number = start >> file->data->block_shift, end = start + block_size(file->data);
+
+	if (cl_disk_block_is_sound(file->disk, &version, number))
+		return 0;
+	if (file_has_on_disk(file, number))
+		return check_block(file, number);
+	if (end > file_known_end(file))
+		end = file_known_end(file);
+	return fetch_and_save_block(handle, start, end);
+}
+
+static void run_whole(struct job *job)
+{
+	struct completion *completion = (struct completion *)(void *)job;
+	struct cl_data_handle *handle = &completion->handle;
+	struct cl_data_file *file = handle->file;
+	const struct cl_data_ops *ops = &file->data->ops;
+	uint64_t version, start;
+	int error = 0;
+
+	pthread_mutex_lock(&file->lock);
+	version = file->version.version;
+	for (start = 0; !error && start < file_known_end(file); start += block_size(file->data)) {
+		if (file->version.version != version || atomic_load(&file->data->stopped))
+			break;
+		error = complete_block(handle, start);
+	}
+	file->completing = false;
+	pthread_mutex_unlock(&file->lock);
+	if (ops->drop_who)
+		ops->drop_who(handle->who);
+	ops->drop(file->owner);
+	free(completion);
+}
+
+void file_complete_whole(struct cl_data_handle *handle)
+{
+	struct cl_data_file *file = handle->file;
+	struct cl_disk_version version = file_disk_version(file);
+	uint64_t blocks =
+		(file_known_end(file) + block_size(file->data) - 1) >> file->data->block_shift;
+	struct cl_disk_share share = cl_disk_share_of_whole(file->disk, &version);
+	struct completion *completion;
+
+	assert(mutex_is_held(&file->lock));
+	if (file->completing || share.present + blocks / LACKING_SHARE < blocks ||
+	    share.sound == blocks || !share.present)
+		return;
+	completion = calloc(1, sizeof(*completion));
+	if (!completion)
+		return;
+	*completion =
+		(struct completion){.job = {.run = run_whole, .lane = file_lane(file), .most = 2},
+				    .handle = {.file = file, .who = handle->who}};
+	file->completing = true;
+	file->data->ops.hold(file->owner);
+	if (file->data->ops.hold_who)
+		file->data->ops.hold_who(handle->who);
+	jobs_add(&file->data->jobs, &completion->job);
+}
+
+/* -- reading ahead -------------------------------------------------------------------------- */
 
 /* How much is read ahead of a handle that reads [start, end) now; 0: nothing. */
 static uint64_t widen_read_ahead(struct cl_data_handle *handle, uint64_t start, uint64_t end)

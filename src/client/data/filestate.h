@@ -81,6 +81,8 @@ struct cl_data_file {
 	struct rxafs_fid fid;
 	void *owner;
 	struct cl_disk_file *disk; /* NULL: none */
+	bool keep_whole;	   /* on the disk */
+	bool completing;	   /* that */
 	pthread_mutex_t lock;
 
 	/* What the server has. */
@@ -163,7 +165,8 @@ struct cl_data {
 	struct area *areas;
 	pthread_cond_t tick;
 	pthread_t ticker;
-	bool ticking, stop, stopped;
+	bool ticking, stop;
+	atomic_bool stopped;
 
 	_Atomic uint64_t memory; /* bytes of buffers that are in use */
 	_Atomic uint64_t dirty;

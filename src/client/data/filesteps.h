@@ -122,6 +122,9 @@ void file_read_ahead(struct cl_data_handle *handle, uint64_t start, uint64_t end
 /* Puts whole blocks in [start, end) to disk, in the background. */
 void file_save_blocks(struct cl_data_file *file, uint64_t start, uint64_t end);
 
+/* With the lock held: begins to fetch and to check what a whole on disk lacks, if that is not much. */
+void file_complete_whole(struct cl_data_handle *handle);
+
 /* -- storing.c ------------------------------------------------------------------------------ */
 
 /* With the lock held: the handle changed something. -ENOMEM. */

@@ -129,6 +129,14 @@ int cl_data_file_create(struct cl_data *data, const struct rxafs_fid *fid, const
 	return 0;
 }
 
+void cl_data_keep_whole(struct cl_data_file *file)
+{
+	pthread_mutex_lock(&file->lock);
+	assert(!file->known);
+	file->keep_whole = file->disk != NULL;
+	pthread_mutex_unlock(&file->lock);
+}
+
 void cl_data_file_free(struct cl_data_file *file)
 {
 	pthread_mutex_lock(&file->lock);

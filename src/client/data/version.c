@@ -69,6 +69,8 @@ bool file_take_version(struct cl_data_file *file, const struct cl_data_version *
 				     &(struct cl_disk_version){old.version, old.incarnation}, &now);
 	else
 		cl_disk_set_version(file->disk, &now);
+	if (file->keep_whole)
+		cl_disk_keep_whole(file->disk, version->length);
 	return dropped;
 }
 

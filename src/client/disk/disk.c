@@ -15,6 +15,7 @@
 
 #include "client/disk/folder.h"
 #include "client/disk/sum.h"
+#include "client/disk/whole.h"
 #include "common/failure.h"
 
 #define FILL_MOST 90
@@ -121,6 +122,7 @@ int cl_disk_open(const struct cl_disk_options *options, struct cl_disk **made, c
 		free_disk(disk);
 		return error;
 	}
+	wholes_tidy(disk);
 	places_tidy(disk);
 	*made = disk;
 	return 0;
@@ -169,20 +171,26 @@ void cl_disk_put_file(struct cl_disk_file *file)
 	pthread_mutex_unlock(&disk->lock);
 }
 
-static bool is_version(const struct cl_disk_file *file, const struct cl_disk_version *version)
-{
-	return file->version.version == version->version &&
-	       file->version.incarnation == version->incarnation;
-}
-
 /* Takes a block out. With the lock held; somebody holds the file. */
 static void drop_kept(struct kept *kept)
 {
 	struct cl_disk *disk = kept->file->disk;
 	uint32_t place = kept->place;
 
+	assert(!kept->in_whole);
 	table_remove(kept);
 	place_free(disk, place);
+}
+
+/* The same, or all blocks of a whole, and the index is told. */
+static void drop_and_log(struct kept *kept)
+{
+	if (kept->in_whole) {
+		whole_drop(kept->file->whole);
+		return;
+	}
+	log_drop(kept->file->disk, kept);
+	drop_kept(kept);
 }
 
 void cl_disk_set_version(struct cl_disk_file *file, const struct cl_disk_version *version)
@@ -191,11 +199,14 @@ void cl_disk_set_version(struct cl_disk_file *file, const struct cl_disk_version
 
 	pthread_mutex_lock(&disk->lock);
 	if (!is_version(file, version)) {
+		if (file->whole)
+			whole_drop(file->whole);
 		while (file->blocks)
 			drop_kept(file->blocks);
 		file->version = *version;
 		file->ticket++;
 		log_version(disk, file);
+		place_bury(disk);
 	}
 	pthread_mutex_unlock(&disk->lock);
 }
@@ -207,7 +218,7 @@ void cl_disk_move_version(struct cl_disk_file *file, const struct cl_disk_versio
 	bool same;
 
 	pthread_mutex_lock(&disk->lock);
-	same = is_version(file, from);
+	same = is_version(file, from) && !file->whole;
 	if (same && !is_version(file, to)) {
 		file->version = *to;
 		file->ticket++;
@@ -229,20 +240,19 @@ void cl_disk_drop_blocks(struct cl_disk_file *file, uint64_t number, uint64_t co
 		for (uint64_t i = 0; i < count && file->count; i++) {
 			struct kept *kept = table_find(file, number + i);
 
-			if (!kept)
-				continue;
-			log_drop(disk, kept);
-			drop_kept(kept);
+			if (kept)
+				drop_and_log(kept);
 		}
+	} else if (file->whole) {
+		whole_drop(file->whole);
 	} else {
 		for (struct kept *kept = file->blocks, *next; kept; kept = next) {
 			next = kept->next;
-			if (kept->number < number || kept->number - number >= count)
-				continue;
-			log_drop(disk, kept);
-			drop_kept(kept);
+			if (kept->number >= number && kept->number - number < count)
+				drop_and_log(kept);
 		}
 	}
+	place_bury(disk);
 	pthread_mutex_unlock(&disk->lock);
 	log_write(disk, false);
 }
@@ -270,16 +280,27 @@ bool cl_disk_has_block(struct cl_disk_file *file, const struct cl_disk_version *
 	return has;
 }
 
+bool cl_disk_block_is_sound(struct cl_disk_file *file, const struct cl_disk_version *version,
+			    uint64_t number)
+{
+	const struct kept *kept;
+	bool sound;
+
+	pthread_mutex_lock(&file->disk->lock);
+	kept = is_version(file, version) ? table_find(file, number) : NULL;
+	sound = kept && kept->verified;
+	pthread_mutex_unlock(&file->disk->lock);
+	return sound;
+}
+
 /* -EAGAIN: the disk would be waited for. */
-static int read_fully(struct cl_disk *disk, uint32_t place, uint32_t offset, unsigned char *bytes,
-		      uint32_t length, bool now)
+static int read_at(int fd, off_t start, unsigned char *bytes, uint32_t length, bool now)
 {
 	uint32_t done = 0;
 
 	while (done < length) {
 		struct iovec iov = {bytes + done, length - done};
-		off_t at = ((off_t)place << disk->shift) + offset + done;
-		ssize_t got = preadv2(disk->blocks_fd, &iov, 1, at, now ? RWF_NOWAIT : 0);
+		ssize_t got = preadv2(fd, &iov, 1, start + done, now ? RWF_NOWAIT : 0);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -290,6 +311,23 @@ static int read_fully(struct cl_disk *disk, uint32_t place, uint32_t offset, uns
 		done += (uint32_t)got;
 	}
 	return 0;
+}
+
+static int read_fully(const struct cl_disk *disk, const struct kept *kept, uint32_t offset,
+		      unsigned char *bytes, uint32_t length, bool now)
+{
+	uint64_t place = kept->in_whole ? kept->number : kept->place;
+	off_t start = (off_t)(place << disk->shift) + offset;
+	int fd, error;
+
+	if (!kept->in_whole)
+		return read_at(disk->blocks_fd, start, bytes, length, now);
+	fd = whole_open(disk, kept->place, O_RDONLY);
+	if (fd < 0)
+		return -errno;
+	error = read_at(fd, start, bytes, length, now);
+	close(fd);
+	return error;
 }
 
 /* The block as it was, if it is still there. With the lock held. */
@@ -312,11 +350,14 @@ static bool judge_read(struct cl_disk_file *file, const struct kept *was, int er
 	if (error || !sound) {
 		disk->statistics.failed += error != 0;
 		disk->statistics.torn += !error;
-		log_drop(disk, kept);
-		drop_kept(kept);
+		drop_and_log(kept);
+		place_bury(disk);
 		return false;
 	}
-	kept->verified |= whole;
+	if (whole)
+		table_set_verified(kept);
+	if (kept->in_whole)
+		file->whole->used = true;
 	kept->used = true;
 	disk->statistics.hits++;
 	return true;
@@ -332,7 +373,7 @@ static int verify_block(struct cl_disk_file *file, const struct kept *was, bool 
 
 	if (!bytes)
 		return -ENOMEM;
-	error = read_fully(disk, was->place, 0, bytes, was->length, now);
+	error = read_fully(disk, was, 0, bytes, was->length, now);
 	sound = !error && disk_sum(0, bytes, was->length) == was->sum;
 	free(bytes);
 	if (error == -EAGAIN)
@@ -379,7 +420,7 @@ int64_t cl_disk_read_block(struct cl_disk_file *file, const struct cl_disk_versi
 		if (error)
 			return error;
 	}
-	error = read_fully(disk, was.place, offset, bytes, length, now);
+	error = read_fully(disk, &was, offset, bytes, length, now);
 	if (error == -EAGAIN)
 		return error;
 	sound = !whole || (!error && disk_sum(0, bytes, length) == was.sum);
@@ -422,15 +463,14 @@ static int enter_block(struct cl_disk_file *file, uint64_t number, uint32_t plac
 	struct cl_disk *disk = file->disk;
 	struct kept *kept = table_find(file, number);
 
-	if (kept) {
-		log_drop(disk, kept);
-		drop_kept(kept);
-	}
+	if (kept)
+		drop_and_log(kept);
 	kept = table_add(file, number, length, sum);
 	if (!kept)
 		return -ENOMEM;
 	kept->place = place;
-	kept->verified = kept->used = true;
+	kept->used = true;
+	table_set_verified(kept);
 	disk->places[place].kept = kept;
 	disk->statistics.written++;
 	log_block(disk, kept);
@@ -441,6 +481,7 @@ int cl_disk_write_block(struct cl_disk_file *file, const struct cl_disk_version 
 			uint64_t ticket, uint64_t number, const void *bytes, uint32_t length)
 {
 	struct cl_disk *disk = file->disk;
+	struct cl_disk_whole *whole = NULL;
 	uint32_t place = NO_PLACE;
 	uint64_t sum;
 	int error = 0;
@@ -449,11 +490,15 @@ int cl_disk_write_block(struct cl_disk_file *file, const struct cl_disk_version 
 	pthread_mutex_lock(&disk->lock);
 	if (!is_current(file, version, ticket))
 		error = -EAGAIN;
+	else if ((whole = whole_hold(file)))
+		error = 0;
 	else if ((place = place_take(disk, length)) == NO_PLACE)
 		error = -ENOSPC;
 	pthread_mutex_unlock(&disk->lock);
 	if (error)
 		return error;
+	if (whole)
+		return whole_write_block(whole, number, bytes, length);
 	sum = disk_sum(0, bytes, length);
 	error = write_to_place(disk, place, bytes, length);
 	pthread_mutex_lock(&disk->lock);

@@ -73,6 +73,27 @@ bool cl_disk_has_block(struct cl_disk_file *file, const struct cl_disk_version *
 uint64_t cl_disk_take_ticket(struct cl_disk_file *file);
 int cl_disk_write_block(struct cl_disk_file *file, const struct cl_disk_version *version,
 			uint64_t ticket, uint64_t number, const void *bytes, uint32_t length);
+/*
+ * From the next version on, keep it in a file of its own, if it is of such a length, large and not too large; 0: do not. For files that
+ * change seldom: what changes is fetched as a whole.
+ */
+void cl_disk_keep_whole(struct cl_disk_file *file, uint64_t length);
+/*
+ * A descriptor of that file for reading, if it is there to its end, of this version, and was seen to be sound in this run; -ENOENT.
+ * It keeps these bytes as long as it is open. Room for it is counted until it is returned.
+ */
+struct cl_disk_whole;
+int cl_disk_lend_whole(struct cl_disk_file *file, const struct cl_disk_version *version,
+		       uint64_t length, struct cl_disk_whole **lent);
+/* How many of its blocks are there, and how many of them were seen to be sound. */
+struct cl_disk_share {
+	uint64_t present, sound;
+};
+struct cl_disk_share cl_disk_share_of_whole(struct cl_disk_file *file,
+					    const struct cl_disk_version *version);
+bool cl_disk_block_is_sound(struct cl_disk_file *file, const struct cl_disk_version *version,
+			    uint64_t number);
+void cl_disk_return_whole(struct cl_disk_whole *whole);
 /* The file's bytes from `number` on, `count` blocks, are about to change. */
 void cl_disk_drop_blocks(struct cl_disk_file *file, uint64_t number, uint64_t count);
 

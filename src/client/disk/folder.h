@@ -4,6 +4,7 @@
  *
  *     lock     held while a program uses it
  *     blocks   places of one block each; sparse
+ *     whole-N  a large file that is kept as a whole (whole.c)
  *     index    a log of records (log.h)
  *
  * Locks, in this order: log_lock, lock. `lock` is held for no system call, `log_lock` while the index is written.
@@ -12,6 +13,7 @@
 #define CLIENT_DISK_FOLDER_H
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "client/disk/disk.h"
 #include "common/htable.h"
@@ -30,6 +32,7 @@ struct kept {
 	uint64_t number, sum;
 	uint64_t birth; /* differs for each block that was ever in a place */
 	uint32_t place, length;
+	bool in_whole; /* at its offset in the file of number `place` */
 	bool verified; /* in this run: parts of it may be read without a look at the rest */
 	bool used;     /* since the evicting hand came by */
 };
@@ -51,12 +54,27 @@ struct cl_disk_file {
 	uint64_t ticket;
 	struct cl_disk_version version;
 	struct kept *blocks;
-	size_t count;
+	size_t count, verified;
+	uint64_t whole_length; /* above 0: it is to be kept as a whole */
+	struct cl_disk_whole *whole;
+};
+
+/* The file of a file that is kept as a whole. One reference is of `file`, others are of who reads or writes it. */
+struct cl_disk_whole {
+	struct cl_disk *disk;
+	struct cl_disk_file *file; /* NULL: it was dropped */
+	struct cl_disk_whole *next;
+	uint64_t bytes;	 /* on disk at most */
+	uint32_t number; /* its name */
+	uint32_t place;	 /* by which the evicting hand finds it; nothing is in it */
+	unsigned references;
+	bool used; /* since the hand came by */
 };
 
 /* A place in the file of blocks. */
 struct place {
 	struct kept *kept;  /* NULL: free, or being written or punched */
+	struct cl_disk_whole *whole;
 	uint32_t allocated; /* bytes on disk at most */
 	uint32_t next;	    /* free place of the rank */
 };
@@ -93,8 +111,24 @@ struct cl_disk {
 	uint64_t allocated; /* bytes of all places */
 	bool cannot_punch;
 	uint64_t looked_at, full_until; /* monotonic: the file system; no growth before */
+	struct cl_disk_whole *dead;	/* to be removed */
+	uint32_t last_whole;		/* number */
 	struct cl_disk_statistics statistics;
 };
+
+static inline bool is_version(const struct cl_disk_file *file,
+			      const struct cl_disk_version *version)
+{
+	return file->version.version == version->version &&
+	       file->version.incarnation == version->incarnation;
+}
+
+#define WHOLE_PREFIX "whole-"
+#define WHOLE_NAME   24
+static inline void format_whole(uint32_t number, char name[WHOLE_NAME])
+{
+	snprintf(name, WHOLE_NAME, WHOLE_PREFIX "%u", number);
+}
 
 /* -- places.c ------------------------------------------------------------------------------- */
 
@@ -111,6 +145,13 @@ void place_fail(struct cl_disk *disk, int error);
 bool place_claim(struct cl_disk *disk, uint32_t place, uint32_t length, struct kept *kept);
 /* At the start: frees what belongs to no block, and makes the rest available. */
 void places_tidy(struct cl_disk *disk);
+/* Bytes on disk that are in no place. Evicts others, as above. False: there is no room. */
+bool place_make_room(struct cl_disk *disk, uint32_t bytes);
+/* A place for the hand. With the lock held. False: no memory. */
+bool place_claim_whole(struct cl_disk *disk, struct cl_disk_whole *whole);
+void place_free_whole(struct cl_disk *disk, struct cl_disk_whole *whole);
+/* Removes the files of wholes that nobody needs. With the lock held, which is released meanwhile. */
+void place_bury(struct cl_disk *disk);
 /* Bytes on disk for a block. */
 uint32_t place_bytes(const struct cl_disk *disk, uint32_t length);
 
@@ -126,6 +167,13 @@ struct kept *table_find(struct cl_disk_file *file, uint64_t number);
 struct kept *table_add(struct cl_disk_file *file, uint64_t number, uint32_t length, uint64_t sum);
 /* Takes a block out and frees it, but not its place. */
 void table_remove(struct kept *kept);
+void table_set_verified(struct kept *kept);
+/* The whole of a file without blocks. NULL: no memory. */
+struct cl_disk_whole *table_add_whole(struct cl_disk_file *file, uint32_t number);
+/* Takes it from its file, with all blocks. It has no place any more. */
+void table_forget_whole(struct cl_disk_whole *whole);
+/* What nobody needs is left to place_bury(). */
+void table_put_whole(struct cl_disk_whole *whole);
 /* Frees a file that nobody needs. */
 void table_drop_file(struct cl_disk_file *file);
 
@@ -139,6 +187,8 @@ void log_drop(struct cl_disk *disk, const struct kept *kept);
 /* All blocks of the file were dropped. */
 void log_version(struct cl_disk *disk, const struct cl_disk_file *file);
 void log_move(struct cl_disk *disk, const struct cl_disk_file *file);
+/* Blocks from now on are in the file's whole. */
+void log_whole(struct cl_disk *disk, struct cl_disk_file *file);
 /* Writes the buffer if it is large, or `all`. Without locks. */
 void log_write(struct cl_disk *disk, bool all);
 /* Reads the index into the table; an index that cannot be used is made anew. 0 or a negative errno value. */

@@ -6,4 +6,6 @@ client_sources += src/client/disk/disk.c \
 	src/client/disk/places.c \
 	src/client/disk/sum.c \
 	src/client/disk/sum.h \
-	src/client/disk/table.c
+	src/client/disk/table.c \
+	src/client/disk/whole.c \
+	src/client/disk/whole.h

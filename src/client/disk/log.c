@@ -38,7 +38,8 @@ enum record_kind {
 	RECORD_BLOCK,
 	RECORD_DROP,
 	RECORD_VERSION,
-	RECORD_MOVE
+	RECORD_MOVE,
+	RECORD_WHOLE /* its file */
 };
 
 /* Before the contents of a record. After them comes the chain, 8 bytes. */
@@ -124,6 +125,11 @@ static void add_file(struct cl_disk *disk, struct disk_log *log, struct cl_disk_
 	add_version(log, RECORD_VERSION, file);
 }
 
+static void add_whole(struct disk_log *log, const struct cl_disk_file *file)
+{
+	add_record(log, RECORD_WHOLE, file->id, &file->whole->number, sizeof(file->whole->number));
+}
+
 static void add_block(struct disk_log *log, const struct kept *kept)
 {
 	struct block_record record = {kept->number, kept->sum, kept->place, kept->length};
@@ -158,6 +164,13 @@ void log_move(struct cl_disk *disk, const struct cl_disk_file *file)
 		add_version(&disk->log, RECORD_MOVE, file);
 }
 
+void log_whole(struct cl_disk *disk, struct cl_disk_file *file)
+{
+	assert(mutex_is_held(&disk->lock));
+	add_file(disk, &disk->log, file);
+	add_whole(&disk->log, file);
+}
+
 /* All that is known, as a new log. With the lock held. */
 static void write_all_records(struct cl_disk *disk, struct disk_log *log)
 {
@@ -175,6 +188,8 @@ static void write_all_records(struct cl_disk *disk, struct disk_log *log)
 			if (file->id || !file->blocks)
 				continue;
 			add_file(disk, log, file);
+			if (file->whole)
+				add_whole(log, file);
 			for (const struct kept *kept = file->blocks; kept; kept = kept->next)
 				add_block(log, kept);
 		}
@@ -329,10 +344,48 @@ static void forget_block(struct kept *kept)
 	struct cl_disk *disk = kept->file->disk;
 	struct place *place = &disk->places[kept->place];
 
-	assert(place->kept == kept);
+	assert(!kept->in_whole && place->kept == kept);
 	disk->allocated -= place->allocated;
 	*place = (struct place){.next = NO_PLACE};
 	table_remove(kept);
+}
+
+static void forget_blocks(struct cl_disk_file *file)
+{
+	if (file->whole)
+		table_forget_whole(file->whole);
+	while (file->blocks)
+		forget_block(file->blocks);
+}
+
+static bool read_whole_record(const struct reader *reader, uint32_t id,
+			      const unsigned char *contents, size_t length)
+{
+	struct cl_disk_file *file = find_file_by_id(reader, id);
+	uint32_t number;
+
+	if (length != sizeof(number) || !file)
+		return false;
+	memcpy(&number, contents, sizeof(number));
+	forget_blocks(file);
+	return table_add_whole(file, number) != NULL;
+}
+
+/* A block of a whole. */
+static bool add_to_whole(struct cl_disk_file *file, const struct block_record *record)
+{
+	uint32_t bytes = (record->length + PAGE - 1) & ~(PAGE - 1);
+	struct kept *kept = table_find(file, record->number)
+				    ? NULL
+				    : table_add(file, record->number, record->length, record->sum);
+
+	if (!kept)
+		return false;
+	kept->place = file->whole->number;
+	kept->in_whole = true;
+	file->whole->bytes += bytes;
+	file->disk->allocated += bytes;
+	return true;
 }
 
 static bool read_cell_record(const struct reader *reader, uint32_t number,
@@ -389,7 +442,11 @@ static bool read_block_record(struct reader *reader, uint32_t id, const unsigned
 	if (length != sizeof(record) || !file)
 		return false;
 	memcpy(&record, contents, sizeof(record));
-	if (!record.length || record.length > disk->options.block || record.place >= reader->places)
+	if (!record.length || record.length > disk->options.block)
+		return false;
+	if (file->whole)
+		return add_to_whole(file, &record);
+	if (record.place >= reader->places)
 		return false;
 	kept = table_find(file, record.number);
 	if (kept)
@@ -417,8 +474,8 @@ static bool read_version_record(struct reader *reader, enum record_kind kind, ui
 	if (length != sizeof(record) || !file)
 		return false;
 	memcpy(&record, contents, sizeof(record));
-	while (kind == RECORD_VERSION && file->blocks)
-		forget_block(file->blocks);
+	if (kind == RECORD_VERSION)
+		forget_blocks(file);
 	file->version = (struct cl_disk_version){record.version, record.incarnation};
 	return true;
 }
@@ -434,6 +491,8 @@ static bool read_drop_record(struct reader *reader, uint32_t id, const unsigned 
 		return false;
 	memcpy(&number, contents, sizeof(number));
 	kept = table_find(file, number);
+	if (kept && kept->in_whole)
+		return false;
 	if (kept)
 		forget_block(kept);
 	return true;
@@ -451,6 +510,8 @@ static bool read_one_record(struct reader *reader, const struct record_head *hea
 		return read_block_record(reader, head->id, contents, head->length);
 	case RECORD_DROP:
 		return read_drop_record(reader, head->id, contents, head->length);
+	case RECORD_WHOLE:
+		return read_whole_record(reader, head->id, contents, head->length);
 	case RECORD_VERSION:
 	case RECORD_MOVE:
 		return read_version_record(reader, head->kind, head->id, contents, head->length);

@@ -48,6 +48,7 @@ void place_free(struct cl_disk *disk, uint32_t place)
 	assert(mutex_is_held(&disk->lock));
 	assert(place < disk->place_count && rank <= RANK_MOST);
 	at->kept = NULL;
+	at->whole = NULL;
 	at->next = disk->free[rank];
 	disk->free[rank] = place;
 }
@@ -95,7 +96,43 @@ static void punch_place(struct cl_disk *disk, uint32_t place, uint32_t keep)
 	disk->allocated -= had - keep;
 }
 
-/* Takes the place of the next block that was not used for long; NO_PLACE: there is none. */
+void place_bury(struct cl_disk *disk)
+{
+	char name[WHOLE_NAME];
+
+	assert(mutex_is_held(&disk->lock));
+	while (disk->dead) {
+		struct cl_disk_whole *whole = disk->dead;
+
+		disk->dead = whole->next;
+		pthread_mutex_unlock(&disk->lock);
+		format_whole(whole->number, name);
+		unlinkat(disk->folder, name, 0);
+		pthread_mutex_lock(&disk->lock);
+		disk->allocated -= whole->bytes;
+		free(whole);
+	}
+}
+
+/* False: it is in use, or was. The lock is released meanwhile. */
+static bool evict_whole(struct cl_disk *disk, uint32_t place)
+{
+	struct cl_disk_whole *whole = disk->places[place].whole;
+	bool used = whole->used;
+
+	whole->used = false;
+	if (used || whole->references > 1)
+		return false;
+	disk->places[place].whole = NULL;
+	whole->place = NO_PLACE;
+	disk->statistics.evicted += whole->file->count;
+	log_version(disk, whole->file);
+	table_forget_whole(whole);
+	place_bury(disk);
+	return true;
+}
+
+/* Takes the place of the next block that was not used for long; NO_PLACE: there is none. The lock may be released meanwhile. */
 static uint32_t evict_next(struct cl_disk *disk)
 {
 	for (uint64_t looks = 2ull * disk->place_count; looks > 0; looks--) {
@@ -104,6 +141,11 @@ static uint32_t evict_next(struct cl_disk *disk)
 
 		if (disk->hand >= disk->place_count)
 			disk->hand = 0;
+		if (place < disk->place_count && disk->places[place].whole) {
+			if (!evict_whole(disk, place))
+				continue;
+			return place;
+		}
 		kept = place < disk->place_count ? disk->places[place].kept : NULL;
 		if (!kept)
 			continue;
@@ -219,7 +261,7 @@ uint32_t place_take(struct cl_disk *disk, uint32_t length)
 			disk->places[place].allocated = bytes;
 			break;
 		}
-		if (grow)
+		if (grow && disk->places[place].allocated)
 			punch_place(disk, place, 0);
 		place_free(disk, place);
 		place = NO_PLACE;
@@ -228,6 +270,47 @@ uint32_t place_take(struct cl_disk *disk, uint32_t length)
 	if (place != NO_PLACE && disk->places[place].allocated >= 2 * bytes && !disk->cannot_punch)
 		punch_place(disk, place, bytes);
 	return place;
+}
+
+bool place_make_room(struct cl_disk *disk, uint32_t bytes)
+{
+	bool grow = may_grow(disk);
+
+	assert(mutex_is_held(&disk->lock));
+	while (grow && disk->allocated + bytes + log_bytes(disk) > disk->options.bytes_most) {
+		uint32_t place = disk->cannot_punch ? NO_PLACE : pop_from_rank(disk, 1);
+
+		if (place == NO_PLACE && !disk->cannot_punch)
+			place = evict_next(disk);
+		if (place == NO_PLACE)
+			return false;
+		if (disk->places[place].allocated)
+			punch_place(disk, place, 0);
+		place_free(disk, place);
+	}
+	disk->allocated += grow ? bytes : 0;
+	return grow;
+}
+
+bool place_claim_whole(struct cl_disk *disk, struct cl_disk_whole *whole)
+{
+	uint32_t place = pop_free(disk, 0);
+
+	assert(mutex_is_held(&disk->lock));
+	if (place == NO_PLACE)
+		place = add_place(disk);
+	if (place == NO_PLACE)
+		return false;
+	disk->places[place].whole = whole;
+	whole->place = place;
+	return true;
+}
+
+void place_free_whole(struct cl_disk *disk, struct cl_disk_whole *whole)
+{
+	if (whole->place != NO_PLACE)
+		place_free(disk, whole->place);
+	whole->place = NO_PLACE;
 }
 
 void place_fail(struct cl_disk *disk, int error)
@@ -283,14 +366,14 @@ void places_tidy(struct cl_disk *disk)
 		punch_unknown(disk);
 	pthread_mutex_lock(&disk->lock);
 	for (uint32_t place = disk->place_count; place-- > 0;)
-		if (!disk->places[place].kept)
+		if (!disk->places[place].kept && !disk->places[place].whole)
 			place_free(disk, place);
 	while (disk->allocated + log_bytes(disk) > disk->options.bytes_most) {
 		uint32_t place = evict_next(disk);
 
 		if (place == NO_PLACE)
 			break;
-		if (!disk->cannot_punch)
+		if (!disk->cannot_punch && disk->places[place].allocated)
 			punch_place(disk, place, 0);
 		place_free(disk, place);
 		if (disk->cannot_punch)

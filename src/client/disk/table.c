@@ -35,10 +35,18 @@ int table_init(struct cl_disk *disk)
 	return -ENOMEM;
 }
 
+static void free_file(void *item)
+{
+	struct cl_disk_file *file = item;
+
+	free(file->whole);
+	free(file);
+}
+
 void table_fini(struct cl_disk *disk)
 {
 	htable_fini(&disk->blocks, free);
-	htable_fini(&disk->files, free);
+	htable_fini(&disk->files, free_file);
 	for (struct cell *cell = disk->cells, *next; cell; cell = next) {
 		next = cell->next;
 		free(cell);
@@ -118,6 +126,12 @@ struct kept *table_add(struct cl_disk_file *file, uint64_t number, uint32_t leng
 	return kept;
 }
 
+void table_set_verified(struct kept *kept)
+{
+	kept->file->verified += !kept->verified;
+	kept->verified = true;
+}
+
 void table_remove(struct kept *kept)
 {
 	struct cl_disk_file *file = kept->file;
@@ -131,7 +145,56 @@ void table_remove(struct kept *kept)
 	htable_remove(&file->disk->blocks, kept);
 	file->disk->statistics.blocks--;
 	file->count--;
+	file->verified -= kept->verified;
 	free(kept);
+	table_drop_file(file);
+}
+
+struct cl_disk_whole *table_add_whole(struct cl_disk_file *file, uint32_t number)
+{
+	struct cl_disk_whole *whole = calloc(1, sizeof(*whole));
+
+	assert(!file->whole && !file->count);
+	if (!whole)
+		return NULL;
+	*whole = (struct cl_disk_whole){.disk = file->disk,
+					.file = file,
+					.number = number,
+					.place = NO_PLACE,
+					.references = 1,
+					.used = true};
+	if (file->disk->last_whole < number)
+		file->disk->last_whole = number;
+	file->whole = whole;
+	return whole;
+}
+
+void table_put_whole(struct cl_disk_whole *whole)
+{
+	struct cl_disk *disk = whole->disk;
+
+	assert(mutex_is_held(&disk->lock));
+	assert(whole->references);
+	if (--whole->references)
+		return;
+	assert(!whole->file);
+	whole->next = disk->dead;
+	disk->dead = whole;
+}
+
+void table_forget_whole(struct cl_disk_whole *whole)
+{
+	struct cl_disk_file *file = whole->file;
+
+	assert(whole->place == NO_PLACE);
+	/* It must not go with its last block. */
+	file->references++;
+	while (file->blocks)
+		table_remove(file->blocks);
+	file->whole = NULL;
+	whole->file = NULL;
+	table_put_whole(whole);
+	file->references--;
 	table_drop_file(file);
 }
 

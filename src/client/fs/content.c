@@ -165,6 +165,8 @@ int fs_contents(struct fs_vnode *v, struct cl_data_file **data)
 				     cl_cell_name(cl_volume_cell(v->volume)), v, &fresh);
 	if (result)
 		return result;
+	if (v->client->hooks.keep_whole && cl_volume_type(v->volume) != AFS_VL_RW)
+		cl_data_keep_whole(fresh);
 	pthread_mutex_lock(&v->lock);
 	*data = v->data;
 	if (!*data)

@@ -125,6 +125,21 @@ uint64_t rxafs_file_contents(const rxafs_file *file)
 	return atomic_load(&file->vnode->contents);
 }
 
+uint64_t rxafs_contents(const rxafs_object *object)
+{
+	return object->vnode ? atomic_load(&object->vnode->contents) : 0;
+}
+
+int rxafs_lend_whole(rxafs_file *file, uint64_t *version, rxafs_whole **lent)
+{
+	return cl_data_lend_whole(file->handle, version, lent);
+}
+
+void rxafs_return_whole(rxafs_whole *lent)
+{
+	cl_data_return_whole(lent);
+}
+
 int64_t rxafs_read(rxafs_file *file, struct rxafs_request *request, void *buffer, size_t length,
 		   uint64_t offset)
 {

@@ -9,8 +9,9 @@ check_scripts += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.sh src/tests
 	src/tests/rxafs/leftovers.sh src/tests/rxafs/limits.sh src/tests/rxafs/locks.sh src/tests/rxafs/logins.sh \
 	src/tests/rxafs/messages.sh src/tests/rxafs/operations.sh src/tests/rxafs/outages.sh src/tests/rxafs/own.sh \
 	src/tests/rxafs/programs.sh src/tests/rxafs/replaced.sh src/tests/rxafs/semantics.sh src/tests/rxafs/service.sh \
-	src/tests/rxafs/sessions.sh src/tests/rxafs/shared.sh src/tests/rxafs/silence.sh src/tests/rxafs/timers.sh \
-	src/tests/rxafs/unending.sh src/tests/rxafs/walk.sh src/tests/rxafs/watchdog.sh src/tests/rxafs/ways.sh
+	src/tests/rxafs/sessions.sh src/tests/rxafs/shared.sh src/tests/rxafs/silence.sh src/tests/rxafs/through.sh \
+	src/tests/rxafs/timers.sh src/tests/rxafs/unending.sh src/tests/rxafs/walk.sh src/tests/rxafs/watchdog.sh \
+	src/tests/rxafs/ways.sh
 endif
 EXTRA_DIST += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.py src/tests/rxafs/calls.sh \
 	src/tests/rxafs/coherent.py src/tests/rxafs/coherent.sh src/tests/rxafs/contents.py src/tests/rxafs/contents.sh \
@@ -26,6 +27,6 @@ EXTRA_DIST += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.py src/tests/rx
 	src/tests/rxafs/replaced.sh src/tests/rxafs/semantics.py src/tests/rxafs/semantics.sh \
 	src/tests/rxafs/service.py src/tests/rxafs/service.sh src/tests/rxafs/sessions.sh src/tests/rxafs/shared.py \
 	src/tests/rxafs/shared.sh src/tests/rxafs/silence.py src/tests/rxafs/silence.sh src/tests/rxafs/sqlite.py \
-	src/tests/rxafs/timers.c src/tests/rxafs/timers.sh src/tests/rxafs/unending.py src/tests/rxafs/unending.sh \
-	src/tests/rxafs/walk.py src/tests/rxafs/walk.sh src/tests/rxafs/watchdog.py src/tests/rxafs/watchdog.sh \
-	src/tests/rxafs/ways.sh
+	src/tests/rxafs/through.py src/tests/rxafs/through.sh src/tests/rxafs/timers.c src/tests/rxafs/timers.sh \
+	src/tests/rxafs/unending.py src/tests/rxafs/unending.sh src/tests/rxafs/walk.py src/tests/rxafs/walk.sh \
+	src/tests/rxafs/watchdog.py src/tests/rxafs/watchdog.sh src/tests/rxafs/ways.sh

@@ -32,6 +32,7 @@ struct rxafs_hooks {
 	 * operation that waits. NULL: never.
 	 */
 	bool (*renew)(void *arg, rxafs_user *user, const char *cell);
+	bool keep_whole; /* large files of read-only volumes are kept in files of the cache folder, for rxafs_lend_whole() */
 	void *arg;
 };
 
@@ -88,6 +89,15 @@ bool rxafs_attributes_hold(rxafs_object *object, const struct rxafs_attributes *
 bool rxafs_is_promised(rxafs_object *object);
 /* Ask whether others have changed the file, unless a server has promised to tell. */
 int rxafs_refresh(rxafs_file *file, struct rxafs_request *request);
+/*
+ * A descriptor of a file with the contents of *version as a whole, if there is one; -ENOENT. It keeps them as long as it is open,
+ * whatever happens. `lent` is given back after the last use of such a descriptor. Never waits.
+ */
+typedef struct cl_disk_whole rxafs_whole;
+int rxafs_lend_whole(rxafs_file *file, uint64_t *version, rxafs_whole **lent);
+void rxafs_return_whole(rxafs_whole *lent);
+/* The same as rxafs_file_contents(), of its object. */
+uint64_t rxafs_contents(const rxafs_object *object);
 /* Changes whenever others have changed the contents, but not by own writes; never 0. */
 uint64_t rxafs_file_contents(const rxafs_file *file);
 

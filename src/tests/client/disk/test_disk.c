@@ -63,13 +63,23 @@ static const char *path_of(const char *name)
 	return path;
 }
 
+static const char *path_of_whole(unsigned number)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "whole-%u", number);
+	return path_of(name);
+}
+
 static void tear_down(void)
 {
 	close_disk();
 	unlink(path_of("lock"));
 	unlink(path_of("index"));
 	unlink(path_of("blocks"));
-	rmdir(folder);
+	for (unsigned i = 1; i < 100; i++)
+		unlink(path_of_whole(i));
+	ck_assert_int_eq(rmdir(folder), 0);
 }
 
 static void fill(unsigned seed, uint32_t length)
@@ -358,6 +368,184 @@ START_TEST(full_disk)
 }
 END_TEST
 
+#define WHOLE (2 * BLOCK + 300) /* bytes of a file that is kept as a whole */
+
+static int keep_part(const struct cl_disk_version *version, unsigned number, unsigned seed)
+{
+	return keep(version, number, seed + number, number == 2 ? 300 : BLOCK);
+}
+
+/* A descriptor of the whole; -ENOENT. */
+static int lend(const struct cl_disk_version *version, struct cl_disk_whole **lent)
+{
+	return cl_disk_lend_whole(file, version, WHOLE, lent);
+}
+
+static void check_whole(int fd, unsigned seed)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t length = i == 2 ? 300 : BLOCK;
+
+		fill(seed + i, length);
+		ck_assert_int_eq(pread(fd, got, BLOCK, i * (off_t)BLOCK), length);
+		ck_assert_int_eq(memcmp(got, bytes, length), 0);
+	}
+}
+
+/* A whole is lent once all of it is there, and stays as it is whatever becomes of the file. */
+START_TEST(wholes)
+{
+	struct cl_disk_whole *first, *second, *ignored;
+	int fd, other;
+
+	set_up(1 << 20);
+	cl_disk_keep_whole(file, WHOLE);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(lend(&one, &ignored), -ENOENT);
+		ck_assert_int_eq(keep_part(&one, i, 1), 0);
+		check_kept(&one, i, 1 + i, i == 2 ? 300 : BLOCK);
+	}
+	ck_assert_int_eq(keep_part(&one, 1, 1), 0);
+	fd = lend(&one, &first);
+	ck_assert_int_ge(fd, 0);
+	check_whole(fd, 1);
+	ck_assert_int_eq(lend(&two, &ignored), -ENOENT);
+	cl_disk_set_version(file, &two);
+	check_missing(&one, 0);
+	check_missing(&two, 0);
+	for (unsigned i = 3; i-- > 0;)
+		ck_assert_int_eq(keep_part(&two, i, 5), 0);
+	other = lend(&two, &second);
+	ck_assert_int_ge(other, 0);
+	check_whole(fd, 1);
+	check_whole(other, 5);
+	ck_assert_int_eq(access(path_of_whole(1), F_OK), 0);
+	cl_disk_return_whole(first);
+	ck_assert_int_ne(access(path_of_whole(1), F_OK), 0);
+	/* A part that is dropped takes the rest with it. */
+	cl_disk_drop_blocks(file, 1, 1);
+	check_missing(&two, 0);
+	check_whole(fd, 1);
+	check_whole(other, 5);
+	cl_disk_return_whole(second);
+	ck_assert_int_ne(access(path_of_whole(2), F_OK), 0);
+	close(fd);
+	close(other);
+	tear_down();
+}
+END_TEST
+
+/* After a start a whole is lent once each block was read and is sound. */
+START_TEST(wholes_later)
+{
+	struct cl_disk_whole *lent;
+	int fd;
+
+	set_up(1 << 20);
+	cl_disk_keep_whole(file, WHOLE);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(keep_part(&one, i, 1), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		close_disk();
+		fd = open(path_of_whole(77), O_RDWR | O_CREAT, 0600);
+		ck_assert_int_ge(fd, 0);
+		close(fd);
+		open_disk(1 << 20);
+		ck_assert_int_ne(access(path_of_whole(77), F_OK), 0);
+		for (unsigned i = 0; i < 3; i++) {
+			ck_assert_int_eq(lend(&one, &lent), -ENOENT);
+			check_kept(&one, i, 1 + i, i == 2 ? 300 : BLOCK);
+		}
+		fd = lend(&one, &lent);
+		ck_assert_int_ge(fd, 0);
+		check_whole(fd, 1);
+		close(fd);
+		cl_disk_return_whole(lent);
+	}
+	/* Damaged: all of it goes, and comes again. */
+	close_disk();
+	fd = open(path_of_whole(1), O_RDWR);
+	ck_assert_int_eq(pwrite(fd, "x", 1, BLOCK + 7000), 1);
+	close(fd);
+	open_disk(1 << 20);
+	cl_disk_keep_whole(file, WHOLE);
+	check_kept(&one, 0, 1, BLOCK);
+	ck_assert_int_eq(cl_disk_read_block(file, &one, 1, 0, got, 10, false), -ENOENT);
+	check_missing(&one, 0);
+	ck_assert_int_ne(access(path_of_whole(1), F_OK), 0);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(keep_part(&one, i, 1), 0);
+	fd = lend(&one, &lent);
+	check_whole(fd, 1);
+	close(fd);
+	cl_disk_return_whole(lent);
+	/* Removed by somebody. */
+	close_disk();
+	ck_assert_int_eq(unlink(path_of_whole(2)), 0);
+	open_disk(1 << 20);
+	check_missing(&one, 0);
+	tear_down();
+}
+END_TEST
+
+/* Wholes make room like blocks, but for what is lent. */
+START_TEST(bounded_wholes)
+{
+	const uint64_t most = 512 * 1024;
+	struct cl_disk_statistics statistics;
+	struct cl_disk_whole *lent;
+	struct cl_disk_file *own;
+	int fd;
+
+	set_up(most);
+	cl_disk_keep_whole(file, WHOLE);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(keep_part(&one, i, 1), 0);
+	fd = lend(&one, &lent);
+	ck_assert_int_ge(fd, 0);
+	for (unsigned n = 0; n < 200; n++) {
+		own = file;
+		file = cl_disk_get_file(disk, "example.org", 1, 100 + n, 3);
+		cl_disk_set_version(file, &one);
+		if (n % 3)
+			cl_disk_keep_whole(file, WHOLE);
+		for (unsigned i = 0; i < 3; i++) {
+			ck_assert_int_eq(keep_part(&one, i, n), 0);
+			check_kept(&one, i, n + i, i == 2 ? 300 : BLOCK);
+		}
+		cl_disk_put_file(file);
+		file = own;
+		cl_disk_read_statistics(disk, &statistics);
+		ck_assert_uint_le(statistics.bytes, most);
+	}
+	check_whole(fd, 1);
+	check_kept(&one, 1, 2, BLOCK);
+	close(fd);
+	cl_disk_return_whole(lent);
+	own = file;
+	file = cl_disk_get_file(disk, "example.org", 1, 99, 3);
+	cl_disk_set_version(file, &one);
+	for (unsigned i = 0; i < 200; i++)
+		ck_assert_int_eq(keep(&one, i, i, BLOCK), 0);
+	cl_disk_put_file(file);
+	file = own;
+	check_missing(&one, 0);
+	ck_assert_int_ne(access(path_of_whole(1), F_OK), 0);
+	/* Too large for a quarter of the cache: in blocks. */
+	cl_disk_set_version(file, &two);
+	cl_disk_keep_whole(file, most);
+	ck_assert_int_eq(keep(&two, 0, 1, BLOCK), 0);
+	check_kept(&two, 0, 1, BLOCK);
+	close_disk();
+	open_disk(most / 4);
+	cl_disk_read_statistics(disk, &statistics);
+	ck_assert_uint_le(statistics.bytes, most / 4);
+	for (unsigned i = 100; i < 250; i++)
+		unlink(path_of_whole(i));
+	tear_down();
+}
+END_TEST
+
 /* Every changed byte changes the sum, as do length and order. */
 START_TEST(sums)
 {
@@ -381,4 +569,4 @@ START_TEST(sums)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "disk", keeping, versions, damaged_blocks, damaged_index, bounded,
-		 folder_rules, full_disk, sums)
+		 folder_rules, full_disk, wholes, wholes_later, bounded_wholes, sums)
