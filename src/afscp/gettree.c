@@ -467,7 +467,7 @@ static enum copy_result add_plain(struct listing *l, size_t at, const struct rxa
 
 /* The object of a name. NULL after a message. */
 static __attribute__((noinline)) rxafs_object *
-take_name(struct listing *l, size_t at, const struct rxafs_attributes *a, const char *label)
+take_listed(struct listing *l, size_t at, const struct rxafs_attributes *a, const char *label)
 {
 	struct attempt t = attempt_begin(l->walk->run, CHANGE_NONE, label);
 	rxafs_object *object;
@@ -484,7 +484,7 @@ get_link(struct listing *l, size_t at, const struct rxafs_attributes *a, const c
 {
 	struct run *run = l->walk->run;
 	struct attempt t = attempt_begin(run, CHANGE_NONE, label);
-	rxafs_object *object = take_name(l, at, a, label);
+	rxafs_object *object = take_listed(l, at, a, label);
 	const char *name = l->names.list[at].text;
 	struct timespec times[2];
 	enum copy_result rc;
@@ -515,7 +515,7 @@ get_link(struct listing *l, size_t at, const struct rxafs_attributes *a, const c
 static __attribute__((noinline)) enum copy_result
 skip_mount(struct listing *l, size_t at, const struct rxafs_attributes *a, const char *label)
 {
-	rxafs_object *object = take_name(l, at, a, label);
+	rxafs_object *object = take_listed(l, at, a, label);
 	char *text = NULL;
 
 	if (!object)
@@ -552,7 +552,7 @@ static enum copy_result get_subdirectory(struct listing *l, size_t at,
 	if ((mkdirat(parent->dir, name, 0700) < 0 && errno != EEXIST) ||
 	    (dir = open_usable_directory(parent->dir, name, O_NOFOLLOW, &mode)) < 0)
 		return not_written(w->run, label, parent->dir, name);
-	from = take_name(l, at, a, label);
+	from = take_listed(l, at, a, label);
 	level = from ? new_level(w->run, from, dir, label) : NULL;
 	rxafs_release(from);
 	if (!level) {

@@ -193,6 +193,7 @@ static int open_run_client(struct run *run, const char *cell, bool named)
 				  .cell = cell,
 				  .cells = cells,
 				  .transport = &run->config,
+				  .limit_ms = run->set.timeout_ms,
 				  .one_round = true,
 				  .log = tell_log,
 				  .log_arg = run};
@@ -361,8 +362,12 @@ struct rxafs_request session_request(struct run *run)
 /* The server did not answer within the limit. Another one, or later the same, may. */
 static void describe_timeout(struct attempt *t, const struct rxafs_failure *f)
 {
-	afs_error_text(&t->error, "%s: %s: did not finish its answer within %llu s", t->label,
-		       f->server, (unsigned long long)(t->run->set.timeout_ms + 999) / 1000);
+	const char *what = strncmp(f->text, "FetchData", 9) == 0
+				   ? "no progress for"
+				   : "did not finish its answer within";
+
+	afs_error_text(&t->error, "%s: %s: %s %llu s", t->label, f->server, what,
+		       (unsigned long long)(t->run->set.timeout_ms + 999) / 1000);
 	t->error.code = RXW_CALL_TIMEOUT;
 	t->error.remedy = t->op == CHANGE_NONE ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;
 }

@@ -69,7 +69,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 
 /*
  * Bytes of one version. What has arrived before a failure is not fetched again: the next server sends the rest, if it has
- * that version. A server is asked for it before it sends bytes from the middle of the file.
+ * that version. A server is asked for it before it sends bytes from the middle of the file, and one of several always.
  */
 struct cl_part {
 	AFSFid fid;

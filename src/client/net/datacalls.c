@@ -45,8 +45,10 @@ static rxw_code stream_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn
 			 * A call that failed has a code of its own; an answer that makes no sense
 			 * is garbled.
 			 */
-			return rxw_call_error(t->sent.call, NULL) ? RXW_USER_ABORT
-								  : RXW_PROTOCOL_ERROR;
+			if (rxw_call_error(t->sent.call, NULL))
+				return RXW_USER_ABORT;
+			t->why = f->why;
+			return RXW_PROTOCOL_ERROR;
 		}
 	}
 }
@@ -106,7 +108,7 @@ static rxw_code run_old_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_f
 }
 
 /* One try. 0 or the code for cl_tries_judge(). */
-static rxw_code run_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
+static rxw_code run_one_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn *take, void *arg)
 {
 	t->alternative = CL_MISSING_FETCH64;
 	if (!cl_tries_lacks(t, CL_MISSING_FETCH64))
@@ -130,7 +132,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		rxw_code code;
 
 		afs_fetch_init(&f, fid, offset, length);
-		code = run_fetch(&t, &f, take, arg);
+		code = run_one_fetch(&t, &f, take, arg);
 		if (code == 0) {
 			t.stamp->callback = f.callback;
 			t.stamp->sync = f.sync;
@@ -142,7 +144,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 	return cl_tries_result(&t);
 }
 
-/* Ask the server of a try which version it has, before it sends the rest of one. False: no call is in progress. */
+/* Ask the server of a try which version it has, before it sends a part of one. False: no call is in progress. */
 static bool ask_version(struct cl_tries *t, struct cl_part *part)
 {
 	rxw_code code = StartRXAFS_FetchStatus(t->sent.call, &part->fid)
@@ -156,6 +158,10 @@ static bool ask_version(struct cl_tries *t, struct cl_part *part)
 		return false;
 	if (afs_status_version(&part->status) == part->version)
 		return cl_tries_same(t);
+	if (cl_tries_elsewhere(t)) {
+		t->over = false;
+		return false;
+	}
 	part->differs = true;
 	cl_tries_stop(t, -EAGAIN);
 	return false;
@@ -175,16 +181,19 @@ int cl_net_fetch_part(struct cl_volume *volume, const struct cl_caller *caller,
 		rxw_code code;
 
 		t.alternative = 0;
-		if (at > 0 && !ask_version(&t, part))
+		if ((at > 0 || cl_tries_choose(&t)) && !ask_version(&t, part))
 			continue;
 		afs_fetch_init(&f, &part->fid, at, part->length - part->fetched);
-		code = run_fetch(&t, &f, part->take, part->arg);
+		code = run_one_fetch(&t, &f, part->take, part->arg);
 		part->fetched += f.received;
 		if (code == 0) {
 			t.stamp->callback = f.callback;
 			t.stamp->sync = f.sync;
 			part->status = f.status;
 		}
+		/* Nothing can be added to what such a server has sent. */
+		if (code == RXW_PROTOCOL_ERROR)
+			cl_tries_reject(&t, f.why ? f.why : "its answer is malformed");
 		cl_tries_judge(&t, code, RXAFS_FN_FetchData64);
 	}
 	return cl_tries_result(&t);

@@ -5,6 +5,27 @@
 
 #include "client/net/calls.h"
 #include "client/net/server.h"
+#include "common/grow.h"
+
+#define GIVEN_MOST 16384u /* objects of a server that are remembered */
+
+void cl_server_promised(struct cl_server *server, const AFSFid *fids, const AFSCallBack *callbacks,
+			uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (!callbacks[i].ExpirationTime)
+			continue;
+		atomic_store(&server->promised, true);
+		if (!server->net->one_round)
+			continue;
+		pthread_mutex_lock(&server->lock);
+		if (server->given_count < GIVEN_MOST &&
+		    grow_array(&server->given, &server->given_room, server->given_count,
+			       sizeof(AFSFid)))
+			server->given[server->given_count++] = fids[i];
+		pthread_mutex_unlock(&server->lock);
+	}
+}
 
 /* GiveUpAllCallBacks to a server. False: it is not told. */
 static bool begin_farewell(struct cl_server *server, unsigned limit_ms, struct cl_sent *sent)
@@ -37,10 +58,17 @@ void cl_net_farewell(struct cl_net *net, unsigned limit_ms)
 	for (size_t i = 0; i < net->server_count; i++)
 		if (!begin_farewell(net->servers[i], limit_ms, &sent[i]))
 			sent[i].call = NULL;
-	for (size_t i = 0; i < net->server_count; i++)
-		if (sent[i].call)
-			cl_server_end(&sent[i], EndRXAFS_GiveUpAllCallBacks(sent[i].call),
-				      RXAFS_FN_GiveUpAllCallBacks, &origin);
+	for (size_t i = 0; i < net->server_count; i++) {
+		struct cl_server *server = net->servers[i];
+
+		if (!sent[i].call)
+			continue;
+		/* An old server wants to hear of each object, which takes little time for few of them. */
+		if (cl_server_end(&sent[i], EndRXAFS_GiveUpAllCallBacks(sent[i].call),
+				  RXAFS_FN_GiveUpAllCallBacks, &origin) == RXW_RPC_OPCODE)
+			cl_net_give_up(net, server->number, server->given,
+				       (uint32_t)server->given_count);
+	}
 	free(sent);
 }
 

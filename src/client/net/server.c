@@ -609,5 +609,6 @@ void cl_server_free(struct cl_server *server)
 {
 	assert(!server->lanes && !server->keeper && !server->sent);
 	pthread_mutex_destroy(&server->lock);
+	free(server->given);
 	free(server);
 }

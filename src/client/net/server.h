@@ -71,6 +71,12 @@ struct cl_server {
 	_Atomic uint64_t answered, unanswered;
 	_Atomic uint64_t used_at, heard_at; /* the last call; the last answer */
 	_Atomic bool promised;		    /* it may hold promises for us */
+	/*
+	 * Objects of these promises, covered by `lock`: for servers without GiveUpAllCallBacks, by clients that live as long as
+	 * a command.
+	 */
+	AFSFid *given;
+	size_t given_count, given_room;
 };
 
 /*
@@ -135,6 +141,9 @@ rxw_code cl_server_end(struct cl_sent *sent, rxw_code code, unsigned function,
 void cl_server_silent(struct cl_server *server, const struct sockaddr_storage *sa);
 /* It has answered, at this address (NULL: at the one in use). */
 void cl_server_alive(struct cl_server *server, const struct sockaddr_storage *sa);
+/* It has made promises on these objects. Those with ExpirationTime 0 are none. */
+void cl_server_promised(struct cl_server *server, const AFSFid *fids, const AFSCallBack *callbacks,
+			uint32_t count);
 /* All its promises are void. */
 void cl_server_reset(struct cl_server *server);
 /* Connections of a credential are not used for further calls; NULL: of all. */

@@ -103,9 +103,7 @@ int cl_net_fetch_statuses(struct cl_volume *volume, const struct cl_caller *call
 			cl_tries_reject(
 				&t,
 				"its answer is malformed: there is not one status for each object");
-		for (uint32_t i = 0; i < cbs.len; i++)
-			if (cbs.val[i].ExpirationTime)
-				atomic_store(&t.sent.server->promised, true);
+		cl_server_promised(t.sent.server, fids, cbs.val, cbs.len < count ? cbs.len : count);
 		xdrfree_AFSBulkStats(&stats);
 		xdrfree_AFSCBs(&cbs);
 		cl_tries_judge(&t, code, RXAFS_FN_InlineBulkStatus);

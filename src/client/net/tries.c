@@ -92,7 +92,11 @@ static void fail_by_code(struct cl_tries *t, int number)
 {
 	char why[128];
 
-	snprintf(why, sizeof(why), "%s (code %d)", rxw_code_text_from(t->code, t->origin), t->code);
+	if (t->why && t->code == RXW_PROTOCOL_ERROR && t->origin == RXW_ORIGIN_LOCAL)
+		snprintf(why, sizeof(why), "%s", t->why);
+	else
+		snprintf(why, sizeof(why), "%s (code %d)", rxw_code_text_from(t->code, t->origin),
+			 t->code);
 	fail_tries(t, number, why);
 }
 
@@ -452,6 +456,15 @@ bool cl_tries_attach(struct cl_tries *t)
 		cl_cancel_attach(t->caller->cancel, t->sent.call) == 0);
 }
 
+/* Whether servers were dead for so long that the caller of one round hears of it before the others are asked. */
+static bool is_search_over(const struct cl_tries *t)
+{
+	const struct cl_net *net = record_of(t)->net;
+
+	return net->one_round && t->lost && net->soft_ms != UINT32_MAX &&
+	       cl_net_now() > t->lost + (uint64_t)net->soft_ms * NS_PER_MS;
+}
+
 bool cl_tries_next(struct cl_tries *t)
 {
 	while (!t->over) {
@@ -477,6 +490,10 @@ bool cl_tries_next(struct cl_tries *t)
 		if (!find_site(&s)) {
 			wait_for_site(t, &s);
 			continue;
+		}
+		if (is_search_over(t)) {
+			fail_waiting(t, -ETIMEDOUT);
+			break;
 		}
 		t->site = s.site;
 		if (begin_try(t, s.server))
@@ -532,8 +549,7 @@ static void follow_volume(struct cl_tries *t, enum cl_verdict verdict, int numbe
 	pause_site(t, OFFLINE_STEP, OFFLINE_STEP);
 }
 
-/* Whether another site of a volume can have what this one cannot give. */
-static bool has_other_site(struct cl_tries *t)
+bool cl_tries_elsewhere(struct cl_tries *t)
 {
 	struct search s = {.t = t};
 
@@ -564,12 +580,14 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 {
 	switch (verdict) {
 	case CL_VERDICT_SILENT:
+		t->lost = t->lost ? t->lost : cl_net_now();
+		/* fall through */
 	case CL_VERDICT_ELSEWHERE:
 		t->reason = number;
 		t->tried |= 1u << t->site;
 		/* It ends no call: for a while others are asked. */
 		if (t->code == RXW_CALL_TIMEOUT && t->volume->type == AFS_VL_RO &&
-		    has_other_site(t))
+		    cl_tries_elsewhere(t))
 			pause_site(t, 1, BUSY_MOST);
 		return;
 	case CL_VERDICT_BUSY:
@@ -591,7 +609,7 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 		follow_volume(t, verdict, number);
 		return;
 	case CL_VERDICT_DAMAGED:
-		if (t->volume->type == AFS_VL_RO && has_other_site(t))
+		if (t->volume->type == AFS_VL_RO && cl_tries_elsewhere(t))
 			return;
 		break;
 	case CL_VERDICT_EXPIRED:
@@ -690,8 +708,7 @@ static void note_success(struct cl_tries *t)
 	stamp->server = t->sent.server->number;
 	stamp->resets = t->sent.resets;
 	stamp->repeated = t->repeated;
-	if (stamp->callback.ExpirationTime)
-		atomic_store(&t->sent.server->promised, true);
+	cl_server_promised(t->sent.server, &t->fid, &stamp->callback, 1);
 	t->over = true;
 }
 
@@ -766,6 +783,18 @@ int cl_tries_result(struct cl_tries *t)
 	assert(t->over && !t->sent.call);
 	cl_credential_unref(t->credential);
 	return t->result;
+}
+
+bool cl_tries_choose(struct cl_tries *t)
+{
+	struct cl_record *record = record_of(t);
+	struct cl_server *servers[NMAXNSERVERS];
+	unsigned known, count;
+
+	pthread_mutex_lock(&record->lock);
+	count = list_new_sites(t->volume, servers, &known);
+	pthread_mutex_unlock(&record->lock);
+	return count + known > 1;
 }
 
 bool cl_tries_lacks(const struct cl_tries *t, enum cl_missing call)

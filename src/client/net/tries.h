@@ -35,12 +35,13 @@ struct cl_tries {
 	int site;	  /* index in the record */
 	uint32_t tried;	  /* by index: not again in this round */
 	uint32_t version; /* of the record that `site` and `tried` belong to */
-	uint64_t began;
+	uint64_t began, lost; /* lost: when the first server did not answer; 0 = none */
 	unsigned hops, restarts;
 	bool refreshed, renewed, anonymous, repeated, over;
 	int reason; /* errno value for the user if the time ends now */
 	int result;
 	rxw_code code; /* of the last try that failed */
+	const char *why; /* of RXW_PROTOCOL_ERROR, or NULL */
 	enum rxw_origin origin;
 	struct cl_stamp own; /* for callers without one */
 };
@@ -68,6 +69,10 @@ void cl_tries_stop(struct cl_tries *t, int result);
 /* The answer cannot be right. */
 void cl_tries_reject(struct cl_tries *t, const char *why);
 int cl_tries_result(struct cl_tries *t);
+/* Whether another site of the volume can have what this one cannot give; this one is not tried again. */
+bool cl_tries_elsewhere(struct cl_tries *t);
+/* Whether the volume has more than one site. */
+bool cl_tries_choose(struct cl_tries *t);
 /* Whether the server of this try lacks a call. */
 bool cl_tries_lacks(const struct cl_tries *t, enum cl_missing call);
 

@@ -465,6 +465,7 @@ FUNCTIONS = {
     "rxafs_find_path": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_bool, C.c_void_p)),
     "rxafs_find_parent": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_void_p, C.c_char_p)),
     "rxafs_fetch_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, handle, handle, C.POINTER(C.c_uint64), C.POINTER(rxafs_attributes))),
+    "rxafs_fetch_version": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, C.c_uint64, handle, handle, C.POINTER(rxafs_attributes))),
     "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),
     "rxafs_make_file": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
