@@ -226,14 +226,18 @@ int rxafs_walk(rxafs_object *directory, struct rxafs_request *request, const cha
 	       bool follow, rxafs_object **object)
 {
 	struct walk w = {.request = request, .rest = strdup(path)};
+	size_t length = strlen(path);
+	bool directories = length && path[length - 1] == '/';
 	int result = 0;
 
 	if (!w.rest)
 		return -ENOMEM;
 	w.at = path[0] == '/' ? rxafs_root(directory->client) : rxafs_hold(directory);
 	while (result >= 0 && *w.rest)
-		result = walk_step(&w, follow);
+		result = walk_step(&w, follow || directories);
 	free(w.rest);
+	if (result >= 0 && directories && w.at->kind != RXAFS_DIRECTORY)
+		result = -ENOTDIR;
 	if (result < 0)
 		rxafs_release(w.at);
 	else

@@ -15,9 +15,17 @@ extern "C" {
 #endif
 
 /*
- * All functions may be called by any thread, also on the same objects. Unless a comment says
- * otherwise they return 0 or a negative errno, and a function that takes a request may wait for
- * servers. A pointer to a result, such as `attributes`, is NULL only where a comment allows it.
+ * All functions may be called by any thread, also on the same objects. Unless a comment says otherwise they return 0 or a
+ * negative errno, and a function that takes a request may wait for servers. A pointer to a result, such as `attributes`, is
+ * NULL only where a comment allows it. After a failure a result has no meaning, unless a comment gives it one.
+ *
+ * Errors that every function with a request may return are not repeated: -ETIMEDOUT, no server has answered until the
+ * deadline; -EINTR, the request was cancelled; RXAFS_WOULD_WAIT, it is quick; -EIO, the volume is off-line, or an answer is
+ * damaged; -ESTALE, the object is gone; -ENODEV, its volume is; -EACCES, the access list does not permit it; -EKEYEXPIRED,
+ * the user's token is over; -ENOMEM. librxafs(3) has the complete list.
+ *
+ * Strings end at a null byte and are copied, unless a comment says otherwise. Names have 1 to 255 bytes without a slash,
+ * paths any length. After fork(2) the child must not use what was opened before.
  */
 typedef struct rxafs_client rxafs_client;
 typedef struct rxafs_user rxafs_user;
@@ -26,19 +34,20 @@ typedef struct rxafs_object rxafs_object;
 /* Zero the structure, set `size`, then fill in what differs from the defaults. */
 struct rxafs_options {
 	size_t size;
-	const char *cell; /* home cell; NULL: of $AFSCELL or ThisCell */
+	const char *cell; /* home cell, by its name in DNS; NULL: of $AFSCELL or ThisCell */
 	/* Cells with their servers, "CELL=HOST[:VLPORT[:FSPORT]][,HOST…]"; they win over CellServDB. */
 	const char *const *cells;
 	size_t cell_count;
 	const char *config_dir;	     /* of ThisCell and CellServDB; NULL: the usual folders */
-	const char *cache_dir;	     /* NULL: contents are kept in memory only */
-	uint64_t cache_bytes;	     /* of the cache folder; 0 = 1 GiB */
-	uint64_t memory_bytes;	     /* for contents in memory; 0 = 64 MiB */
-	uint64_t objects;	     /* statuses in memory; 0 = 100,000 */
+	/* Made if it is missing, and used by one client at a time. NULL: contents are kept in memory only */
+	const char *cache_dir;
+	uint64_t cache_bytes;	     /* at most in the cache folder; 0 = 1 GiB */
+	uint64_t memory_bytes;	     /* at most for contents in memory; 0 = 64 MiB */
+	uint64_t objects;	     /* statuses in memory, a number; 0 = 100,000 */
 	const char *root_volume;     /* NULL: a dynamic root, which lists cells */
 	const char *const *sysnames; /* for @sys; NULL: of this machine */
 	size_t sysname_count;
-	uint64_t limit_ms; /* of operations that wait for a dead server; 0 = 60,000 */
+	uint64_t limit_ms; /* milliseconds for an operation without a deadline; 0 = 60,000 */
 	bool ignore_owner; /* changes of owner and group succeed without effect */
 	bool strict_locks; /* locks of ranges exclude other clients: each takes the whole file */
 	bool read_write;   /* prefer read-write volumes at mount points of other cells */
@@ -59,21 +68,25 @@ struct rxafs_options {
 
 /*
  * `options` NULL: the defaults, which suffice where ThisCell and CellServDB, or DNS, tell the cell. No server is
- * asked. On failure *failure, unless NULL, has a text. -EINVAL: `size` is not set.
+ * asked. The options may go afterwards. On failure *client is not set, and *failure, unless NULL, has a text. -EINVAL: `size` is
+ * not set, or an option has no meaning; -EBUSY, -EACCES and others: the cache folder cannot be used.
  */
 int rxafs_open_client(const struct rxafs_options *options, rxafs_client **client,
 		      struct rxafs_failure *failure);
 /*
- * Stores what is dirty, gives promises back, and ends within `limit_ms`. Objects and files must have
- * been released. NULL is allowed. -ETIMEDOUT: data were lost, and the log names them.
+ * Stores what is dirty, gives promises back, and ends within `limit_ms` milliseconds. Objects, files, listings, users and queues must
+ * have been given back, and no other thread may be in a function of this client. The client is gone whatever the result. NULL is allowed.
+ * -ETIMEDOUT and others: data were lost, and the log names them.
  */
 int rxafs_close_client(rxafs_client *client, uint64_t limit_ms);
 
 /* Ends the wait of one operation at a time, from any thread; stays raised until it is freed. */
 typedef struct cl_cancel rxafs_cancel;
+/* NULL: there is no memory. Give it back by rxafs_free_cancel(). */
 rxafs_cancel *rxafs_create_cancel(void);
+/* Also before the operation begins, and again: nothing. Never waits. */
 void rxafs_raise_cancel(rxafs_cancel *cancel);
-/* NULL is allowed. */
+/* No operation uses it any more. NULL is allowed. */
 void rxafs_free_cancel(rxafs_cancel *cancel);
 
 /* The result of a quick operation that cannot be done without a server. */
@@ -81,10 +94,10 @@ void rxafs_free_cancel(rxafs_cancel *cancel);
 
 /*
  * How an operation is to be done, and what became of it. Zeroed: by an anonymous user, with the client's limit. One operation
- * at a time may use it.
+ * at a time may use it. What it names lives as long as the operation.
  */
 struct rxafs_request {
-	rxafs_user *user;
+	rxafs_user *user;  /* NULL: an anonymous one */
 	uint64_t deadline; /* nanoseconds of rxafs_now(); 0 = the client's limit */
 	/* NULL, or what ends the wait with -EINTR; a change goes on at the server */
 	rxafs_cancel *cancel;
@@ -103,26 +116,32 @@ struct rxafs_request {
 const char *rxafs_error_text(struct rxafs_request *request, int64_t result);
 
 /*
- * Someone with tokens of his own. `number` is the caller's, never 0: the same number gives the same
- * user. Tokens are counted references of a security object for a cell; NULL takes it away.
+ * Someone with tokens of his own: a reference, for rxafs_put_user(). `number` is the caller's, never 0: the same number gives the same
+ * user, until the end of the client. -ENOMEM.
  */
 int rxafs_get_user(rxafs_client *client, uint32_t number, rxafs_user **user);
-/* A user without a number, who goes with the last reference to him. */
+/* A user without a number, who goes with the last reference to him. -ENOMEM. */
 int rxafs_create_user(rxafs_client *client, rxafs_user **user);
+/* Another reference. Returns `user`; NULL is allowed. */
 rxafs_user *rxafs_hold_user(rxafs_user *user);
-/* NULL is allowed. */
+/* Gives a reference back, before the client is closed. NULL is allowed. */
 void rxafs_put_user(rxafs_user *user);
+/*
+ * A token for a cell, of rxw_token_security(); the library takes a reference of its own. `expires`: seconds since 1970. NULL takes the
+ * token away. Operations that began before may still use the old one. May ask DNS about the cell. -ENOENT: there is no such cell.
+ */
 int rxafs_set_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires);
 /* The same for a token of the same principal as the present one, so that what is known of his rights stays. */
 int rxafs_renew_token(rxafs_user *user, const char *cell, rxw_security *security, int64_t expires);
 
 /*
  * Get a token with the Kerberos tickets of this process ($KRB5CCNAME), as kinit has left them: for rxgk, or else for rxkad.
- * `cell` NULL: the home cell. May wait for the KDC. Call it again before rxafs_token_expires(). -EACCES: there is no
- * ticket, or it is refused; request->failure.text tells why.
+ * `cell` NULL: the home cell. Waits for the KDC, as long as the Kerberos library does: the deadline and the cancel of the request do not
+ * end that. Call it again before rxafs_token_expires(). -EACCES: there is no ticket, or it is refused; request->failure.text tells why.
+ * -EDESTADDRREQ: no home cell is known; -ENOENT: there is no such cell.
  */
 int rxafs_log_in(rxafs_user *user, struct rxafs_request *request, const char *cell);
-/* Seconds since 1970 until which a user's token for a cell is valid; 0: he has none. */
+/* Seconds since 1970 until which a user's token for a cell is valid; 0: he has none, or there is no such cell. */
 int64_t rxafs_token_expires(rxafs_user *user, const char *cell);
 
 /*
@@ -130,9 +149,9 @@ int64_t rxafs_token_expires(rxafs_user *user, const char *cell);
  * rxafs_release(), once each, before the client is closed.
  */
 rxafs_object *rxafs_root(rxafs_client *client);
-/* Another reference. Returns `object`. */
+/* Another reference. Returns `object`, which is not NULL. */
 rxafs_object *rxafs_hold(rxafs_object *object);
-/* NULL is allowed. */
+/* Gives a reference back. Never waits. NULL is allowed. */
 void rxafs_release(rxafs_object *object);
 
 /* Nanoseconds of CLOCK_BOOTTIME, for deadlines. */

@@ -49,9 +49,9 @@ enum rxafs_opcode {
  * it. Members have the meaning of the parameters of that function.
  */
 struct rxafs_operation {
-	size_t size;
+	size_t size; /* of the structure */
 	enum rxafs_opcode code;
-	int flags;
+	int flags;		      /* or a truth value: see the codes */
 	void *arg;		      /* the caller's */
 	struct rxafs_request request; /* user and deadline; afterwards the failure. No cancel, not quick */
 	rxafs_object *object, *new_directory;
@@ -66,7 +66,8 @@ struct rxafs_operation {
 	struct rxafs_lock *lock;
 	int64_t (*run)(struct rxafs_operation *operation);
 
-	int64_t result; /* that of the function */
+	int64_t result; /* that of the function, or -EINTR or -ETIMEDOUT before its turn */
+	/* Set if the result is 0 or above. The caller gives them back. */
 	rxafs_object *found;
 	rxafs_file *opened;
 	char *text; /* to be freed */

@@ -12,7 +12,8 @@ extern "C" {
 /* Zero the structure, set `size`. */
 struct rxafs_watch_options {
 	size_t size;
-	rxafs_user *user; /* whose tokens are used; NULL: an anonymous one */
+	rxafs_user *
+		user; /* whose tokens are used, also later; NULL: an anonymous one. The watch has a reference */
 	bool attributes;  /* of a directory: CHANGED for its entries, too */
 	void *arg;	  /* in its events */
 };
@@ -22,7 +23,8 @@ struct rxafs_watch_options {
  * asked while nothing happens. Events come after the change: what came and went between two looks is not seen, and a
  * rename is REMOVED and ADDED with one FID. Own changes count as those of others, contents once they are stored. A slow reader loses nothing but
  * such intermediate states: while events of a watch are queued it looks no further. 0 or what the first look fails
- * with. `options` may be NULL.
+ * with, for which the request is used. `options` may be NULL. The watch has a reference of its own to the object. Free it before the queue.
+ * -EINVAL: `size` is not set.
  */
 int rxafs_create_watch(rxafs_queue *queue, rxafs_object *object, struct rxafs_request *request,
 		       const struct rxafs_watch_options *options, rxafs_watch **watch);

@@ -62,6 +62,8 @@ START_TEST(paths_that_lead_nowhere)
 	ck_assert_int_eq(result_at("nobody:"), -ENODEV);
 	ck_assert_int_eq(result_at("music:none"), -ENOENT);
 	ck_assert_int_eq(result_at("music:file/none"), -ENOTDIR);
+	ck_assert_int_eq(result_at("music:file/"), -ENOTDIR);
+	ck_assert_int_eq(result_at("music:none/"), -ENOENT);
 	ck_assert_int_eq(result_at("/afs/nowhere"), -ENOENT);
 	ck_assert_int_eq(rxafs_find_parent(client, &request, "music:", &parent, name), -EINVAL);
 	ck_assert_int_eq(rxafs_find_parent(client, &request, "music:a/..", &parent, name), -EINVAL);
