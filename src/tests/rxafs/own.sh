@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The mount of an ordinary user, as programs use it that look at owners: cp -p, sed -i, git.
+# The mount of an ordinary user, as programs use it that look at owners: cp -p, sed -i, git. What the numbers of owners are, there and in a
+# mount of root.
 
 . "${top_srcdir:-.}/src/tests/rxafs/lib.sh"
 [ "$(id -u)" -eq 0 ] || skip "only root can make /dev/fuse usable for another user"
@@ -12,7 +13,11 @@ command -v git > /dev/null || skip "there is no git"
 # The program and its libraries, where that user can read them.
 chmod 755 "$work"
 make_cell
-mkdir "$work/bin" "$work/home"
+mkdir "$work/bin" "$work/home" "$work/import"
+echo text > "$work/import/file"
+for owner in 1234 -204; do
+	"$rxvol" -S "$work/store" import "work:/owner$owner" "$work/import" --owner $owner > "$work/rxvol.out" 2>&1 || fail "$(cat "$work/rxvol.out")"
+done
 cp -rL "$(dirname "$rxafs")/.libs/rxafs" "$work/bin/rxafs" 2> /dev/null || cp "$rxafs" "$work/bin/rxafs"
 cp "$top_builddir"/src/rx/.libs/librxwire.so.0 "$work/bin/" 2> /dev/null
 chown 65534:65534 "$work/home"
@@ -40,6 +45,7 @@ as_user
 dir=$work/home/afs/.test.example/rw
 user sh -c "echo one > '$dir/file'" || fail "a file cannot be written"
 [ "$(user stat -c %u:%g "$dir/file")" = 65534:65534 ] || fail "the file is not shown as the user's: $(user stat -c %u:%g "$dir/file")"
+[ "$(user stat -c %u "$dir/owner1234/file" "$dir/owner-204" | xargs)" = '65534 65534' ] || fail "files of others are not shown as the user's"
 user cp -p "$dir/file" "$dir/copy" || fail "cp -p"
 user sed -i s/one/two/ "$dir/copy" || fail "sed -i"
 [ "$(user cat "$dir/copy")" = two ] || fail "sed -i changed nothing"
@@ -56,7 +62,17 @@ wait "$daemon" || fail "rxafs ended with $?"
 grep -q 'is not a directory' "$work/refused" || fail "mount at a file: $(cat "$work/refused")"
 
 as_user --numeric-owner
-[ "$(user stat -c %u "$dir/file")" != 65534 ] || fail "--numeric-owner shows the user"
+# owners COMMAND...: the numbers of AFS: of an anonymous user, of a user, of a group.
+owners() {
+	numbers=$("$@" stat -c %u:%g "$dir/file" "$dir/owner1234/file" "$dir/owner-204" | xargs)
+	[ "$numbers" = '32766:0 1234:0 4294967092:0' ] || fail "owners $*: $numbers"
+}
+owners user
 user fusermount3 -u "$work/home/afs" || fail "the user cannot unmount"
 wait "$daemon" || fail "rxafs ended with $?"
+mount_afs root
+dir=$work/root/.test.example/rw
+owners env
+[ "$(stat -c %u "$work/root")" = 0 ] || fail "/afs itself belongs to $(stat -c %u "$work/root")"
+unmount_afs root "$daemon"
 result
