@@ -8,6 +8,7 @@ check_scripts += \
 	src/tests/python/names.sh \
 	src/tests/python/programs.sh \
 	src/tests/python/rxafs.sh \
+	src/tests/python/rxafs_login.sh \
 	src/tests/python/types.sh \
 	src/tests/python/typing.sh
 EXTRA_DIST += \
