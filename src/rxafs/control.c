@@ -334,8 +334,10 @@ void serve_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command, void *arg,
 	t.handle = handle_of(fi);
 	/* Logins have threads of their own: they may wait for any server. */
 	if (!strncmp(((const struct control *)in)->text, "login", sizeof "login"))
-		t.request.awaited = (struct rxafs_awaited){
-			.known = true, .cell = LOGIN_SHARE, .server = fuse_req_ctx(req)->uid};
+		t.request.awaited =
+			(struct rxafs_awaited){.known = true,
+					       .cell = LOGIN_SHARE,
+					       .server = find_accountable(fuse_req_ctx(req)->uid)};
 	t.data = in;
 	t.size = in_size;
 	task_start(&t);

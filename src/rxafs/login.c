@@ -51,7 +51,7 @@ int answer_tickets(struct asked *a)
 	if (!h || a->from->size > CONTROL_DATA)
 		return -EINVAL;
 	atomic_store(&h->hands_over, true);
-	return logins_add(a->task->mount->logins, h, a->task->caller.uid,
+	return logins_add(a->task->mount->logins, h, find_accountable(a->task->caller.uid),
 			  strtoul(word_of(a, 1), NULL, 10), a->from->data, a->from->size);
 }
 
@@ -120,7 +120,7 @@ out:
 static int make_token_in_place(struct asked *a, const char *cell, rxw_token **token)
 {
 	struct logins *logins = a->task->mount->logins;
-	uid_t uid = a->task->caller.uid;
+	uid_t uid = find_accountable(a->task->caller.uid);
 	int result = logins_enter(logins, uid);
 
 	if (result)
@@ -143,6 +143,8 @@ static int refuse_session(struct asked *a, int result)
 			   "--sessions or --allow-other"
 		 : result == -ENODEV ? "the kernel knows no login session of this process: use "
 				       "rxafsctl session"
+		 : result == -ESRCH  ? "the daemon of the mount cannot see this process: /proc "
+				       "hides it (hidepid)"
 		 : result == -ENOENT ? "this login session has no tokens of its own"
 		 : result == -EUSERS ? "this user, or all, have begun too many sessions"
 				     : strerror(-result));
@@ -154,9 +156,10 @@ static int begin_session_of(struct asked *a, bool command, rxafs_user **user)
 {
 	struct mount *mount = a->task->mount;
 	char text[SESSION_TEXT];
-	int result = mount->many_users ? session_begin(mount->sessions, a->task->caller.uid,
-						       a->task->caller.pid, command, user, text)
-				       : -EPERM;
+	int result = mount->many_users
+			     ? session_begin(mount->sessions, find_accountable(a->task->caller.uid),
+					     a->task->caller.pid, command, user, text)
+			     : -EPERM;
 
 	if (result)
 		return refuse_session(a, result);

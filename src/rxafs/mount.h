@@ -100,5 +100,9 @@ fuse_ino_t object_node(struct mount *mount, rxafs_object *object);
 
 /* The user of a process, by what FUSE tells of it; a reference, or NULL: anonymous. */
 rxafs_user *find_caller(struct mount *mount, const struct fuse_ctx *context);
+/*
+ * Whose share of logins and sessions a user id takes: one that is subordinate to a user (subuid(5)) takes that of the first one which is.
+ */
+uid_t find_accountable(uid_t uid);
 
 #endif

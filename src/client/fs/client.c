@@ -12,6 +12,7 @@
 
 #include "client/fs/leftover.h"
 #include "client/fs/operate.h"
+#include "client/fs/serverlock.h"
 #include "common/clock.h"
 #include "common/sized.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/serverlock.h"
 
 static bool is_for_reading(int flags)
 {

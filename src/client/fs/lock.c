@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/serverlock.h"
 #include "common/clock.h"
 #include "common/held.h"
 

@@ -10,6 +10,7 @@
 #include <syslog.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/serverlock.h"
 #include "common/clock.h"
 #include "common/held.h"
 

@@ -3,6 +3,7 @@
 #include <syslog.h>
 
 #include "client/fs/operate.h"
+#include "client/fs/serverlock.h"
 
 static void tell_of(struct cl_object *object)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many logins of one user. logins.py MOUNT DAEMON RXAFSCTL CACHE-WITH-INITIAL-TICKET CACHE-WITH-SERVICE-TICKETS"""
+"""Many logins of one user. logins.py MOUNT DAEMON RXAFSCTL CACHE-WITH-INITIAL-TICKET CACHE-WITH-SERVICE-TICKETS [SUBORDINATE-ID]"""
 
 import ctypes
 import os
@@ -93,6 +93,24 @@ def resident(daemon):
         return next(int(line.split()[1]) for line in f if line.startswith('VmRSS')) // 1024
 
 
+def subordinates(at, service, first):
+    """Logins at the silent server by many ids of one user: together they have the places of one."""
+    out, to = os.pipe()
+    processes = [child(first + i, lambda: flood(at, service, b'silent.example', to, 1)) for i in range(40)]
+    os.close(to)
+    with os.fdopen(out) as f:
+        # But for those that have places, all are refused at once.
+        answers = [f.readline() for _ in range(30)]
+        check(all('this user has too many logins' in a for a in answers), 'subordinate ids', answers[:3])
+        out, to = os.pipe()
+        other = child(MANY + 1, lambda: flood(at, service, b' ', to, 1))
+        os.close(to)
+        with os.fdopen(out) as g:
+            check('"tokens"' in g.read(), 'a login of another user beside those of subordinate ids')
+    for process in processes + [other]:
+        os.waitpid(process, 0)
+
+
 def hold_many(at, ready, go):
     """Tickets of 256 KiB through each of many descriptors."""
     for _ in range(400):
@@ -142,6 +160,9 @@ def main():
     refused = [a for a in answers if 'too many logins' in a]
     print('silent server: %d logins, %d refused, the slowest %s' % (len(answers), len(refused), max(answers, key=lambda a: float(a.split()[0]))))
     check(len(answers) == 200 and 150 < len(refused) < 200, len(answers), 'answers', len(refused), 'refused', answers[-2:])
+
+    if len(sys.argv) > 6:
+        subordinates(at, service, int(sys.argv[6]))
 
     # What is handed over and not used.
     before = resident(daemon)

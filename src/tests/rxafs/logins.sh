@@ -47,8 +47,13 @@ printf 'secret\n' | kinit alice > "$work/kinit.out" 2>&1 || fail "kinit: $(cat "
 cp "$work/initial" "$work/service"
 KRB5CCNAME=FILE:$work/service
 kvno -q "afs-rxgk/_afs.silent.example@$KDC_REALM" "afs-rxgk/_afs.$KDC_CELL@$KDC_REALM" || fail "kvno"
+# Ids that are all of one user.
+subordinate=
+echo "someone:300000:65536" > "$work/subuid"
+mount --bind "$work/subuid" /etc/subuid 2> /dev/null && subordinate=300100
 kill -STOP "$KDC_PID"
-timeout -k 1 700 "$python" "$top_srcdir/src/tests/rxafs/logins.py" "$work/all" "$daemon" "$rxafsctl" "$work/initial" "$work/service" ||
+# shellcheck disable=SC2086
+timeout -k 1 700 "$python" "$top_srcdir/src/tests/rxafs/logins.py" "$work/all" "$daemon" "$rxafsctl" "$work/initial" "$work/service" $subordinate ||
 	fail "logins.py"
 kill -CONT "$KDC_PID"
 unmount_afs all "$daemon"

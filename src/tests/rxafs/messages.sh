@@ -84,6 +84,18 @@ if [ "$(id -u)" -eq 0 ] && setpriv --reuid 65534 --clear-groups true 2> /dev/nul
 fi
 unmount_afs mnt "$daemon"
 
+# As the unit runs it, where only processes are shown that can be traced.
+if [ "$(id -u)" -eq 0 ] && mount -t proc -o hidepid=4 proc /proc 2> /dev/null; then
+	ours=$rxafs
+	limited() { exec setpriv --bounding-set -all,+sys_admin "$ours" "$@"; }
+	rxafs=limited
+	mount_afs hid --allow-other
+	says 'hides it (hidepid)' --mount "$work/hid" session true
+	rxafs=$ours
+	unmount_afs hid "$daemon"
+	umount /proc
+fi
+
 mkdir "$work/etc"
 mkdir -p "$work/odd"
 mounts="$mounts $work/odd"
