@@ -26,6 +26,7 @@ struct guide {
 	uint32_t rtt_us;	    /* 0 = unknown */
 	uint64_t failed_at;	    /* 0 = it has not */
 	bool no_uuids;		    /* lacks the calls with UUIDs */
+	bool wants_token;	    /* has refused an anonymous question */
 };
 
 /* The location servers of a cell that was used. */
@@ -162,6 +163,7 @@ struct question {
 	int index;
 	struct cl_cell_server at;
 	bool no_uuids;
+	bool with_token;
 	uint64_t sent;
 	rxw_call *call;
 	/* the result: */
@@ -239,7 +241,9 @@ static int fail_question(struct question *q, struct rxafs_failure *failure)
 
 	afs_server_text(&q->at.address, "location server", server, sizeof(server));
 	if (q->origin == RXW_ORIGIN_PEER) {
-		int number = q->code == AFS_VL_NOENT || q->code == AFS_VL_BADNAME ? ENODEV : EIO;
+		int number = q->code == AFS_VL_NOENT || q->code == AFS_VL_BADNAME ? ENODEV
+			     : q->code == AFS_VL_PERM				  ? EACCES
+										  : EIO;
 
 		cl_fail(failure, number, "%s: %s: %s (code %d)", q->what, server,
 			rxw_code_text_from(q->code, q->origin), q->code);
@@ -285,27 +289,57 @@ static int begin_round(struct question *q, struct rxafs_failure *failure)
 	return 0;
 }
 
-/* The connection to location server `index`, with a reference. */
+static int make_connection(const struct question *q, const struct guide *guide,
+			   rxw_security *security, rxw_connection **connection)
+{
+	int rc =
+		rxw_connection_create(q->net->endpoint, (const struct sockaddr *)&guide->at.address,
+				      guide->at.len, AFS_SERVICE_VL, security, connection);
+
+	if (rc == 0)
+		rxw_connection_set_timeouts(*connection, q->net->dead_ms, 0, 0);
+	return rc;
+}
+
+/* The caller's token for the cell, a reference; NULL: he has none that is valid. */
+static struct cl_credential *find_usable_token(const struct question *q)
+{
+	struct cl_credential *credential =
+		cl_identity_credential(q->caller->identity, cl_cell_number(q->location->cell));
+
+	if (credential && cl_credential_expired(credential)) {
+		cl_credential_unref(credential);
+		return NULL;
+	}
+	return credential;
+}
+
+/*
+ * The connection to a location server, with a reference. Questions are anonymous (K-124), and the answers are for all users. A server that
+ * refuses that is asked with the caller's token, by a connection for this question alone: records last an hour.
+ */
 static int connect_guide(struct question *q, struct guide *guide, rxw_connection **connection)
 {
+	struct cl_credential *credential = guide->wants_token ? find_usable_token(q) : NULL;
 	int rc = 0;
 
 	assert(mutex_is_held(&q->location->lock));
+	q->with_token = credential != NULL;
+	if (credential) {
+		rc = make_connection(q, guide, credential->security, connection);
+		cl_credential_unref(credential);
+		return rc;
+	}
 	/* A server that stops or restarts ends connections. */
 	if (guide->connection && rxw_connection_error(guide->connection, NULL)) {
 		rxw_connection_release(guide->connection);
 		guide->connection = NULL;
 	}
-	if (!guide->connection) {
-		rc = rxw_connection_create(q->net->endpoint,
-					   (const struct sockaddr *)&guide->at.address,
-					   guide->at.len, AFS_SERVICE_VL, NULL, &guide->connection);
-		if (rc < 0)
-			return rc;
-		rxw_connection_set_timeouts(guide->connection, q->net->dead_ms, 0, 0);
-	}
-	*connection = rxw_connection_ref(guide->connection);
-	return 0;
+	if (!guide->connection)
+		rc = make_connection(q, guide, NULL, &guide->connection);
+	if (rc == 0)
+		*connection = rxw_connection_ref(guide->connection);
+	return rc;
 }
 
 /*
@@ -357,7 +391,7 @@ static int ask_next(struct question *q, struct rxafs_failure *failure)
 }
 
 /* Note what is learnt of the server that was asked. */
-static void note_answer(struct question *q, bool no_uuids)
+static void note_answer(struct question *q, bool no_uuids, bool wants_token)
 {
 	bool answered = q->code == 0 || q->origin == RXW_ORIGIN_PEER;
 	uint64_t now = cl_net_now();
@@ -370,10 +404,19 @@ static void note_answer(struct question *q, bool no_uuids)
 			continue;
 		guide->failed_at = answered ? 0 : now;
 		guide->no_uuids = guide->no_uuids || no_uuids;
+		guide->wants_token = guide->wants_token || wants_token;
 		if (answered)
 			guide->rtt_us = (uint32_t)((now - q->sent) / 1000) + 1;
 	}
 	pthread_mutex_unlock(&q->location->lock);
+}
+
+static bool has_token(const struct question *q)
+{
+	struct cl_credential *credential = find_usable_token(q);
+
+	cl_credential_unref(credential);
+	return credential;
 }
 
 /*
@@ -383,7 +426,7 @@ static void note_answer(struct question *q, bool no_uuids)
 static int judge_answer(struct question *q, rxw_code code, unsigned function,
 			struct rxafs_failure *failure)
 {
-	bool endless = code == 0 && !cl_answer_ended(q->call);
+	bool endless = code == 0 && !cl_answer_ended(q->call), no_uuids, wants_token;
 
 	cl_cancel_detach(q->caller->cancel);
 	unlist_question(q);
@@ -393,11 +436,12 @@ static int judge_answer(struct question *q, rxw_code code, unsigned function,
 	/* A server that had no time to answer has not failed. */
 	if (q->code && (cl_cancel_raised(q->caller->cancel) || atomic_load(&q->net->cancelled)))
 		return cl_fail(failure, EINTR, "%s: interrupted", q->what);
-	note_answer(q, false);
+	no_uuids = q->origin == RXW_ORIGIN_PEER && q->code == RXW_RPC_OPCODE;
+	wants_token = q->origin == RXW_ORIGIN_PEER && q->code == AFS_VL_PERM;
+	note_answer(q, no_uuids, wants_token);
 	if (q->code == 0)
 		return 1;
-	if (q->origin == RXW_ORIGIN_PEER && q->code == RXW_RPC_OPCODE && !q->no_uuids) {
-		note_answer(q, true);
+	if ((no_uuids && !q->no_uuids) || (wants_token && !q->with_token && has_token(q))) {
 		q->asked &= ~(1u << q->index);
 		return 0;
 	}

@@ -532,7 +532,7 @@ static struct asking *find_asking(struct cl_net *net, struct cl_cell *cell, cons
 	return NULL;
 }
 
-/* Wait for another thread's question. */
+/* Wait for another thread's question. 1: its end says nothing to this caller, who asks himself. */
 static int join_question(struct cl_net *net, struct asking *asking, const struct cl_caller *caller,
 			 struct rxafs_failure *failure)
 {
@@ -547,12 +547,14 @@ static int join_question(struct cl_net *net, struct asking *asking, const struct
 	if (rc < 0) {
 		rc = cl_fail(failure, -rc, "volume %s: %s", asking->name,
 			     rc == -EINTR ? "interrupted" : "no answer in time");
-	} else {
-		rc = asking->rc;
-		if (rc < 0 && failure)
-			*failure = asking->failure;
+		return rc;
 	}
-	return rc;
+	/* It was interrupted, or refused to him who asked. */
+	if (asking->rc == -EINTR || asking->rc == -EACCES)
+		return 1;
+	if (asking->rc < 0 && failure)
+		*failure = asking->failure;
+	return asking->rc;
 }
 
 /* As fetch_entry(), but once for all that ask at the same time. */
@@ -563,9 +565,10 @@ static int ask_location_once(struct cl_net *net, struct cl_cell *cell, const cha
 	int rc;
 
 	pthread_mutex_lock(&net->table_lock);
-	asking = find_asking(net, cell, name);
-	if (asking) {
+	while ((asking = find_asking(net, cell, name))) {
 		rc = join_question(net, asking, caller, failure);
+		if (rc == 1)
+			continue;
 		pthread_mutex_unlock(&net->table_lock);
 		return rc;
 	}
@@ -583,11 +586,7 @@ static int ask_location_once(struct cl_net *net, struct cl_cell *cell, const cha
 	if (rc < 0 && failure)
 		*failure = asking->failure;
 	pthread_mutex_lock(&net->table_lock);
-	/*
-	 * An interrupted question says nothing to others: they see that nothing is known, and ask
-	 * themselves.
-	 */
-	asking->rc = rc == -EINTR ? 0 : rc;
+	asking->rc = rc;
 	asking->until = rc == -ENODEV ? cl_net_now() + REFUSED_NS : 0;
 	__atomic_store_n(&asking->done, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&net->table_lock);

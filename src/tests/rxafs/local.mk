@@ -8,10 +8,10 @@ check_scripts += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.sh src/tests
 	src/tests/rxafs/identities.sh src/tests/rxafs/kerberos.sh src/tests/rxafs/killed.sh src/tests/rxafs/kills.sh \
 	src/tests/rxafs/leftovers.sh src/tests/rxafs/limits.sh src/tests/rxafs/locks.sh src/tests/rxafs/logins.sh \
 	src/tests/rxafs/messages.sh src/tests/rxafs/operations.sh src/tests/rxafs/outages.sh src/tests/rxafs/own.sh \
-	src/tests/rxafs/programs.sh src/tests/rxafs/replaced.sh src/tests/rxafs/semantics.sh src/tests/rxafs/service.sh \
-	src/tests/rxafs/sessions.sh src/tests/rxafs/shared.sh src/tests/rxafs/silence.sh src/tests/rxafs/through.sh \
-	src/tests/rxafs/timers.sh src/tests/rxafs/unending.sh src/tests/rxafs/walk.sh src/tests/rxafs/watchdog.sh \
-	src/tests/rxafs/ways.sh
+	src/tests/rxafs/programs.sh src/tests/rxafs/replaced.sh src/tests/rxafs/required.sh \
+	src/tests/rxafs/semantics.sh src/tests/rxafs/service.sh src/tests/rxafs/sessions.sh src/tests/rxafs/shared.sh \
+	src/tests/rxafs/silence.sh src/tests/rxafs/through.sh src/tests/rxafs/timers.sh src/tests/rxafs/unending.sh \
+	src/tests/rxafs/walk.sh src/tests/rxafs/watchdog.sh src/tests/rxafs/ways.sh
 endif
 EXTRA_DIST += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.py src/tests/rxafs/calls.sh \
 	src/tests/rxafs/coherent.py src/tests/rxafs/coherent.sh src/tests/rxafs/contents.py src/tests/rxafs/contents.sh \
@@ -24,9 +24,9 @@ EXTRA_DIST += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.py src/tests/rx
 	src/tests/rxafs/logins.py src/tests/rxafs/logins.sh src/tests/rxafs/messages.sh src/tests/rxafs/operations.py \
 	src/tests/rxafs/operations.sh src/tests/rxafs/orphans.py src/tests/rxafs/outages.py src/tests/rxafs/outages.sh \
 	src/tests/rxafs/own.sh src/tests/rxafs/programs.sh src/tests/rxafs/proxy.py src/tests/rxafs/reopened.py \
-	src/tests/rxafs/replaced.sh src/tests/rxafs/semantics.py src/tests/rxafs/semantics.sh \
-	src/tests/rxafs/service.py src/tests/rxafs/service.sh src/tests/rxafs/sessions.sh src/tests/rxafs/shared.py \
-	src/tests/rxafs/shared.sh src/tests/rxafs/silence.py src/tests/rxafs/silence.sh src/tests/rxafs/sqlite.py \
-	src/tests/rxafs/through.py src/tests/rxafs/through.sh src/tests/rxafs/timers.c src/tests/rxafs/timers.sh \
-	src/tests/rxafs/unending.py src/tests/rxafs/unending.sh src/tests/rxafs/walk.py src/tests/rxafs/walk.sh \
-	src/tests/rxafs/watchdog.py src/tests/rxafs/watchdog.sh src/tests/rxafs/ways.sh
+	src/tests/rxafs/replaced.sh src/tests/rxafs/required.sh src/tests/rxafs/semantics.py \
+	src/tests/rxafs/semantics.sh src/tests/rxafs/service.py src/tests/rxafs/service.sh src/tests/rxafs/sessions.sh \
+	src/tests/rxafs/shared.py src/tests/rxafs/shared.sh src/tests/rxafs/silence.py src/tests/rxafs/silence.sh \
+	src/tests/rxafs/sqlite.py src/tests/rxafs/through.py src/tests/rxafs/through.sh src/tests/rxafs/timers.c \
+	src/tests/rxafs/timers.sh src/tests/rxafs/unending.py src/tests/rxafs/unending.sh src/tests/rxafs/walk.py \
+	src/tests/rxafs/walk.sh src/tests/rxafs/watchdog.py src/tests/rxafs/watchdog.sh src/tests/rxafs/ways.sh

@@ -209,6 +209,8 @@ static void *find_other_volume(void *arg)
 
 	o->rc = cl_volume_find(fake_net, cl_cells_home(fake_cells), "other", CL_WANT_EXACT,
 			       &o->caller, &volume, &o->failure);
+	if (o->rc == 0)
+		cl_volume_unref(volume);
 	return NULL;
 }
 
@@ -238,6 +240,43 @@ START_TEST(questions_for_volumes_end)
 	fake.vl_hold = false;
 	pthread_cond_broadcast(&fake_changed);
 	pthread_mutex_unlock(&fake_lock);
+	fake_close();
+}
+END_TEST
+
+static void hold_locations(bool hold)
+{
+	pthread_mutex_lock(&fake_lock);
+	fake.vl_hold = hold;
+	pthread_cond_broadcast(&fake_changed);
+	pthread_mutex_unlock(&fake_lock);
+}
+
+/* Another thread has waited for the same answer, and asks itself. */
+START_TEST(a_question_is_cancelled_for_one)
+{
+	struct operation first = {.caller.cancel = cl_cancel_create()}, second = {.creates = false};
+	unsigned asked;
+
+	fake_open(1, 30000);
+	pthread_mutex_lock(&fake_lock);
+	fake.name = "other";
+	pthread_mutex_unlock(&fake_lock);
+	asked = fake_asked();
+	hold_locations(true);
+	ck_assert_int_eq(pthread_create(&first.thread, NULL, find_other_volume, &first), 0);
+	while (fake_asked() == asked)
+		usleep(1000);
+	ck_assert_int_eq(pthread_create(&second.thread, NULL, find_other_volume, &second), 0);
+	/* So that it waits, usually. */
+	usleep(100000);
+	cl_cancel_raise(first.caller.cancel);
+	end_operation(&first);
+	ck_assert_int_eq(first.rc, -EINTR);
+	hold_locations(false);
+	end_operation(&second);
+	ck_assert_int_eq(second.rc, 0);
+	cl_cancel_free(first.caller.cancel);
 	fake_close();
 }
 END_TEST
@@ -744,8 +783,8 @@ END_TEST
 TEST_MAIN_WITHIN(120, "net callers", a_read_is_cancelled, a_change_is_not_aborted_by_cancel,
 		 waits_are_cancelled, deadlines, all_are_cancelled_at_the_end,
 		 calls_of_dropped_connections_end, questions_for_volumes_end,
-		 breaks_are_answered_while_all_threads_wait, strangers_and_servers_that_forget,
-		 breaks_while_the_client_ends, a_silent_server_is_in_doubt, promises_are_given_back,
-		 time_does_not_run_backwards, an_old_site_is_better_than_none, tokens,
-		 servers_see_other_addresses, servers_are_listed_and_probed,
-		 a_busy_server_is_not_down)
+		 a_question_is_cancelled_for_one, breaks_are_answered_while_all_threads_wait,
+		 strangers_and_servers_that_forget, breaks_while_the_client_ends,
+		 a_silent_server_is_in_doubt, promises_are_given_back, time_does_not_run_backwards,
+		 an_old_site_is_better_than_none, tokens, servers_see_other_addresses,
+		 servers_are_listed_and_probed, a_busy_server_is_not_down)
