@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -363,11 +364,19 @@ static bool is_mounted(const char *where)
 	return mounted;
 }
 
+/* The kernel may still have attributes, and answers stat() with them. */
+static bool is_dead_mount(const char *where)
+{
+	struct statfs space;
+
+	return statfs(where, &space) && errno == ENOTCONN;
+}
+
 /* The kernel would mount on a file as well, and then all uses of it would fail; and over a mount that is in use. */
 static bool can_mount_at(const char *where)
 {
 	struct stat stat_of;
-	bool dead = stat(where, &stat_of) && errno == ENOTCONN, mounted = is_mounted(where);
+	bool dead = is_dead_mount(where), mounted = is_mounted(where);
 
 	if (dead && mounted && remove_dead_mount(where))
 		return can_mount_at(where);

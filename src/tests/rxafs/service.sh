@@ -75,6 +75,8 @@ mountpoint -q "$work/service" && fail "the mount outlives the service"
 
 # -- a start over the mount of a dead daemon --
 mount_afs again
+# The kernel keeps the attributes of the directory beyond the end of the daemon.
+ls -l "$work/again" > "$work/list" && stat "$work/again" > "$work/list" || fail "ls"
 kill -9 "$daemon"
 wait "$daemon" 2> /dev/null
 mount_again() { ! ls "$work/again" > /dev/null 2>&1; }
@@ -82,6 +84,7 @@ wait_until 60 mount_again || fail "a dead mount answers"
 "$rxafs" --cell test.example --servers "test.example=$where" "$work/again" 2> "$work/second.err" || fail "no start: $(cat "$work/second.err")"
 ls "$work/again/test.example/work" > /dev/null || fail "the second mount does not work"
 umount "$work/again" || fail "umount"
+mountpoint -q "$work/again" && fail "a dead mount is left below the second one"
 
 # -- as mount(8) calls it for fstab and autofs: mount(8) itself finds only what is installed --
 helper=$(command -v mount.fuse3 || command -v mount.fuse) || helper=
