@@ -9,7 +9,7 @@
 
 #include "client/fs/operate.h"
 
-static uint64_t count_blocks(int64_t count)
+static uint64_t count_volume_blocks(int64_t count)
 {
 	return count > 0 ? (uint64_t)count : 0;
 }
@@ -43,10 +43,10 @@ int rxafs_examine(rxafs_object *object, struct rxafs_request *request, struct rx
 	snprintf(volume->name, sizeof volume->name, "%s", cl_volume_name(v->volume));
 	if (!result) {
 		volume->online = answer->volume.Online;
-		volume->quota = count_blocks(answer->volume.MaxQuota);
-		volume->used = count_blocks(answer->volume.BlocksInUse);
-		volume->free = count_blocks(answer->volume.PartBlocksAvail);
-		volume->total = count_blocks(answer->volume.PartMaxBlocks);
+		volume->quota = count_volume_blocks(answer->volume.MaxQuota);
+		volume->used = count_volume_blocks(answer->volume.BlocksInUse);
+		volume->free = count_volume_blocks(answer->volume.PartBlocksAvail);
+		volume->total = count_volume_blocks(answer->volume.PartMaxBlocks);
 		snprintf(volume->message, sizeof volume->message, "%.255s", answer->offline);
 	}
 	free(answer);

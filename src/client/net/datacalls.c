@@ -145,7 +145,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 }
 
 /* Ask the server of a try which version it has, before it sends a part of one. False: no call is in progress. */
-static bool ask_version(struct cl_tries *t, struct cl_part *part)
+static bool ask_data_version(struct cl_tries *t, struct cl_part *part)
 {
 	rxw_code code = StartRXAFS_FetchStatus(t->sent.call, &part->fid)
 				?: EndRXAFS_FetchStatus(t->sent.call, &part->status,
@@ -181,7 +181,7 @@ int cl_net_fetch_part(struct cl_volume *volume, const struct cl_caller *caller,
 		rxw_code code;
 
 		t.alternative = 0;
-		if ((at > 0 || cl_tries_choose(&t)) && !ask_version(&t, part))
+		if ((at > 0 || cl_tries_choose(&t)) && !ask_data_version(&t, part))
 			continue;
 		afs_fetch_init(&f, &part->fid, at, part->length - part->fetched);
 		code = run_one_fetch(&t, &f, part->take, part->arg);

@@ -289,8 +289,8 @@ static int begin_round(struct question *q, struct rxafs_failure *failure)
 	return 0;
 }
 
-static int make_connection(const struct question *q, const struct guide *guide,
-			   rxw_security *security, rxw_connection **connection)
+static int make_guide_connection(const struct question *q, const struct guide *guide,
+				 rxw_security *security, rxw_connection **connection)
 {
 	int rc =
 		rxw_connection_create(q->net->endpoint, (const struct sockaddr *)&guide->at.address,
@@ -326,7 +326,7 @@ static int connect_guide(struct question *q, struct guide *guide, rxw_connection
 	assert(mutex_is_held(&q->location->lock));
 	q->with_token = credential != NULL;
 	if (credential) {
-		rc = make_connection(q, guide, credential->security, connection);
+		rc = make_guide_connection(q, guide, credential->security, connection);
 		cl_credential_unref(credential);
 		return rc;
 	}
@@ -336,7 +336,7 @@ static int connect_guide(struct question *q, struct guide *guide, rxw_connection
 		guide->connection = NULL;
 	}
 	if (!guide->connection)
-		rc = make_connection(q, guide, NULL, &guide->connection);
+		rc = make_guide_connection(q, guide, NULL, &guide->connection);
 	if (rc == 0)
 		*connection = rxw_connection_ref(guide->connection);
 	return rc;

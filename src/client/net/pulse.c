@@ -124,7 +124,7 @@ static bool is_pulse_of(struct cl_net *net, const struct pulse *p,
 	return false;
 }
 
-static void note_answer(struct cl_net *net, const struct sockaddr_storage *from)
+static void note_pulse_answer(struct cl_net *net, const struct sockaddr_storage *from)
 {
 	for (struct pulse *p = net->pulses->list; p; p = p->next)
 		if (p->silent_since && is_pulse_of(net, p, from)) {
@@ -151,7 +151,7 @@ static void take_answers(struct cl_net *net)
 				break;
 			if (size == HEADER && !memcmp(answer, pulses->question, 8) &&
 			    answer[TYPE_AT] == TYPE_VERSION && !(answer[FLAGS_AT] & FROM_CLIENT))
-				note_answer(net, &from);
+				note_pulse_answer(net, &from);
 		}
 	}
 }

@@ -35,7 +35,7 @@ struct asked {
 /* -- the caller and its rights -- */
 
 /* The user of the caller; *service if it is the service itself. */
-static int32_t find_caller(const struct asked *asked, const rxw_call *call, bool *service)
+static int32_t find_calling_user(const struct asked *asked, const rxw_call *call, bool *service)
 {
 	struct rxw_identity identity = {.size = sizeof(identity)};
 
@@ -60,7 +60,7 @@ static const struct asked *look_at_view(void *context, const rxw_call *call)
 
 	assert(!asked->view);
 	asked->view = prot_view_get(asked->prot);
-	asked->caller = find_caller(asked, call, &service);
+	asked->caller = find_calling_user(asked, call, &service);
 	asked->administrator = service ||
 			       prot_is_member(asked->view, asked->caller, PROT_ADMINISTRATORS) ||
 			       prot_is_member(asked->view, asked->caller, PROT_PTSVIEWERS);
