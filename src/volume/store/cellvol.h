@@ -36,8 +36,18 @@ int cellvol_delete(struct store *store, uint32_t id);
  * too many.
  */
 int cellvol_clone(struct store *store, uint32_t source, const struct cellvol *clone);
-/* A clone shows what its volume has now. -EXDEV: it is none of it. */
+/*
+ * A clone shows what its volume has now; a copy of it that another server has sent becomes such a clone. -EXDEV: it is neither.
+ */
 int cellvol_reclone(struct store *store, uint32_t source, uint32_t clone);
+
+/*
+ * As store_restore_onto(), also for a clone whose volume was removed: it shows what it had until cellvol_restored(), which follows
+ * the end of the restore. -EINVAL: the clone of a volume that is here.
+ */
+struct store_restore;
+int cellvol_restore_onto(struct store *store, uint32_t id, struct store_restore **restore);
+int cellvol_restored(struct store *store, uint32_t id);
 
 enum cellvol_member {
 	CELLVOL_NAMED = 1, /* name */

@@ -213,6 +213,94 @@ START_TEST(replica)
 }
 END_TEST
 
+/* A volume comes to the server that has a copy of it: the copy becomes a clone. */
+START_TEST(adopted_replica)
+{
+	struct cellvol copy = {
+		.id = 3000, .parent = volume, .type = STORE_RO, .name = "v.readonly"};
+	struct store_fid file;
+
+	fixture_open(STORE_LAZY);
+	copy.parent = volume;
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "new", 3, 0), 0);
+	ck_assert_int_eq(cellvol_create(store, &copy, true), 0);
+	ck_assert_int_eq(try_ready(3000), 0);
+	ck_assert_int_eq(cellvol_reclone(store, volume, 3000), 0);
+	same_in(3000, file, "new");
+	fixture_pruned();
+	fixture_reopen();
+	same_in(3000, file, "new");
+	fixture_volume(3000);
+	ck_assert_int_eq(about.type, STORE_RO);
+	ck_assert_uint_eq(about.rw, volume);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode WHERE grp=3000"), 0);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "newer", 5, 0), 0);
+	ck_assert_int_eq(cellvol_reclone(store, volume, 3000), 0);
+	same_in(3000, file, "newer");
+	/* Its id may be that of a volume again, which shows nothing of the old one. */
+	ck_assert_int_eq(cellvol_delete(store, 3000), 0);
+	ck_assert_int_eq(cellvol_create(store, &copy, true), 0);
+	ck_assert_int_eq(try_ready(3000), 0);
+	file = in(3000, file);
+	ck_assert_int_eq(try_status(&admin, &file), STORE_VNOVNODE);
+	copy.id = 3001;
+	copy.parent = 77;
+	ck_assert_int_eq(cellvol_create(store, &copy, true), 0);
+	ck_assert_int_eq(cellvol_reclone(store, volume, 3001), -EXDEV);
+	ck_assert_int_eq(cellvol_delete(store, 3001), 0);
+}
+END_TEST
+
+/* A clone whose volume has left gets other contents; a restore that is given up changes nothing. */
+START_TEST(restored_clone)
+{
+	const struct store_header header = {.volume.quota_kib = 7, .next_unique = 50};
+	struct store_vnode vnode = {.vnode = STORE_ROOT_VNODE, .unique = STORE_ROOT_UNIQUE};
+	struct store_restore *restore;
+	struct store_fid file;
+	uint64_t lost;
+
+	fixture_open(STORE_LAZY);
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "shown", 5, 0), 0);
+	ck_assert_int_eq(try_clone(volume, 1000, STORE_RO, "v.readonly"), 0);
+	ck_assert_int_eq(try_ready(1000), 0);
+	ck_assert_int_eq(cellvol_restore_onto(store, 1000, &restore), -EINVAL);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "later", 5, 0), 0);
+	make(&root, "g", STORE_FILE);
+	ck_assert_int_eq(cellvol_delete(store, volume), 0);
+
+	ck_assert_int_eq(cellvol_restore_onto(store, 1000, &restore), 0);
+	ck_assert_int_eq(store_restore_keep(restore, 1, 1), 0);
+	ck_assert_int_eq(store_restore_end(restore), 0);
+	same_in(1000, file, "shown");
+	fixture_reopen();
+	same_in(1000, file, "shown");
+	ck_assert_int_eq(cellvol_get(store, volume, &cell), STORE_VNOVOL);
+
+	/* All stays as the clone shows it, although the volume had more. */
+	ck_assert_int_eq(cellvol_restore_onto(store, 1000, &restore), 0);
+	ck_assert_int_eq(store_restore_keep(restore, vnode.vnode, vnode.unique), 0);
+	ck_assert_int_eq(store_restore_keep(restore, file.vnode, file.unique), 0);
+	ck_assert_int_eq(store_restore_finish(restore, &header, &lost, message), 0);
+	ck_assert_int_eq(store_restore_end(restore), 0);
+	same_in(1000, file, "shown");
+	ck_assert_int_eq(cellvol_restored(store, 1000), 0);
+	same_in(1000, file, "shown");
+	fixture_volume(1000);
+	ck_assert_uint_eq(about.quota_kib, 7);
+	ck_assert_uint_eq(about.files, 2);
+	ck_assert_int_eq(cellvol_get(store, volume, &cell), STORE_VNOVOL);
+	fixture_pruned();
+	fixture_reopen();
+	same_in(1000, file, "shown");
+	ck_assert_int_eq(cellvol_delete(store, 1000), 0);
+	fixture_pruned();
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode"), 0);
+}
+END_TEST
+
 START_TEST(holds)
 {
 	struct store_fid file;
@@ -276,9 +364,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {many_clones,	 clones_of_clones, clone_without_volume,
-				      temporary_volumes, replica,	   holds,
-				      ids_and_locations};
+	const TTest *const tests[] = {
+		many_clones,	  clones_of_clones, clone_without_volume, temporary_volumes,
+		replica,	  adopted_replica,  restored_clone,	  holds,
+		ids_and_locations};
 	Suite *suite = suite_create("volumes of a cell");
 	TCase *tcase = tcase_create("volumes of a cell");
 	SRunner *runner;

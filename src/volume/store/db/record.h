@@ -163,6 +163,12 @@ static inline uint32_t volrec_shared(const struct volrec *record)
 	return shared;
 }
 
+/* Whether it is being made by a restore. */
+static inline bool volrec_is_unfinished(const struct volrec *record)
+{
+	return record->offline & VOLUME_HIDDEN && !(record->cell & VOLUME_GHOST);
+}
+
 /* The type by which clients know it. */
 static inline uint8_t volrec_shown_type(const struct volrec *record)
 {

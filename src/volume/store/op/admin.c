@@ -13,10 +13,10 @@
 #include "volume/store/txn/core.h"
 #include "volume/store/txn/space.h"
 
-#define FIRST_ID     536870912u
-#define FIRST_UNIQUE 2
+#define FIRST_ID      536870912u
+#define FIRST_UNIQUE  2
 #define FIRST_VERSION 1
-#define PAST_UNKNOWN (1ull << 40) /* more than a root has had */
+#define PAST_UNKNOWN  (1ull << 40) /* more than a root has had */
 
 /* -- asking -- */
 
@@ -303,22 +303,38 @@ static int read_past_numbers(struct db *db, uint32_t id, struct past *past)
 	return result == -ENOENT ? 0 : result;
 }
 
+static int write_past_numbers(struct db *db, uint32_t id, const struct past *past)
+{
+	char name[40];
+	int result;
+
+	snprintf(name, sizeof(name), PAST_UNIQUE, id);
+	result = db_number_put(db, name, past->unique);
+	if (result)
+		return result;
+	snprintf(name, sizeof(name), PAST_VERSION, id);
+	return db_number_put(db, name, past->version);
+}
+
 static int save_past_numbers(struct work *work, struct db *db, struct workvol *volume)
 {
 	struct past past = {.unique = volume->rec.next_unique, .version = PAST_UNKNOWN};
 	struct node *root;
-	char name[40];
-	int result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
 
 	assert(volume->rec.type == STORE_RW);
-	if (!result)
+	if (!work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root))
 		past.version = root->now->v.version + 1;
-	snprintf(name, sizeof(name), PAST_UNIQUE, volume->rec.id);
-	result = db_number_put(db, name, past.unique);
-	if (result)
-		return result;
-	snprintf(name, sizeof(name), PAST_VERSION, volume->rec.id);
-	return db_number_put(db, name, past.version);
+	return write_past_numbers(db, volume->rec.id, &past);
+}
+
+int admin_leave_group(struct db *db, const struct volrec *rec)
+{
+	const struct past past = {.unique = rec->next_unique, .version = PAST_UNKNOWN};
+	struct db_prune prune = {.group = rec->group};
+	int result = write_past_numbers(db, rec->group, &past);
+
+	assert(rec->type == STORE_RW && rec->id == rec->group);
+	return result ? result : db_prune_put(db, &prune);
 }
 
 /*
@@ -644,8 +660,10 @@ int admin_find_rw(struct work *work, uint32_t id, struct workvol **volume)
 
 	if (!result && (*volume)->rec.type != STORE_RW)
 		return -EINVAL;
-	return !result && (*volume)->rec.offline & (VOLUME_BUSY | VOLUME_HIDDEN) ? STORE_VBUSY
-										 : result;
+	if (!result &&
+	    ((*volume)->rec.offline & VOLUME_BUSY || volrec_is_unfinished(&(*volume)->rec)))
+		return STORE_VBUSY;
+	return result;
 }
 
 static const char *choose_name_suffix(enum store_type type)

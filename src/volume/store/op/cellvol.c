@@ -291,6 +291,30 @@ int cellvol_clone(struct store *store, uint32_t source, const struct cellvol *cl
 	return result ? result : run_cell_op(store, &op, apply_cell_clone);
 }
 
+/* A copy of the volume that another server has sent becomes a clone of it: its own rows go. */
+static int adopt_replica(struct db *db, const struct workvol *rw, struct workvol *replica,
+			 int *place)
+{
+	struct volrec *rec = &replica->rec;
+	struct cellvol as = {.id = rec->id, .type = volrec_shown_type(rec)};
+	int result;
+
+	if (rec->parent != rw->rec.id || as.type == STORE_RW || rec->snapshot ||
+	    rec->offline & VOLUME_BUSY || rec->clone_epoch[0] || rec->clone_epoch[1] ||
+	    volrec_shared(rec))
+		return -EXDEV;
+	snprintf(as.name, sizeof(as.name), "%s", rec->name);
+	*place = choose_clone_place(&rw->rec, &as);
+	if (*place == VOLREC_CLONES)
+		return -ENOSPC;
+	result = admin_leave_group(db, rec);
+	rec->type = (uint8_t)as.type;
+	rec->as = 0;
+	rec->parent = rw->rec.parent;
+	memset(rec->clone_id, 0, sizeof(rec->clone_id));
+	return result;
+}
+
 static int apply_cell_reclone(struct txn_op *txn, struct work *work)
 {
 	struct cell_op *op = (struct cell_op *)txn;
@@ -306,14 +330,20 @@ static int apply_cell_reclone(struct txn_op *txn, struct work *work)
 	if (result)
 		return result;
 	place = clone == rw ? VOLREC_CLONES : admin_clone_place(&rw->rec, clone->rec.id);
-	if (place == VOLREC_CLONES || clone->rec.group != rw->rec.group)
+	old = clone->rec.group == rw->rec.group ? clone->rec.epoch : 0;
+	if (clone != rw && !old)
+		result = adopt_replica(db, rw, clone, &place);
+	work->broken |= result != 0;
+	if (result)
+		return result;
+	if (place == VOLREC_CLONES)
 		return -EXDEV;
-	old = clone->rec.epoch;
 	fill_clone_contents(&clone->rec, &source->rec, take_clone_epoch(source, rw), work->now);
+	rw->rec.clone_id[place] = clone->rec.id;
 	rw->rec.clone_epoch[place] = clone->rec.epoch;
 	clone->changed = true;
 	note_clone_in_source(source, &clone->rec, work->now);
-	result = old == clone->rec.epoch ? 0 : admin_prune_clone(db, &rw->rec, old);
+	result = !old || old == clone->rec.epoch ? 0 : admin_prune_clone(db, &rw->rec, old);
 	work->broken |= result != 0;
 	return result;
 }
@@ -329,6 +359,74 @@ int cellvol_reclone(struct store *store, uint32_t source, uint32_t clone)
 		result = prune_until_few(core_of(store), rec.group);
 	if (!result)
 		result = run_cell_op(store, &op, apply_cell_reclone);
+	if (!result)
+		keeper_wake(core_of(store)->keeper);
+	return result;
+}
+
+/* -- restoring -- */
+
+/* The record of the volume that has the epochs of a clone, if it was removed before. */
+static int find_ghost_of(struct core *core, uint32_t id, struct volrec *clone, struct volrec *ghost)
+{
+	int result = volumes_get(&core->volumes, id, clone);
+
+	if (!result)
+		result = volumes_get(&core->volumes, clone->group, ghost);
+	if (!result && clone->type == STORE_RW)
+		*ghost = *clone;
+	else if (!result && !(ghost->cell & VOLUME_GHOST))
+		result = -EINVAL;
+	return result;
+}
+
+int cellvol_restore_onto(struct store *store, uint32_t id, struct store_restore **restore)
+{
+	struct core *core = core_of(store);
+	struct volrec clone, ghost;
+	int result = find_ghost_of(core, id, &clone, &ghost);
+
+	/* What the stream does not repeat is what the clone shows. */
+	if (!result && clone.type != STORE_RW)
+		result = revert_volume(core, ghost.id, clone.epoch, false);
+	return result ? result : store_restore_onto(store, ghost.id, restore);
+}
+
+static int apply_restored_clone(struct txn_op *txn, struct work *work)
+{
+	const struct cell_op *op = (const struct cell_op *)txn;
+	struct workvol *ghost, *clone;
+	struct db *db;
+	uint32_t old;
+	int result = find_cell_volume(work, op->id, &clone), place;
+
+	if (!result)
+		result = work_any_volume(work, clone->rec.group, &ghost);
+	if (!result)
+		result = work_db(work, &db);
+	if (result)
+		return result;
+	place = admin_clone_place(&ghost->rec, clone->rec.id);
+	if (place == VOLREC_CLONES || !(ghost->rec.cell & VOLUME_GHOST))
+		return -EINVAL;
+	old = clone->rec.epoch;
+	fill_clone_contents(&clone->rec, &ghost->rec, take_clone_epoch(ghost, ghost), work->now);
+	ghost->rec.clone_epoch[place] = clone->rec.epoch;
+	clone->changed = true;
+	result = admin_prune_clone(db, &ghost->rec, old);
+	work->broken |= result != 0;
+	return result;
+}
+
+int cellvol_restored(struct store *store, uint32_t id)
+{
+	struct cell_op op = {.id = id};
+	struct volrec rec;
+	int result = volumes_get(&core_of(store)->volumes, id, &rec);
+
+	if (result || rec.type == STORE_RW)
+		return result;
+	result = run_cell_op(store, &op, apply_restored_clone);
 	if (!result)
 		keeper_wake(core_of(store)->keeper);
 	return result;

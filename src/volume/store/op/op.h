@@ -40,6 +40,8 @@ int admin_add_volume(struct work *work, struct core *core, struct volrec *rec,
 		     struct admin_used_id *used, uint64_t *root_version);
 /* `count` new ids of volumes in a row. */
 int admin_allocate_ids(struct core *core, struct db *db, unsigned count, uint32_t *id);
+/* All rows of the group of a read-write volume go, although the volume stays, in another group. */
+int admin_leave_group(struct db *db, const struct volrec *rec);
 /* The root directory of a new volume. */
 int admin_make_root(const struct store_new_volume *new, struct work *work, struct workvol *volume,
 		    uint64_t version);

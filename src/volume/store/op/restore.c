@@ -582,6 +582,8 @@ static int apply_finish(struct txn_op *txn, struct work *work)
 		return result;
 	rec = &volume->rec;
 	rec->offline &= (uint8_t) ~(VOLUME_BUSY | VOLUME_HIDDEN);
+	if (rec->cell & VOLUME_GHOST)
+		rec->offline |= VOLUME_HIDDEN;
 	rec->snapshot = 0;
 	rec->quota_kib = from->quota_kib;
 	rec->minimum = from->minimum;

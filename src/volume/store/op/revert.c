@@ -90,7 +90,7 @@ static int check_revert_allowed(struct db *db, const struct volrec *rec, uint32_
 	char name[40];
 	int result;
 
-	if (rec->snapshot || rec->offline & VOLUME_HIDDEN)
+	if (rec->snapshot || volrec_is_unfinished(rec))
 		return STORE_VBUSY;
 	if (!(rec->offline & VOLUME_BUSY))
 		return 0;
@@ -178,11 +178,11 @@ static int copy_old_version(struct revert_op *op, struct work *work, struct db *
 	return result;
 }
 
-/* Clients may have seen any later version. */
+/* Clients may have seen any later version, but not of a volume that only its clones use, which gets other contents next. */
 static void choose_version(const struct revert_op *op, struct work *work, const struct node *node,
 			   struct version *version)
 {
-	if (op->snapshot)
+	if (op->snapshot || node->vol->rec.cell & VOLUME_GHOST)
 		return;
 	if (node->now && node->now->v.unique == version->v.unique) {
 		if (version->v.version < node->now->v.version)
@@ -635,7 +635,7 @@ static int recover_volume(struct core *core, const struct volrec *rec)
 
 	if (rec->cell & VOLUME_TEMPORARY)
 		return cellvol_delete(&core->store, rec->id);
-	if (rec->offline & VOLUME_HIDDEN)
+	if (volrec_is_unfinished(rec))
 		return admin_remove_hidden(&core->store, rec->id);
 	kept.epoch = rec->snapshot;
 	if (!(rec->offline & VOLUME_BUSY))
@@ -670,10 +670,10 @@ static int note_unfinished(void *arg, const struct volrec *volume, bool damaged)
 	struct recovery *recovery = arg;
 	struct volrec *more;
 
-	bool begun = volume->snapshot || volume->offline & (VOLUME_BUSY | VOLUME_HIDDEN) ||
-		     volume->cell & VOLUME_TEMPORARY;
+	bool begun = volume->snapshot || volume->offline & VOLUME_BUSY ||
+		     volrec_is_unfinished(volume) || volume->cell & VOLUME_TEMPORARY;
 
-	if (damaged || !begun || volume->cell & VOLUME_GHOST)
+	if (damaged || !begun)
 		return 0;
 	more = realloc(recovery->rec, (recovery->count + 1) * sizeof(*more));
 	if (!more)

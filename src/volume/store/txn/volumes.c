@@ -253,7 +253,8 @@ int volumes_view(struct volumes *volumes, uint32_t id, struct view *view)
 		result = STORE_VNOVOL;
 	else if (volume->damaged)
 		result = STORE_VSALVAGE;
-	else if (volume->record.cell & VOLUME_GHOST)
+	/* A restore for one of its clones finds it. */
+	else if (volume->record.cell & VOLUME_GHOST && !(volume->record.offline & VOLUME_BUSY))
 		result = STORE_VNOVOL;
 	else if (volume->record.hold_read)
 		result = volume->record.hold_read;
