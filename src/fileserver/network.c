@@ -204,6 +204,7 @@ int fsd_server_open_network(struct fsd_server *server, const struct rxw_config *
 				 "--vol-port", &server->vol, message))
 		return -1;
 	fsd_service_set_endpoint(server->service, server->fs);
+	fsd_service_set_vol_endpoint(server->service, server->vol);
 	fsd_service_set_engine(server->service, server->engine, config->memory);
 	rc = start_callbacks(server);
 	if (!rc)

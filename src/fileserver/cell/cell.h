@@ -27,6 +27,12 @@ struct fsd_cell_options {
 };
 /* NULL after a line in message[FSD_MESSAGE_MAX]. */
 struct fsd_cell *fsd_cell_open(const struct fsd_cell_options *options, char *message);
+/*
+ * Where dumps to other servers leave from: the endpoint of the volume service. `security` gives a class by which they know this server as
+ * the cell itself, of at least this level (enum rxw_level), and a reference; NULL: it has no key. Before the first call.
+ */
+void fsd_cell_set_network(struct fsd_cell *cell, rxw_endpoint *endpoint,
+			  rxw_security *(*security)(void *arg, uint8_t level), void *arg);
 /* Wait until no thread of the cell answers a call any more. No new ones come. NULL is allowed, as below. */
 void fsd_cell_settle(struct fsd_cell *cell);
 void fsd_cell_close(struct fsd_cell *cell);
@@ -39,7 +45,8 @@ bool fsd_cell_run(struct fsd_cell *cell, void (*run)(void *arg), void *arg);
 
 /* -- the database of locations -- */
 
-#define FSD_SITES 13
+#define FSD_SITES    13
+#define FSD_FORWARDS FSD_SITES
 /* The address of this server in entries, wherever it is. */
 #define FSD_HERE 0
 
@@ -146,6 +153,17 @@ int32_t fsd_dump_send(struct fsd_cell *cell, const struct fsd_transaction *trans
 		      const struct fsd_dump *dump, rxw_call *call);
 int32_t fsd_dump_size(struct fsd_cell *cell, const struct fsd_transaction *transaction,
 		      const struct fsd_dump *dump, uint64_t *bytes);
+/* A dump goes to transactions of several servers. */
+struct fsd_forward {
+	uint32_t host; /* IPv4 */
+	uint16_t port;
+	int32_t transaction;
+	int32_t code; /* the result */
+};
+/* `cookie`: what they put into the header. The result is not 0 if the volume cannot be dumped, or all of them failed. */
+int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+			 const struct fsd_dump *dump, const struct cellvol *cookie, uint8_t level,
+			 struct fsd_forward *to, unsigned count);
 /* A call's dump becomes the contents; name and type: of the cookie. The volume is as before if that fails. */
 int32_t fsd_dump_receive(struct fsd_cell *cell, struct fsd_transaction *transaction,
 			 const struct cellvol *cookie, rxw_call *call);

@@ -43,6 +43,10 @@ struct fsd_cell {
 	struct store *store;
 	struct locations locations;
 	struct transactions transactions;
+	/* For dumps to other servers; constant. */
+	rxw_endpoint *endpoint;
+	rxw_security *(*security)(void *arg, uint8_t level);
+	void *security_arg;
 };
 
 #endif

@@ -4,11 +4,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/call.h>
 #include <rxwire/error.h>
+#include <rxwire/connection.h>
+#include <rxwire/security.h>
 
+#include "afs/afsvol.h"
 #include "afs/numbers.h"
 #include "fileserver/base/base.h"
 #include "volume/dump/dump.h"
@@ -158,6 +162,130 @@ int32_t fsd_dump_size(struct fsd_cell *cell, const struct fsd_transaction *trans
 	return code;
 }
 
+/* -- forwarding: the calls of a client, which wait -- */
+
+struct forwarding {
+	struct fsd_forward *to;
+	rxw_connection *connection;
+	rxw_call *call; /* NULL: it has failed, with to->code */
+};
+
+struct forwardings {
+	struct forwarding item[FSD_FORWARDS];
+	unsigned count;
+};
+
+void fsd_cell_set_network(struct fsd_cell *cell, rxw_endpoint *endpoint,
+			  rxw_security *(*security)(void *arg, uint8_t level), void *arg)
+{
+	assert(endpoint && security);
+	cell->endpoint = endpoint;
+	cell->security = security;
+	cell->security_arg = arg;
+}
+
+static void fail_forwarding(struct forwarding *item, int32_t code)
+{
+	int32_t told = item->call ? rxw_call_end(item->call, code, NULL) : code;
+
+	item->call = NULL;
+	item->to->code = told ? told : code;
+	rxw_connection_release(item->connection);
+	item->connection = NULL;
+}
+
+static void begin_forwarding(struct fsd_cell *cell, struct forwarding *item, rxw_security *security,
+			     int32_t flags, const restoreCookie *cookie)
+{
+	struct sockaddr_in peer = {.sin_family = AF_INET,
+				   .sin_port = htons(item->to->port),
+				   .sin_addr.s_addr = htonl(item->to->host)};
+	const struct rxw_call_options options = {.size = sizeof(options)};
+
+	item->to->code = -1;
+	if (rxw_connection_create(cell->endpoint, (const struct sockaddr *)&peer, sizeof(peer),
+				  AFS_SERVICE_VOL, security, &item->connection)) {
+		item->connection = NULL;
+		return;
+	}
+	if (rxw_call_begin(item->connection, &options, &item->call)) {
+		item->call = NULL;
+		fail_forwarding(item, -1);
+	} else if (StartAFSVolRestore(item->call, item->to->transaction, flags, cookie)) {
+		fail_forwarding(item, -1);
+	}
+}
+
+/* To all that have not failed. The slowest one sets the pace. */
+static int forward_dump_bytes(void *arg, const void *bytes, size_t length)
+{
+	struct forwardings *all = arg;
+	int result = -ECONNABORTED;
+
+	for (unsigned i = 0; i < all->count; i++) {
+		struct forwarding *item = &all->item[i];
+
+		if (item->call && rxw_call_write(item->call, bytes, length) != (ssize_t)length)
+			fail_forwarding(item, -1);
+		if (item->call)
+			result = 0;
+	}
+	return result;
+}
+
+/* `code`: of the dump. */
+static void end_forwarding(struct forwarding *item, int32_t code)
+{
+	if (!item->call)
+		return;
+	if (code) {
+		fail_forwarding(item, code);
+		return;
+	}
+	item->to->code = rxw_call_end(item->call, 0, NULL);
+	item->call = NULL;
+	rxw_connection_release(item->connection);
+}
+
+static void fill_cookie(restoreCookie *cookie, const struct cellvol *from)
+{
+	*cookie = (restoreCookie){.clone = from->clone, .parent = from->parent};
+	memcpy(cookie->name, from->name, sizeof(cookie->name));
+	cookie->type = from->type == STORE_RW	? AFS_VL_RW
+		       : from->type == STORE_RO ? AFS_VL_RO
+						: AFS_VL_BACKUP;
+}
+
+int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+			 const struct fsd_dump *dump, const struct cellvol *from, uint8_t level,
+			 struct fsd_forward *to, unsigned count)
+{
+	const struct dump_base base = {.date = dump->from, .dated = true, .sparse = dump->sparse};
+	struct forwardings all = {.count = count};
+	const struct dump_output output = {.write = forward_dump_bytes, .arg = &all};
+	rxw_security *security;
+	struct dump_counts counts;
+	restoreCookie cookie;
+	int32_t code;
+
+	assert(count > 0 && count <= FSD_FORWARDS && transaction->running);
+	if (!cell->endpoint)
+		return AFS_VOL_DUMPERROR;
+	security = cell->security(cell->security_arg, level);
+	fill_cookie(&cookie, from);
+	for (unsigned i = 0; i < count; i++) {
+		all.item[i].to = &to[i];
+		begin_forwarding(cell, &all.item[i], security, dump->from != 0, &cookie);
+	}
+	code = write_volume_dump(cell, transaction, &base, &output, &counts);
+	for (unsigned i = 0; i < count; i++)
+		end_forwarding(&all.item[i], code);
+	if (security)
+		rxw_security_unref(security);
+	/* The codes of those that failed say more than that the last one did. */
+	return code == ECONNABORTED ? to[0].code : code;
+}
+
 /* -- receiving -- */
 
 static int permit_dumped_acl(void *arg, const struct store_acl *acl, uint32_t vnode)
@@ -205,7 +333,7 @@ static int read_volume_dump(struct fsd_cell *cell, uint32_t id, const struct dum
 
 	if (result)
 		return result;
-	result = store_restore_onto(cell->store, id, &restore);
+	result = cellvol_restore_onto(cell->store, id, &restore);
 	if (!result) {
 		result = dump_read_vnodes(reader, restore, &info, &counts);
 		if (!result)
@@ -213,6 +341,8 @@ static int read_volume_dump(struct fsd_cell *cell, uint32_t id, const struct dum
 		end = store_restore_end(restore);
 		result = result ? result : end;
 	}
+	if (!result)
+		result = cellvol_restored(cell->store, id);
 	dump_read_end(reader);
 	return result ? result : take_dump_header(cell, id, cookie, &info.header);
 }

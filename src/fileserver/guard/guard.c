@@ -2,6 +2,8 @@
 /* Access control: the protection that calls need, the caller's identity, and what it may see. */
 #include "fileserver/guard/guard.h"
 
+#include <rxwire/afs.h>
+
 #include <assert.h>
 #include <fnmatch.h>
 #include <netinet/in.h>
@@ -18,7 +20,7 @@
 #define SEEN	     1024 /* slots of the table of identities that were logged */
 #define REFUSED_NS   (60 * (uint64_t)NS_PER_S) /* between lines about tickets without a key */
 #define KEYS_TEXT    600
-#define NAME_LONGEST 255  /* of a file */
+#define NAME_LONGEST 255 /* of a file */
 
 /* One --allow. */
 struct rule {
@@ -397,6 +399,19 @@ int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint)
 	return tools_keys_offer(&guard->keys, endpoint);
 }
 
+rxw_security *fsd_guard_as_service(const struct fsd_guard *guard, uint8_t level)
+{
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
+	rxw_security *security = NULL;
+
+	if (!guard || !guard->keys.keys || rxw_rxkad_print_token(guard->keys.keys, NULL, &token))
+		return NULL;
+	if (rxw_rxkad_client(&token, level, &security))
+		security = NULL;
+	rxw_rxkad_token_free(&token);
+	return security;
+}
+
 bool fsd_guard_asks(const struct fsd_guard *guard)
 {
 	return guard && (guard->options.keytab || guard->rule_count);
@@ -448,7 +463,8 @@ static void log_identity(struct fsd_guard *guard, const rxw_call *call,
 	tools_identity_text(identity, text, sizeof(text));
 	hash = rxw_siphash(from, strlen(from), guard->secret);
 	hash = (hash ^ rxw_siphash(text, strlen(text), guard->secret)) | 1;
-	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) == hash ||
+	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) ==
+		    hash ||
 	    !fsd_log_permits(&guard->seen_limit, monotonic_ns(), SEEN, &left_out))
 		return;
 	if (left_out)

@@ -59,6 +59,12 @@ rxw_security *const *fsd_guard_classes(const struct fsd_guard *guard, enum fsd_s
  */
 int fsd_guard_offer(const struct fsd_guard *guard, rxw_endpoint *endpoint);
 
+/*
+ * A class for calls to other servers of the cell, which know this one as the service itself by the newest key; the caller has a
+ * reference. NULL: there is no key for rxkad. Any thread.
+ */
+rxw_security *fsd_guard_as_service(const struct fsd_guard *guard, uint8_t level);
+
 /* Whether callers must be identified: there are keys or rules. */
 bool fsd_guard_asks(const struct fsd_guard *guard);
 

@@ -149,6 +149,19 @@ void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs)
 	service->fs = fs;
 }
 
+static rxw_security *act_as_service(void *arg, uint8_t level)
+{
+	const struct fsd_service *service = arg;
+
+	return fsd_guard_as_service(service->guard, level);
+}
+
+void fsd_service_set_vol_endpoint(struct fsd_service *service, rxw_endpoint *vol)
+{
+	if (service->cell)
+		fsd_cell_set_network(service->cell, vol, act_as_service, service);
+}
+
 void fsd_service_set_engine(struct fsd_service *service, const rxw_engine *engine, size_t memory)
 {
 	service->engine = engine;

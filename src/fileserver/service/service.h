@@ -70,6 +70,9 @@ void fsd_service_settle(struct fsd_service *service);
 /* Report the counters of this endpoint in GetStatistics and GetXStats. Before it receives calls. */
 void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
 
+/* That of the volume service, from which dumps go to other servers. Before it receives calls. */
+void fsd_service_set_vol_endpoint(struct fsd_service *service, rxw_endpoint *vol);
+
 /*
  * The engine of that endpoint, which is for `memory` bytes of packets: when they become short, fetches keep no thread
  * that would wait for their clients. Before the endpoint receives calls.

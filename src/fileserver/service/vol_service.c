@@ -483,7 +483,27 @@ struct vol_job {
 	struct fsd_transaction transaction;
 	struct fsd_dump dump;
 	struct cellvol cookie;
+	uint8_t level; /* of the caller */
+	struct fsd_forward to[FSD_FORWARDS];
+	unsigned count;
 };
+
+/* One result for each of several servers; that of one is the result. */
+static void run_forwarding(struct vol_job *job)
+{
+	int32_t codes[FSD_FORWARDS];
+	const manyResults results = {.len = job->count, .val = codes};
+	int32_t code = fsd_dump_forward(job->service->cell, &job->transaction, &job->dump,
+					&job->cookie, job->level, job->to, job->count);
+
+	fsd_transaction_leave(job->service->cell, &job->transaction);
+	for (unsigned i = 0; i < job->count; i++)
+		codes[i] = job->to[i].code;
+	if (job->opcode == AFSVol_OP_ForwardMultiple)
+		AFSVolForwardMultiple_reply(job->call, code, &results);
+	else
+		AFSVolForward_reply(job->call, code ? code : codes[0]);
+}
 
 static void run_vol_job(void *arg)
 {
@@ -499,6 +519,10 @@ static void run_vol_job(void *arg)
 	case AFSVol_OP_NukeVolume:
 		fsd_transaction_end(cell, &job->transaction);
 		AFSVolNukeVolume_reply(job->call, 0);
+		break;
+	case AFSVol_OP_Forward:
+	case AFSVol_OP_ForwardMultiple:
+		run_forwarding(job);
 		break;
 	case AFSVol_OP_Restore:
 		code = fsd_dump_receive(cell, &job->transaction, &job->cookie, job->call);
@@ -556,9 +580,13 @@ static int32_t send_dump(const struct fsd_service *service, rxw_call *call, int3
 		.service = service, .call = call, .opcode = AFSVol_OP_Dump, .dump = *dump};
 	int32_t code = enter_transaction(service, tid, "Dump", &job.transaction);
 
+	if (code)
+		return code;
+	code = fsd_transaction_freeze(service->cell, &job.transaction);
 	if (!code)
-		code = fsd_transaction_freeze(service->cell, &job.transaction);
-	return code ? code : give_to_thread(&job);
+		return give_to_thread(&job);
+	fsd_transaction_leave(service->cell, &job.transaction);
+	return code;
 }
 
 static int32_t dump_volume(void *context, rxw_call *call, int32_t tid, int32_t from)
@@ -587,6 +615,83 @@ static int32_t size_dump(void *context, rxw_call *call, int32_t tid, int32_t fro
 	return code;
 }
 
+/* 0 or a code. */
+static int32_t take_cookie(const restoreCookie *cookie, struct cellvol *volume)
+{
+	if (!memchr(cookie->name, 0, sizeof(cookie->name)) || !is_volume_name(cookie->name))
+		return AFS_VOL_BADNAME;
+	if (cookie->type < AFS_VL_RW || cookie->type > AFS_VL_BACKUP)
+		return EINVAL;
+	*volume = (struct cellvol){
+		.type = type_in(cookie->type), .clone = cookie->clone, .parent = cookie->parent};
+	strcpy(volume->name, cookie->name);
+	return 0;
+}
+
+/* At least as protected as the call that asks for it. */
+static uint8_t choose_forward_level(const rxw_call *call)
+{
+	struct rxw_identity identity = {.size = sizeof(identity)};
+
+	return rxw_call_identity(call, &identity) < 0 || identity.level < RXW_LEVEL_AUTH
+		       ? RXW_LEVEL_AUTH
+		       : identity.level;
+}
+
+static int32_t begin_forward(struct vol_job *job, int32_t tid, int32_t from,
+			     const restoreCookie *cookie)
+{
+	const struct fsd_service *service = job->service;
+	int32_t code = take_cookie(cookie, &job->cookie);
+
+	if (!code)
+		code = enter_transaction(service, tid, job->count > 1 ? "ForwardMulti" : "Forward",
+					 &job->transaction);
+	if (code)
+		return code;
+	job->level = choose_forward_level(job->call);
+	job->dump = (struct fsd_dump){.from = (uint32_t)from, .sparse = true};
+	code = fsd_transaction_freeze(service->cell, &job->transaction);
+	if (code) {
+		fsd_transaction_leave(service->cell, &job->transaction);
+		return code;
+	}
+	return give_to_thread(job);
+}
+
+static int32_t forward_volume(void *context, rxw_call *call, int32_t tid, int32_t from,
+			      const destServer *server, int32_t other, const restoreCookie *cookie)
+{
+	struct vol_job job = {.service = context,
+			      .call = call,
+			      .opcode = AFSVol_OP_Forward,
+			      .count = 1,
+			      .to[0] = {.host = (uint32_t)server->destHost,
+					.port = (uint16_t)server->destPort,
+					.transaction = other}};
+
+	return begin_forward(&job, tid, from, cookie);
+}
+
+static int32_t forward_volumes(void *context, rxw_call *call, int32_t tid, int32_t from,
+			       const manyDests *servers, int32_t spare, const restoreCookie *cookie,
+			       manyResults *results)
+{
+	struct vol_job job = {.service = context,
+			      .call = call,
+			      .opcode = AFSVol_OP_ForwardMultiple,
+			      .count = servers->len};
+
+	(void)spare, (void)results;
+	if (!job.count || job.count > FSD_FORWARDS)
+		return EINVAL;
+	for (unsigned i = 0; i < job.count; i++)
+		job.to[i] = (struct fsd_forward){.host = (uint32_t)servers->val[i].server.destHost,
+						 .port = (uint16_t)servers->val[i].server.destPort,
+						 .transaction = servers->val[i].trans};
+	return begin_forward(&job, tid, from, cookie);
+}
+
 static int32_t restore_volume(void *context, rxw_call *call, int32_t tid, int32_t flags,
 			      const restoreCookie *cookie)
 {
@@ -595,14 +700,9 @@ static int32_t restore_volume(void *context, rxw_call *call, int32_t tid, int32_
 	int32_t code;
 
 	(void)flags;
-	if (!memchr(cookie->name, 0, sizeof(cookie->name)) || !is_volume_name(cookie->name))
-		return AFS_VOL_BADNAME;
-	if (cookie->type < AFS_VL_RW || cookie->type > AFS_VL_BACKUP)
-		return EINVAL;
-	job.cookie.type = type_in(cookie->type);
-	job.cookie.clone = cookie->clone;
-	strcpy(job.cookie.name, cookie->name);
-	code = enter_transaction(service, tid, "Restore", &job.transaction);
+	code = take_cookie(cookie, &job.cookie);
+	if (!code)
+		code = enter_transaction(service, tid, "Restore", &job.transaction);
 	if (code)
 		return code;
 	/* Nobody may use the volume meanwhile. */
@@ -897,6 +997,8 @@ static const struct AFSVol_handlers handlers = {
 	.DumpV2 = dump_volume2,
 	.GetSize = size_dump,
 	.Restore = restore_volume,
+	.Forward = forward_volume,
+	.ForwardMultiple = forward_volumes,
 	.Clone = clone_volume,
 	.ReClone = reclone_volume,
 	.SetFlags = set_flags,

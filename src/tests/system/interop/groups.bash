@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos mount conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -116,6 +116,11 @@ tests_of_vos() {
 	echo vos-create vos-rxvol vos-backup vos-dump vos-restore vos-restore-onto vos-restore-damaged vos-clone vos-release \
 		vos-names vos-locks vos-sync vos-restart vos-remove vos-end
 }
+tests_of_vos_servers() {
+	echo servers-move servers-copy servers-release servers-move-released servers-dead-site servers-end
+}
+programs_of_vos_servers() { echo rxfsd rxvol cell_ours; }
+
 programs_of_vos() { echo rxfsd rxvol cell_ours; }
 
 tests_of_mount() {
@@ -169,7 +174,7 @@ seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | store) echo 300 ;;
-	writes | mount) echo 500 ;;
+	writes | mount | vos | vos_servers) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;

@@ -31,7 +31,7 @@ before_vos() {
 v() {
 	alive server || fail "rxfsd has ended: $(head -n 1 server.err)"
 	limited 60 vos "$@" -localauth > out.txt 2> err.txt ||
-		fail "vos $* ended with $?: $(cat err.txt out.txt | head -n 1)"
+		fail "vos $* ended with $?: $(cat err.txt out.txt | grep . | tail -n 2 | tr "\n" " ")"
 }
 
 # vol OPTIONS...: rxvol, through the running server.
