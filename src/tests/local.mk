@@ -19,6 +19,7 @@ AM_CPPFLAGS += $(TEST_CPPFLAGS)
 support_test_class = src/tests/support/test_class.c src/tests/support/test_class.h
 support_internals = src/tests/support/internals.c src/tests/support/internals.h $(support_test_class)
 support_counters = src/tests/support/counters.h
+support_ports = src/tests/support/ports.h
 support_host = src/tests/support/host.c src/tests/support/host.h $(support_test_class)
 support_challenger = src/tests/support/challenger.c src/tests/support/challenger.h
 support_faults = src/tests/support/faults.c src/tests/support/faults.h

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/asserts.h"
+#include "tests/support/ports.h"
 
 #define ARGUMENTS 16
 
@@ -61,6 +62,10 @@ void realserver_start(struct realserver *s)
 
 	program_path("src/fileserver/rxfsd", program, sizeof(program));
 	snprintf(store, sizeof(store), "%s/store", s->folder);
+	if (!s->fs_port) {
+		s->fs_port = choose_port();
+		s->vl_port = choose_port();
+	}
 	snprintf(fs, sizeof(fs), "%u", s->fs_port);
 	snprintf(vl, sizeof(vl), "%u", s->vl_port);
 	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);

@@ -163,7 +163,7 @@ src_tests_fileserver_io_test_task_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_rxfsd_net
 src_tests_fileserver_test_rxfsd_net_SOURCES = \
-	src/tests/fileserver/test_rxfsd_net.c $(fileserver_test_fixture)
+	src/tests/fileserver/test_rxfsd_net.c $(fileserver_test_fixture) $(support_ports)
 src_tests_fileserver_test_rxfsd_net_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_state

@@ -26,7 +26,8 @@ done
 chmod 644 "$tree/hello.txt" "$tree/empty" "$tree/large" "$tree/sub/one-byte" "$tree/sub/deep/file" "$tree"/many/*
 chmod 755 "$tree/sub/one-byte"
 
-"$rxfsd" --export "$tree" --volume demo --port 0 --vl-port 0 --state "$work/state" \
+# Ports that the kernel gives to nobody while the server is down.
+"$rxfsd" --export "$tree" --volume demo --port $((8192 + $$ * 2 % 2000)) --vl-port $((8193 + $$ * 2 % 2000)) --state "$work/state" \
 	> "$work/rxfsd.out" 2> "$work/rxfsd.err" &
 server=$!
 servers="$servers $server"

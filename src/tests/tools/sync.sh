@@ -22,7 +22,8 @@ mkdir -m 700 "$work/store" || exit 99
 	exit 1
 }
 
-fs_port=0 vl_port=0
+# Ports that the kernel gives to nobody while the server is down.
+fs_port=$((8192 + $$ * 2 % 2000)) vl_port=$((8193 + $$ * 2 % 2000))
 start_server() {
 	: > "$work/rxfsd.out"
 	"$rxfsd" --store "$work/store" --port "$fs_port" --vl-port "$vl_port" > "$work/rxfsd.out" 2>> "$work/rxfsd.err" &

@@ -10,7 +10,7 @@ src_tests_client_fs_test_lengths_SOURCES = src/tests/client/fs/test_lengths.c
 src_tests_client_fs_test_lengths_LDADD = $(client_test_libs)
 
 client_program = src/tests/client/fs/program.c src/tests/client/fs/program.h \
-	src/tests/client/realserver.c src/tests/client/realserver.h
+	src/tests/client/realserver.c src/tests/client/realserver.h $(support_ports)
 check_tests += src/tests/client/fs/test_paths
 src_tests_client_fs_test_paths_SOURCES = src/tests/client/fs/test_paths.c $(client_program)
 src_tests_client_fs_test_paths_LDADD = $(client_test_libs)

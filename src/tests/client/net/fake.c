@@ -14,6 +14,7 @@
 #include "afs/rxafscb.h"
 #include "client/net/server.h"
 #include "tests/asserts.h"
+#include "tests/support/ports.h"
 
 struct fake fake;
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -542,6 +543,7 @@ void fake_open(unsigned servers, unsigned soft_ms)
 	fake.server_count = servers;
 	fake.generation = 1;
 	fake.name = "vol";
+	fake.fs_port = choose_port();
 	rxw_config_init(&config, sizeof(config));
 	config.workers_max = 200;
 	ck_assert_int_eq(rxw_engine_create(&config, &fake.engine), 0);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 check_tests += src/tests/client/net/test_net_real
 src_tests_client_net_test_net_real_SOURCES = src/tests/client/net/test_net_real.c \
-	src/tests/client/realserver.c src/tests/client/realserver.h
+	src/tests/client/realserver.c src/tests/client/realserver.h $(support_ports)
 src_tests_client_net_test_net_real_LDADD = $(client_test_libs)
 
-client_fake_cell = src/tests/client/net/fake.c src/tests/client/net/fake.h
+client_fake_cell = src/tests/client/net/fake.c src/tests/client/net/fake.h $(support_ports)
 check_tests += src/tests/client/net/test_net_sites
 src_tests_client_net_test_net_sites_SOURCES = src/tests/client/net/test_net_sites.c $(client_fake_cell)
 src_tests_client_net_test_net_sites_LDADD = $(client_test_libs)
