@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rxafs/admin.h>
@@ -24,6 +25,8 @@
 
 /* ---- directories ---- */
 
+#define KEPT_OPEN 128 /* descriptors beside those of files that wait */
+#define JOBS_EACH 3   /* of a thread: one in progress, and two that wait */
 #define SUM_DEPTH 100 /* levels that the progress counts: each keeps a folder open */
 
 /* Names of a directory in AFS that a folder has, too. */
@@ -49,12 +52,9 @@ struct put_walk {
 	struct run *run;
 	struct copyjobs *jobs;
 	unsigned depth;
+	struct put_group *group; /* files that wait for others of their directory, or NULL */
+	unsigned together;	 /* at most so many */
 };
-
-static bool is_put_interrupted(const struct run *run)
-{
-	return atomic_load(&run->interrupted);
-}
 
 void put_level_full(struct put_level *level)
 {
@@ -104,7 +104,7 @@ void put_level_leave(struct run *run, struct put_level *level, bool dropped)
 			"%s: the directory is full: %u more name%s not fit; use another one, or "
 			"shorter names",
 			level->label, full, full == 1 ? " does" : "s do");
-	if (!dropped && run->set.preserve && !is_put_interrupted(run) &&
+	if (!dropped && run->set.preserve && !run_interrupted(run) &&
 	    preserve_level(run, level) != COPY_GOOD)
 		atomic_fetch_add(&run->failed, 1);
 	free_put_level(level);
@@ -403,7 +403,7 @@ static __attribute__((noinline)) enum copy_result begin_level(struct put_walk *w
 	if (!e->old)
 		rc = make_level(w->run, level, above, above->object, e->name);
 	else if (!(level->object = take_counterpart(w->run, above, e)))
-		rc = is_put_interrupted(w->run) ? COPY_STOP : COPY_FAILED;
+		rc = run_interrupted(w->run) ? COPY_STOP : COPY_FAILED;
 	if (rc == COPY_GOOD)
 		*out = level;
 	else
@@ -453,6 +453,42 @@ static enum copy_result put_subfolder(struct put_walk *w, int *fd, struct put_le
 	return rc;
 }
 
+/* Have the files that wait stored. */
+static enum copy_result flush_group(struct put_walk *w)
+{
+	struct put_group *group = w->group;
+
+	w->group = NULL;
+	return group ? copyjobs_add(w->jobs, &put_group_job, group) : COPY_GOOD;
+}
+
+/* The files of a group are in one directory. */
+static enum copy_result add_to_group(struct put_walk *w, struct put_file *f)
+{
+	enum copy_result rc = COPY_GOOD;
+
+	if (w->group && w->group->files[0]->level != f->level)
+		rc = flush_group(w);
+	if (!w->group)
+		w->group = calloc(1, sizeof(*w->group));
+	if (!w->group)
+		return copyjobs_add(w->jobs, &put_file_job, f);
+	w->group->files[w->group->count++] = f;
+	return rc == COPY_GOOD && w->group->count == w->together ? flush_group(w) : rc;
+}
+
+/* How many files can wait together: each has a descriptor, and each thread some groups. */
+static unsigned choose_group_size(const struct run *run)
+{
+	struct rlimit limit;
+	uint64_t each;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= KEPT_OPEN)
+		return 1;
+	each = (limit.rlim_cur - KEPT_OPEN) / (JOBS_EACH * run->set.jobs + 1);
+	return each < PUT_TOGETHER ? (unsigned)each : PUT_TOGETHER;
+}
+
 static enum copy_result put_regular(struct put_walk *w, int fd, struct put_level *level,
 				    const struct put_entry *e)
 {
@@ -475,12 +511,14 @@ static enum copy_result put_regular(struct put_walk *w, int fd, struct put_level
 			return COPY_FAILED;
 		}
 	}
+	if (w->together > 1 && put_file_is_small(f))
+		return add_to_group(w, f);
 	return copyjobs_add(w->jobs, &put_file_job, f);
 }
 
 /* Whether the volume has the same link already. */
 static bool has_same_target(struct run *run, struct put_level *level, const struct put_entry *e,
-			 const char *text)
+			    const char *text)
 {
 	struct rxafs_request request = session_request(run);
 	char *there = NULL;
@@ -598,8 +636,8 @@ static enum copy_result put_all_names(struct put_walk *w, int *fd, struct put_le
 		struct put_entry e = {.name = names[i],
 				      .label = place_join(level->label, names[i])};
 
-		rc = !e.label || is_put_interrupted(w->run) ? COPY_STOP
-							    : put_local_entry(w, fd, level, &e);
+		rc = !e.label || run_interrupted(w->run) ? COPY_STOP
+							 : put_local_entry(w, fd, level, &e);
 		if (rc == COPY_FAILED)
 			atomic_fetch_add(&w->run->failed, 1);
 		free(e.label);
@@ -668,7 +706,7 @@ static enum copy_result follow_destination(struct run *run, const char *path,
 	place.path = path;
 	rc = place_open(run, &place, true, &object, &attributes);
 	if (rc != COPY_GOOD)
-		return is_put_interrupted(run) ? COPY_STOP : COPY_FAILED;
+		return run_interrupted(run) ? COPY_STOP : COPY_FAILED;
 	rxafs_release(spot->object);
 	spot->object = object;
 	spot->attributes = attributes;
@@ -760,7 +798,7 @@ static enum copy_result begin_tree(struct run *run, struct put_level *level,
 static enum copy_result put_tree(struct run *run, struct copyjobs *jobs, int fd,
 				 const struct destination *to)
 {
-	struct put_walk walk = {.run = run, .jobs = jobs};
+	struct put_walk walk = {.run = run, .jobs = jobs, .together = choose_group_size(run)};
 	struct put_level *level = new_put_level(fd, to->spot.label);
 	enum copy_result rc = level ? begin_tree(run, level, to) : COPY_STOP;
 
@@ -768,6 +806,8 @@ static enum copy_result put_tree(struct run *run, struct copyjobs *jobs, int fd,
 		rc = put_in_level(&walk, &fd, level);
 	if (rc != COPY_GOOD)
 		atomic_fetch_add(&run->failed, 1);
+	if (flush_group(&walk) == COPY_STOP)
+		rc = COPY_STOP;
 	if (copyjobs_wait(jobs) == COPY_STOP)
 		rc = COPY_STOP;
 	if (level)

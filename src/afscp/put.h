@@ -27,6 +27,16 @@ struct put_file *put_file_new(int fd, rxafs_object *directory, const char *name,
 /* Its job. */
 extern const struct job_kind put_file_job;
 
+/* New small files of one directory, whose calls are in flight together. */
+#define PUT_TOGETHER 16
+struct put_group {
+	unsigned count;
+	struct put_file *files[PUT_TOGETHER];
+};
+/* Whether the file can be one of them. */
+bool put_file_is_small(const struct put_file *file);
+extern const struct job_kind put_group_job;
+
 /* Mode of a new object: `mode`, less the umask without --preserve. */
 mode_t put_mode(const struct run *run, mode_t mode);
 

@@ -296,6 +296,15 @@ cp_well put old small:/f && cp_well ln -s old small:/g && cp_well put old small:
 cp_well ln -sf older small:/g && cp_well ls small: && [ "$(xargs < out)" = ".f.afscp-part .g.afscp-part f g" ] ||
 	fail "files of the user: $(xargs < out)"
 cp_well rm small:/.f.afscp-part small:/.g.afscp-part small:/g
+# Nor a file that somebody has locked: the lock would be one of the old file.
+vnode_of() { cp_well stat --json "$1" && number out vnode; }
+cp_well put a/same home:/locked
+before=$(vnode_of home:/locked)
+cp_well lock home:/locked "$afscp" -s "$where" put b/same home:/locked
+[ "$(vnode_of home:/locked)" = "$before" ] || fail "a locked file was replaced"
+holds home:/locked other
+cp_well put a/same home:/locked
+[ "$(vnode_of home:/locked)" != "$before" ] || fail "a file without a lock was written in place"
 # SIGKILL: the old contents stay, and the part, which -C continues. The process is looked at while it is stopped.
 head -c 20000000 large > big
 { head -c 4096 old; head -c 2000000 /dev/zero; } > pieces
@@ -387,6 +396,32 @@ refused 1 'full:/x*a: the directory is full' cp_ put /dev/null "full:/${long}a"
 cp_ put -r more/. full:/ 2> err
 [ $? -eq 1 ] && [ "$(wc -l < err)" -eq 2 ] && grep -q 'the directory is full: 5 more names do not fit' err ||
 	fail "put -r into a full directory: $(cat err)"
+
+# Small new files are made and stored some at a time. One that cannot be stored leaves no empty file, and a file of /proc
+# among them has its contents.
+mkdir -p smalls/sub
+for i in 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29; do printf "%0$((i * 1000))d" 0 > smalls/sub/$i; done
+: > smalls/none
+chmod 444 smalls/sub/11
+touch -d @1000000000 smalls/sub/12
+what="put -r of small files"
+cp_well put -r --json smalls home:/ && want out files 21 && want out bytes "$(cat smalls/sub/* | wc -c)"
+cp_well get -r home:/smalls smalls2 && diff -r smalls smalls2 || fail "small files differ"
+[ "$(stat -c '%a %Y' smalls2/sub/12)" = "644 1000000000" ] && [ "$(stat -c %a smalls2/sub/11)" = 444 ] ||
+	fail "modes and times of small files: $(stat -c '%n %a %Y' smalls2/sub/1[12])"
+cp_well put -rC --json smalls home:/ && want out skipped 21 && want out files 0
+[ "$(number out calls)" -lt 20 ] || fail "put -C of 21 files: $(number out calls) calls"
+if [ -r /proc/sys/kernel/pty/max ]; then
+	cp_well put -r /proc/sys/kernel/pty home:/smalls && cp_well get home:/smalls/pty/max got
+	cat /proc/sys/kernel/pty/max > content && same content got
+fi
+cp_well rm -f tiny:/f
+rm -rf smalls && mkdir smalls
+for i in $(seq 150); do head -c 30000 large > smalls/$i; done
+cp_ put -r smalls tiny:/ 2> err && fail "150 files of 30 KB fit into 3 MB"
+grep -q 'quota is used up' err && grep -q 'tiny:/smalls: .* files copied, .* failed' err || fail "put -r, quota: $(cat err)"
+cp_well ls -l tiny:/smalls && [ "$(grep -c . out)" -gt 20 ] && [ "$(grep -c -v ' 30000 ' out)" -eq 0 ] ||
+	fail "put -r, quota: $(grep -v ' 30000 ' out | head -n 3)"
 
 # Space, rights, and the reason why a volume is off-line.
 cp_well df small: home:/ && grep -q '^small: .* quota 70.* (.* %); .* free' out && grep -q '^home: .* no limit' out || fail "df: $(cat out)"
