@@ -27,8 +27,8 @@ enum arguments_shape {
 };
 
 /*
- * Put the arguments into run->places and run->sources, run->arguments (texts) and run->destination. 0, or
- * -1 after a message. free(run->places) and run->sources.
+ * Put the arguments into run->places, run->arguments (texts) and run->destination. 0, or
+ * -1 after a message. free(run->places).
  */
 int arguments_take(struct run *run, enum arguments_shape shape, const char *command, int count,
 		   char **args);
@@ -45,12 +45,6 @@ char **arguments_prepare(const struct tools_option *options, size_t option_count
 bool glob_is_pattern(const char *text, size_t length);
 /* As fnmatch(3): a "." at the begin is matched only by itself. */
 bool glob_matches(const char *pattern, const char *name);
-/*
- * Replace the sources of the run that are patterns by the paths that they match, in the order of
- * names. One that matches nothing stays as it is. COPY_GOOD, or another result after a message.
- */
-enum copy_result glob_sources(struct copy *copy);
-
 /* The name of source `i` at the destination, allocated; NULL: it has none. False: no memory. */
 typedef bool source_name_fn(const void *arg, size_t i, char **name);
 

@@ -323,25 +323,3 @@ enum copy_result change_make(struct copy *copy, struct change *c)
 		change_complain(copy, c->op, &error);
 	return rc;
 }
-
-enum copy_result change_replace(struct copy *copy, struct change *change)
-{
-	struct change made = *change, gone = {.op = CHANGE_REMOVE, .label = change->label};
-	struct change c = {.op = CHANGE_RENAME, .label = change->label, .dir = change->dir};
-	struct afs_error error;
-	char part[PART_NAME];
-	enum copy_result rc;
-
-	part_name_once(part, change->name);
-	made.name = gone.name = c.name = part;
-	gone.dir = c.new_dir = change->dir;
-	rc = change_make(copy, &made);
-	if (rc != COPY_GOOD)
-		return rc;
-	c.new_name = change->name;
-	c.fid = made.made.fid;
-	rc = change_make(copy, &c);
-	if (rc != COPY_GOOD)
-		change_try(copy, &gone, &error);
-	return rc;
-}

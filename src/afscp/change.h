@@ -72,11 +72,6 @@ struct change {
 enum copy_result change_try(struct copy *copy, struct change *change, struct afs_error *error);
 /* Make the change as change_try() does, and report a failure. */
 enum copy_result change_make(struct copy *copy, struct change *change);
-/*
- * Make a symbolic link in place of a file or link that exists, and report a failure. The link is
- * made under another name first, so that the old object remains if that fails.
- */
-enum copy_result change_replace(struct copy *copy, struct change *change);
 /* Print an error of a change with its remedy. */
 void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error);
 

@@ -33,15 +33,11 @@ int mode_parse(const char *text, mode_t old, bool directory, mode_t umask, mode_
 bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
 /* copy_retry(), with a message if the call may not be repeated. */
 bool copy_retry_or_complain(struct copy *copy, struct outage *outage, struct afs_error *error);
-/* Look up the volume of a source, and make it the current one; -1 after a message. */
-int copy_locate(struct copy *copy, const struct copy_source *source);
-/* Walk to copy->path. -1: it failed, after a message, or with *error and without one. */
+/* Look up a volume, and make it the current one; -1 after a message. */
+int copy_locate(struct copy *copy, const char *volume, const char *path);
+/* Walk to copy->path. -1: it failed, after a message. */
 int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
-int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
-		  struct afs_error *error);
-/* "VOLUME:PATH" of copy->path, for messages; a long path is cut. */
-#define COPY_LABEL 320
-void copy_format_label(const struct copy *copy, char label[COPY_LABEL]);
+#define COPY_LABEL 320 /* bytes of "VOLUME:PATH" in messages; a long path is cut */
 /* "LABEL/NAME" of a name in a directory. free(). NULL after a message. */
 char *copy_join_label(const char *label, const char *name);
 /*
@@ -61,36 +57,5 @@ void copy_fresh(struct copy *copy);
  */
 enum copy_result copy_report_tree(struct run *run, const char *label, uint64_t files,
 				  uint64_t failed, enum copy_result rc);
-
-/* ---- jobs: threads that copy files at the same time (--jobs), each with a client of its own ---- */
-
-struct pool;
-
-/* A job: handles one object. */
-struct pool_kind {
-	enum copy_result (*work)(struct copy *copy, void *arg); /* frees `arg` */
-	void (*drop)(void *arg);				/* frees `arg` instead */
-	/*
-	 * Begins what work() will wait for, so that a thread has several jobs at a time; NULL: the
-	 * job is large, and a thread takes no other one beside it.
-	 */
-	void (*begin)(struct copy *copy, void *arg);
-};
-
-/*
- * Of `sources` of the command line. With --jobs 1, or for a single file, there are no threads:
- * pool_add() does the job. 0, or -1 after a message.
- */
-int pool_open(struct copy *copy, size_t sources, struct pool **pool);
-/*
- * Have a job done in the volume that is current for `copy`, which is the thread of pool_open().
- * Waits while the queue is full. Failed jobs are counted in run->failed. COPY_STOP: a job has
- * returned that; the jobs that are not done are dropped.
- */
-enum copy_result pool_add(struct pool *pool, const struct pool_kind *kind, void *arg);
-/* Wait for all jobs. COPY_GOOD or COPY_STOP. */
-enum copy_result pool_wait(struct pool *pool);
-/* End the threads. NULL is allowed. */
-void pool_close(struct pool *pool);
 
 #endif

@@ -22,7 +22,6 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/local.c src/afscp/local.h \
 	src/afscp/localside.c \
 	src/afscp/lock.c \
-	src/afscp/lookup.c src/afscp/lookup.h \
 	src/afscp/mix.c src/afscp/mix.h \
 	src/afscp/names.c \
 	src/afscp/output.c src/afscp/output.h \

@@ -219,7 +219,6 @@ static const struct command {
 	enum arguments_shape shape;
 	int (*run)(struct run *run); /* on librxafs; or NULL: */
 	int (*copy)(struct copy *copy);
-	bool locates; /* `copy`: the volume of the first source is looked up before */
 	bool reports; /* `run`: --json is one object, with the list of files */
 } commands[] = {
 	{"get", "copy files and trees from AFS", ARGUMENTS_TO_LOCAL, .run = run_get,
@@ -241,7 +240,7 @@ static const struct command {
 	{"df", "show the space of volumes", ARGUMENTS_PLACES, .run = run_df},
 	{"quota", "show quotas", ARGUMENTS_PLACES, .run = run_quota},
 	{"completion", "print the completion for a shell", ARGUMENTS_TEXTS, .run = run_completion},
-	{"bench", "measure a file server", ARGUMENTS_PLACE, .copy = copy_bench, .locates = true},
+	{"bench", "measure a file server", ARGUMENTS_PLACE, .copy = copy_bench},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -385,7 +384,7 @@ static int run_with_client(struct run *run, const struct command *command)
 
 	if (open_main_client(run, &copy) == 0) {
 		atomic_store(&run->at_once, false);
-		if (!command->locates || copy_locate(&copy, &run->sources[0]) == 0)
+		if (copy_locate(&copy, run->places[0].volume, run->places[0].path) == 0)
 			status = command->copy(&copy);
 	}
 	if (run->set.verbose)
@@ -550,8 +549,8 @@ static int choose_command(struct run *run, int count, char **args)
 	    refuse_pointless_options(run, command) || run_check_servers(run) < 0 ||
 	    arguments_take(run, shape_of(run, command), args[0], count - 1, args + 1) < 0)
 		return TOOLS_EXIT_USAGE;
-	for (size_t i = 0; command->copy && i < run->source_count; i++)
-		if (!run->sources[i].volume) {
+	for (size_t i = 0; command->copy && i < run->place_count; i++)
+		if (!run->places[i].volume) {
 			tools_error("\"%s\" is not VOLUME:PATH", run->places[i].text);
 			return TOOLS_EXIT_USAGE;
 		}
@@ -579,7 +578,6 @@ static void init_run_locks(struct run *run)
 
 static void end_run(struct run *run)
 {
-	free(run->sources);
 	free(run->places);
 	tools_list_free(&run->set.servers);
 	for (size_t i = 0; i < run->made_count; i++)

@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "afs/client/data.h"
+#include "afs/dir.h"
 #include "common/clock.h"
 #include "program/message.h"
 #include "program/number.h"
-#include "afscp/lookup.h"
+#include "afscp/change.h"
 #include "afscp/mix.h"
 
 /* ---- the load ---- */
@@ -137,7 +138,11 @@ struct mix {
 	struct copy *copy;
 	struct mix_spec spec;
 	uint8_t *data; /* spec.most bytes */
-	struct target base;
+	struct base {
+		AFSFid above; /* its directory */
+		AFSFid fid;
+		char name[64], label[COPY_LABEL];
+	} base;
 	struct worker *workers;
 	size_t count;
 	uint64_t deadline_ns; /* set before the start */
@@ -326,16 +331,16 @@ static int do_operation(struct worker *w)
 static int prepare_worker(struct worker *w)
 {
 	char name[32];
-	const struct copy_source source = {.volume = w->mix->copy->volume.name, .path = ""};
 	struct change c = {.op = CHANGE_MKDIR,
 			   .label = w->label,
-			   .dir = w->mix->base.object.fid,
+			   .dir = w->mix->base.fid,
 			   .name = name,
 			   .how = change_status((uint32_t)time(NULL), 0755)};
 
 	snprintf(name, sizeof(name), "client%zu", w->index);
 	snprintf(w->label, sizeof(w->label), "%s/%s", w->mix->base.label, name);
-	if (copy_locate(&w->copy, &source) < 0 || change_make(&w->copy, &c) != COPY_GOOD)
+	if (copy_locate(&w->copy, w->mix->copy->volume.name, "") < 0 ||
+	    change_make(&w->copy, &c) != COPY_GOOD)
 		return -1;
 	w->dir = c.made.fid;
 	for (uint64_t i = 0; i < w->copy.set->files && !atomic_load(&w->mix->stop); i++)
@@ -556,11 +561,11 @@ static int make_base(struct mix *m)
 	snprintf(m->base.name, sizeof(m->base.name), "afscp-bench.%08x", number);
 	snprintf(m->base.label, sizeof(m->base.label), "%s:%.200s%s%.32s", copy->volume.name,
 		 copy->path, length && copy->path[length - 1] == '/' ? "" : "/", m->base.name);
-	c.dir = m->base.dir = object.fid;
+	c.dir = m->base.above = object.fid;
 	c.how = change_status((uint32_t)time(NULL), 0755);
 	if (change_make(copy, &c) != COPY_GOOD)
 		return -1;
-	m->base.object = c.made;
+	m->base.fid = c.made.fid;
 	return 0;
 }
 
@@ -610,37 +615,68 @@ static enum copy_result remove_one(struct copy *copy, const AFSFid *dir, const c
 static enum copy_result remove_directory(struct copy *copy, const AFSFid *dir, const char *name,
 					 const AFSFid *fid, const char *label, unsigned depth);
 
+/* The image of a directory; free() it. */
+static enum copy_result read_base_image(struct copy *copy, const AFSFid *fid, const char *label,
+					uint8_t **image, size_t *length)
+{
+	struct outage outage = {0};
+	struct afs_error error;
+
+	copy_fresh(copy);
+	while (afs_client_contents(copy->client, fid, label,
+				   (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE, image, length,
+				   &error) < 0)
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return copy_judge(copy, &error);
+	if (afs_dir_check(*image, *length) == 0)
+		return COPY_GOOD;
+	tools_error("%s: the server sent a malformed directory", label);
+	free(*image);
+	return COPY_FAILED;
+}
+
+static enum copy_result remove_image_entry(struct copy *copy, const AFSFid *dir,
+					   const struct afs_dir_entry *entry, const char *label,
+					   unsigned depth)
+{
+	const AFSFid fid = {dir->Volume, entry->vnode, entry->unique};
+	char *path = copy_join_label(label, entry->name);
+	enum copy_result rc = COPY_STOP;
+
+	/* A directory of the volume has an odd number. */
+	if (path && fid.Vnode & 1)
+		rc = remove_directory(copy, dir, entry->name, &fid, path, depth);
+	else if (path)
+		rc = remove_one(copy, dir, entry->name, false, path);
+	free(path);
+	return rc;
+}
+
 /* Remove the contents of a directory. COPY_FAILED: something is left. */
 static enum copy_result remove_below(struct copy *copy, const AFSFid *fid, const char *label,
 				     unsigned depth)
 {
 	enum copy_result rc, all = COPY_GOOD;
-	struct entries entries;
+	struct afs_dir_entry entry;
+	uint32_t cursor = 0;
+	uint8_t *image;
+	size_t length;
 
 	if (depth == DEPTH_MAX) {
 		tools_error("%s: more than %d directories deep", label, DEPTH_MAX);
 		return COPY_FAILED;
 	}
-	rc = entries_read(copy, fid, label, &entries);
-	for (size_t i = 0; rc == COPY_GOOD && i < entries.count; i++) {
-		const struct entry *e = &entries.list[i];
-		char *path = copy_join_label(label, e->name);
-
-		/* A directory of the volume has an odd number. */
-		if (!path)
-			rc = COPY_STOP;
-		else if (e->fid.Vnode & 1)
-			rc = remove_directory(copy, fid, e->name, &e->fid, path, depth + 1);
-		else
-			rc = remove_one(copy, fid, e->name, false, path);
-		free(path);
-		if (rc == COPY_FAILED) {
-			all = rc;
-			rc = COPY_GOOD;
-		}
+	rc = read_base_image(copy, fid, label, &image, &length);
+	if (rc != COPY_GOOD)
+		return rc;
+	while (rc != COPY_STOP && afs_dir_next(image, length, &cursor, &entry) > 0) {
+		if (strcmp(entry.name, ".") == 0 || strcmp(entry.name, "..") == 0)
+			continue;
+		rc = remove_image_entry(copy, fid, &entry, label, depth + 1);
+		all = rc == COPY_GOOD ? all : rc;
 	}
-	entries_free(&entries);
-	return rc == COPY_GOOD ? all : rc;
+	free(image);
+	return all;
 }
 
 static enum copy_result remove_directory(struct copy *copy, const AFSFid *dir, const char *name,
@@ -677,7 +713,7 @@ static int run_in_base(struct mix *m)
 		copy_close(&m->workers[i].copy);
 		free(m->workers[i].files);
 	}
-	if (remove_tree(m->copy, &m->base.dir, m->base.name, &m->base.object.fid, m->base.label) !=
+	if (remove_tree(m->copy, &m->base.above, m->base.name, &m->base.fid, m->base.label) !=
 	    COPY_GOOD)
 		status = TOOLS_EXIT_FAILURE;
 	return status;

@@ -9,7 +9,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "afs/client/change.h"
 #include "program/message.h"
 #include "program/report.h"
 #include "afscp/commands.h"

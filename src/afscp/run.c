@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <rxafs/daemon.h>
-#include <rxwire/queue.h>
 
 #include "common/clock.h"
 #include "common/held.h"
@@ -409,11 +408,6 @@ bool copy_retry_or_complain(struct copy *copy, struct outage *outage, struct afs
 	return false;
 }
 
-void copy_format_label(const struct copy *copy, char label[COPY_LABEL])
-{
-	snprintf(label, COPY_LABEL, "%s:%.250s", copy->volume.name, copy->path);
-}
-
 char *copy_join_label(const char *label, const char *name)
 {
 	size_t length = strlen(label);
@@ -426,16 +420,16 @@ char *copy_join_label(const char *label, const char *name)
 	return NULL;
 }
 
-int copy_locate(struct copy *copy, const struct copy_source *source)
+int copy_locate(struct copy *copy, const char *volume, const char *path)
 {
 	struct afs_error error;
 	struct outage o = {0};
 
-	copy->path = source->path;
+	copy->path = path;
 	/* The previous source was in the same volume. */
-	if (strcmp(copy->volume.name, source->volume) == 0)
+	if (strcmp(copy->volume.name, volume) == 0)
 		return 0;
-	while (afs_client_volume(copy->client, source->volume, &copy->volume, &error) < 0) {
+	while (afs_client_volume(copy->client, volume, &copy->volume, &error) < 0) {
 		/*
 		 * Do not wait long for a server that has never answered: its address may be wrong.
 		 */
@@ -457,26 +451,16 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 	return 0;
 }
 
-int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
-		  struct afs_error *error)
-{
-	struct outage o = {0};
-
-	copy_fresh(copy);
-	while (afs_client_walk(copy->client, &copy->volume, copy->path, follow, object, error) < 0)
-		if (!copy_retry(copy, &o, error, NULL))
-			return -1;
-	return 0;
-}
-
 int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
 {
+	struct outage o = {0};
 	struct afs_error error;
-	int rc = copy_walk_try(copy, follow, object, &error);
 
-	if (rc < 0)
-		copy_complain(copy, &error);
-	return rc;
+	copy_fresh(copy);
+	while (afs_client_walk(copy->client, &copy->volume, copy->path, follow, object, &error) < 0)
+		if (!copy_retry_or_complain(copy, &o, &error))
+			return -1;
+	return 0;
 }
 
 enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error)
@@ -495,266 +479,4 @@ enum copy_result copy_judge(const struct copy *copy, const struct afs_error *err
 	if (error->origin == RXW_ORIGIN_PEER)
 		return COPY_FAILED;
 	return error->code == 0 || error->code == RXW_RPC_CC_UNMARSHAL ? COPY_FAILED : COPY_STOP;
-}
-
-/* ---- jobs ---- */
-
-#define WAITING	      2 /* large jobs that may wait for each thread */
-#define WAITING_SMALL (AFS_AHEAD / 2)
-
-struct job {
-	const struct pool_kind *kind;
-	void *arg;
-	char volume[VL_MAXNAMELEN];
-};
-
-struct pool {
-	struct copy *copy; /* of the thread that adds jobs */
-	size_t threads, running;
-	pthread_t *thread; /* `running` of them */
-	struct copy *copies;
-
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t more;  /* a job, or the end */
-	pthread_cond_t less;  /* the queue is half empty, or nothing is left to do */
-	struct job *queue;    /* a ring */
-	size_t room, first, count, busy;
-	bool ending, stopped;
-};
-
-/* The jobs of a thread, in order: a large one, or small ones, of which the first `begun` have begun. */
-struct taken {
-	struct job job[AFS_AHEAD];
-	size_t count, begun;
-};
-
-/* Whether the thread may have the next job of the queue as well. */
-static bool may_take(struct pool *p, const struct taken *t)
-{
-	assert(mutex_is_held(&p->lock));
-	return p->count && (!t->count || (t->count < AFS_AHEAD && t->job[0].kind->begin &&
-					  p->queue[p->first].kind->begin));
-}
-
-/* Take jobs; waits for one if there is none. False: the end. */
-static bool take_jobs(struct pool *p, struct taken *t)
-{
-	assert(mutex_is_held(&p->lock));
-	while (!t->count && !p->count && !p->ending)
-		pthread_cond_wait(&p->more, &p->lock);
-	/* By halves, so that requests leave together. */
-	if (t->count > AFS_AHEAD / 2)
-		return true;
-	while (may_take(p, t)) {
-		t->job[t->count++] = p->queue[p->first];
-		p->first = (p->first + 1) % p->room;
-		p->count--;
-		p->busy++;
-	}
-	if (p->count <= p->room / 2)
-		pthread_cond_signal(&p->less);
-	return t->count;
-}
-
-static void forget_first(struct taken *t)
-{
-	assert(t->count > 0 && t->begun <= t->count);
-	t->begun -= t->begun > 0;
-	memmove(t->job, t->job + 1, --t->count * sizeof(t->job[0]));
-}
-
-/* Send the requests of small jobs, in one batch. */
-static void begin_jobs(struct copy *copy, struct taken *t)
-{
-	assert(t->count <= AFS_AHEAD);
-	rxw_batch_begin();
-	for (; t->begun < t->count; t->begun++) {
-		struct job *job = &t->job[t->begun];
-
-		/* A client has connections to the server of one volume. */
-		if (job->kind->begin && strcmp(job->volume, copy->volume.name) == 0)
-			job->kind->begin(copy, job->arg);
-	}
-	rxw_batch_end();
-}
-
-/* Do the first job with the client of this thread. */
-static enum copy_result do_job(struct pool *p, struct copy *copy, struct taken *t)
-{
-	struct job job = t->job[0];
-	const struct copy_source source = {.volume = job.volume, .path = ""};
-	bool located = copy_locate(copy, &source) == 0;
-	enum copy_result rc = COPY_STOP;
-
-	if (located)
-		begin_jobs(copy, t);
-	forget_first(t);
-	if (located)
-		rc = job.kind->work(copy, job.arg);
-	else
-		job.kind->drop(job.arg);
-	if (rc != COPY_GOOD)
-		atomic_fetch_add(&p->copy->run->failed, 1);
-	return rc;
-}
-
-static void drop_job(struct taken *t)
-{
-	struct job job = t->job[0];
-
-	forget_first(t);
-	job.kind->drop(job.arg);
-}
-
-struct start {
-	struct pool *pool;
-	struct copy *copy;
-};
-
-static void *do_jobs(void *arg)
-{
-	struct start start = *(struct start *)arg;
-	struct pool *p = start.pool;
-	struct taken taken = {0};
-
-	free(arg);
-	pthread_mutex_lock(&p->lock);
-	while (take_jobs(p, &taken)) {
-		bool stopped = p->stopped;
-		enum copy_result rc = COPY_STOP;
-
-		pthread_mutex_unlock(&p->lock);
-		if (stopped)
-			drop_job(&taken);
-		else
-			rc = do_job(p, start.copy, &taken);
-		pthread_mutex_lock(&p->lock);
-		p->stopped |= rc == COPY_STOP;
-		assert(p->busy > 0);
-		p->busy--;
-		if (p->stopped || (!p->count && !p->busy))
-			pthread_cond_signal(&p->less);
-	}
-	pthread_mutex_unlock(&p->lock);
-	return NULL;
-}
-
-static int start_pool_thread(struct pool *p)
-{
-	struct start *start = malloc(sizeof(*start));
-	struct copy *copy = &p->copies[p->running];
-	int rc = ENOMEM;
-
-	assert(p->running < p->threads);
-	if (copy_open(p->copy->run, copy) < 0) {
-		free(start);
-		return -1;
-	}
-	if (start) {
-		*start = (struct start){.pool = p, .copy = copy};
-		rc = pthread_create(&p->thread[p->running], NULL, do_jobs, start);
-	}
-	if (rc) {
-		tools_error("cannot start a thread: %s; use a lower --jobs", strerror(rc));
-		free(start);
-		copy_close(copy);
-		return -1;
-	}
-	p->running++;
-	return 0;
-}
-
-int pool_open(struct copy *copy, size_t sources, struct pool **pool)
-{
-	bool many = copy->set->jobs > 1 && (sources > 1 || copy->set->recursive);
-	struct pool *p = calloc(1, sizeof(*p));
-
-	if (p) {
-		p->copy = copy;
-		p->threads = many ? (size_t)copy->set->jobs : 0;
-		p->room = WAITING_SMALL * p->threads;
-		pthread_mutex_init(&p->lock, NULL);
-		pthread_cond_init(&p->more, NULL);
-		pthread_cond_init(&p->less, NULL);
-		p->thread = calloc(p->threads + 1, sizeof(*p->thread));
-		p->copies = calloc(p->threads + 1, sizeof(*p->copies));
-		p->queue = calloc(p->room + 1, sizeof(*p->queue));
-	}
-	if (!p || !p->thread || !p->copies || !p->queue) {
-		tools_error("no memory");
-		pool_close(p);
-		return -1;
-	}
-	while (p->running < p->threads)
-		if (start_pool_thread(p) < 0) {
-			pool_close(p);
-			return -1;
-		}
-	*pool = p;
-	return 0;
-}
-
-enum copy_result pool_add(struct pool *p, const struct pool_kind *kind, void *arg)
-{
-	struct job job = {.kind = kind, .arg = arg};
-	enum copy_result rc = COPY_GOOD;
-
-	memcpy(job.volume, p->copy->volume.name, sizeof(job.volume));
-	if (p->threads == 0) {
-		rc = kind->work(p->copy, arg);
-		if (rc != COPY_GOOD)
-			atomic_fetch_add(&p->copy->run->failed, 1);
-		return rc == COPY_STOP ? COPY_STOP : COPY_GOOD;
-	}
-	pthread_mutex_lock(&p->lock);
-	while (p->count >= (kind->begin ? WAITING_SMALL : WAITING) * p->threads && !p->stopped)
-		pthread_cond_wait(&p->less, &p->lock);
-	if (p->stopped) {
-		rc = COPY_STOP;
-	} else {
-		assert(p->count < p->room);
-		p->queue[(p->first + p->count++) % p->room] = job;
-		pthread_cond_signal(&p->more);
-	}
-	pthread_mutex_unlock(&p->lock);
-	if (rc == COPY_STOP)
-		kind->drop(arg);
-	return rc;
-}
-
-enum copy_result pool_wait(struct pool *p)
-{
-	enum copy_result rc;
-
-	pthread_mutex_lock(&p->lock);
-	while (p->count || p->busy)
-		pthread_cond_wait(&p->less, &p->lock);
-	rc = p->stopped ? COPY_STOP : COPY_GOOD;
-	pthread_mutex_unlock(&p->lock);
-	return rc;
-}
-
-void pool_close(struct pool *p)
-{
-	if (!p)
-		return;
-	pthread_mutex_lock(&p->lock);
-	p->ending = true;
-	pthread_cond_broadcast(&p->more);
-	pthread_mutex_unlock(&p->lock);
-	for (size_t i = 0; i < p->running; i++)
-		pthread_join(p->thread[i], NULL);
-	assert(!p->count && !p->busy);
-	/* All at once, since a server may not answer. */
-	if (p->running && !copy_interrupted(p->copy))
-		run_give_up(p->copy->run, GIVE_UP_MS);
-	for (size_t i = 0; i < p->running; i++)
-		copy_close(&p->copies[i]);
-	pthread_cond_destroy(&p->less);
-	pthread_cond_destroy(&p->more);
-	pthread_mutex_destroy(&p->lock);
-	free(p->queue);
-	free(p->copies);
-	free(p->thread);
-	free(p);
 }

@@ -38,11 +38,6 @@ struct copy_settings {
 	uint64_t timeout_ms, retry_ms;
 };
 
-/* VOLUME:PATH of the command line. */
-struct copy_source {
-	const char *volume, *path;
-};
-
 /*
  * One run of afscp: what its threads share. Members without a comment are constant once they run.
  */
@@ -56,12 +51,10 @@ struct run {
 	uint16_t fs_port;
 	mode_t umask;
 
-	/* Arguments after the command: text as given, or volumes and paths, by command. */
+	/* Arguments after the command: text as given, or places, by command. */
 	char **arguments;
 	size_t argument_count;
-	struct copy_source *sources;
-	size_t source_count;
-	struct place *places; /* the same, and those in other cells */
+	struct place *places;
 	size_t place_count;
 	const char *destination; /* of get; NULL = the current directory */
 	char **made;		 /* paths of sources that are matches of patterns */

@@ -2,6 +2,7 @@
 /* Tests of the command line of afscp: what -s means, and where the command of lock begins. */
 #include "tests/tools/testing.h"
 #include "afscp/arguments.h"
+#include "afscp/place.h"
 #include "afscp/copy.h"
 
 static const struct tools_option options[] = {
@@ -118,30 +119,30 @@ static int take(enum arguments_shape shape, const char *text, const char *messag
 
 static void done(void)
 {
-	free(run.sources);
-	run.sources = NULL;
+	free(run.places);
+	run.places = NULL;
 }
 
 START_TEST(shapes)
 {
 	ck_assert_int_eq(take(ARGUMENTS_TO_LOCAL, "a:b c:d dest", NULL), 0);
-	ck_assert_uint_eq(run.source_count, 2);
-	ck_assert_str_eq(run.sources[1].volume, "c");
-	ck_assert_str_eq(run.sources[1].path, "d");
+	ck_assert_uint_eq(run.place_count, 2);
+	ck_assert_str_eq(run.places[1].volume, "c");
+	ck_assert_str_eq(run.places[1].path, "d");
 	ck_assert_str_eq(run.destination, "dest");
 	done();
 	ck_assert_int_eq(take(ARGUMENTS_TO_LOCAL, "a:b:c", NULL), 0);
 	ck_assert_ptr_null(run.destination);
-	ck_assert_str_eq(run.sources[0].path, "b:c");
+	ck_assert_str_eq(run.places[0].path, "b:c");
 	done();
 	ck_assert_int_eq(take(ARGUMENTS_TO_PLACE, "x y: v:p", NULL), 0);
 	ck_assert_uint_eq(run.argument_count, 2);
 	ck_assert_str_eq(run.arguments[1], "y:");
-	ck_assert_str_eq(run.sources[0].volume, "v");
+	ck_assert_str_eq(run.places[0].volume, "v");
 	done();
 	ck_assert_int_eq(take(ARGUMENTS_TEXT_PLACES, "755 v:p v:q", NULL), 0);
 	ck_assert_str_eq(run.arguments[0], "755");
-	ck_assert_uint_eq(run.source_count, 2);
+	ck_assert_uint_eq(run.place_count, 2);
 	done();
 	ck_assert_int_eq(take(ARGUMENTS_PLACE_TEXTS, "v:p alice read", NULL), 0);
 	ck_assert_uint_eq(run.argument_count, 2);

@@ -366,7 +366,6 @@ static void protect(int class)
 static void setup_as(int class)
 {
 	const AFSStoreStatus how = change_status(5, 0644);
-	const struct copy_source source = {.volume = "vol", .path = ""};
 	struct sockaddr_storage address;
 	struct sockaddr_in in;
 	AFSFid fid;
@@ -396,7 +395,7 @@ static void setup_as(int class)
 					    .ParentUnique = 1};
 	make("old", AFS_TYPE_FILE, &how, &fid);
 	ck_assert_int_eq(copy_open(&run, &copy), 0);
-	ck_assert_int_eq(copy_locate(&copy, &source), 0);
+	ck_assert_int_eq(copy_locate(&copy, "vol", ""), 0);
 	server.calls = 0;
 }
 
@@ -612,13 +611,12 @@ static void end_protected(void)
 /* The second client of a run begins when the token has expired: the location server refuses its first call. */
 static void first_call(int class)
 {
-	const struct copy_source source = {.volume = "vol", .path = ""};
 	struct copy other;
 
 	setup_as(class);
 	guard.ahead_s = 2 * LIFETIME;
 	ck_assert_int_eq(copy_open(&run, &other), 0);
-	ck_assert_int_eq(copy_locate(&other, &source), 0);
+	ck_assert_int_eq(copy_locate(&other, "vol", ""), 0);
 	ck_assert_uint_eq(run.renewal.count, 1);
 	ck_assert_uint_eq(other.tokens, 1);
 	copy_close(&other);
@@ -646,7 +644,6 @@ static void later_call(int class, bool moves)
 /* There is no other token. */
 static void no_other(int class)
 {
-	const struct copy_source source = {.volume = "other", .path = ""};
 	struct change c = change_of(CHANGE_CREATE, "a");
 	struct afs_error error = {0};
 
@@ -655,7 +652,7 @@ static void no_other(int class)
 	guard.ahead_s = 2 * LIFETIME;
 	ck_assert_int_eq(change_try(&copy, &c, &error), COPY_STOP);
 	ck_assert_msg(tools_renewal_expired(error.code, error.origin), "%s", error.text);
-	ck_assert_int_eq(copy_locate(&copy, &source), -1);
+	ck_assert_int_eq(copy_locate(&copy, "other", ""), -1);
 	ck_assert_uint_eq(server.calls, 0);
 	ck_assert_uint_eq(run.renewal.count, 0);
 	end_protected();
