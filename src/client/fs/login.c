@@ -29,7 +29,7 @@ static int make_ticket_token(const char *cell, uint8_t index, const struct socka
 static int make_best_token(rxafs_user *user, struct rxafs_request *request, const char *cell,
 			   rxw_token **token)
 {
-	char gk[160] = "", kad[160] = "", text[sizeof request->failure.text];
+	char gk[160] = "", kad[160] = "", text[sizeof gk + sizeof kad + 20];
 	struct sockaddr_storage server;
 	socklen_t length;
 	int result = rxafs_cell_address(user->client, cell, &server, &length);
@@ -39,8 +39,10 @@ static int make_best_token(rxafs_user *user, struct rxafs_request *request, cons
 	if (!make_ticket_token(cell, RXW_RXGK_INDEX, &server, length, token, gk, sizeof gk) ||
 	    !make_ticket_token(cell, RXW_RXKAD_INDEX, &server, length, token, kad, sizeof kad))
 		return 0;
-	snprintf(text, sizeof text, "%s%.90s%s%.90s", gk[0] ? "rxgk: " : "", gk,
-		 kad[0] ? "; rxkad: " : "", kad);
+	snprintf(text, sizeof text, "rxgk: %s; rxkad: %s", gk, kad);
+	/* The end of a message has the reason. */
+	if (strlen(text) >= sizeof request->failure.text)
+		snprintf(text, sizeof text, "rxkad: %s", kad);
 	return fs_fail(request, -EACCES, text);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Whether a server is there while it holds an answer. Calls send a packet only every few seconds meanwhile, so servers are asked for
- * their version, which each of them answers at once and whatever its threads do.
+ * their version, which each of them answers at once and whatever its threads do. The library has no function for it, since nothing else
+ * asks: a packet of one header, from a socket of its own.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "afs/client/address.h"
+#include "base/wire.h"
 #include "client/net/record.h"
 
 #define ASK_NS	     ((uint64_t)50 * NS_PER_MS) /* between two questions */
@@ -20,12 +22,9 @@
 #define ASKED_LEAST  6u	 /* without an answer: this process may have had no time to ask */
 #define ANSWERS_MOST 64u /* that are read at a time */
 
-/* The header of an Rx packet: the number of the connection, four words, type and flags. */
-#define HEADER	     28u
-#define TYPE_AT	     20u
-#define TYPE_VERSION 13
-#define FLAGS_AT     21u
-#define FROM_CLIENT  1
+/* In the header of a packet. */
+#define TYPE_AT	 20u
+#define FLAGS_AT 21u
 
 /* A server, or the location servers of a cell. */
 struct pulse {
@@ -40,7 +39,7 @@ struct pulse {
 struct cl_pulses {
 	pthread_mutex_t lock;
 	int sockets[2]; /* of IPv4 and IPv6; -1 = not open */
-	uint8_t question[HEADER];
+	uint8_t question[RXW_HEADER_SIZE];
 	struct pulse *list;
 };
 
@@ -55,8 +54,8 @@ int cl_pulses_start(struct cl_net *net)
 	/* An answer has the same number. */
 	if (getrandom(pulses->question, 8, GRND_NONBLOCK) != 8)
 		memcpy(pulses->question, &net->self, 8);
-	pulses->question[TYPE_AT] = TYPE_VERSION;
-	pulses->question[FLAGS_AT] = FROM_CLIENT;
+	pulses->question[TYPE_AT] = RXW_VERSION;
+	pulses->question[FLAGS_AT] = RXW_CLIENT_INITIATED;
 	net->pulses = pulses;
 	return 0;
 }
@@ -142,15 +141,16 @@ static void take_answers(struct cl_net *net)
 		for (unsigned n = 0; pulses->sockets[i] >= 0 && n < ANSWERS_MOST; n++) {
 			struct sockaddr_storage from = {0};
 			socklen_t length = sizeof(from);
-			uint8_t answer[HEADER];
+			uint8_t answer[RXW_HEADER_SIZE];
 			ssize_t size = recvfrom(pulses->sockets[i], answer, sizeof(answer), 0,
 						(struct sockaddr *)&from, &length);
 
 			/* Also the error of a server whose machine says that it does not run. */
 			if (size < 0 && errno != ECONNREFUSED && errno != EINTR)
 				break;
-			if (size == HEADER && !memcmp(answer, pulses->question, 8) &&
-			    answer[TYPE_AT] == TYPE_VERSION && !(answer[FLAGS_AT] & FROM_CLIENT))
+			if (size == RXW_HEADER_SIZE && !memcmp(answer, pulses->question, 8) &&
+			    answer[TYPE_AT] == RXW_VERSION &&
+			    !(answer[FLAGS_AT] & RXW_CLIENT_INITIATED))
 				note_pulse_answer(net, &from);
 		}
 	}
@@ -176,7 +176,7 @@ static bool ask_for_pulse(struct cl_net *net, struct pulse *p, uint64_t now)
 
 		/* If it is lost, or cannot be sent, the next one counts. */
 		if (fd >= 0)
-			(void)sendto(fd, net->pulses->question, HEADER, MSG_NOSIGNAL,
+			(void)sendto(fd, net->pulses->question, RXW_HEADER_SIZE, MSG_NOSIGNAL,
 				     (struct sockaddr *)&list[i].sa, list[i].len);
 	}
 	if (!p->silent_since)

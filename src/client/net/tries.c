@@ -575,6 +575,18 @@ static void tell_offline(struct cl_tries *t)
 	free(status);
 }
 
+/* Once for each token. It may be over; or the clocks of server and KDC differ, which only this line tells. */
+static void note_refusal(struct cl_tries *t)
+{
+	char where[96];
+
+	if (atomic_exchange(&t->credential->refused, true))
+		return;
+	cl_net_note(record_of(t)->net, "server %s of cell %s refuses a token: %s",
+		    cl_server_text(t->sent.server, where, sizeof(where)),
+		    cl_cell_name(record_of(t)->cell), rxw_code_text_from(t->code, t->origin));
+}
+
 /* After a failure: what is to be done. */
 static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int number)
 {
@@ -615,7 +627,7 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 	case CL_VERDICT_EXPIRED:
 		if (!t->credential)
 			break;
-		atomic_store(&t->credential->refused, true);
+		note_refusal(t);
 		cl_server_drop_lanes(t->sent.server, t->credential);
 		replace_credential(t, number);
 		return;
