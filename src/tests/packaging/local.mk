@@ -24,6 +24,7 @@ EXTRA_DIST += \
 
 EXTRA_DIST += src/tests/packaging/packages/run src/tests/packaging/packages/lib.sh src/tests/packaging/packages/cycle src/tests/packaging/packages/debtests \
 	src/tests/packaging/packages/run-unit src/tests/packaging/packages/boot src/tests/packaging/packages/manager \
+	src/tests/packaging/packages/mount \
 	src/tests/packaging/packages/guide src/tests/packaging/packages/user src/tests/packaging/packages/upgrade src/tests/packaging/packages/matrix src/tests/packaging/packages/newcomer \
 	src/tests/packaging/packages/rpm contrib/rpm/rxwire.spec contrib/rpm/rxwire.rpmlintrc
 # The packaging itself, so that packages can be built from the tarball alone.

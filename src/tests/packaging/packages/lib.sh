@@ -4,9 +4,10 @@
 
 # Packages for building and testing beyond build-essential, and for inspecting packages.
 build_packages=debhelper,pkg-config,libjansson-dev,libinih-dev,libssl-dev,libkrb5-dev,check,python3
-build_packages+=,libncurses-dev,libsqlite3-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,fakeroot,iproute2
+build_packages+=,libfuse3-dev,libncurses-dev,libsqlite3-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,fakeroot,iproute2
 # For a site that follows the administrator's guide: a KDC, and what the packages recommend and suggest.
-site_packages=krb5-kdc,krb5-admin-server,krb5-user,logrotate,curl
+# The manager of a user needs libpam-systemd and dbus.
+site_packages=fuse3,libpam-systemd,dbus,krb5-kdc,krb5-admin-server,krb5-user,logrotate,curl
 root_packages=$build_packages,lintian,autopkgtest,libseccomp2,$site_packages
 
 result() { printf '%s: %s\n' "$1" "$2"; }
