@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers mount conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -121,6 +121,11 @@ tests_of_vos_servers() {
 }
 programs_of_vos_servers() { echo rxfsd rxvol cell_ours; }
 
+tests_of_vos_openafs() {
+	echo openafs-listaddrs openafs-move openafs-copy openafs-release openafs-released-from openafs-sync openafs-end
+}
+programs_of_vos_openafs() { echo rxfsd rxvol rxpt cell_ours; }
+
 programs_of_vos() { echo rxfsd rxvol cell_ours; }
 
 tests_of_mount() {
@@ -167,14 +172,14 @@ tests_of_bench() { echo bench-script; }
 programs_of_bench() { echo afscp cell_ours rxfsd; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == mount || $1 == bench ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == mount || $1 == vos_openafs || $1 == bench ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | store) echo 300 ;;
-	writes | mount | vos | vos_servers) echo 500 ;;
+	writes | mount | vos | vos_servers | vos_openafs) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;

@@ -5,8 +5,11 @@ keyfile=/etc/openafs/server/KeyFileExt
 key=0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20
 tree=$work/tree
 
+server_options=()
+
 start_server() {
-	launch server "$rxfsd" --store store --cell "$cell_name" --listen "$address" --keytab right --require none
+	launch server "$rxfsd" --store store --cell "$cell_name" --listen "$address" --keytab right --require none \
+		"${server_options[@]}"
 	wait_port 7000 server && wait_port 7003 server && wait_port 7005 server
 }
 
@@ -24,7 +27,9 @@ before_vos() {
 	for ((i = 0; i < 300; i++)); do
 		echo "$i" > "$tree/many/a-name-that-takes-two-slots-$i"
 	done
-	"$rxvol" -S store create root.cell --acl 'system:anyuser rl' > made.txt 2>&1 && start_server
+	"$rxvol" -S store create root.cell --acl 'system:anyuser rl' > made.txt 2>&1 || return
+	[ ${#server_options[@]} -eq 0 ] || "$rxpt" -S store adduser afs --id 700 > made.txt 2>&1 || return
+	start_server
 }
 
 # v COMMAND OPTIONS...: vos as the cell itself; output in out.txt, errors in err.txt.
@@ -265,8 +270,19 @@ test_vos_remove() {
 	vol check
 }
 
+dump_stalls() {
+	limited 10 vos status "$address" -localauth 2> err.txt | grep -q 'lastProcName.*Dump\|: Dump'
+}
+
+# A dump whose client takes nothing more does not keep the server from its end.
 test_vos_end() {
-	stop server
+	mkfifo stalled
+	exec 9<> stalled
+	limited 60 vos dump renamed -file stalled -localauth > dump.txt 2>&1 9>&- &
+	wait_for dump_stalls || { cat err.txt; vos status "$address" -localauth; fail "no dump runs: $(head -n 1 dump.txt)"; }
+	stop server || [ "$(cat server.status)" -lt 128 ] || fail "rxfsd had to be killed"
+	exec 9>&-
+	wait $!
 	limited 60 "$rxvol" -S store check > out.txt 2>&1 || fail "the store has faults: $(head -n 1 out.txt)"
 	! grep -i 'assert\|damaged' server.err || fail "the log has $(grep -i -m 1 'assert\|damaged' server.err)"
 }
