@@ -10,6 +10,14 @@ import measure
 CELL = "bench.example"
 
 
+def read_metrics(path):
+    """The lines at a socket of metrics."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        return b"".join(iter(lambda: s.recv(65536), b"")).decode().splitlines()
+
+
 class Bed:
     """A file server with one volume, and mounts of it. `there` is a command that runs others where the server shall be."""
 
@@ -69,11 +77,7 @@ class Bed:
     def calls(self):
         """Calls that the file service has got. Metrics are made anew once a second."""
         time.sleep(1.2)
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(self.metrics)
-            s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
-            text = b"".join(iter(lambda: s.recv(65536), b"")).decode()
-        for line in text.splitlines():
+        for line in read_metrics(self.metrics):
             if line.startswith("rxwire_calls_started_total") and self.fs in line:
                 return int(float(line.split()[-1]))
         raise measure.Failed("rxfsd does not count calls")
