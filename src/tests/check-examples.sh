@@ -3,11 +3,12 @@
 # Builds examples/ against an installed copy as a user would, by pkg-config, and runs them: the single files, shared
 # and static; the project in examples/kv, as installed, with the installed rxwgen; and the commands of
 # doc/tutorial.md.
-# usage: check-examples.sh PREFIX        (PREFIX as given to configure; DESTDIR is respected)
+# usage: check-examples.sh PREFIX [few]  (PREFIX as given to configure; DESTDIR is respected; few: a server and its clients only)
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd) || exit 99
 CC=${CC:-cc}
-prefix=${1:?usage: check-examples.sh PREFIX}
+prefix=${1:?usage: check-examples.sh PREFIX [few]}
+few=${2-}
 dir=$(mktemp -d) || exit 99
 server=
 trap '[ -z "$server" ] || kill "$server"; rm -rf "$dir"' EXIT
@@ -58,7 +59,7 @@ build() {
 
 san=
 case $SANITIZERS in no | '') ;; *) san=-fsanitize=$SANITIZERS ;; esac
-for src in "$top"/examples/*.c; do
+for src in "$top"/examples/${few:+shout-}*.c; do
 	[ -f "$src" ] || continue
 	name=${src##*/}
 	name=${name%.c}
@@ -78,7 +79,7 @@ for src in "$top"/examples/*.c; do
 	fi
 done
 # Programs for files of a cell. Without one they say what is missing.
-for src in "$top"/examples/afs/*.c; do
+for src in "$top"/examples/afs/${few:+afs-list}*.c; do
 	name=${src##*/}
 	name=${name%.c}
 	if [ -e "$libdir/librxafs.so" ] && [ -z "$san" ]; then
@@ -187,6 +188,7 @@ others() {
 }
 talk '' shared
 talk -static static
+[ -z "$few" ] || exit $status
 
 # store SUFFIX KIND: a file goes to the server and comes back. The client says what is missing, and what is refused.
 store() {
