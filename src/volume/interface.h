@@ -98,8 +98,8 @@ struct store_ops {
 	/* The volume with the smallest id greater than `id`: 0 or STORE_VNOVOL. */
 	int (*volume_next)(struct store *store, uint32_t id, struct store_volume *volume);
 	/*
-	 * The volume that has `at` others before it in the order of ids: 0 or STORE_VNOVOL; and how many there
-	 * are. The cost does not depend on their number. NULL: there is one volume only.
+	 * The volume that has `at` others before it in the order of ids, of those that no cell has: 0 or STORE_VNOVOL; and
+	 * how many there are. The cost does not depend on their number. NULL: there is one volume only.
 	 */
 	int (*volume_at)(struct store *store, uint32_t at, struct store_volume *volume);
 	void (*totals)(struct store *store, struct store_totals *totals);

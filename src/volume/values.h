@@ -84,6 +84,7 @@ struct store_volume {
 /* All volumes, clones included. */
 struct store_totals {
 	uint32_t count;
+	uint32_t plain; /* of them, those that no cell has */
 	uint32_t of_type
 		[STORE_TYPES]; /* by enum store_type; without those whose records are damaged */
 	uint32_t last;	       /* the greatest id */

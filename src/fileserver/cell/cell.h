@@ -108,6 +108,7 @@ struct fsd_transaction {
 	int32_t mode;		/* the word that began it */
 	int32_t flags;		/* of the last SetFlags */
 	uint32_t created, used; /* seconds since 1970 */
+	uint64_t touched;	/* `used` by the monotonic clock, s */
 	char name[30];		/* of the last call */
 	bool running;		/* a call is */
 	bool deleted;		/* the volume is */

@@ -169,6 +169,7 @@ void fsd_transaction_leave(struct fsd_cell *cell, const struct fsd_transaction *
 	assert(item && item->running && item->volume == transaction->volume);
 	*item = *transaction;
 	item->used = (uint32_t)time(NULL);
+	item->touched = fsd_now();
 	item->running = false;
 	pthread_mutex_unlock(&all->ender.lock);
 }
@@ -251,14 +252,13 @@ static void end_idle_transaction(struct fsd_cell *cell, struct fsd_transaction *
 static bool take_idle_transaction(struct fsd_cell *cell, struct fsd_transaction *transaction)
 {
 	struct transactions *all = &cell->transactions;
-	uint32_t now = (uint32_t)time(NULL);
+	uint64_t now = fsd_now();
 
 	assert(mutex_is_held(&all->ender.lock));
 	for (uint32_t i = 0; i < all->count; i++) {
 		struct fsd_transaction *item = &all->item[i];
 
-		/* A clock that was set back makes none older. */
-		if (item->running || (int32_t)(now - item->used) <= (int32_t)cell->options.idle_s)
+		if (item->running || now - item->touched <= cell->options.idle_s)
 			continue;
 		item->running = true;
 		*transaction = *item;

@@ -159,7 +159,16 @@ static int32_t record_set(const struct fsd_service *service, rxw_call *rx, uint3
 		return EROFS;
 	fsd_vl_fill_entry(service, rx, set, &e);
 	code = take_requested_entry(service, rx, &e, &entry);
-	return code ? code : fsd_location_put(service->cell, 0, &entry);
+	if (!code)
+		code = fsd_location_put(service->cell, 0, &entry);
+	/* From now on only the record counts. */
+	for (int i = 0; i < 3 && !code; i++) {
+		const struct cellvol volume = {.id = set->id[i]};
+
+		if (set->exists[i])
+			cellvol_set(service->store, &volume, CELLVOL_OWNED, NULL, NULL);
+	}
+	return code;
 }
 
 int32_t fsd_vl_delete(void *context, rxw_call *rx, uint32_t id, int32_t type)

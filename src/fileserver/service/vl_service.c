@@ -106,7 +106,7 @@ static int volume_at(const struct fsd_service *service, uint32_t at, struct stor
 		     uint32_t *count)
 {
 	struct store *store = service->store;
-	struct store_totals totals = {.count = 1};
+	struct store_totals totals = {.plain = 1};
 	int result;
 
 	if (store->ops->volume_at)
@@ -115,7 +115,7 @@ static int volume_at(const struct fsd_service *service, uint32_t at, struct stor
 		result = at ? STORE_VNOVOL : store->ops->volume_next(store, 0, volume);
 	if (result && store->ops->totals)
 		store->ops->totals(store, &totals);
-	*count = totals.count;
+	*count = totals.plain;
 	return result;
 }
 
@@ -178,7 +178,8 @@ static void count_volumes(const struct fsd_service *service, struct volume_total
 		for (int i = 0; i < 3; i++)
 			totals->exist[i] = all.of_type[types[i]];
 		totals->last = all.last;
-		walk.at = all.count;
+		totals->exist[AFS_VL_RO] += service->rootafs != NULL;
+		return;
 	}
 	/* The one volume of a store that does not count, and root.afs. */
 	while (next_volume_set(&walk, &set))
@@ -208,7 +209,6 @@ bool fsd_vl_find_id(const struct fsd_service *service, uint32_t id, struct fsd_v
 {
 	struct store *store = service->store;
 	struct store_volume volume;
-
 	struct fsd_location entry;
 
 	if (service->rootafs && (id == FSD_ROOTAFS_ID || id == FSD_ROOTAFS_ID - 1)) {

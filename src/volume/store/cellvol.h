@@ -58,6 +58,8 @@ enum cellvol_member {
 	CELLVOL_UPDATED = 32,
 	CELLVOL_QUOTA = 64,
 	CELLVOL_RESTORED = 128, /* restored, backed_up */
+	CELLVOL_OWNED =
+		256, /* the database of locations has it, or none has it: it is a volume of a cell */
 };
 /* `permits`, as in store_volume_online(), is asked if the volume comes on-line. */
 int cellvol_set(struct store *store, const struct cellvol *volume, unsigned members,

@@ -351,6 +351,17 @@ START_TEST(ids_and_locations)
 	ck_assert_int_eq(cellvol_locations(store, note_location, text), 0);
 	ck_assert_str_eq(text, "9=nine! ");
 
+	/* A volume that a cell has taken over is in no list of the others. */
+	ck_assert_int_eq(store->ops->volume_at(store, 0, &about), 0);
+	ck_assert_uint_eq(about.id, volume);
+	cell = (struct cellvol){.id = volume};
+	ck_assert_int_eq(cellvol_set(store, &cell, CELLVOL_OWNED, NULL, NULL), 0);
+	ck_assert_int_eq(store->ops->volume_at(store, 0, &about), STORE_VNOVOL);
+	fixture_reopen();
+	ck_assert_int_eq(store->ops->volume_at(store, 0, &about), STORE_VNOVOL);
+	fixture_volume(volume);
+	ck_assert(about.cell && about.online);
+
 	ck_assert_int_eq(cellvol_ids(store, 3, &first), 0);
 	ck_assert_int_eq(cellvol_ids(store, 0, &last), 0);
 	ck_assert_uint_eq(last, first + 2);

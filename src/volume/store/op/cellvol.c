@@ -498,6 +498,8 @@ static void set_cell_numbers(struct volrec *rec, const struct cellvol *from, uns
 		rec->shown_clone = from->clone;
 		rec->shown_backup = from->backup;
 	}
+	if (members & CELLVOL_OWNED)
+		rec->cell |= VOLUME_CELL;
 	if (members & CELLVOL_CREATION)
 		rec->creation = from->creation;
 	if (members & CELLVOL_UPDATED)

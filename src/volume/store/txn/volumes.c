@@ -69,6 +69,7 @@ void volumes_fini(struct volumes *volumes)
 	htable_fini(&volumes->by_name, NULL);
 	htable_fini(&volumes->by_id, free);
 	free(volumes->order);
+	free(volumes->plain);
 	free(volumes->kept);
 	pthread_rwlock_destroy(&volumes->lock);
 }
@@ -95,15 +96,15 @@ static struct volume *find_volume_by_name(struct volumes *volumes, const char *n
 	return volume;
 }
 
-/* The place in the order of the first volume with this id or a greater one. */
-static size_t find_order_place(const struct volumes *volumes, uint32_t id)
+/* The place of the first volume with this id or a greater one. */
+static size_t find_order_place(struct volume *const *order, size_t count, uint32_t id)
 {
-	size_t low = 0, high = volumes->count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (volumes->order[middle]->record.id < id)
+		if (order[middle]->record.id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -162,6 +163,7 @@ static bool is_accounted_alike(const struct volume *volume, const struct volrec 
 {
 	return volume->damaged == damaged && volume->record.type == record->type &&
 	       is_hidden(&volume->record) == is_hidden(record) &&
+	       !((volume->record.cell ^ record->cell) & VOLUME_CELL) &&
 	       !memcmp(volume->record.clone_id, record->clone_id,
 		       KEPT_CLONES * sizeof(record->clone_id[0]));
 }
@@ -170,7 +172,7 @@ static bool is_accounted_alike(const struct volume *volume, const struct volrec 
 static bool make_volume_room(struct volumes *volumes, size_t count)
 {
 	size_t room = volumes->room ? volumes->room : 64;
-	struct volume **order;
+	struct volume **order, **plain;
 	uint32_t *kept;
 
 	while (room < count)
@@ -180,7 +182,10 @@ static bool make_volume_room(struct volumes *volumes, size_t count)
 	order = realloc(volumes->order, room * sizeof(*order));
 	if (order)
 		volumes->order = order;
-	kept = order ? realloc(volumes->kept, KEPT_CLONES * room * sizeof(*kept)) : NULL;
+	plain = order ? realloc(volumes->plain, room * sizeof(*plain)) : NULL;
+	if (plain)
+		volumes->plain = plain;
+	kept = plain ? realloc(volumes->kept, KEPT_CLONES * room * sizeof(*kept)) : NULL;
 	if (!kept)
 		return false;
 	volumes->kept = kept;
@@ -188,23 +193,20 @@ static bool make_volume_room(struct volumes *volumes, size_t count)
 	return true;
 }
 
-static void insert_in_order(struct volumes *volumes, struct volume *volume)
+static void insert_in_order(struct volume **order, size_t *count, struct volume *volume)
 {
-	size_t at = find_order_place(volumes, volume->record.id);
+	size_t at = find_order_place(order, *count, volume->record.id);
 
-	assert(volumes->count < volumes->room);
-	memmove(&volumes->order[at + 1], &volumes->order[at],
-		(volumes->count++ - at) * sizeof(volumes->order[0]));
-	volumes->order[at] = volume;
+	memmove(&order[at + 1], &order[at], ((*count)++ - at) * sizeof(order[0]));
+	order[at] = volume;
 }
 
-static void remove_from_order(struct volumes *volumes, const struct volume *volume)
+static void remove_from_order(struct volume **order, size_t *count, const struct volume *volume)
 {
-	size_t at = find_order_place(volumes, volume->record.id);
+	size_t at = find_order_place(order, *count, volume->record.id);
 
-	assert(at < volumes->count && volumes->order[at] == volume);
-	memmove(&volumes->order[at], &volumes->order[at + 1],
-		(--volumes->count - at) * sizeof(volumes->order[0]));
+	assert(at < *count && order[at] == volume);
+	memmove(&order[at], &order[at + 1], (--*count - at) * sizeof(order[0]));
 }
 
 /* Add a volume to the order and the sums over all volumes, or take it away. */
@@ -216,10 +218,17 @@ static void account_volume(struct volumes *volumes, struct volume *volume, bool 
 		return;
 	if (!volume->damaged && volume->record.type < STORE_TYPES)
 		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
+	assert(!on || volumes->count < volumes->room);
 	if (on)
-		insert_in_order(volumes, volume);
+		insert_in_order(volumes->order, &volumes->count, volume);
 	else
-		remove_from_order(volumes, volume);
+		remove_from_order(volumes->order, &volumes->count, volume);
+	if (volume->record.cell & VOLUME_CELL)
+		return;
+	if (on)
+		insert_in_order(volumes->plain, &volumes->plain_count, volume);
+	else
+		remove_from_order(volumes->plain, &volumes->plain_count, volume);
 }
 
 static int copy_volume_record(const struct volume *from, struct volrec *volume)
@@ -303,7 +312,8 @@ int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume)
 	int result;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	at = id < UINT32_MAX ? find_order_place(volumes, id + 1) : volumes->count;
+	at = id < UINT32_MAX ? find_order_place(volumes->order, volumes->count, id + 1)
+			     : volumes->count;
 	result = copy_volume_record(at < volumes->count ? volumes->order[at] : NULL, volume);
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
@@ -314,7 +324,7 @@ int volumes_at(struct volumes *volumes, uint32_t at, struct volrec *volume)
 	int result;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	result = copy_volume_record(at < volumes->count ? volumes->order[at] : NULL, volume);
+	result = copy_volume_record(at < volumes->plain_count ? volumes->plain[at] : NULL, volume);
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
 }
@@ -323,6 +333,7 @@ void volumes_totals(struct volumes *volumes, struct store_totals *totals)
 {
 	pthread_rwlock_rdlock(&volumes->lock);
 	totals->count = (uint32_t)volumes->count;
+	totals->plain = (uint32_t)volumes->plain_count;
 	memcpy(totals->of_type, volumes->of_type, sizeof(totals->of_type));
 	totals->last = volumes->count ? volumes->order[volumes->count - 1]->record.id : 0;
 	pthread_rwlock_unlock(&volumes->lock);

@@ -17,10 +17,11 @@ struct volumes {
 	pthread_rwlock_t lock;
 	struct htable by_id, by_name;
 	struct volume **order; /* by id; `count` of them, without hidden ones */
+	struct volume **plain; /* of these, the ones that no cell has; `plain_count` */
 	uint32_t *
 		kept; /* ids of their clones, also of those that do not exist, ascending; `kept_count` */
-	size_t count, kept_count;
-	size_t room;		       /* of `order`; `kept` has twice as much */
+	size_t count, plain_count, kept_count;
+	size_t room;		       /* of `order` and `plain`; `kept` has twice as much */
 	uint32_t of_type[STORE_TYPES]; /* undamaged ones */
 	struct volume *spare; /* memory for new ones */
 	unsigned spares;
@@ -54,7 +55,7 @@ static inline bool volumes_has_view(int result)
 bool volumes_hold(struct volumes *volumes, uint32_t id, int for_readers, int for_writers);
 /* Find a volume by its name, with the suffix of a clone. */
 int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume);
-/* The volume with the smallest id above `id`; that which has `at` volumes before it. Not hidden ones. */
+/* The volume with the smallest id above `id`; that which has `at` before it of those that no cell has. Not hidden ones. */
 int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume);
 int volumes_at(struct volumes *volumes, uint32_t at, struct volrec *volume);
 void volumes_totals(struct volumes *volumes, struct store_totals *totals);
