@@ -58,10 +58,13 @@ static int run_open(struct task *t)
 static int reply_through(fuse_req_t req, struct handle *h, enum through_way way)
 {
 	struct fuse_open_out answer = {.fh = handle_number(h),
-				       .open_flags = THROUGH_OPEN | FOPEN_NOFLUSH |
-						     (way == THROUGH_DIRECT ? FOPEN_DIRECT_IO : 0),
-				       .padding = through_number(h->through)};
+				       .open_flags = THROUGH_OPEN | FOPEN_NOFLUSH};
+	uint32_t number = through_number(h->through);
 
+	if (way == THROUGH_DIRECT)
+		answer.open_flags |= FOPEN_DIRECT_IO;
+	/* The last member, whose name has changed. */
+	memcpy((char *)&answer + sizeof answer - sizeof number, &number, sizeof number);
 	return fuse_reply_iov(req, &(struct iovec){&answer, sizeof answer}, 1);
 }
 
