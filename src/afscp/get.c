@@ -178,22 +178,15 @@ enum copy_result get_contents(struct run *run, struct get_file *file, struct sin
 	return rc;
 }
 
-enum copy_result get_from_memory(struct run *run, struct get_file *file, struct sink *sink,
-				 void *bytes, size_t length,
-				 const struct rxafs_attributes *attributes)
+enum copy_result get_check_small(struct run *run, const struct get_file *file, uint64_t fetched,
+				 const struct rxafs_attributes *answer)
 {
-	struct iovec iov = {.iov_base = bytes, .iov_len = length};
-	enum copy_result rc =
-		check_answer(file, attributes, 0, length_of(&file->attributes), length);
+	enum copy_result rc = check_answer(file, answer, 0, length_of(&file->attributes), fetched);
 
-	if (rc != COPY_GOOD)
-		return rc;
-	if (sink_write(sink, &iov, 1, 0) < 0)
-		return write_failed(run, file->label, sink->dir, sink->name);
-	atomic_fetch_add(&run->bytes, length);
 	copy_progress(run, file->label);
-	copy_done(run, file->label, length);
-	return COPY_GOOD;
+	if (rc == COPY_GOOD)
+		copy_done(run, file->label, fetched);
+	return rc;
 }
 
 /* A file of which a part may exist. */

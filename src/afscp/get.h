@@ -20,10 +20,9 @@ struct get_file {
 
 /* Its bytes. `sink` is open. */
 enum copy_result get_contents(struct run *run, struct get_file *file, struct sink *sink);
-/* The same with bytes that were fetched: `length` of them, and the attributes that came with them. */
-enum copy_result get_from_memory(struct run *run, struct get_file *file, struct sink *sink,
-				 void *bytes, size_t length,
-				 const struct rxafs_attributes *attributes);
+/* Check what was written of a small file, of which `fetched` bytes have come with these attributes; it is counted. */
+enum copy_result get_check_small(struct run *run, const struct get_file *file, uint64_t fetched,
+				 const struct rxafs_attributes *answer);
 /* Open the destination of the file. 0, or -1 with errno; see sink_open(). */
 int get_open(struct run *run, struct get_file *file, struct sink *sink, int dir, const char *name,
 	     bool inside);

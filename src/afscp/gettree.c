@@ -23,7 +23,7 @@
 
 #define NAMES_MAX   1000000 /* in memory at a time, on all levels */
 #define SMALL	    65536   /* bytes of files that are fetched with others */
-#define BUNCH_BYTES 524288  /* of such files together; each thread has that in memory */
+#define BUNCH_BYTES 524288  /* of such files together */
 
 /* One copy of a tree, whose directories are read by one thread. */
 struct walk {
@@ -158,42 +158,28 @@ static rxafs_object *take_plain(struct level *level, const struct plain *plain)
 	return t.value ? NULL : object;
 }
 
-/* Bytes that were fetched for a file; NULL: they have to be. */
-struct fetched {
-	void *bytes;
-	size_t length;
-	const struct rxafs_attributes *attributes;
-};
-
-static enum copy_result fill_named(struct level *level, const struct plain *plain, const char *name,
-				   const struct fetched *fetched)
+static enum copy_result get_named(struct level *level, const struct plain *plain, const char *name)
 {
 	struct get_file file = {.label = plain->label, .attributes = plain->attributes};
+	struct run *run = level->run;
 	enum copy_result rc;
 	struct sink sink;
 
-	if (!fetched && !(file.object = take_plain(level, plain)))
-		return run_interrupted(level->run) ? COPY_STOP : COPY_FAILED;
-	if (get_open(level->run, &file, &sink, level->dir, name, true) < 0) {
-		rc = write_failed(level->run, plain->label, level->dir, name);
-	} else {
-		rc = fetched ? get_from_memory(level->run, &file, &sink, fetched->bytes,
-					       fetched->length, fetched->attributes)
-			     : get_contents(level->run, &file, &sink);
-		rc = get_close(level->run, &file, &sink, rc);
+	if (get_is_there(run, level->dir, name, &plain->attributes)) {
+		copy_skip(run, plain->label, length_of_plain(plain));
+		return COPY_GOOD;
 	}
-	if (file.object)
-		rxafs_release(file.object);
+	file.object = take_plain(level, plain);
+	if (!file.object)
+		return run_interrupted(run) ? COPY_STOP : COPY_FAILED;
+	if (get_open(run, &file, &sink, level->dir, name, true) < 0) {
+		rc = write_failed(run, plain->label, level->dir, name);
+	} else {
+		rc = get_contents(run, &file, &sink);
+		rc = get_close(run, &file, &sink, rc);
+	}
+	rxafs_release(file.object);
 	return rc;
-}
-
-static enum copy_result get_named(struct level *level, const struct plain *plain, const char *name,
-				  const struct fetched *fetched)
-{
-	if (!get_is_there(level->run, level->dir, name, &plain->attributes))
-		return fill_named(level, plain, name, fetched);
-	copy_skip(level->run, plain->label, length_of_plain(plain));
-	return COPY_GOOD;
 }
 
 /* Give the first name's file another name. 0, or -1 with errno. */
@@ -213,17 +199,16 @@ static int link_name(int dir, const char *first, const char *name)
 	return rc;
 }
 
-/* All names of a file. */
-static enum copy_result get_plain(struct level *level, const struct plain *plain,
-				  const struct fetched *fetched)
+/* The other names of a file. */
+static enum copy_result get_twins(struct level *level, const struct plain *plain)
 {
-	enum copy_result rc = get_named(level, plain, plain->names[0], fetched);
+	enum copy_result rc = COPY_GOOD;
 
 	for (size_t i = 1; i < plain->count && rc == COPY_GOOD; i++) {
 		if (link_name(level->dir, plain->names[0], plain->names[i]) == 0)
 			copy_done(level->run, plain->label, 0);
 		else /* some file systems have no hard links */
-			rc = get_named(level, plain, plain->names[i], fetched);
+			rc = get_named(level, plain, plain->names[i]);
 	}
 	return rc;
 }
@@ -237,53 +222,105 @@ static void judge_plain(struct bunch *bunch, enum copy_result rc)
 		bunch->result = COPY_STOP;
 }
 
-/* Small files that are fetched together. */
-struct together {
+/* A small file that arrives beside others of the bunch. */
+struct arriving {
 	struct bunch *bunch;
-	struct rxafs_small files[RXAFS_SMALL_MOST];
-	struct rxafs_name names[RXAFS_SMALL_MOST];
-	unsigned index[RXAFS_SMALL_MOST]; /* in the bunch */
-	unsigned count;
-	char *bytes;
+	unsigned index; /* in it */
+	struct get_file file;
+	struct sink sink;
+	bool open;
+	uint64_t bytes;
+	int error; /* errno of what could not be written, or 0 */
 };
 
-static void end_small_file(void *arg, struct rxafs_small *file)
-{
-	struct together *all = arg;
-	struct bunch *bunch = all->bunch;
-	unsigned i = all->index[file - all->files];
-	const struct fetched fetched = {file->bytes, file->fetched, &file->attributes};
+/* Small files that are fetched together. */
+struct together {
+	struct rxafs_small files[RXAFS_SMALL_MOST];
+	struct rxafs_name names[RXAFS_SMALL_MOST];
+	struct arriving arriving[RXAFS_SMALL_MOST];
+	unsigned count;
+};
 
-	/* One that has failed is asked for once more, which tells why. */
-	if (file->result || bunch->result == COPY_STOP)
-		return;
-	bunch->done[i] = true;
-	judge_plain(bunch, get_plain(bunch->level, bunch->plain[i], &fetched));
+static int write_arriving(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	struct arriving *a = arg;
+	struct level *level = a->bunch->level;
+	const struct plain *plain = a->bunch->plain[a->index];
+	uint64_t bytes = 0;
+
+	if (a->bunch->result == COPY_STOP)
+		return -ECANCELED;
+	for (unsigned i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	if (!a->open) {
+		a->file = (struct get_file){.label = plain->label, .attributes = plain->attributes};
+		a->open = get_open(level->run, &a->file, &a->sink, level->dir, plain->names[0],
+				   true) == 0;
+	}
+	if (!a->open || sink_write(&a->sink, iov, count, offset) < 0) {
+		a->error = errno;
+		return -ECANCELED;
+	}
+	a->bytes = offset + bytes;
+	atomic_fetch_add(&level->run->bytes, bytes);
+	return 0;
 }
 
-/* Those that are to be fetched. False: none, or no memory. */
-static bool choose_small_files(struct together *all)
+/* Its result, unless it was not all fetched: it is asked for once more then, which tells why. */
+static bool end_arriving(struct arriving *a, const struct rxafs_small *small, enum copy_result *rc)
 {
-	struct bunch *bunch = all->bunch;
-	size_t at = 0;
+	struct run *run = a->bunch->level->run;
+	const struct plain *plain = a->bunch->plain[a->index];
+	bool good = a->open && !a->error && !small->result;
 
-	all->bytes = bunch->count > 1 ? malloc(bunch->bytes + 1) : NULL;
-	for (unsigned i = 0; all->bytes && i < bunch->count; i++) {
-		const struct plain *plain = bunch->plain[i];
-		size_t length = length_of_plain(plain);
-
-		if (!length || get_is_there(bunch->level->run, bunch->level->dir, plain->names[0],
-					    &plain->attributes))
-			continue;
-		all->names[all->count] =
-			(struct rxafs_name){.text = plain->names[0], .fid = plain->fid};
-		all->files[all->count] = (struct rxafs_small){.name = &all->names[all->count],
-							      .length = length,
-							      .bytes = all->bytes + at};
-		all->index[all->count++] = i;
-		at += length;
+	*rc = COPY_FAILED;
+	if (good) {
+		*rc = get_check_small(run, &a->file, a->bytes, &small->attributes);
+	} else if (a->error) {
+		errno = a->error;
+		*rc = write_failed(run, plain->label, a->bunch->level->dir, plain->names[0]);
+	} else {
+		atomic_fetch_sub(&run->bytes, a->bytes);
 	}
-	return all->count > 0;
+	if (a->open)
+		*rc = get_close(run, &a->file, &a->sink, *rc);
+	return good || a->error;
+}
+
+static void end_small_file(void *arg, struct rxafs_small *small)
+{
+	struct arriving *a = small->arg;
+	struct bunch *bunch = a->bunch;
+	enum copy_result rc;
+
+	(void)arg;
+	bunch->done[a->index] = end_arriving(a, small, &rc);
+	if (!bunch->done[a->index])
+		return;
+	if (rc == COPY_GOOD)
+		rc = get_twins(bunch->level, bunch->plain[a->index]);
+	judge_plain(bunch, rc);
+}
+
+/* Those that are to be fetched. */
+static void choose_small_files(struct together *all, struct bunch *bunch)
+{
+	for (unsigned i = 0; i < bunch->count; i++) {
+		const struct plain *plain = bunch->plain[i];
+		unsigned n = all->count;
+
+		if (!length_of_plain(plain) || get_is_there(bunch->level->run, bunch->level->dir,
+							    plain->names[0], &plain->attributes))
+			continue;
+		all->names[n] = (struct rxafs_name){.text = plain->names[0], .fid = plain->fid};
+		all->arriving[n].bunch = bunch;
+		all->arriving[n].index = i;
+		all->files[n] = (struct rxafs_small){.name = &all->names[n],
+						     .length = length_of_plain(plain),
+						     .take = write_arriving,
+						     .arg = &all->arriving[n]};
+		all->count++;
+	}
 }
 
 static void get_small_files(struct bunch *bunch)
@@ -293,12 +330,19 @@ static void get_small_files(struct bunch *bunch)
 
 	if (!all)
 		return;
-	all->bunch = bunch;
-	if (choose_small_files(all))
+	choose_small_files(all, bunch);
+	if (all->count)
 		rxafs_fetch_small(bunch->level->from, &request, all->files, all->count,
-				  end_small_file, all);
-	free(all->bytes);
+				  end_small_file, NULL);
 	free(all);
+}
+
+/* A file that did not arrive with others. */
+static enum copy_result get_plain(struct level *level, const struct plain *plain)
+{
+	enum copy_result rc = get_named(level, plain, plain->names[0]);
+
+	return rc == COPY_GOOD ? get_twins(level, plain) : rc;
 }
 
 static enum copy_result get_bunch(struct run *run, void *arg)
@@ -311,7 +355,7 @@ static enum copy_result get_bunch(struct run *run, void *arg)
 		get_small_files(bunch);
 	for (unsigned i = 0; i < bunch->count && bunch->result != COPY_STOP; i++)
 		if (!bunch->done[i])
-			judge_plain(bunch, get_plain(bunch->level, bunch->plain[i], NULL));
+			judge_plain(bunch, get_plain(bunch->level, bunch->plain[i]));
 	rc = bunch->result;
 	drop_bunch(bunch);
 	return rc;

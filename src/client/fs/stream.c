@@ -115,6 +115,8 @@ static int take_small(void *arg, uint64_t offset, struct iovec *iov, unsigned co
 {
 	struct rxafs_small *file = ((struct small_fetch *)arg)->file;
 
+	if (!file->bytes)
+		return file->take(file->arg, offset, iov, count);
 	for (unsigned i = 0; i < count; i++) {
 		if (offset + iov[i].iov_len > file->length)
 			return -EFBIG;

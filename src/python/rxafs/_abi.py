@@ -292,6 +292,8 @@ class rxafs_small(C.Structure):
         ("name", C.POINTER(rxafs_name)),
         ("length", C.c_size_t),
         ("bytes", handle),
+        ("take", handle),
+        ("arg", handle),
         ("result", C.c_int),
         ("fetched", C.c_size_t),
         ("attributes", rxafs_attributes),

@@ -53,7 +53,9 @@ int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint6
 struct rxafs_small {
 	const struct rxafs_name *name;
 	size_t length; /* at most this many bytes */
-	void *bytes;   /* for them */
+	void *bytes;   /* for them; or NULL: */
+	rxafs_take_fn *take; /* takes them as they arrive */
+	void *arg;	     /* of take() */
 	/* results */
 	int result; /* 0 or a negative errno; another try by rxafs_fetch_stream() may succeed */
 	size_t fetched;
