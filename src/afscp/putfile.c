@@ -1052,6 +1052,16 @@ static bool read_for_group(struct run *run, const struct put_file *f, uint8_t *b
 	return true;
 }
 
+/* A name whose contents could not be stored goes. */
+static void remove_empty_name(struct run *run, const struct put_file *f)
+{
+	struct attempt t = attempt_begin(run, CHANGE_REMOVE, f->label);
+
+	t.later = true;
+	while (attempt_again(&t, rxafs_unlink(f->directory, &t.request, f->name)))
+		;
+}
+
 /* Store those that can be. stored[i]: file i is there. */
 static void store_group(struct run *run, struct put_group *g, bool stored[PUT_TOGETHER])
 {
@@ -1070,8 +1080,11 @@ static void store_group(struct run *run, struct put_group *g, bool stored[PUT_TO
 			at[ready++] = i;
 		}
 	if (ready && rxafs_store_small(g->files[0]->directory, &request, new, ready) == 0)
-		for (unsigned i = 0; i < ready; i++)
+		for (unsigned i = 0; i < ready; i++) {
 			stored[at[i]] = new[i].result == 0;
+			if (new[i].made &&new[i].result)
+				remove_empty_name(run, g->files[at[i]]);
+		}
 	free(bytes);
 }
 
