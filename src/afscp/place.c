@@ -215,6 +215,20 @@ enum copy_result spot_look(struct run *run, rxafs_object *directory, const char 
 	return attempt_result(&t);
 }
 
+/* What is no directory is named; else the whole place is. */
+static void complain_of_parent(struct attempt *t, const struct place *place, const char *path)
+{
+	char *label = NULL;
+
+	if (t->value == -ENOTDIR && *path &&
+	    asprintf(&label, "%s%s%.*s", place->volume ? place->volume : "/afs",
+		     place->volume ? ":" : "", (int)strlen(path) - 1, path) >= 0)
+		attempt_complain_of(t, label);
+	else
+		attempt_complain(t);
+	free(label);
+}
+
 /* The directory that contains the last part of a path. *absent, unless it is NULL: there is none. */
 static enum copy_result open_place_parent(struct run *run, const struct place *place,
 					  const char *base, rxafs_object **directory, bool *absent)
@@ -230,8 +244,11 @@ static enum copy_result open_place_parent(struct run *run, const struct place *p
 		return COPY_STOP;
 	}
 	parent.path = path;
+	t.later = true;
 	open_object(&t, &parent, true, directory, &attributes, absent ? -ENOENT : 1);
 	rc = attempt_result(&t);
+	if (t.value < 0 && (!absent || t.value != -ENOENT))
+		complain_of_parent(&t, place, path);
 	if (absent && t.value == -ENOENT) {
 		*absent = true;
 		rc = COPY_GOOD;

@@ -198,7 +198,8 @@ refused 1 'no such file' cp_ ls home:/parents
 refused 2 'invalid value "a b"' cp_ ln --mount 'a b' home:/mount
 refused 1 'no such file' cp_ rm home:/missing/object
 cp_well rm -f home:/missing home:/missing/object home:/dup/missing/object
-refused 1 'is not a directory' cp_ rm -f home:/mv/two/object
+refused 1 'home:/mv/two: is not a directory' cp_ rm -f home:/mv/two/object
+refused 1 'home:/mv/two: is not a directory' cp_ put a/same home:/mv/two/object
 
 # get -p: the modes of directories as well, new ones and existing ones.
 mkdir modes modes/some
