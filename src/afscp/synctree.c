@@ -31,6 +31,9 @@ struct node {
 	bool is_new;	     /* the destination is empty, or does not exist in a dry run */
 	atomic_bool changed; /* names of the destination */
 	unsigned depth;
+	/* Small files that the task of the directory has found; a thread takes them together. */
+	struct task *gathered, **last_gathered;
+	unsigned gathered_count;
 };
 
 /* Work for a thread. */
@@ -166,6 +169,7 @@ static struct node *new_pair_of_folders(struct node *parent, const struct item *
 /* ---- tasks ---- */
 
 static bool do_files(struct crew *crew, size_t least);
+static bool is_small_task(const struct sync *s, const struct task *task);
 
 static void free_sync_task(struct task *task)
 {
@@ -200,6 +204,32 @@ static struct task *pop_file(struct crew *crew, size_t least)
 	return task;
 }
 
+/* Those that were gathered wait for a thread from now on. */
+static void add_gathered(struct crew *crew, struct node *n)
+{
+	if (!n->gathered)
+		return;
+	pthread_mutex_lock(&crew->lock);
+	*n->last_gathered = crew->files;
+	crew->files = n->gathered;
+	crew->file_count += n->gathered_count;
+	pthread_cond_signal(&crew->more);
+	pthread_mutex_unlock(&crew->lock);
+	n->gathered = NULL;
+	n->gathered_count = 0;
+	do_files(crew, FILES_MOST);
+}
+
+static void gather_task(struct crew *crew, struct node *n, struct task *task)
+{
+	if (!n->gathered)
+		n->last_gathered = &n->gathered;
+	*n->last_gathered = task;
+	n->last_gathered = &task->next;
+	if (++n->gathered_count == TRANSFER_MANY)
+		add_gathered(crew, n);
+}
+
 static enum copy_result add_file_task(struct crew *crew, struct node *n, const struct item *source,
 				      const struct item *old)
 {
@@ -220,6 +250,10 @@ static enum copy_result add_file_task(struct crew *crew, struct node *n, const s
 		return COPY_STOP;
 	}
 	atomic_fetch_add(&n->users, 1);
+	if (is_small_task(crew->sync, task)) {
+		gather_task(crew, n, task);
+		return COPY_GOOD;
+	}
 	add_task(crew, task);
 	do_files(crew, FILES_MOST);
 	return COPY_GOOD;
@@ -706,6 +740,7 @@ static void pair_all(struct crew *crew, struct node *n, const struct items *from
 			sync_judge(s, pair_items(crew, n, source, old, &names));
 		free_both_names(&names);
 	}
+	add_gathered(crew, n);
 }
 
 /* Whether a directory is one of those above it by way of mount points. */
