@@ -389,14 +389,17 @@ rm -rf moving
 mkdir moving
 seq 1 100000 > moving/z-slow
 echo 1 > moving/a-gone
-"$afscp" sync -j1 -q --bwlimit 300 moving/ two:moving > out 2> err &
+"$afscp" sync -j1 -q --bwlimit 150 moving/ two:moving > out 2> err &
 pid=$!
 tries=0
 until "$afscp" ls two:moving 2> /dev/null | grep -q . || [ $tries -ge 200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done
+# However slow this machine is, the sync does not go on meanwhile.
+kill -STOP $pid
 rm moving/a-gone
+kill -CONT $pid
 wait $pid
 rc=$?
 [ $rc = 24 ] || fail "with a file that vanished it ended with $rc: $(cat err)"
@@ -405,18 +408,20 @@ grep -q vanished err || fail "no word about a file that vanished"
 # A source that gets other contents while it is copied is copied again, a local one and one in AFS.
 rm -rf moving && mkdir moving
 seq 1 200000 > moving/file
-"$afscp" sync --bwlimit 900 moving/ two:changing > out 2> err &
+"$afscp" sync --bwlimit 300 moving/ two:changing > out 2> err &
 pid=$!
 tries=0
 until "$afscp" find two:changing 2> /dev/null | grep -q afscp-part || [ $tries -ge 200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done
+kill -STOP $pid
 seq 1 90000 | tr 1 9 > moving/file
+kill -CONT $pid
 wait $pid || fail "with a file that changes it ended with $?: $(cat err)"
 well cat two:changing/file
 cmp -s out moving/file || fail "a file that changes has other contents"
-"$afscp" sync --bwlimit 400 two:changing/ changing > out 2> err &
+"$afscp" sync --bwlimit 150 two:changing/ changing > out 2> err &
 pid=$!
 tries=0
 until [ -d changing ] || [ $tries -ge 200 ]; do
@@ -424,8 +429,10 @@ until [ -d changing ] || [ $tries -ge 200 ]; do
 	sleep 0.05
 done
 sleep 0.3
+kill -STOP $pid
 seq 1 60000 | tr 1 8 > moving/file
 well put moving/file two:changing/file
+kill -CONT $pid
 wait $pid || fail "with a file in AFS that changes it ended with $?: $(cat err)"
 cmp -s changing/file moving/file || fail "a file in AFS that changes has other contents"
 
