@@ -13,6 +13,14 @@ class Failed(Exception):
     """A program failed. The text names it and the reason."""
 
 
+def run_first():
+    """This process, and those that it starts, run before all ordinary ones, so that other work on the machine does not count."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError as e:
+        raise Failed(f"real-time priority is not permitted here (root, and the control group of the CPU must have some): {e}") from e
+
+
 def free_port():
     """A UDP port that is currently free on all local addresses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
