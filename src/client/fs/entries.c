@@ -330,6 +330,7 @@ int rxafs_unlink(rxafs_object *directory, struct rxafs_request *request, const c
 {
 	struct rxafs_attributes attributes;
 	rxafs_object *object;
+	bool leaving = false, last;
 	int result = fs_check_name(name);
 
 	if (result)
@@ -339,10 +340,12 @@ int rxafs_unlink(rxafs_object *directory, struct rxafs_request *request, const c
 	result = rxafs_lookup(directory, request, name, &object, &attributes);
 	if (result)
 		return result;
+	last = object->kind == RXAFS_FILE && attributes.stat.st_nlink <= 1;
+	if (last)
+		leaving = fs_begin_leaving(object->vnode);
 	if (object->kind == RXAFS_DIRECTORY && object->what == FS_PLAIN)
 		result = -EISDIR;
-	else if (object->kind == RXAFS_FILE && attributes.stat.st_nlink <= 1 &&
-		 fs_is_open(object->vnode))
+	else if (last && !leaving)
 		result = fs_hide(directory, request, name, object->vnode);
 	else
 		result = fs_remove_file(directory, request, name);
@@ -352,6 +355,8 @@ int rxafs_unlink(rxafs_object *directory, struct rxafs_request *request, const c
 		if (attributes.stat.st_nlink > 1)
 			fs_tell(object->vnode, RXAFS_CHANGED_STATUS, NULL);
 	}
+	if (leaving)
+		fs_end_leaving(object->vnode);
 	rxafs_release(object);
 	return result;
 }
@@ -414,19 +419,23 @@ int rxafs_rmdir(rxafs_object *directory, struct rxafs_request *request, const ch
 
 /* -- rename ---------------------------------------------------------------------------------- */
 
-/*
- * What is at the new name gives way; 1: nothing is to be done, since both names are of one file. *replaced: a reference to the
- * directory that was there, or NULL.
- */
+/* What had the new name. */
+struct replaced {
+	rxafs_object
+		*object; /* a reference to a directory or a file that was not open; NULL: neither */
+	bool leaving;	 /* such a file */
+};
+
+/* What is at the new name gives way; 1: nothing is to be done, since both names are of one file. */
 static int clear_target(rxafs_object *object, rxafs_object *new_directory,
 			struct rxafs_request *request, const char *new_name, bool no_replace,
-			rxafs_object **replaced)
+			struct replaced *replaced)
 {
 	struct rxafs_attributes attributes;
 	rxafs_object *target;
 	int result = rxafs_lookup(new_directory, request, new_name, &target, &attributes);
 
-	*replaced = NULL;
+	*replaced = (struct replaced){NULL};
 	if (result)
 		return result == -ENOENT ? 0 : result;
 	if (no_replace)
@@ -439,13 +448,16 @@ static int clear_target(rxafs_object *object, rxafs_object *new_directory,
 	else if (target->kind != RXAFS_DIRECTORY && object->kind == RXAFS_DIRECTORY &&
 		 object->what == FS_PLAIN)
 		result = -ENOTDIR;
-	else if (target->kind == RXAFS_FILE && attributes.stat.st_nlink <= 1 &&
-		 fs_is_open(target->vnode))
-		result = fs_hide(new_directory, request, new_name, target->vnode);
+	else if (target->kind == RXAFS_FILE && attributes.stat.st_nlink <= 1) {
+		replaced->leaving = fs_begin_leaving(target->vnode);
+		if (!replaced->leaving)
+			result = fs_hide(new_directory, request, new_name, target->vnode);
+	}
 	if (!result && target->vnode)
 		cl_object_doubt(target->vnode->object);
-	if (!result && target->what == FS_PLAIN && target->kind == RXAFS_DIRECTORY)
-		*replaced = target;
+	if (replaced->leaving ||
+	    (!result && target->what == FS_PLAIN && target->kind == RXAFS_DIRECTORY))
+		replaced->object = target;
 	else
 		rxafs_release(target);
 	return result;
@@ -456,7 +468,8 @@ int rxafs_rename(rxafs_object *directory, struct rxafs_request *request, const c
 {
 	struct rxafs_attributes attributes;
 	struct fs_vnode *from, *to;
-	rxafs_object *object, *replaced;
+	rxafs_object *object;
+	struct replaced replaced;
 	int result = fs_check_name(name);
 
 	if (!result)
@@ -478,11 +491,12 @@ int rxafs_rename(rxafs_object *directory, struct rxafs_request *request, const c
 		result = fs_rename(directory, request, name, new_directory, new_name, &object->fid);
 	if (!result && from != to && object->vnode)
 		cl_object_moved(object->vnode->object, to->fid.vnode, to->fid.unique);
-	if (replaced) {
-		if (!result)
-			note_removed(replaced->vnode);
-		rxafs_release(replaced);
-	}
+	if (replaced.leaving)
+		fs_end_leaving(replaced.object->vnode);
+	else if (replaced.object && !result)
+		note_removed(replaced.object->vnode);
+	if (replaced.object)
+		rxafs_release(replaced.object);
 	rxafs_release(object);
 	if (result == -EEXIST && !no_replace)
 		result = -ENOTEMPTY;

@@ -42,7 +42,6 @@ static rxafs_file *make_open_file(rxafs_object *object, struct fs_vnode *v,
 		return NULL;
 	}
 	file->object = rxafs_hold(object);
-	fs_note_open(v);
 	return file;
 }
 
@@ -89,11 +88,15 @@ int rxafs_open(rxafs_object *object, struct rxafs_request *request, int flags, r
 	rxafs_file *file;
 	int result = check_open(object, request, flags);
 
+	if (!result)
+		result = fs_note_open(object->vnode, request);
 	if (result)
 		return result;
 	file = make_open_file(object, object->vnode, request, flags);
-	if (!file)
+	if (!file) {
+		fs_note_close(object->vnode);
 		return -ENOMEM;
+	}
 	result = flags & O_TRUNC ? truncate_opened(file, request, 0) : learn_present(file, request);
 	if (result) {
 		rxafs_close(file);
@@ -111,6 +114,7 @@ int fs_open_new(rxafs_object *object, struct rxafs_request *request, int flags,
 
 	if (!file)
 		return -ENOMEM;
+	fs_note_open_new(file->vnode);
 	fs_learned(file->vnode, status);
 	*out = file;
 	return 0;

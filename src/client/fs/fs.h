@@ -45,6 +45,7 @@ struct fs_vnode {
 	uint64_t text_version,
 		damaged; /* damaged: the version of a directory that was said to be, plus 1 */
 	unsigned opens;
+	unsigned leaving; /* calls that take its last name away: whoever opens it waits for them */
 	struct fs_hidden *hidden; /* removed while it was open */
 	bool told;		  /* `data` knows a version: */
 	uint64_t version;

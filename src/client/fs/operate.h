@@ -114,10 +114,18 @@ struct cl_data_wait fs_wait(rxafs_client *client, const struct rxafs_request *re
 
 /* -- silly.c: files that are removed while they are open -------------------------------------- */
 
-void fs_note_open(struct fs_vnode *vnode);
+/*
+ * A file is opened: waits for the calls that take its last name away, since the server would free it behind an open file. 0, -EINTR,
+ * -ETIMEDOUT or RXAFS_WOULD_WAIT.
+ */
+int fs_note_open(struct fs_vnode *vnode, struct rxafs_request *request);
+/* One that was made just now. */
+void fs_note_open_new(struct fs_vnode *vnode);
 /* The last one removes the file, if it was hidden. */
 void fs_note_close(struct fs_vnode *vnode);
-bool fs_is_open(struct fs_vnode *vnode);
+/* Before and after a call that takes the last name of a file away. False: it is open, and must be hidden. */
+bool fs_begin_leaving(struct fs_vnode *vnode);
+void fs_end_leaving(struct fs_vnode *vnode);
 bool fs_is_hidden(struct fs_vnode *vnode);
 /* Rename a file in its directory, so that it can be removed later. */
 int fs_hide(rxafs_object *directory, struct rxafs_request *request, const char *name,

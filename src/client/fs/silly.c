@@ -11,6 +11,7 @@
 
 #include "client/fs/leftover.h"
 #include "client/fs/operate.h"
+#include "common/clock.h"
 
 /* Under the lock of the client's tables, where all of them are listed. */
 struct fs_hidden {
@@ -21,21 +22,67 @@ struct fs_hidden {
 	char name[24];
 };
 
-void fs_note_open(struct fs_vnode *v)
+#define LEAVING_LOOK_NS (100 * NS_PER_MS) /* between two looks for a cancellation */
+
+static bool open_unless_leaving(struct fs_vnode *v)
+{
+	bool stays;
+
+	pthread_mutex_lock(&v->lock);
+	stays = !v->leaving;
+	v->opens += stays;
+	pthread_mutex_unlock(&v->lock);
+	return stays;
+}
+
+int fs_note_open(struct fs_vnode *v, struct rxafs_request *request)
+{
+	rxafs_client *client = v->client;
+	int result = 0;
+
+	if (open_unless_leaving(v))
+		return 0;
+	if (request->quick)
+		return fs_would_wait(v, request);
+	pthread_mutex_lock(&client->lock);
+	while (!result && !open_unless_leaving(v)) {
+		monotonic_wait(&client->asked, &client->lock, monotonic_ns() + LEAVING_LOOK_NS);
+		if (request->cancel && cl_cancel_raised(request->cancel))
+			result = -EINTR;
+		else if (request->deadline && cl_net_now() > request->deadline)
+			result = -ETIMEDOUT;
+	}
+	pthread_mutex_unlock(&client->lock);
+	return result;
+}
+
+void fs_note_open_new(struct fs_vnode *v)
 {
 	pthread_mutex_lock(&v->lock);
 	v->opens++;
 	pthread_mutex_unlock(&v->lock);
 }
 
-bool fs_is_open(struct fs_vnode *v)
+bool fs_begin_leaving(struct fs_vnode *v)
 {
-	bool open;
+	bool closed;
 
 	pthread_mutex_lock(&v->lock);
-	open = v->opens > 0;
+	closed = v->opens == 0;
+	v->leaving += closed;
 	pthread_mutex_unlock(&v->lock);
-	return open;
+	return closed;
+}
+
+void fs_end_leaving(struct fs_vnode *v)
+{
+	pthread_mutex_lock(&v->lock);
+	assert(v->leaving);
+	v->leaving--;
+	pthread_mutex_unlock(&v->lock);
+	pthread_mutex_lock(&v->client->lock);
+	pthread_cond_broadcast(&v->client->asked);
+	pthread_mutex_unlock(&v->client->lock);
 }
 
 bool fs_hides(rxafs_client *client, const struct rxafs_fid *directory, const char *name)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Changes whose answers a server holds back. heldback.py NEAR FAR FAR_DAEMON"""
 
+import errno
 import os
 import signal
 import sys
@@ -77,6 +78,33 @@ def hold_back(name, operation):
     return change.took > 1.5 and waits
 
 
+def open_behind(name, removal):
+    """A file is opened while a call that takes its last name away is under way: it is gone then, or it can be read."""
+    path = f'{near}/{name}/{name}'
+    os.mkdir(f'{near}/{name}')
+    with open(f'{far}/{name}/{name}', 'wb') as f:
+        f.write(b'contents')
+    end = time.monotonic() + 60
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.05)
+    check(os.stat(path).st_size == 8, f'{name}: the file before')
+    os.stat(f'{far}/{name}/{name}')
+    os.kill(far_daemon, signal.SIGSTOP)
+    try:
+        change = Change(lambda: removal(path))
+        time.sleep(0.3)
+        try:
+            with open(path, 'rb') as f:
+                text = f.read()
+            check(text in (b'contents', b'new'), f'{name}: {text} is read')
+        except OSError as e:
+            check(e.errno == errno.ENOENT, f'{name}: {e}')
+        change.join(60)
+    finally:
+        os.kill(far_daemon, signal.SIGCONT)
+    check(not change.is_alive() and not change.error, f'{name}: {change.error}')
+
+
 def touch(path):
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
 
@@ -90,6 +118,10 @@ held = [
     hold_back('rename', lambda d: os.rename(f'{d}/file', f'{d}/new')),
     hold_back('unlink', lambda d: os.unlink(f'{d}/file')),
 ]
+open_behind('removed', os.unlink)
+with open(f'{near}/source', 'wb') as f:
+    f.write(b'new')
+open_behind('replaced', lambda path: os.rename(f'{near}/source', path))
 check(any(held), 'no answer was held back so long that the other process counted')
 
 
