@@ -498,6 +498,8 @@ static void describe_failure(struct attempt *t, int number)
 	if (number == EINTR) {
 		afs_error_text(&t->error, "%s: interrupted", t->label);
 		t->error.interrupted = true;
+	} else if (number == EKEYEXPIRED && !f->code) {
+		afs_error_code(&t->error, t->label, RXW_RXKAD_EXPIRED, RXW_ORIGIN_PEER);
 	} else if (told && f->origin == RXAFS_FROM_SERVER) {
 		describe_refusal(t, f);
 	} else if (told && f->origin == RXAFS_FROM_LOCATION) {

@@ -281,7 +281,8 @@ static bool wait_for_site(struct cl_tries *t, struct search *s)
 /* ---- tokens ---- */
 
 /*
- * The token is of no use any more (K-131): a newer one, anonymous for what only reads, or the end.
+ * The token is of no use any more (K-131): a newer one, anonymous for what only reads, or the end. Without a code the
+ * clock tells that it is over.
  */
 static void replace_credential(struct cl_tries *t, int number)
 {
@@ -301,7 +302,8 @@ static void replace_credential(struct cl_tries *t, int number)
 		cl_credential_unref(t->credential);
 		t->credential = NULL;
 	}
-	if (t->flags & CL_READS)
+	/* Whoever repeats calls himself has to hear that his token is over. */
+	if (t->flags & CL_READS && !net->one_round)
 		t->anonymous = true;
 	else if (t->code)
 		fail_by_code(t, number);
