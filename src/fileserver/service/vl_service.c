@@ -894,8 +894,6 @@ static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlh
 	for (int i = 0; i < 3; i++)
 		header->totalEntries[i] = (int32_t)totals.exist[i];
 	header->MaxVolumeId = totals.last;
-	if (service->cell)
-		cellvol_ids(service->store, 0, &header->MaxVolumeId);
 	return 0;
 }
 
