@@ -437,12 +437,32 @@ void task_start(struct task *t)
 
 /* -- interrupted requests ----------------------------------------------------------------- */
 
+/* Whether nothing tells that the answer will come. */
+static bool waits_in_silence(const struct waiting *w, uint64_t now)
+{
+	uint64_t silence = rxafs_silence(w->task.mount->client, &w->awaited);
+
+	return silence == UINT64_MAX ? w->since + NAME_NS <= now : silence >= SILENT_NS;
+}
+
+/*
+ * Whether a process that was killed waits for the end of what it changes. Its locks end with it, and who gets them then must find the change
+ * done. Nobody waits for a silent server: the operation goes on without its process.
+ */
+static bool ends_with_its_change(const struct waiting *w)
+{
+	return w->task.kind->holds && !w->task.kind->cancels &&
+	       !waits_in_silence(w, monotonic_ns());
+}
+
 /* Whether it is off the list: answered, by the watcher or by its own thread. */
 static bool look_after(struct waiting *w)
 {
 	if (atomic_load(&w->answered))
 		return true;
 	if (!w->task.kind->any_signal && w->thread && !thread_is_dying(w->thread))
+		return false;
+	if (ends_with_its_change(w))
 		return false;
 	if (w->task.kind->cancels)
 		rxafs_raise_cancel(w->task.request.cancel);
@@ -469,14 +489,6 @@ static void look_at_all(struct waiting *list, struct waiting **left)
 static uint64_t hold_ns(const struct watcher *watcher, uint64_t now)
 {
 	return now < watcher->urgent_until ? URGENT_HOLD_NS : HOLD_NS;
-}
-
-/* Whether nothing tells that the answer will come. */
-static bool waits_in_silence(const struct waiting *w, uint64_t now)
-{
-	uint64_t silence = rxafs_silence(w->task.mount->client, &w->awaited);
-
-	return silence == UINT64_MAX ? w->since + NAME_NS <= now : silence >= SILENT_NS;
 }
 
 /* NULL: all have a server that may answer soon. */

@@ -2,6 +2,7 @@
 """Changes whose answers a server holds back. heldback.py NEAR FAR FAR_DAEMON"""
 
 import errno
+import fcntl
 import os
 import signal
 import sys
@@ -58,9 +59,17 @@ def kill_one_behind(path):
     return child, waits
 
 
+def seen_by_far(path, there):
+    end = time.monotonic() + 60
+    while os.path.exists(f'{far}/{path}') != there and time.monotonic() < end:
+        time.sleep(0.05)
+    check(os.path.exists(f'{far}/{path}') == there, f'{path}: the second client never hears of the change')
+
+
 def hold_back(name, operation):
     """The far client, which has promises for the directory, is stopped."""
     directory = f'{near}/{name}'
+    seen_by_far(name, True)
     for entry in os.listdir(f'{far}/{name}'):
         os.stat(f'{far}/{name}/{entry}')
     os.kill(far_daemon, signal.SIGSTOP)
@@ -109,6 +118,34 @@ def touch(path):
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
 
 
+def lock_until_the_end(name):
+    """The locks of a process that is killed in a change last until the change is done."""
+    directory = f'{near}/{name}'
+    os.mkdir(directory)
+    touch(f'{directory}/locked')
+    touch(f'{directory}/journal')
+    os.stat(f'{far}/{name}/journal')
+    os.listdir(f'{far}/{name}')
+    os.kill(far_daemon, signal.SIGSTOP)
+    try:
+        child = os.fork()
+        if not child:
+            fcntl.lockf(os.open(f'{directory}/locked', os.O_RDWR), fcntl.LOCK_EX)
+            os.unlink(f'{directory}/journal')
+            os._exit(0)
+        time.sleep(0.3)
+        os.kill(child, signal.SIGKILL)
+        fcntl.lockf(os.open(f'{directory}/locked', os.O_RDWR), fcntl.LOCK_EX)
+        check(not os.path.exists(f'{directory}/journal'), 'the lock of a killed process ends before what it did')
+    finally:
+        os.kill(far_daemon, signal.SIGCONT)
+    os.waitpid(child, 0)
+    # A client that was given up hears of changes with its next call.
+    os.mkdir(f'{far}/contact')
+
+
+# First, since the server waits for a client that does not answer a few times only.
+lock_until_the_end('lock')
 for name in ('mkdir', 'create', 'rename', 'unlink'):
     os.mkdir(f'{near}/{name}')
     touch(f'{near}/{name}/file')
@@ -123,13 +160,6 @@ with open(f'{near}/source', 'wb') as f:
     f.write(b'new')
 open_behind('replaced', lambda path: os.rename(f'{near}/source', path))
 check(any(held), 'no answer was held back so long that the other process counted')
-
-
-def seen_by_far(path, there):
-    end = time.monotonic() + 60
-    while os.path.exists(f'{far}/{path}') != there and time.monotonic() < end:
-        time.sleep(0.05)
-    check(os.path.exists(f'{far}/{path}') == there, f'{path}: the second client never hears of the change')
 
 
 for made in ('mkdir/made', 'create/made', 'rename/new'):
