@@ -51,18 +51,26 @@ echo quiet > "$other/quiet/file"
 sees file one "before"
 sees quiet/file quiet "before"
 
-# Cut: what is cached can be read, a change waits for the link.
-inside "$here" ip link set laptop down
-[ "$(timeout 20 cat "$dir/quiet/file")" = quiet ] || fail "a cached file cannot be read while the link is down"
+# Nothing passes, as with a cable that is cut farther away: what is cached can be read, a change waits. The addresses stay, since promises are
+# void without one.
+inside "$here" ip neigh replace 10.77.0.1 lladdr 02:00:00:00:00:99 dev laptop nud permanent
+inside "$there" ip neigh replace 10.77.0.2 lladdr 02:00:00:00:00:98 dev server nud permanent
+[ "$(timeout 20 cat "$dir/quiet/file")" = quiet ] || fail "a cached file cannot be read while the link is cut"
 sh -c "echo later > '$dir/later'" 2> "$work/later.err" &
 writer=$!
 sleep 2
 [ -d "/proc/$writer" ] || fail "a change does not wait for the link: $(cat "$work/later.err")"
-inside "$here" ip link set laptop up
+inside "$here" ip neigh del 10.77.0.1 dev laptop && inside "$there" ip neigh del 10.77.0.2 dev server
 wait "$writer" || fail "a change that waited for the link: $(cat "$work/later.err")"
 [ "$(cat "$other/later")" = later ] || fail "a change that waited for the link is not there"
 echo two > "$other/file"
 sees file two "after the link came back"
+
+# The interface goes down and comes back.
+inside "$here" ip link set laptop down
+echo again > "$other/file"
+inside "$here" ip link set laptop up
+sees file again "after the interface came back"
 
 # Another address: the server calls the old one for a while, and the laptop asks by itself.
 inside "$here" ip addr add 10.77.0.3/24 dev laptop

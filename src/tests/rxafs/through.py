@@ -284,5 +284,8 @@ def kill_daemon():
     os.close(fd)
 
 
+if STEP not in ("prepare", "read"):
+    # The kernel tells the last close of a file after close() has returned.
+    wait_for(lambda: kernel_files() == 0, "a file of the step before is kept")
 {"prepare": prepare, "read": read_twice, "versions": change_versions, "turns": exceed_turns, "direct": mix_ways,
  "readers": read_beside_releases, "programs": run_programs, "evict": evict_others, "trusted": read_trusted, "killed": kill_daemon}[STEP]()
