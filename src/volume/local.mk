@@ -91,6 +91,7 @@ volume_sources += src/volume/store/op/names.c
 volume_sources += src/volume/store/op/objects.c
 volume_sources += src/volume/store/op/op.h
 volume_sources += src/volume/store/op/read.c
+volume_sources += src/volume/store/op/recover.c
 volume_sources += src/volume/store/op/restore.c
 volume_sources += src/volume/store/op/restore.h
 volume_sources += src/volume/store/op/restore_verify.c

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/main.h"
 #include "tests/volume/store/store_fixture.h"
@@ -166,6 +168,70 @@ START_TEST(temporary_volumes)
 	ck_assert_int_eq(cellvol_get(store, 3001, &cell), STORE_VNOVOL);
 	ck_assert_int_eq(cellvol_get(store, 3002, &cell), STORE_VNOVOL);
 	fixture_pruned();
+}
+END_TEST
+
+/* The process dies while a new volume gets its first contents. */
+static void die_restoring(const struct cellvol *new, bool dir)
+{
+	static const uint8_t zeros[8000];
+	const struct store_vnode file = {.vnode = 4,
+					 .unique = 9,
+					 .kind = STORE_FILE,
+					 .links = 1,
+					 .parent = STORE_ROOT_VNODE,
+					 .length = sizeof(zeros)};
+	struct store_restore *restore;
+	int ended;
+	pid_t pid;
+
+	fixture_close();
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		fixture_open_again();
+		ck_assert_int_eq(cellvol_create(store, new, dir), 0);
+		ck_assert_int_eq(cellvol_restore_onto(store, new->id, &restore), 0);
+		ck_assert_int_eq(store_restore_keep(restore, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE),
+				 0);
+		ck_assert_int_eq(store_restore_put(restore, &file, zeros), 0);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &ended, 0), pid);
+	ck_assert_int_eq(ended, 0);
+	fixture_open_again();
+}
+
+START_TEST(killed_restore)
+{
+	struct cellvol new = {.id = 3000, .type = STORE_RW, .name = "new"};
+	struct store_fid file;
+
+	fixture_open(STORE_STRICT);
+	die_restoring(&new, true);
+	ck_assert_int_eq(cellvol_get(store, 3000, &cell), STORE_VNOVOL);
+	fixture_pruned();
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM volume"), 1);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode"), 1);
+	/* The same again, as vos does it. */
+	ck_assert_int_eq(cellvol_create(store, &new, true), 0);
+	ck_assert_int_eq(cellvol_delete(store, 3000), 0);
+
+	/* The volume has come back to its clone, which stays as it is. */
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "kept", 4, 0), 0);
+	ck_assert_int_eq(try_clone(volume, 1000, STORE_RO, "v.readonly"), 0);
+	ck_assert_int_eq(try_ready(1000), 0);
+	ck_assert_int_eq(cellvol_delete(store, volume), 0);
+	new.id = volume;
+	die_restoring(&new, false);
+	ck_assert_int_eq(cellvol_get(store, volume, &cell), STORE_VNOVOL);
+	same_in(1000, file, "kept");
+	ck_assert_int_eq(cellvol_create(store, &new, false), 0);
+	ck_assert_int_eq(cellvol_delete(store, volume), 0);
+	ck_assert_int_eq(cellvol_delete(store, 1000), 0);
+	fixture_pruned();
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode"), 0);
 }
 END_TEST
 
@@ -375,10 +441,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {
-		many_clones,	  clones_of_clones, clone_without_volume, temporary_volumes,
-		replica,	  adopted_replica,  restored_clone,	  holds,
-		ids_and_locations};
+	const TTest *const tests[] = {many_clones,	 clones_of_clones, clone_without_volume,
+				      temporary_volumes, killed_restore,   replica,
+				      adopted_replica,	 restored_clone,   holds,
+				      ids_and_locations};
 	Suite *suite = suite_create("volumes of a cell");
 	TCase *tcase = tcase_create("volumes of a cell");
 	SRunner *runner;

@@ -169,6 +169,14 @@ static inline bool volrec_is_unfinished(const struct volrec *record)
 	return record->offline & VOLUME_HIDDEN && !(record->cell & VOLUME_GHOST);
 }
 
+static inline bool volrec_has_clones(const struct volrec *rw)
+{
+	for (int i = 0; i < VOLREC_CLONES; i++)
+		if (rw->clone_epoch[i])
+			return true;
+	return false;
+}
+
 /* The type by which clients know it. */
 static inline uint8_t volrec_shown_type(const struct volrec *record)
 {

@@ -499,14 +499,6 @@ int admin_prune_clone(struct db *db, const struct volrec *rw, uint32_t epoch)
 	return rw->snapshot == epoch ? 0 : db_prune_put(db, &prune);
 }
 
-static bool has_clones(const struct volrec *rw)
-{
-	for (int i = 0; i < VOLREC_CLONES; i++)
-		if (rw->clone_epoch[i])
-			return true;
-	return false;
-}
-
 /* All rows of the group go in the background. */
 static int remove_group(struct work *work, struct db *db, struct workvol *rw)
 {
@@ -554,8 +546,9 @@ static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
 	if (result)
 		return result;
 	work_volume_remove(work, clone);
-	return rw->rec.cell & VOLUME_GHOST && !has_clones(&rw->rec) ? remove_group(work, db, rw)
-								    : 0;
+	return rw->rec.cell & VOLUME_GHOST && !volrec_has_clones(&rw->rec)
+		       ? remove_group(work, db, rw)
+		       : 0;
 }
 
 /* A volume that could not go back to a clone cannot be removed after it, since the clone stays meanwhile: both go together. */
@@ -595,7 +588,7 @@ static int remove_rw(struct work *work, struct db *db, struct workvol *volume, b
 	assert(volume->rec.type == STORE_RW);
 	if (volume->rec.snapshot)
 		return STORE_VBUSY;
-	if (has_clones(&volume->rec) && !(volume->rec.offline & VOLUME_BUSY)) {
+	if (volrec_has_clones(&volume->rec) && !(volume->rec.offline & VOLUME_BUSY)) {
 		if (!cell)
 			return -ENOTEMPTY;
 		leave_ghost(volume);

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "volume/store/maint/maint.h"
-#include "volume/store/cellvol.h"
 #include "volume/store/op/op.h"
 #include "volume/store/op/whole.h"
 #include "volume/store/txn/space.h"
@@ -623,26 +622,13 @@ int store_volume_revert(struct store *store, uint32_t clone)
 	return result ? result : revert_volume(core, rec.group, rec.epoch, false);
 }
 
-/* -- what an earlier process has begun -- */
-
-static int recover_volume(struct core *core, const struct volrec *rec)
+int revert_begun(struct core *core, const struct volrec *rec)
 {
 	uint64_t epoch = 0;
-	struct volrec kept = *rec;
 	char name[40];
 	struct db *db;
-	int result;
+	int result = readers_get(core->readers, &db);
 
-	if (rec->cell & VOLUME_TEMPORARY)
-		return cellvol_delete(&core->store, rec->id);
-	if (volrec_is_unfinished(rec))
-		return admin_remove_hidden(&core->store, rec->id);
-	kept.epoch = rec->snapshot;
-	if (!(rec->offline & VOLUME_BUSY))
-		return rec->snapshot ? whole_snapshot_end(core, &kept) : 0;
-	if (rec->snapshot)
-		return revert_volume(core, rec->id, rec->snapshot, true);
-	result = readers_get(core->readers, &db);
 	if (result)
 		return result;
 	name_number(name, rec);
@@ -657,60 +643,4 @@ static int recover_volume(struct core *core, const struct volrec *rec)
 		    "volume %u was going back to a clone that is gone: restore it from a dump",
 		    (unsigned)rec->id);
 	return 0;
-}
-
-/* Hidden volumes are in no list, so the database is asked. */
-struct recovery {
-	struct volrec *rec;
-	size_t count;
-};
-
-static int note_unfinished(void *arg, const struct volrec *volume, bool damaged)
-{
-	struct recovery *recovery = arg;
-	struct volrec *more;
-
-	bool begun = volume->snapshot || volume->offline & VOLUME_BUSY ||
-		     volrec_is_unfinished(volume) || volume->cell & VOLUME_TEMPORARY;
-
-	if (damaged || !begun)
-		return 0;
-	more = realloc(recovery->rec, (recovery->count + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	recovery->rec = more;
-	more[recovery->count++] = *volume;
-	return 0;
-}
-
-/* The others are served. */
-static void report_unfinished(struct core *core, const struct volrec *rec, int result)
-{
-	report_line(
-		&core->report, REPORT_ERROR,
-		"%s: volume %u (%s) stays as it is: its restore or revert was interrupted, and could not be "
-		"ended (error %d); the next start tries again",
-		core->name, rec->id, rec->name, result);
-}
-
-int whole_recover(struct core *core)
-{
-	struct recovery recovery = {0};
-	struct db *db;
-	int result = readers_get(core->readers, &db);
-
-	if (result)
-		return result;
-	result = db_volumes(db, note_unfinished, &recovery);
-	readers_put(core->readers, db);
-	for (size_t i = 0; i < recovery.count; i++) {
-		const struct volrec *rec = &recovery.rec[i];
-		int unfinished = recover_volume(core, rec);
-
-		if (unfinished)
-			report_unfinished(core, rec, unfinished);
-	}
-	free(recovery.rec);
-	/* That the list of volumes is damaged was reported when it was loaded. */
-	return result == -EIO ? 0 : result;
 }
