@@ -20,7 +20,8 @@ before_vos() {
 	cp $keyfile right
 	mkdir -p "$tree/sub/deep" "$tree/many"
 	echo 'hello, world' > "$tree/hello.txt"
-	head -c 3000001 /dev/urandom > "$tree/large"
+	# Beyond the quota that a new volume has before it gets its contents.
+	head -c 12000001 /dev/urandom > "$tree/large"
 	echo deep > "$tree/sub/deep/file"
 	ln "$tree/hello.txt" "$tree/again.txt"
 	ln -s hello.txt "$tree/link"

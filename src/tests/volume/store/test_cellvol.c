@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -235,6 +236,42 @@ START_TEST(killed_restore)
 }
 END_TEST
 
+/* The quota from before the contents does not bound them, and that which comes with them is set after them. */
+START_TEST(restored_beyond_quota)
+{
+	struct cellvol new = {.id = 3000, .type = STORE_RW, .name = "new", .quota_kib = 5000};
+	const struct store_header header = {.volume.quota_kib = 7000, .next_unique = 50};
+	const struct store_vnode file = {.vnode = 4,
+					 .unique = 9,
+					 .kind = STORE_FILE,
+					 .links = 1,
+					 .parent = STORE_ROOT_VNODE,
+					 .length = 9000 * 1024};
+	static char kib[1024];
+	struct iovec iov = {.iov_base = kib, .iov_len = sizeof(kib)};
+	struct store_restore *restore;
+	struct store_writer *writer;
+	uint64_t lost;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(cellvol_create(store, &new, true), 0);
+	ck_assert_int_eq(cellvol_restore_onto(store, 3000, &restore), 0);
+	ck_assert_int_eq(store_restore_keep(restore, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE), 0);
+	ck_assert_int_eq(store_restore_put(restore, &file, NULL), 0);
+	ck_assert_int_eq(store_restore_write(restore, &file, &writer), 0);
+	for (int i = 0; i < 9000; i++)
+		ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
+	ck_assert_int_eq(store->ops->write_commit(writer, &status, &changes), 0);
+	ck_assert_int_eq(store_restore_stamp(restore, &file), 0);
+	ck_assert_int_eq(store_restore_finish(restore, &header, &lost, message), 0);
+	ck_assert_int_eq(store_restore_end(restore), 0);
+	ck_assert_int_eq(try_ready(3000), 0);
+	fixture_volume(3000);
+	ck_assert_uint_eq(about.quota_kib, 7000);
+	fixture_pruned();
+}
+END_TEST
+
 /* A copy of another server's volume: clients cannot write, and see its parent and type. */
 START_TEST(replica)
 {
@@ -441,9 +478,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {many_clones,	 clones_of_clones, clone_without_volume,
-				      temporary_volumes, killed_restore,   replica,
-				      adopted_replica,	 restored_clone,   holds,
+	const TTest *const tests[] = {many_clones,
+				      clones_of_clones,
+				      clone_without_volume,
+				      temporary_volumes,
+				      killed_restore,
+				      restored_beyond_quota,
+				      replica,
+				      adopted_replica,
+				      restored_clone,
+				      holds,
 				      ids_and_locations};
 	Suite *suite = suite_create("volumes of a cell");
 	TCase *tcase = tcase_create("volumes of a cell");

@@ -177,6 +177,12 @@ static inline bool volrec_has_clones(const struct volrec *rw)
 	return false;
 }
 
+/* KiB; 0: none. Contents that replace others come with a quota of their own, which is set after them. */
+static inline uint64_t volrec_quota(const struct volrec *record)
+{
+	return record->offline & VOLUME_BUSY ? 0 : record->quota_kib;
+}
+
 /* The type by which clients know it. */
 static inline uint8_t volrec_shown_type(const struct volrec *record)
 {

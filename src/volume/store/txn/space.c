@@ -74,13 +74,14 @@ static int check_disk_space(struct core *core, uint64_t kib)
 int space_check(struct core *core, const struct volrec *volume, const struct space_need *need)
 {
 	uint64_t used = volume->used_kib + volumes_promised(&core->volumes, volume->id);
+	uint64_t quota = volrec_quota(volume);
 	int result = check_disk_space(core, need->disk);
 
 	if (result || !need->growth)
 		return result;
 	used = subtract_kib(used + need->growth, need->promised);
 	/* A full volume does not grow, not even by less than `spare`. */
-	if (volume->quota_kib && used > volume->quota_kib + need->spare)
+	if (quota && used > quota + need->spare)
 		return STORE_VOVERQUOTA;
 	return 0;
 }

@@ -468,7 +468,7 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 
 static int add_volume_promise(struct volume *volume, uint64_t kib, uint64_t held, uint64_t spare)
 {
-	uint64_t quota = volume->record.quota_kib, promised = volume->promised;
+	uint64_t quota = volrec_quota(&volume->record), promised = volume->promised;
 	bool fits;
 
 	assert(promised >= held);
