@@ -690,7 +690,8 @@ static ssize_t send_held(struct fsd_flow *flow, const struct fsd_head *head)
 		return n ? n : -EIO;
 	note_moment(flow, cached ? FSD_READ_CACHE : FSD_READ_DIRECT, (size_t)n, begin);
 	begin = now_ns(flow);
-	memcpy(bytes, head->bytes, head->length);
+	if (head->length)
+		memcpy(bytes, head->bytes, head->length);
 	if (flow->stream->ops->hold(flow->stream, bytes, head->length + (size_t)n) < 0)
 		return FSD_LOST;
 	note_moment(flow, FSD_SENT, (size_t)n, begin);
