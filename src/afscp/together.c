@@ -97,7 +97,7 @@ static bool read_small_source(struct transfer *t, uint8_t *bytes, struct rxafs_n
 	if (n >= 0 && fstat(fd, &after) < 0)
 		n = -1;
 	close(fd);
-	if (n != before.st_size || after.st_size != before.st_size ||
+	if (n < 0 || n != before.st_size || after.st_size != before.st_size ||
 	    after.st_mtim.tv_sec != before.st_mtim.tv_sec ||
 	    after.st_mtim.tv_nsec != before.st_mtim.tv_nsec)
 		return false;
