@@ -130,6 +130,9 @@ int32_t fsd_transaction_create(struct fsd_cell *cell, const struct cellvol *volu
 int32_t fsd_transaction_enter(struct fsd_cell *cell, int32_t id, const char *name,
 			      struct fsd_transaction *transaction);
 void fsd_transaction_leave(struct fsd_cell *cell, const struct fsd_transaction *transaction);
+/* A copy of it as it is now. Hinders no call in it, and is no use of it. ENOENT. */
+int32_t fsd_transaction_look(struct fsd_cell *cell, int32_t id,
+			     struct fsd_transaction *transaction);
 /* The volume is served again, if it may be; a new one that is still temporary goes. After fsd_transaction_enter(). May wait for clients. */
 void fsd_transaction_end(struct fsd_cell *cell, struct fsd_transaction *transaction);
 /* No changes come between what the transaction has read, and its end. */

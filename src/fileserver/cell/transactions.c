@@ -174,6 +174,19 @@ void fsd_transaction_leave(struct fsd_cell *cell, const struct fsd_transaction *
 	pthread_mutex_unlock(&all->ender.lock);
 }
 
+int32_t fsd_transaction_look(struct fsd_cell *cell, int32_t id, struct fsd_transaction *transaction)
+{
+	struct transactions *all = &cell->transactions;
+	const struct fsd_transaction *item;
+
+	pthread_mutex_lock(&all->ender.lock);
+	item = find_by_number(all, id);
+	if (item)
+		*transaction = *item;
+	pthread_mutex_unlock(&all->ender.lock);
+	return item ? 0 : ENOENT;
+}
+
 int32_t fsd_transaction_freeze(struct fsd_cell *cell, struct fsd_transaction *transaction)
 {
 	int result;

@@ -795,29 +795,57 @@ static int32_t set_flags(void *context, rxw_call *call, int32_t tid, int32_t fla
 	return leave_transaction(service, &transaction, result);
 }
 
+/*
+ * Calls that all may make: one of an administrator is a call in the transaction; those of others neither keep a transaction from its
+ * end nor hinder the calls in it.
+ */
+static int32_t look_at_transaction(const struct fsd_service *service, const rxw_call *call,
+				   int32_t id, const char *name,
+				   struct fsd_transaction *transaction)
+{
+	int32_t code = ENOENT;
+
+	if (fsd_is_superuser(service, FSD_VOL, call)) {
+		code = enter_transaction(service, id, name, transaction);
+		if (!code)
+			fsd_transaction_leave(service->cell, transaction);
+		return code;
+	}
+	if (service->cell)
+		code = fsd_transaction_look(service->cell, id, transaction);
+	return !code && transaction->deleted ? ENOENT : code;
+}
+
+/* The same, with what its volume is. */
+static int32_t look_at_volume(const struct fsd_service *service, const rxw_call *call, int32_t id,
+			      const char *name, struct cellvol *volume)
+{
+	struct fsd_transaction transaction;
+	int32_t code = look_at_transaction(service, call, id, name, &transaction);
+
+	return code ? code
+		    : fsd_volume_code(cellvol_get(service->store, transaction.volume, volume));
+}
+
 static int32_t get_flags(void *context, rxw_call *call, int32_t tid, int32_t *flags)
 {
 	struct fsd_transaction transaction;
-	int32_t code = enter_transaction(context, tid, "GetFlags", &transaction);
+	int32_t code = look_at_transaction(context, call, tid, "GetFlags", &transaction);
 
-	(void)call;
-	if (code)
-		return code;
-	*flags = transaction.flags;
-	return leave_transaction(context, &transaction, 0);
+	if (!code)
+		*flags = transaction.flags;
+	return code;
 }
 
 static int32_t get_name(void *context, rxw_call *call, int32_t tid, char **name)
 {
-	struct fsd_transaction transaction;
 	struct cellvol volume;
-	int32_t code = enter_volume(context, tid, "GetName", &transaction, &volume);
+	int32_t code = look_at_volume(context, call, tid, "GetName", &volume);
 
-	(void)call;
 	if (code)
 		return code;
 	*name = strdup(volume.name);
-	return leave_transaction(context, &transaction, *name ? 0 : -ENOMEM);
+	return *name ? 0 : AFS_VOL_NO_MEMORY;
 }
 
 static int32_t type_out(enum store_type type)
@@ -827,11 +855,9 @@ static int32_t type_out(enum store_type type)
 
 static int32_t get_status(void *context, rxw_call *call, int32_t tid, volser_status *status)
 {
-	struct fsd_transaction transaction;
 	struct cellvol volume;
-	int32_t code = enter_volume(context, tid, "GetStatus", &transaction, &volume);
+	int32_t code = look_at_volume(context, call, tid, "GetStatus", &volume);
 
-	(void)call;
 	if (code)
 		return code;
 	*status = (volser_status){.volID = volume.id,
@@ -849,7 +875,7 @@ static int32_t get_status(void *context, rxw_call *call, int32_t tid, volser_sta
 				  .updateDate = (int32_t)volume.updated,
 				  .backupDate = (int32_t)volume.backed_up,
 				  .copyDate = (int32_t)volume.copied};
-	return leave_transaction(context, &transaction, 0);
+	return 0;
 }
 
 /* A change of some members; `volume` has them, and is of the transaction. */

@@ -183,7 +183,8 @@ src_tests_fileserver_test_watch_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_vol_service
 src_tests_fileserver_service_test_vol_service_SOURCES = \
-	src/tests/fileserver/service/test_vol_service.c $(fileserver_test_fixture)
+	src/tests/fileserver/service/test_vol_service.c src/tests/fileserver/cell/cell_store.h \
+	$(fileserver_test_fixture)
 src_tests_fileserver_service_test_vol_service_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_xstats

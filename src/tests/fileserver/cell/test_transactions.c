@@ -52,6 +52,7 @@ static void end(int32_t id)
 
 START_TEST(exclusion)
 {
+	struct fsd_transaction seen;
 	int32_t id, other;
 
 	make_volume_cell(&plain);
@@ -63,8 +64,13 @@ START_TEST(exclusion)
 	ck_assert_int_eq(fsd_transaction_enter(cell, id + 1, "x", &t), ENOENT);
 	ck_assert_int_eq(fsd_transaction_enter(cell, id, "GetStatus", &t), 0);
 	ck_assert_int_eq(fsd_transaction_enter(cell, id, "x", &t), AFS_VOL_VOLBUSY);
+	ck_assert_int_eq(fsd_transaction_look(cell, id, &t), 0);
+	ck_assert(t.running);
+	ck_assert_int_eq(fsd_transaction_look(cell, id + 1, &seen), ENOENT);
 	t.flags = 3;
 	fsd_transaction_leave(cell, &t);
+	ck_assert_int_eq(fsd_transaction_look(cell, id, &seen), 0);
+	ck_assert(!seen.running);
 	ck_assert(fsd_transaction_of(cell, volume, &t));
 	ck_assert_int_eq(t.flags, 3);
 	ck_assert_str_eq(t.name, "GetStatus");

@@ -8,6 +8,7 @@
 #include "afs/numbers.h"
 #include "volume/export/object.h"
 #include "fileserver/service/services.h"
+#include "tests/fileserver/cell/cell_store.h"
 
 static struct world world;
 static struct wire wire;
@@ -325,5 +326,46 @@ START_TEST(transactions)
 }
 END_TEST
 
+/* What all may ask neither needs the transaction for itself nor counts as its use. */
+START_TEST(anonymous_looks)
+{
+	const struct fsd_cell_options plain = {0};
+	const struct store_new_volume new = {.name = "v"};
+	struct fsd_transaction before, now;
+	struct store *served;
+	volser_status status = {0};
+	char *name = NULL;
+	int32_t tid, flags;
+	uint32_t made;
+
+	setup();
+	make_cell(&plain);
+	ck_assert_int_eq(store_volume_create(cell_store, &new, &made), 0);
+	ck_assert_int_eq(fsd_transaction_begin(cell, made, FSD_OFFLINE, &tid), 0);
+	ck_assert_int_eq(fsd_transaction_enter(cell, tid, "Restore", &before), 0);
+	served = world.service->store;
+	world.service->store = cell_store;
+	world.service->cell = cell;
+	ck_assert_int_eq(AFSVolGetFlags(connection, tid, &flags), 0);
+	ck_assert_int_eq(AFSVolGetName(connection, tid, &name), 0);
+	ck_assert_str_eq(name, "v");
+	free(name);
+	ck_assert_int_eq(AFSVolGetStatus(connection, tid, &status), 0);
+	ck_assert_uint_eq(status.volID, made);
+	ck_assert_int_eq(AFSVolGetFlags(connection, tid + 1, &flags), 2);
+	before.deleted = true;
+	fsd_transaction_leave(cell, &before);
+	ck_assert(fsd_transaction_of(cell, made, &before));
+	ck_assert_int_eq(AFSVolGetFlags(connection, tid, &flags), 2);
+	ck_assert(fsd_transaction_of(cell, made, &now));
+	ck_assert_uint_eq(now.touched, before.touched);
+	ck_assert_str_eq(now.name, "Restore");
+	world.service->store = served;
+	world.service->cell = NULL;
+	remove_cell();
+	teardown();
+}
+END_TEST
+
 TEST_MAIN("vol_service", partitions, partition_space, large_partition, volumes, sizes, both_volumes,
-	  volume_words, extended, transactions)
+	  volume_words, extended, transactions, anonymous_looks)
