@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "rxafs/task.h"
 
+#define DYING_PATH	   96
 #define COUNTS_FROM_NS	   (100 * (uint64_t)NS_PER_MS)
 #define COUNTS_UNTIL_NS	   (10 * (uint64_t)NS_PER_S)
 
@@ -85,10 +86,10 @@ static bool waits_for_lock(const char *path)
 	return false;
 }
 
-/* After a fatal signal the first thread may have ended, while another one waits. */
-static bool some_thread_waits(const char *process)
+/* After a fatal signal the first thread may have ended, while another one waits, whose folder in /proc is written to `waiting`. */
+static bool some_thread_waits(const char *process, char waiting[DYING_PATH])
 {
-	char path[320];
+	char path[DYING_PATH + 16];
 	struct dirent *entry;
 	unsigned threads;
 	bool found = false;
@@ -99,20 +100,21 @@ static bool some_thread_waits(const char *process)
 	if (!tasks)
 		return false;
 	while (!found && (entry = readdir(tasks))) {
-		snprintf(path, sizeof path, "/proc/%.32s/task/%.32s/stat", process, entry->d_name);
+		snprintf(waiting, DYING_PATH, "/proc/%.32s/task/%.32s", process, entry->d_name);
+		snprintf(path, sizeof path, "%s/stat", waiting);
 		found = isdigit((unsigned char)entry->d_name[0]) &&
 			thread_state(path, &threads) == 'D';
-		snprintf(path, sizeof path, "/proc/%.32s/task/%.32s/wchan", process, entry->d_name);
+		snprintf(path, sizeof path, "%s/wchan", waiting);
 		found = found && waits_for_lock(path);
 	}
 	closedir(tasks);
 	return found;
 }
 
-/* Whether the mount is in the namespace of a process. If that is not to be seen, it may be. */
-static bool may_use_connection(const char *process, uint32_t connection)
+/* Whether the mount is in the namespace of a process or thread. If that is not to be seen, it may be. */
+static bool may_use_connection(const char *folder, uint32_t connection)
 {
-	char path[64], *line = NULL;
+	char path[DYING_PATH + 16], *line = NULL;
 	bool found = false, read = false;
 	unsigned minor;
 	size_t room = 0;
@@ -120,7 +122,7 @@ static bool may_use_connection(const char *process, uint32_t connection)
 
 	if (!connection)
 		return true;
-	snprintf(path, sizeof path, "/proc/%.32s/mountinfo", process);
+	snprintf(path, sizeof path, "%s/mountinfo", folder);
 	f = fopen(path, "re");
 	if (!f)
 		return true;
@@ -133,17 +135,19 @@ static bool may_use_connection(const char *process, uint32_t connection)
 	return found || !read;
 }
 
-static bool process_waits_dying(const char *process)
+/* waiting: the folder in /proc of the process or of the thread that waits. An ended first thread has no namespace any more. */
+static bool process_waits_dying(const char *process, char waiting[DYING_PATH])
 {
 	unsigned threads = 0;
 	char path[64], state;
 
+	snprintf(waiting, DYING_PATH, "/proc/%.32s", process);
 	snprintf(path, sizeof path, "/proc/%.32s/stat", process);
 	state = thread_state(path, &threads);
 	snprintf(path, sizeof path, "/proc/%.32s/wchan", process);
 	if (state == 'D')
 		return waits_for_lock(path) && thread_is_dying((pid_t)atoi(process));
-	return state == 'Z' && threads > 1 && some_thread_waits(process);
+	return state == 'Z' && threads > 1 && some_thread_waits(process, waiting);
 }
 
 /* Whether it counts. */
@@ -179,6 +183,7 @@ static void forget_ended(struct dying *dying)
 bool any_waits_dying(struct dying *dying, uint32_t connection, uint64_t now)
 {
 	DIR *processes = opendir("/proc");
+	char waiting[DYING_PATH];
 	struct dirent *entry;
 	bool found = false;
 
@@ -186,8 +191,8 @@ bool any_waits_dying(struct dying *dying, uint32_t connection, uint64_t now)
 		return false;
 	while ((entry = readdir(processes)))
 		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    process_waits_dying(entry->d_name) &&
-		    may_use_connection(entry->d_name, connection))
+		    process_waits_dying(entry->d_name, waiting) &&
+		    may_use_connection(waiting, connection))
 			found |= note_dying(dying, (pid_t)atoi(entry->d_name), now);
 	closedir(processes);
 	forget_ended(dying);
