@@ -115,6 +115,16 @@ static bool note_full(struct storing *s, const struct attempt *t)
 	return true;
 }
 
+/*
+ * Whether the file is stored anew: another client has replaced or removed it while this put wrote
+ * to it, and the later put wins. Contents that were there before are not written over twice.
+ */
+static bool may_begin_again(const struct storing *s)
+{
+	return s->gone && (s->created || s->at == 0) && s->plain && !s->once &&
+	       s->name == s->file->name;
+}
+
 /* ---- the object ---- */
 
 /* Another object, whose reference is taken. */
@@ -170,12 +180,14 @@ static enum copy_result try_status(struct storing *s, struct attempt *t)
 	return s->gone ? COPY_FAILED : attempt_result(t);
 }
 
-/* The same, with a message. */
+/* The same, with a message, unless the file is stored anew. */
 static enum copy_result fetch_status(struct storing *s)
 {
 	struct attempt t;
 	enum copy_result rc = try_status(s, &t);
 
+	if (rc != COPY_GOOD && may_begin_again(s))
+		return rc;
 	if (rc != COPY_GOOD && s->gone)
 		tools_error("%s: another client has removed it meanwhile", s->file->label);
 	else if (rc != COPY_GOOD)
@@ -317,14 +329,6 @@ static enum copy_result report_other_writer(struct storing *s)
 	tools_error("%s: somebody else writes to it; try again", s->file->label);
 	s->spoiled = true;
 	return COPY_FAILED;
-}
-
-/*
- * Another put has replaced the file while this one stored its first bytes: the later one wins.
- */
-static bool may_begin_again(const struct storing *s)
-{
-	return s->gone && s->at == 0 && s->plain && !s->once && s->name == s->file->name;
 }
 
 /* The bytes before `offset` have been given: they count as sent, until a failure. */
@@ -987,6 +991,8 @@ static enum copy_result put_once(struct run *run, struct put_file *f, bool *agai
 		pthread_mutex_unlock(&run->linked_lock);
 	if (again)
 		*again = rc == COPY_FAILED && may_begin_again(&s);
+	if (again && *again)
+		atomic_fetch_sub(&run->bytes, s.at);
 	set_stored_object(&s, NULL, NULL);
 	return rc;
 }

@@ -128,6 +128,39 @@ new_files told2
 wait $first
 [ ! -s told1 ] && [ ! -s told2 ] || fail "two puts of a new file: $(cat told1 told2)"
 for i in 1 2 3 4 5 6; do cp_well get home:/new$i got && same twice got; done
+# A new file of which a part is stored when another client replaces or removes it: the put stores it anew.
+truncate -s 260000000 anew
+python3 -c 'import os
+f = os.open("anew", os.O_WRONLY)
+for at in range(0, 260000000, 1300000):
+    os.pwrite(f, b"%4096d" % at, at)'
+size_of_anew() { cp_ ls -l home:/anew 2> err | sed -n 's/^-[^ ]* *[0-9]* *[0-9]* *\([0-9]*\) .*/\1/p'; }
+# begin_anew: stops a put that has stored some bytes of the file; fails if none was stopped in time.
+begin_anew() {
+	for attempt in 1 2 3 4 5 6 7 8; do
+		cp_well rm -f home:/anew
+		"$afscp" -s "$where" put anew home:/ 2> told &
+		put=$!
+		while kill -s STOP $put 2> /dev/null; do
+			length=$(size_of_anew)
+			[ "${length:-0}" -gt 0 ] && [ "$length" -lt 250000000 ] && return 0
+			kill -s CONT $put
+			sleep 0.002
+			kill -0 $put 2> /dev/null || break
+		done
+		wait $put
+	done
+	echo "not checked: no put was caught while it stored a new file"
+	return 1
+}
+for command in "put b/same home:/anew" "rm home:/anew"; do
+	begin_anew || continue
+	cp_well $command
+	kill -s CONT $put
+	wait $put && [ ! -s told ] || fail "put of a new file and $command: $(cat told)"
+	cp_well get home:/anew got && same anew got
+done
+rm anew got && cp_well rm home:/anew
 # In place, where another put writes between two calls of this one.
 cp_well put a/same home:/shared && cp_well ln home:/shared home:/shared2
 mkfifo shared
