@@ -144,12 +144,106 @@ static int open_once(struct attempt *t, const struct place *place, bool follow,
 	return rc;
 }
 
+/* Whether the error of a path is that of one of its parts. */
+static bool is_error_of_part(int64_t value)
+{
+	return value == -ENOENT || value == -ENOTDIR || value == -ELOOP || value == -EXDEV;
+}
+
+/* The length of the shortest path with the error of the whole one, without a slash at its end. */
+static size_t find_wrong_part(struct attempt *t, const struct place *place)
+{
+	struct attempt look = attempt_begin(t->run, CHANGE_NONE, t->label);
+	size_t length = strspn(place->path, "/"), whole = strlen(place->path);
+	struct rxafs_attributes attributes;
+	struct place part = *place;
+	rxafs_object *object;
+	int rc = 0;
+
+	look.about = t->about;
+	while (rc == 0 && (length += strcspn(place->path + length, "/")) < whole) {
+		char *path = strndup(place->path, length + 1);
+
+		part.path = path;
+		rc = path ? open_once(&look, &part, true, &object, &attributes) : -ENOMEM;
+		free(path);
+		if (rc == 0) {
+			rxafs_release(object);
+			length += strspn(place->path + length, "/");
+		}
+	}
+	return rc == 0 || rc == t->value ? length : whole;
+}
+
+/* The target of a symbolic link; NULL: it is none. */
+static char *read_link_part(struct attempt *t, const char *path)
+{
+	struct rxafs_request request = session_request(t->run);
+	rxafs_object *object;
+	char *text = NULL;
+
+	if (rxafs_walk(t->about, &request, path + strspn(path, "/"), false, &object) < 0)
+		return NULL;
+	if (rxafs_readlink(object, &request, &text) < 0)
+		text = NULL;
+	rxafs_release(object);
+	return text;
+}
+
+/*
+ * The label of a failure that is due to the first `length` bytes of the path. What does not exist
+ * is added to the place: a name on the way, or the target of a link.
+ */
+static char *label_wrong_part(struct attempt *t, const struct place *place, size_t length)
+{
+	char *path = strndup(place->path, length), *target = NULL, *label = NULL;
+	const char *base = path ? find_path_base(path, &length) : NULL;
+	bool absent = t->value == -ENOENT;
+
+	/* What /afs has is a cell, or none. */
+	if (absent && path && (place->volume || strchr(path + strspn(path, "/"), '/')))
+		target = read_link_part(t, path);
+	if (path && !absent) {
+		if (asprintf(&label, "%s%s%s", place->volume ? place->volume : "/afs",
+			     place->volume ? ":" : "", path) < 0)
+			label = NULL;
+	} else if (target || (path && place->path[strlen(path)])) {
+		if (asprintf(&label, "%s: \"%s\"", place->text, target ? target : base) < 0)
+			label = NULL;
+	}
+	free(target);
+	free(path);
+	return label;
+}
+
+/* Report a failure, and which part of the path is wrong. */
+static void complain_of_place(struct attempt *t, const struct place *place)
+{
+	const char *before = t->label;
+	char *label = NULL;
+
+	if (t->about && !t->error.interrupted && is_error_of_part(t->value))
+		label = label_wrong_part(t, place, find_wrong_part(t, place));
+	if (label)
+		attempt_complain_of(t, label);
+	else
+		attempt_complain(t);
+	t->label = before;
+	free(label);
+}
+
 /* Until it is there, or has failed. */
 static void open_object(struct attempt *t, const struct place *place, bool follow,
 			rxafs_object **object, struct rxafs_attributes *attributes, int expected)
 {
+	bool later = t->later;
+
+	t->later = true;
 	while (attempt_again_unless(t, open_once(t, place, follow, object, attributes), expected))
 		;
+	t->later = later;
+	if (!later && !t->silent && t->value < 0 && t->value != expected)
+		complain_of_place(t, place);
 	if (t->about)
 		rxafs_release(t->about);
 	t->about = NULL;
@@ -215,20 +309,6 @@ enum copy_result spot_look(struct run *run, rxafs_object *directory, const char 
 	return attempt_result(&t);
 }
 
-/* What is no directory is named; else the whole place is. */
-static void complain_of_parent(struct attempt *t, const struct place *place, const char *path)
-{
-	char *label = NULL;
-
-	if (t->value == -ENOTDIR && *path &&
-	    asprintf(&label, "%s%s%.*s", place->volume ? place->volume : "/afs",
-		     place->volume ? ":" : "", (int)strlen(path) - 1, path) >= 0)
-		attempt_complain_of(t, label);
-	else
-		attempt_complain(t);
-	free(label);
-}
-
 /* The directory that contains the last part of a path. *absent, unless it is NULL: there is none. */
 static enum copy_result open_place_parent(struct run *run, const struct place *place,
 					  const char *base, rxafs_object **directory, bool *absent)
@@ -244,11 +324,8 @@ static enum copy_result open_place_parent(struct run *run, const struct place *p
 		return COPY_STOP;
 	}
 	parent.path = path;
-	t.later = true;
 	open_object(&t, &parent, true, directory, &attributes, absent ? -ENOENT : 1);
 	rc = attempt_result(&t);
-	if (t.value < 0 && (!absent || t.value != -ENOENT))
-		complain_of_parent(&t, place, path);
 	if (absent && t.value == -ENOENT) {
 		*absent = true;
 		rc = COPY_GOOD;

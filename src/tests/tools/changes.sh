@@ -234,6 +234,18 @@ cp_well rm -f home:/missing home:/missing/object home:/dup/missing/object
 refused 1 'home:/mv/two: is not a directory' cp_ rm -f home:/mv/two/object
 refused 1 'home:/mv/two: is not a directory' cp_ put a/same home:/mv/two/object
 
+# The part of a path that is wrong is named, and the target of a link that leads nowhere.
+cp_well ln -s nothere home:/mv/dangling && cp_well ln -s loop home:/mv/loop
+for command in "put a/same home:" "get home:"; do
+	refused 1 ' home:/mv/two: is not a directory$' cp_ $command/mv/two/object
+	refused 1 ' home:/mv/two: is not a directory$' cp_ $command/mv/two/some/object
+	refused 1 ' home:/mv//missing/some/object: "missing": no such file' cp_ $command/mv//missing/some/object
+	refused 1 ' home:/mv/dangling/object: "nothere": no such file' cp_ $command/mv/dangling/object
+	refused 1 ' home:/mv/loop: too many symbolic links$' cp_ $command/mv/loop/object
+done
+refused 1 ' home:/mv/dangling: "nothere": no such file' cp_ get home:/mv/dangling
+refused 1 ' home:/mv/missing: no such file' cp_ get home:/mv/missing
+
 # get -p: the modes of directories as well, new ones and existing ones.
 mkdir modes modes/some
 echo text > modes/some/file
