@@ -304,11 +304,14 @@ void session_close(struct run *run, unsigned limit_ms)
 		return;
 	rxafs_put_user(run->user);
 	rxafs_close_client(run->afs, limit_ms);
+	/* A signal may still come. */
+	pthread_mutex_lock(&run->lock);
 	for (size_t i = 0; i < run->cancel_count; i++)
 		rxafs_free_cancel(run->cancels[i]);
 	free(run->cancels);
 	run->cancels = NULL;
 	run->cancel_count = 0;
+	pthread_mutex_unlock(&run->lock);
 	run->afs = NULL;
 }
 
