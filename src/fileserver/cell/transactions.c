@@ -88,7 +88,7 @@ static void drop_transaction(struct fsd_cell *cell, int32_t id)
 /* What callers of the file service get meanwhile. */
 static int hold_volume(struct fsd_cell *cell, const struct fsd_transaction *transaction)
 {
-	if (transaction->mode & (FSD_CREATE | FSD_BUSY | FSD_READ_ONLY))
+	if (transaction->mode & (FSD_BUSY | FSD_READ_ONLY))
 		return 0;
 	return cellvol_hold(cell->store, transaction->volume, STORE_VOFFLINE, STORE_VOFFLINE);
 }

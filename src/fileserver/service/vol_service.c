@@ -705,8 +705,8 @@ static int32_t restore_volume(void *context, rxw_call *call, int32_t tid, int32_
 		code = enter_transaction(service, tid, "Restore", &job.transaction);
 	if (code)
 		return code;
-	/* Nobody may use the volume meanwhile. */
-	if (!(job.transaction.mode & (FSD_CREATE | FSD_OFFLINE)))
+	/* Nobody may use the volume meanwhile: it is new, or off-line. */
+	if (job.transaction.mode & (FSD_BUSY | FSD_READ_ONLY))
 		return leave_transaction(service, &job.transaction, -EINVAL);
 	return give_to_thread(&job);
 }

@@ -77,6 +77,11 @@ START_TEST(exclusion)
 	end(id);
 	ck_assert_int_eq(state_of(volume), 0);
 	ck_assert_int_eq(fsd_transaction_enter(cell, id, "x", &t), ENOENT);
+	/* The mode of a new volume is no way to replace one that is in use. */
+	ck_assert_int_eq(fsd_transaction_begin(cell, volume, FSD_CREATE, &other), 0);
+	ck_assert_int_eq(state_of(volume), STORE_VOFFLINE);
+	end(other);
+	ck_assert_int_eq(state_of(volume), 0);
 	ck_assert_int_eq(fsd_transaction_begin(cell, volume, FSD_BUSY, &other), 0);
 	ck_assert_int_ne(id, other);
 	ck_assert_int_eq(state_of(volume), 0);
