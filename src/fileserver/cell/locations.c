@@ -10,6 +10,7 @@
 #include "afs/numbers.h"
 #include "afs/uuid.h"
 #include "afs/volname.h"
+#include "base/hash.h"
 #include "common/bytes.h"
 #include "common/held.h"
 
@@ -156,20 +157,11 @@ static uint64_t hash_backup(const void *item, const uint64_t key[2])
 	return hash_location_id(((const struct location *)item)->entry.id[2]);
 }
 
-/* FNV-1a: only superusers choose names. */
-static uint64_t hash_location_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return hash;
-}
-
 static uint64_t hash_location_name(const void *item, const uint64_t key[2])
 {
-	(void)key;
-	return hash_location_text(((const struct location *)item)->entry.name);
+	const char *name = ((const struct location *)item)->entry.name;
+
+	return rxw_siphash(name, strlen(name), key);
 }
 
 static uint32_t key_of(const struct fsd_location *entry)
@@ -192,7 +184,8 @@ static struct location *find_location_by_id(struct locations *all, uint32_t id)
 
 static struct location *find_location_by_name(struct locations *all, const char *name)
 {
-	struct location *item = htable_first(&all->by_name, hash_location_text(name));
+	struct location *item =
+		htable_first(&all->by_name, rxw_siphash(name, strlen(name), all->by_name.key));
 
 	while (item && strcmp(item->entry.name, name) != 0)
 		item = item->name_chain;
@@ -302,8 +295,10 @@ int locations_open(struct fsd_cell *cell)
 {
 	static htable_hash_fn *const hashes[] = {hash_rw, hash_ro, hash_backup};
 	struct locations *all = &cell->locations;
-	bool good = htable_init(&all->by_name, offsetof(struct location, name_chain),
-				hash_location_name, NULL, 0);
+	uint64_t key[2] = {0};
+	bool good = rxw_random(key, sizeof(key)) == 0 &&
+		    htable_init(&all->by_name, offsetof(struct location, name_chain),
+				hash_location_name, key, 0);
 
 	pthread_mutex_init(&all->change, NULL);
 	pthread_rwlock_init(&all->lock, NULL);
