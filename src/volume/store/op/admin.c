@@ -190,18 +190,18 @@ int store_volume_offline(struct store *store, uint32_t id, const char *message)
 	return run_admin_op(store, &op, apply_offline);
 }
 
-/* Whether the volume may be served. A volume whose root is damaged may: all calls to it fail. */
-static int check_root_acl(const struct admin_op *op, struct work *work, struct workvol *volume)
+int admin_check_root(struct work *work, struct workvol *volume,
+		     bool (*permits)(void *arg, const struct store_acl *root), void *arg)
 {
 	struct node *root;
 	int result;
 
-	if (!op->permits || volume->rec.type != STORE_RW)
+	if (!permits || volume->rec.type != STORE_RW)
 		return 0;
 	result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
 	if (result)
 		return result == -EIO || result == STORE_VNOVNODE ? 0 : result;
-	return op->permits(op->arg, root->now->acl) ? 0 : -EACCES;
+	return permits(arg, root->now->acl) ? 0 : -EACCES;
 }
 
 static int apply_online(struct txn_op *txn, struct work *work)
@@ -211,7 +211,7 @@ static int apply_online(struct txn_op *txn, struct work *work)
 	int result = work_any_volume(work, op->id, &volume);
 
 	if (!result)
-		result = check_root_acl(op, work, volume);
+		result = admin_check_root(work, volume, op->permits, op->arg);
 	if (result)
 		return result;
 	volume->rec.offline &= (uint8_t)~VOLUME_OFFLINE;

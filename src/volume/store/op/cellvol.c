@@ -463,24 +463,10 @@ static int set_cell_type(struct volrec *rec, enum store_type type)
 	return 0;
 }
 
-/* Whether the volume may be served: as check_root_acl() of admin.c. */
-static int check_cell_root(const struct cell_op *op, struct work *work, struct workvol *volume)
-{
-	struct node *root;
-	int result;
-
-	if (!op->permits || volume->rec.type != STORE_RW)
-		return 0;
-	result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
-	if (result)
-		return result == -EIO || result == STORE_VNOVNODE ? 0 : result;
-	return op->permits(op->arg, root->now->acl) ? 0 : -EACCES;
-}
-
 static int set_cell_state(const struct cell_op *op, struct work *work, struct workvol *volume)
 {
 	bool off = op->volume->temporary || op->volume->out;
-	int result = off ? 0 : check_cell_root(op, work, volume);
+	int result = off ? 0 : admin_check_root(work, volume, op->permits, op->arg);
 
 	if (result)
 		return result;

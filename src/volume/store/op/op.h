@@ -24,6 +24,12 @@ struct work;
 struct workvol;
 /* In a transaction: a read-write volume whose contents are not being replaced. -EINVAL, STORE_VBUSY. */
 int admin_find_rw(struct work *work, uint32_t id, struct workvol **volume);
+/*
+ * In a transaction: whether a volume may be served, by the list of its root. One whose root is damaged may: all calls to it fail. 0,
+ * -EACCES or an error of the store. permits: NULL: each may.
+ */
+int admin_check_root(struct work *work, struct workvol *volume,
+		     bool (*permits)(void *arg, const struct store_acl *root), void *arg);
 /* A group that was removed, and that a new volume takes. */
 struct admin_used_id {
 	uint32_t group;
