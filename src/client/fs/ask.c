@@ -7,9 +7,10 @@
 
 #include "client/fs/operate.h"
 #include "common/clock.h"
+#include "common/held.h"
 
-/* Between two looks at a claim, whose end is told; only cancellation is not. */
-#define CLAIM_LOOK_NS (100 * NS_PER_MS)
+/* Between two looks for a cancellation, which is not told. */
+#define LOOK_NS (100 * NS_PER_MS)
 /* Questions for one answer, if each is overtaken by changes of the object. */
 #define ASKS_MOST 3u
 
@@ -53,6 +54,17 @@ int fs_would_wait(struct fs_vnode *vnode, struct rxafs_request *request)
 	return RXAFS_WOULD_WAIT;
 }
 
+int fs_await_others(rxafs_client *client, struct rxafs_request *request, uint64_t end)
+{
+	assert(mutex_is_held(&client->lock));
+	monotonic_wait(&client->asked, &client->lock, monotonic_ns() + LOOK_NS);
+	if (request->cancel && cl_cancel_raised(request->cancel))
+		return -EINTR;
+	if (cl_net_now() > end)
+		return fs_fail(request, -ETIMEDOUT, "another operation on it waits for its server");
+	return 0;
+}
+
 int fs_claim(struct fs_vnode *vnode, struct rxafs_request *request, unsigned claim)
 {
 	rxafs_client *client = vnode->client;
@@ -63,13 +75,8 @@ int fs_claim(struct fs_vnode *vnode, struct rxafs_request *request, unsigned cla
 	if (request->deadline && request->deadline < end)
 		end = request->deadline;
 	pthread_mutex_lock(&client->lock);
-	while (!result && !cl_object_claim(vnode->object, claim)) {
-		monotonic_wait(&client->asked, &client->lock, monotonic_ns() + CLAIM_LOOK_NS);
-		if (request->cancel && cl_cancel_raised(request->cancel))
-			result = -EINTR;
-		else if (cl_net_now() > end)
-			result = fs_fail(request, -ETIMEDOUT, "no answer about its status");
-	}
+	while (!result && !cl_object_claim(vnode->object, claim))
+		result = fs_await_others(client, request, end);
 	pthread_mutex_unlock(&client->lock);
 	return result;
 }

@@ -57,6 +57,11 @@ int fs_need_rights(struct fs_vnode *directory, struct rxafs_request *request, ui
 /* What follows from a status that was learned: contents that are held may be old. */
 struct cl_data_version fs_version(const struct cl_status *status);
 void fs_learned(struct fs_vnode *vnode, const struct cl_status *status);
+/*
+ * Wait for other operations on an object, which tell client->asked, with the lock of the tables. 0 after a while or a change; -EINTR, or
+ * -ETIMEDOUT after `end`.
+ */
+int fs_await_others(rxafs_client *client, struct rxafs_request *request, uint64_t end);
 /* As cl_object_claim(), waiting; -EINTR, -ETIMEDOUT. */
 int fs_claim(struct fs_vnode *vnode, struct rxafs_request *request, unsigned claim);
 void fs_unclaim(struct fs_vnode *vnode, unsigned claim);

@@ -11,7 +11,6 @@
 
 #include "client/fs/leftover.h"
 #include "client/fs/operate.h"
-#include "common/clock.h"
 
 /* Under the lock of the client's tables, where all of them are listed. */
 struct fs_hidden {
@@ -21,8 +20,6 @@ struct fs_hidden {
 	rxafs_user *user; /* who removed it; a reference or NULL */
 	char name[24];
 };
-
-#define LEAVING_LOOK_NS (100 * NS_PER_MS) /* between two looks for a cancellation */
 
 static bool open_unless_leaving(struct fs_vnode *v)
 {
@@ -45,13 +42,9 @@ int fs_note_open(struct fs_vnode *v, struct rxafs_request *request)
 	if (request->quick)
 		return fs_would_wait(v, request);
 	pthread_mutex_lock(&client->lock);
-	while (!result && !open_unless_leaving(v)) {
-		monotonic_wait(&client->asked, &client->lock, monotonic_ns() + LEAVING_LOOK_NS);
-		if (request->cancel && cl_cancel_raised(request->cancel))
-			result = -EINTR;
-		else if (request->deadline && cl_net_now() > request->deadline)
-			result = -ETIMEDOUT;
-	}
+	while (!result && !open_unless_leaving(v))
+		result = fs_await_others(client, request,
+					 request->deadline ? request->deadline : UINT64_MAX);
 	pthread_mutex_unlock(&client->lock);
 	return result;
 }
