@@ -29,7 +29,7 @@ struct asking {
 	const char *label;
 	const struct rxafs_names *names;
 	struct items *items;
-	atomic_size_t next; /* name that nobody has asked for */
+	atomic_size_t next; /* the next name to be asked for */
 	atomic_int result;  /* enum copy_result of the first batch that failed */
 };
 

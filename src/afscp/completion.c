@@ -18,7 +18,7 @@ struct shell {
 	size_t count;
 };
 
-/* What every program has. */
+/* Options of all programs. */
 static const struct tools_option standard[] = {
 	{.name = "config",
 	 .kind = TOOLS_STRING,

@@ -121,7 +121,7 @@ static void learn_origin(struct origin *o, const struct rxafs_attributes *a)
 	o->mode = a->stat.st_mode & 0777;
 }
 
-/* What its directory said of it is taken; `again`: the server is asked. */
+/* The status of the file, from the listing of its directory; `again`: from the server. */
 static enum copy_result look_at_origin(struct origin *o, bool again)
 {
 	struct transfer *t = o->t;
@@ -269,7 +269,7 @@ static enum copy_result fill_sink(struct filling *f, bool *changed)
 
 		if (!pace_wait(t->pace, t->from->run, end - f->at))
 			return COPY_STOP;
-		/* What has arrived before a failure is kept. */
+		/* Bytes that arrived before a failure are kept. */
 		do {
 			from = f->at;
 			result = rxafs_fetch_stream(o->object, &try.request, from, end - from,
@@ -404,7 +404,7 @@ static enum copy_result copy_to_local(struct origin *o)
 
 /* ---- into AFS ---- */
 
-/* What is stored in AFS. */
+/* A file that is being stored in AFS. */
 struct storing {
 	struct origin *origin;
 	rxafs_object *object; /* a reference, or NULL */
