@@ -9,6 +9,7 @@ rxafs_public_headers = \
 	src/client/include/rxafs/watch.h
 
 include src/client/cell/local.mk
+include src/client/paths/local.mk
 include src/client/net/local.mk
 include src/client/cache/local.mk
 include src/client/disk/local.mk

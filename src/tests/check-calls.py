@@ -43,7 +43,7 @@ LAYERS = [
     ["src/classic/xdr"],
     ["src/classic/watch"],
     ["src/afs", "src/protection"],
-    ["src/client/cell", "src/client/cache", "src/client/disk"],
+    ["src/client/cell", "src/client/cache", "src/client/disk", "src/client/paths"],
     ["src/client/net", "src/client/data"],
     ["src/client/fs"],
     ["src/volume"],

@@ -122,10 +122,11 @@ client_module cell
 client_module cache
 client_module disk
 client_module data 'client/disk/.*'
-client_module net 'client/cell/.*' 'afs/.*' 'base/wire[.]h' 'rxwire/.*'
-client_module fs 'client/(cell|cache|disk|data|net)/.*' 'afs/.*' 'rxwire/.*'
+client_module paths
+client_module net 'client/(cell|paths)/.*' 'afs/.*' 'base/wire[.]h' 'rxwire/.*'
+client_module fs 'client/(cell|cache|disk|data|paths|net)/.*' 'afs/.*' 'rxwire/.*'
 may_include src/client/include/rxafs 'rxafs/.*|rxwire/(types|security|engine|error|config)[.]h'
-for folder in src/tests/client src/tests/client/cell src/tests/client/net src/tests/client/cache src/tests/client/disk src/tests/client/data src/tests/client/fs; do
+for folder in src/tests/client src/tests/client/cell src/tests/client/net src/tests/client/cache src/tests/client/disk src/tests/client/data src/tests/client/fs src/tests/client/paths; do
 	may_include "$folder" "$config|$common|[a-z_]*[.]h|(afs|client|tests|rxafs|program)/.*|base/hash[.]h|rxwire/.*"
 done
 for folder in src/rxafs src/rxafs/ctl src/rxafs/users; do

@@ -9,3 +9,4 @@ include src/tests/client/cache/local.mk
 include src/tests/client/disk/local.mk
 include src/tests/client/data/local.mk
 include src/tests/client/fs/local.mk
+include src/tests/client/paths/local.mk
