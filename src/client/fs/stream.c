@@ -10,8 +10,10 @@
 #include "client/fs/operate.h"
 #include "client/fs/show.h"
 #include "client/net/many.h"
+#include "client/net/pathfetch.h"
 
 _Static_assert(RXAFS_SMALL_MOST == CL_MANY, "one group of calls");
+_Static_assert(RXAFS_SPANS == CL_HOLES && RXAFS_PATHS == CL_PATHS, "one fetch over several paths");
 
 static int find_streamed(rxafs_object *file, struct fs_vnode **vnode)
 {
@@ -102,6 +104,123 @@ int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint6
 	fs_show_status(v->client, &v->fid, &part.status, attributes);
 	return result;
 }
+
+/* ---- several paths ---- */
+
+static void read_spans(struct cl_wide *wide, const struct rxafs_scatter *scatter)
+{
+	wide->count = scatter->missing_count;
+	for (unsigned i = 0; i < wide->count; i++)
+		wide->missing[i] =
+			(struct cl_hole){scatter->missing[i].offset, scatter->missing[i].end};
+}
+
+static void write_spans(struct rxafs_scatter *scatter, const struct cl_wide *wide)
+{
+	scatter->missing_count = wide->count;
+	for (unsigned i = 0; i < wide->count; i++)
+		scatter->missing[i] =
+			(struct rxafs_span){wide->missing[i].at, wide->missing[i].end};
+}
+
+static struct rxafs_path_use *find_path_use(struct rxafs_scatter *scatter,
+					    const struct cl_path_report *report)
+{
+	unsigned i = 0;
+
+	while (i < scatter->use_count &&
+	       memcmp(&scatter->uses[i].server, &report->remote, sizeof(report->remote)) != 0)
+		i++;
+	if (i == RXAFS_PATHS)
+		return NULL;
+	if (i == scatter->use_count)
+		scatter->uses[scatter->use_count++].server = report->remote;
+	return &scatter->uses[i];
+}
+
+static void add_path_uses(struct rxafs_scatter *scatter, const struct cl_wide *wide)
+{
+	for (unsigned i = 0; i < wide->path_count; i++) {
+		const struct cl_path_report *report = &wide->paths[i];
+		struct rxafs_path_use *use = find_path_use(scatter, report);
+
+		if (!use)
+			continue;
+		use->bytes += report->bytes;
+		use->repeated += report->repeated;
+		use->rtt_ns = report->rtt_ns;
+		use->rate = (uint64_t)report->rate;
+		use->losses += report->deaths;
+		use->live = report->live;
+	}
+}
+
+/* What one call over all paths brings. */
+static int fetch_wide(struct fs_vnode *v, struct rxafs_request *request,
+		      struct rxafs_scatter *scatter, struct rxafs_attributes *attributes)
+{
+	struct cl_wide wide = {.fid = fs_afs_fid(&v->fid),
+			       .version = scatter->version,
+			       .take = scatter->take,
+			       .arg = scatter->arg,
+			       .most = scatter->paths};
+	struct cl_status known;
+	struct fs_call call;
+	int result;
+
+	read_spans(&wide, scatter);
+	fs_begin_call(&call, v->client, request);
+	result = cl_net_fetch_wide(v->volume, &call.caller, &wide, &call.stamp, &request->failure);
+	write_spans(scatter, &wide);
+	add_path_uses(scatter, &wide);
+	if (result == -ESTALE)
+		cl_object_gone(v->object);
+	if (!wide.known)
+		return result;
+	cl_cache_apply(v->object, fs_reply(&call, &call.stamp.callback), &wide.status, &known);
+	fs_learned(v, &known);
+	fs_show_status(v->client, &v->fid, &wide.status, attributes);
+	return result;
+}
+
+/* The next bytes of the first span that is missing. */
+static int take_span(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	struct rxafs_scatter *scatter = arg;
+	uint64_t end = offset;
+	int result;
+
+	for (unsigned i = 0; i < count; i++)
+		end += iov[i].iov_len;
+	result = scatter->take(scatter->arg, offset, iov, count);
+	if (result == 0)
+		scatter->missing[0].offset = end;
+	return result;
+}
+
+int rxafs_fetch_scattered(rxafs_object *file, struct rxafs_request *request,
+			  struct rxafs_scatter *scatter, struct rxafs_attributes *attributes)
+{
+	struct rxafs_span *first = &scatter->missing[0];
+	struct fs_vnode *v;
+	int result = find_streamed(file, &v);
+
+	if (!result)
+		result = fetch_wide(v, request, scatter, attributes);
+	/* What several paths could not bring, one brings, or tells why not. */
+	while (result == 0 && scatter->missing_count) {
+		result = rxafs_fetch_version(file, request, scatter->version, first->offset,
+					     first->end - first->offset, take_span, scatter,
+					     attributes);
+		if (first->offset < first->end)
+			break;
+		scatter->missing_count--;
+		memmove(first, first + 1, scatter->missing_count * sizeof(*first));
+	}
+	return result;
+}
+
+/* ---- several files ---- */
 
 /* One of several. */
 struct small_fetch {

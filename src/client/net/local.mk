@@ -16,6 +16,8 @@ client_sources += \
 	src/client/net/namecalls.c \
 	src/client/net/net.c \
 	src/client/net/net.h \
+	src/client/net/pathfetch.c \
+	src/client/net/pathfetch.h \
 	src/client/net/probe.c \
 	src/client/net/pulse.c \
 	src/client/net/record.c \

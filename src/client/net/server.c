@@ -284,6 +284,17 @@ void cl_server_alive(struct cl_server *server, const struct sockaddr_storage *sa
 	cl_wake_waiters(server->net);
 }
 
+void cl_server_prefer(struct cl_server *server, const struct sockaddr_storage *sa)
+{
+	unsigned at;
+
+	pthread_mutex_lock(&server->lock);
+	at = find_address(server, sa);
+	if (at < server->address_count)
+		server->current = at;
+	pthread_mutex_unlock(&server->lock);
+}
+
 void cl_server_reset(struct cl_server *server)
 {
 	uint32_t resets = atomic_fetch_add(&server->resets, 1) + 1;
@@ -347,6 +358,29 @@ static struct cl_lane *get_lane(struct cl_server *server, struct cl_credential *
 	lane->refs++;
 	lane->used_at = cl_net_now();
 	return lane;
+}
+
+struct cl_lane *cl_server_take_lane(struct cl_server *server, struct cl_credential *credential,
+				    const struct cl_address *to)
+{
+	struct cl_lane *lane;
+	int rc;
+
+	pthread_mutex_lock(&server->lock);
+	lane = get_lane(server, credential, to, &rc);
+	pthread_mutex_unlock(&server->lock);
+	return lane;
+}
+
+void cl_server_put_lane(struct cl_server *server, struct cl_lane *lane)
+{
+	if (!lane)
+		return;
+	pthread_mutex_lock(&server->lock);
+	lane = put_lane(server, lane);
+	pthread_mutex_unlock(&server->lock);
+	if (lane)
+		free_lane(lane);
 }
 
 struct cl_credential *cl_server_credential(struct cl_server *server)
@@ -505,10 +539,8 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 		sent->next = server->sent;
 		server->sent = sent;
 	}
-	lane = put_lane(server, lane);
 	pthread_mutex_unlock(&server->lock);
-	if (lane)
-		free_lane(lane);
+	cl_server_put_lane(server, lane);
 	return rc;
 }
 

@@ -120,6 +120,10 @@ struct cl_sent {
 	/* The caller has waited since then for something that moves the call on; 0: it does not wait. */
 	_Atomic uint64_t waits_since;
 };
+/* The connections of a credential to an address, with a reference. NULL: no memory, or no route. */
+struct cl_lane *cl_server_take_lane(struct cl_server *server, struct cl_credential *credential,
+				    const struct cl_address *to);
+void cl_server_put_lane(struct cl_server *server, struct cl_lane *lane);
 /* That of a connection to it, with a reference: for calls that are nobody's. NULL: anonymous. */
 struct cl_credential *cl_server_credential(struct cl_server *server);
 /*
@@ -144,6 +148,8 @@ void cl_server_alive(struct cl_server *server, const struct sockaddr_storage *sa
 /* It has made promises on these objects. Those with ExpirationTime 0 are none. */
 void cl_server_promised(struct cl_server *server, const AFSFid *fids, const AFSCallBack *callbacks,
 			uint32_t count);
+/* Calls go to this address from now on, since that in use does not answer. */
+void cl_server_prefer(struct cl_server *server, const struct sockaddr_storage *sa);
 /* All its promises are void. */
 void cl_server_reset(struct cl_server *server);
 /* Connections of a credential are not used for further calls; NULL: of all. */

@@ -95,6 +95,8 @@ RXAFS_EVENT_GONE = 6
 RXAFS_EVENT_FAILED = 7
 RXAFS_EVENT_RECOVERED = 8
 RXAFS_WOULD_WAIT = -115
+RXAFS_SPANS = 64
+RXAFS_PATHS = 8
 RXAFS_SMALL_MOST = 32
 RXAFS_BATCH = 50
 
@@ -287,6 +289,38 @@ class rxafs_names(C.Structure):
     ]
 
 
+class rxafs_span(C.Structure):
+    _fields_ = [
+        ("offset", C.c_uint64),
+        ("end", C.c_uint64),
+    ]
+
+
+class rxafs_path_use(C.Structure):
+    _fields_ = [
+        ("server", sockaddr_storage),
+        ("bytes", C.c_uint64),
+        ("repeated", C.c_uint64),
+        ("rtt_ns", C.c_uint64),
+        ("rate", C.c_uint64),
+        ("losses", C.c_uint),
+        ("live", C.c_bool),
+    ]
+
+
+class rxafs_scatter(C.Structure):
+    _fields_ = [
+        ("version", C.c_uint64),
+        ("take", handle),
+        ("arg", handle),
+        ("paths", C.c_uint),
+        ("missing", rxafs_span * RXAFS_SPANS),
+        ("missing_count", C.c_uint),
+        ("uses", rxafs_path_use * RXAFS_PATHS),
+        ("use_count", C.c_uint),
+    ]
+
+
 class rxafs_small(C.Structure):
     _fields_ = [
         ("name", C.POINTER(rxafs_name)),
@@ -390,6 +424,9 @@ STRUCTURES = (
     rxafs_entry,
     rxafs_name,
     rxafs_names,
+    rxafs_span,
+    rxafs_path_use,
+    rxafs_scatter,
     rxafs_small,
     rxafs_store,
     rxafs_new_file,
@@ -468,6 +505,7 @@ FUNCTIONS = {
     "rxafs_find_parent": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_void_p, C.c_char_p)),
     "rxafs_fetch_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, handle, handle, C.POINTER(C.c_uint64), C.POINTER(rxafs_attributes))),
     "rxafs_fetch_version": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, C.c_uint64, handle, handle, C.POINTER(rxafs_attributes))),
+    "rxafs_fetch_scattered": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_scatter), C.POINTER(rxafs_attributes))),
     "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),
     "rxafs_make_file": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),

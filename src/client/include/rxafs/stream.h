@@ -6,6 +6,7 @@
 #ifndef RXAFS_STREAM_H
 #define RXAFS_STREAM_H
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <rxafs/object.h>
@@ -48,6 +49,41 @@ int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64
 int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint64_t version,
 			uint64_t offset, uint64_t length, rxafs_take_fn *take, void *arg,
 			struct rxafs_attributes *attributes);
+
+/* The bytes from `offset` to `end` of a file. */
+struct rxafs_span {
+	uint64_t offset, end;
+};
+#define RXAFS_SPANS 64
+#define RXAFS_PATHS 8 /* at most, of one fetch */
+/* What one path to the server has done. */
+struct rxafs_path_use {
+	struct sockaddr_storage server; /* the address of the server */
+	uint64_t bytes;			/* of the file */
+	uint64_t repeated; /* bytes that another path had brought before, or that came too late */
+	uint64_t rtt_ns;   /* 0 = unknown */
+	uint64_t rate;	   /* bytes in a second, at the end */
+	unsigned losses;   /* how often it has stopped to answer */
+	bool live;	   /* at the end */
+};
+struct rxafs_scatter {
+	uint64_t version;
+	rxafs_take_fn *take; /* gets each byte once, in any order */
+	void *arg;
+	unsigned paths; /* at most; 0 = RXAFS_PATHS */
+	/* What to fetch: in order, not touching each other. As a result, what was not fetched. */
+	struct rxafs_span missing[RXAFS_SPANS];
+	unsigned missing_count;
+	/* results, added to what is there */
+	struct rxafs_path_use uses[RXAFS_PATHS];
+	unsigned use_count;
+};
+/*
+ * The same over all addresses of one server at the same time, for large files. A path that stops to answer is left to others within
+ * a second, and used again when it answers. After a failure call it again for what is missing. Zero the structure first.
+ */
+int rxafs_fetch_scattered(rxafs_object *file, struct rxafs_request *request,
+			  struct rxafs_scatter *scatter, struct rxafs_attributes *attributes);
 
 /* A small file that is fetched whole, beside others. */
 struct rxafs_small {

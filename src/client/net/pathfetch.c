@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One thread fetches a file over several paths: it begins the calls that the scheduler asks for, hands the bytes over as they arrive, and
+ * probes the paths that do not answer. All calls report to one queue. Versions are never mixed: all calls go to one server, which
+ * had the version before they were sent, and has it after the last byte (P-020 to P-022).
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxwire/queue.h>
+
+#include "afs/client/address.h"
+#include "afs/client/data.h"
+#include "client/net/pathfetch.h"
+#include "client/net/server.h"
+#include "client/net/tries.h"
+#include "common/clock.h"
+
+#define SLICES	   64u
+#define EVENTS	   16u
+#define PROBE_NS   ((uint64_t)250 * NS_PER_MS)
+#define PATIENT_NS ((uint64_t)5 * NS_PER_S) /* a path that is out for longer is asked less often: */
+#define SELDOM_NS  ((uint64_t)2 * NS_PER_S)
+#define STATUS_NS  ((uint64_t)250 * NS_PER_MS)
+#define WAIT_NS	   ((uint64_t)100 * NS_PER_MS) /* a cancel is seen after this time */
+
+struct pathway {
+	struct cl_address remote;
+	struct cl_lane *lane; /* a reference */
+	rxw_call *probe;      /* in progress, or NULL */
+	uint64_t probed, out; /* when the probe began; since when the path is out */
+	bool was_live;
+	unsigned deaths;
+};
+
+struct flight {
+	bool used, kept; /* kept: bytes of it were handed over */
+	rxw_call *call;
+	struct afs_fetch fetch;
+};
+
+struct wide {
+	struct cl_wide *request;
+	struct cl_server *server;
+	struct cl_credential *credential;
+	rxw_queue *queue;
+	struct cl_spread spread;
+	struct pathway paths[CL_PATHS];
+	struct flight flights[CL_RANGES]; /* by range of the scheduler */
+	unsigned path_count;
+	uint64_t moved;	  /* when the last bytes came */
+	bool unconfirmed; /* bytes came by calls without a status */
+	bool refused;	  /* the ordinary way tells why */
+	int result;	  /* of take(), or -EAGAIN */
+	struct cl_stamp *stamp;
+	struct rxafs_failure *failure;
+};
+
+/* ---- paths ---- */
+
+/* Those to the addresses of the server, the one in use first. */
+static void list_paths(struct wide *w)
+{
+	unsigned most =
+		w->request->most && w->request->most < CL_PATHS ? w->request->most : CL_PATHS;
+	struct cl_server *server = w->server;
+
+	pthread_mutex_lock(&server->lock);
+	for (unsigned i = 0; i < server->address_count && i < most; i++)
+		w->paths[w->path_count++].remote =
+			server->addresses[(server->current + i) % server->address_count];
+	pthread_mutex_unlock(&server->lock);
+}
+
+/* A call on a path, whose events come with `arg`. NULL: not now. */
+static rxw_call *begin_on_path(struct wide *w, struct pathway *path, void *arg)
+{
+	struct rxw_call_options options = {.size = sizeof(options),
+					   .flags = RXW_CALL_NONBLOCK,
+					   .queue = w->queue,
+					   .arg = arg,
+					   .events = RXW_EVENT_READ | RXW_EVENT_DONE};
+	rxw_call *call;
+
+	if (!path->lane)
+		path->lane = cl_server_take_lane(w->server, w->credential, &path->remote);
+	if (!path->lane || rxw_connpool_begin(path->lane->pool, &options, &call) < 0)
+		return NULL;
+	return call;
+}
+
+/* ---- probes ---- */
+
+static void end_probe(struct pathway *path)
+{
+	if (path->probe)
+		rxw_rpc_end(path->probe, RXW_USER_ABORT, &RXAFS_interface,
+			    RXAFS_FN_GetCapabilities);
+	path->probe = NULL;
+}
+
+static void begin_probe(struct wide *w, struct pathway *path, uint64_t now)
+{
+	end_probe(path);
+	path->probed = now;
+	path->probe = begin_on_path(w, path, path);
+	if (path->probe &&
+	    (StartRXAFS_GetCapabilities(path->probe) != 0 || rxw_call_send_end(path->probe) < 0))
+		end_probe(path);
+}
+
+/* The answer says that the path lives, whatever it is. */
+static void take_probe(struct wide *w, struct pathway *path, uint64_t now)
+{
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
+	unsigned number = (unsigned)(path - w->paths);
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	rxw_code code;
+
+	if (!(rxw_call_events(path->probe) & RXW_EVENT_DONE))
+		return;
+	rxw_call_stats(path->probe, &stats);
+	code = rxw_call_error(path->probe, &origin);
+	end_probe(path);
+	if (code && origin != RXW_ORIGIN_PEER)
+		return;
+	if (w->spread.paths[number].state == CL_PATH_OUT)
+		cl_spread_join(&w->spread, number, now,
+			       stats.rtt_ns ? stats.rtt_ns : now - path->probed);
+	else
+		cl_spread_heard(&w->spread, number, now);
+}
+
+static void probe_paths(struct wide *w, uint64_t now)
+{
+	for (unsigned i = 0; i < w->path_count; i++) {
+		struct pathway *path = &w->paths[i];
+		uint64_t pause = now < path->out + PATIENT_NS ? PROBE_NS : SELDOM_NS;
+
+		if (w->spread.paths[i].state != CL_PATH_OUT) {
+			path->was_live = true;
+			continue;
+		}
+		if (path->was_live) {
+			path->was_live = false;
+			path->deaths++;
+			path->out = now;
+		}
+		if (!path->out)
+			path->out = now;
+		if (now >= path->probed + pause)
+			begin_probe(w, path, now);
+	}
+}
+
+/* ---- ranges ---- */
+
+static void end_flight(struct wide *w, unsigned range, rxw_code code, enum rxw_origin *origin)
+{
+	struct flight *flight = &w->flights[range];
+
+	code = rxw_rpc_end(flight->call, code, &RXAFS_interface, RXAFS_FN_FetchData64);
+	*origin = code ? rxw_rpc_origin() : RXW_ORIGIN_NONE;
+	if (code && flight->kept)
+		w->unconfirmed = true;
+	flight->used = false;
+	cl_spread_end(&w->spread, range);
+}
+
+static void abort_flight(struct wide *w, unsigned range)
+{
+	enum rxw_origin origin;
+
+	end_flight(w, range, RXW_USER_ABORT, &origin);
+}
+
+/* The server's own answer stops everything; otherwise the path is out (P-071). */
+static void fail_flight(struct wide *w, unsigned range)
+{
+	enum rxw_origin origin;
+
+	end_flight(w, range, RXW_USER_ABORT, &origin);
+	if (w->flights[range].fetch.why || origin == RXW_ORIGIN_PEER)
+		w->refused = true;
+	else
+		cl_spread_leave(&w->spread, w->spread.ranges[range].path);
+}
+
+/* A range has come whole, with its status. */
+static void finish_flight(struct wide *w, unsigned range)
+{
+	struct flight *flight = &w->flights[range];
+	const struct afs_fetch *fetch = &flight->fetch;
+	enum rxw_origin origin;
+
+	end_flight(w, range, 0, &origin);
+	w->request->status = fetch->status;
+	w->stamp->callback = fetch->callback;
+	w->stamp->sync = fetch->sync;
+	if (afs_status_version(&fetch->status) != w->request->version)
+		w->result = -EAGAIN;
+	else if (fetch->received < fetch->wanted)
+		w->refused = true;
+}
+
+/* Keep the first `kept` bytes of what was lent. */
+static int place_bytes(struct wide *w, uint64_t at, uint64_t kept, struct iovec *iov)
+{
+	unsigned count = 0;
+
+	while (kept > 0) {
+		if (iov[count].iov_len > kept)
+			iov[count].iov_len = (size_t)kept;
+		kept -= iov[count++].iov_len;
+	}
+	return count ? w->request->take(w->request->arg, at, iov, count) : 0;
+}
+
+/* What has arrived for a range. */
+static void read_flight(struct wide *w, unsigned range, uint64_t now)
+{
+	struct flight *flight = &w->flights[range];
+
+	while (flight->used && !w->result) {
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		uint64_t before = flight->fetch.received, at, kept;
+		enum afs_fetch_result step =
+			afs_fetch_step(&flight->fetch, flight->call, iov, &count);
+
+		if (step == AFS_FETCH_AGAIN)
+			return;
+		if (step == AFS_FETCH_DONE) {
+			finish_flight(w, range);
+		} else if (step == AFS_FETCH_ERROR) {
+			fail_flight(w, range);
+		} else {
+			at = flight->fetch.offset + before;
+			kept = cl_spread_take(&w->spread, range, flight->fetch.received - before,
+					      now);
+			w->moved = now;
+			flight->kept = flight->kept || kept;
+			w->result = place_bytes(w, at, kept, iov);
+			/* A whole range has its status still to come. */
+			if (!cl_spread_wants(&w->spread, range) &&
+			    flight->fetch.received < flight->fetch.wanted)
+				abort_flight(w, range);
+		}
+	}
+}
+
+static void begin_ranges(struct wide *w, uint64_t now)
+{
+	struct cl_spread_ask ask;
+
+	while (cl_spread_next(&w->spread, now, &ask)) {
+		struct flight *flight = &w->flights[ask.range];
+
+		assert(!flight->used);
+		*flight = (struct flight){.used = true};
+		afs_fetch_init(&flight->fetch, &w->request->fid, ask.offset, ask.length);
+		flight->call = begin_on_path(w, &w->paths[ask.path], flight);
+		if (flight->call && afs_fetch_send(&flight->fetch, flight->call))
+			continue;
+		if (flight->call)
+			fail_flight(w, ask.range);
+		else {
+			flight->used = false;
+			cl_spread_end(&w->spread, ask.range);
+			cl_spread_leave(&w->spread, ask.path);
+		}
+		return;
+	}
+}
+
+/* Calls of paths that are dead. */
+static void end_dead_flights(struct wide *w)
+{
+	for (unsigned i = 0; i < CL_RANGES; i++)
+		if (w->flights[i].used &&
+		    w->spread.paths[w->spread.ranges[i].path].state == CL_PATH_OUT)
+			abort_flight(w, i);
+}
+
+static void take_events(struct wide *w, const struct rxw_queue_event *events, int count)
+{
+	uint64_t now = cl_net_now();
+
+	for (int i = 0; i < count && !w->result && !w->refused; i++) {
+		uintptr_t at = (uintptr_t)events[i].arg;
+
+		if (at >= (uintptr_t)w->paths && at < (uintptr_t)(w->paths + CL_PATHS)) {
+			struct pathway *path = events[i].arg;
+
+			/* The probe may have ended since. */
+			if (path->probe && path->probe == events[i].call)
+				take_probe(w, path, now);
+		} else {
+			struct flight *flight = events[i].arg;
+
+			if (flight->used && flight->call == events[i].call)
+				read_flight(w, (unsigned)(flight - w->flights), now);
+		}
+	}
+}
+
+/* ---- the whole ---- */
+
+static bool has_path(const struct wide *w)
+{
+	for (unsigned i = 0; i < w->path_count; i++)
+		if (w->spread.paths[i].state != CL_PATH_OUT)
+			return true;
+	return false;
+}
+
+/* Whether the time of the caller is over, or the server sends nothing for long. */
+static int check_wide_end(const struct wide *w, const struct cl_caller *caller, uint64_t now)
+{
+	const struct cl_net *net = w->server->net;
+
+	if (cl_cancel_raised(caller->cancel) || atomic_load(&net->cancelled))
+		return -EINTR;
+	if (caller->deadline && now >= caller->deadline)
+		return -ETIMEDOUT;
+	return net->soft_ms != UINT32_MAX && now > w->moved + (uint64_t)net->soft_ms * NS_PER_MS
+		       ? -ETIMEDOUT
+		       : 0;
+}
+
+/* All bytes are there. The statuses of the last ranges may be on their way, for which it waits a moment. */
+static bool is_wide_complete(const struct wide *w)
+{
+	bool flying = false;
+
+	for (unsigned i = 0; i < CL_RANGES; i++)
+		flying = flying || w->flights[i].used;
+	return cl_spread_complete(&w->spread) && (!flying || cl_net_now() > w->moved + STATUS_NS);
+}
+
+/* One turn. False: the fetch is over. */
+static bool turn_wide(struct wide *w, const struct cl_caller *caller)
+{
+	struct rxw_queue_event events[EVENTS];
+	uint64_t now = cl_net_now(), next;
+	int count;
+
+	rxw_batch_begin();
+	probe_paths(w, now);
+	begin_ranges(w, now);
+	rxw_batch_end();
+	if (w->refused || !has_path(w))
+		return false;
+	next = cl_spread_tick(&w->spread, now);
+	end_dead_flights(w);
+	if (next > now + WAIT_NS)
+		next = now + WAIT_NS;
+	count = rxw_queue_next(w->queue, events, EVENTS, (int)((next - now) / NS_PER_MS) + 1);
+	take_events(w, events, count);
+	if (!w->result)
+		w->result = check_wide_end(w, caller, cl_net_now());
+	return !w->result && !w->refused && !is_wide_complete(w);
+}
+
+static void report_paths(const struct wide *w)
+{
+	struct cl_wide *request = w->request;
+
+	request->path_count = w->path_count;
+	for (unsigned i = 0; i < w->path_count; i++) {
+		const struct cl_spread_path *state = &w->spread.paths[i];
+		struct cl_path_report *report = &request->paths[i];
+
+		report->remote = w->paths[i].remote.sa;
+		report->live = state->state != CL_PATH_OUT;
+		report->bytes += state->bytes;
+		report->repeated += state->repeated;
+		report->rtt_ns = state->rtt;
+		report->rate = state->rate;
+		report->deaths += w->paths[i].deaths;
+	}
+}
+
+static void end_wide(struct wide *w)
+{
+	for (unsigned i = 0; i < CL_RANGES; i++)
+		if (w->flights[i].used)
+			abort_flight(w, i);
+	for (unsigned i = 0; i < w->path_count; i++) {
+		end_probe(&w->paths[i]);
+		cl_server_put_lane(w->server, w->paths[i].lane);
+	}
+	rxw_queue_destroy(w->queue);
+	cl_credential_unref(w->credential);
+	report_paths(w);
+	w->request->count = w->spread.hole_count;
+	memcpy(w->request->missing, w->spread.holes, sizeof(w->spread.holes));
+}
+
+/* The first path that is alive is used for calls from now on, if that in use is not. */
+static void prefer_live_path(struct wide *w)
+{
+	unsigned i = 0;
+
+	while (i < w->path_count && w->spread.paths[i].state == CL_PATH_OUT)
+		i++;
+	if (i > 0 && i < w->path_count)
+		cl_server_prefer(w->server, &w->paths[i].remote.sa);
+}
+
+/* The version that the server has now. 0; -EAGAIN: another one. */
+static int confirm_version(struct cl_volume *volume, const struct cl_caller *caller,
+			   struct cl_wide *request, struct cl_stamp *stamp,
+			   struct rxafs_failure *failure)
+{
+	int result = cl_net_fetch_status(volume, caller, &request->fid, &request->status, stamp,
+					 failure);
+
+	request->known = result == 0;
+	if (result || afs_status_version(&request->status) == request->version)
+		return result;
+	return -EAGAIN;
+}
+
+/* Whether a server of the volume has several addresses. */
+static bool has_several_paths(struct cl_volume *volume)
+{
+	struct cl_record *record = volume->record;
+	bool several = false;
+
+	pthread_mutex_lock(&record->lock);
+	for (unsigned i = 0; i < record->site_count && !several; i++) {
+		struct cl_server *server = record->sites[i].server;
+
+		pthread_mutex_lock(&server->lock);
+		several = server->address_count > 1;
+		pthread_mutex_unlock(&server->lock);
+	}
+	pthread_mutex_unlock(&record->lock);
+	return several;
+}
+
+static int run_wide(struct wide *w, const struct cl_caller *caller)
+{
+	const struct cl_wide *request = w->request;
+	uint64_t now = cl_net_now();
+
+	if (rxw_queue_create(w->server->net->engine, NULL, &w->queue) < 0)
+		return -ENOMEM;
+	for (unsigned i = 0; i < request->count; i++)
+		cl_spread_add(&w->spread, request->missing[i].at, request->missing[i].end);
+	w->moved = now;
+	cl_spread_join(&w->spread, 0, now, (uint64_t)w->paths[0].remote.rtt_us * 1000);
+	while (turn_wide(w, caller))
+		;
+	prefer_live_path(w);
+	end_wide(w);
+	if (w->result == -EINTR || w->result == -ETIMEDOUT)
+		return cl_fail(w->failure, -w->result, "FetchData64: %s",
+			       w->result == -EINTR ? "interrupted" : "the time is over");
+	return w->result;
+}
+
+int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
+		      struct cl_wide *request, struct cl_stamp *stamp,
+		      struct rxafs_failure *failure)
+{
+	struct cl_net *net = volume->record->net;
+	struct wide *w;
+	int result;
+
+	request->known = false;
+	if (request->most == 1 || !has_several_paths(volume))
+		return 0;
+	result = confirm_version(volume, caller, request, stamp, failure);
+	if (result)
+		return result;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return cl_fail(failure, ENOMEM, "FetchData64: no memory");
+	w->request = request;
+	w->stamp = stamp;
+	w->failure = failure;
+	w->server = cl_server_at(net, stamp->server);
+	list_paths(w);
+	if (w->path_count > 1) {
+		if (stamp->identity)
+			w->credential = cl_identity_credential(
+				caller->identity, cl_cell_number(volume->record->cell));
+		result = run_wide(w, caller);
+		if (!result && w->unconfirmed)
+			result = confirm_version(volume, caller, request, stamp, failure);
+	}
+	free(w);
+	return result;
+}

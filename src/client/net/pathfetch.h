@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FetchData64 of one large file over several paths to its server (several-paths 3 and 8). */
+#ifndef CLIENT_NET_PATHFETCH_H
+#define CLIENT_NET_PATHFETCH_H
+
+#include "client/net/calls.h"
+#include "client/paths/spread.h"
+
+/* What one path has done. */
+struct cl_path_report {
+	struct sockaddr_storage remote;
+	bool live;			  /* at the end */
+	uint64_t bytes, repeated, rtt_ns; /* repeated: bytes that were not wanted any more */
+	double rate;			  /* bytes in a second */
+	unsigned deaths;
+};
+
+/* Bytes of one version, in any order. */
+struct cl_wide {
+	AFSFid fid;
+	uint64_t version;
+	cl_take_fn *take; /* gets each byte once */
+	void *arg;
+	unsigned most; /* paths; 0: as many as there are */
+	/* What is to be fetched; as a result, what is missing. In order, apart. */
+	struct cl_hole missing[CL_HOLES];
+	unsigned count;
+	/* results */
+	bool known; /* the status is that of the server's version; with -EAGAIN it is another one */
+	AFSFetchStatus status;
+	struct cl_path_report paths[CL_PATHS];
+	unsigned path_count;
+};
+/*
+ * Fetch what several paths to one server of the volume can bring. 0: what is missing, if anything is, is to be fetched by
+ * cl_net_fetch_part(), which also finds the cause: there is one path only, a server has refused a call, or no path is left.
+ */
+int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
+		      struct cl_wide *wide, struct cl_stamp *stamp, struct rxafs_failure *failure);
+
+#endif
