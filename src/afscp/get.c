@@ -18,12 +18,14 @@
 #include "afscp/contents.h"
 #include "afscp/get.h"
 #include "afscp/local.h"
+#include "afscp/pathuse.h"
 #include "afscp/tree.h"
 
 /* ---- one file, from the slices that the library lends to its destination ---- */
 
 #define PART_LEAST (16u << 20) /* bytes of files that later runs can continue */
 #define RESTARTS   3	       /* of a file that has another version at another server */
+#define PATHS_LEAST (8u << 20)	/* bytes of files that come over several paths */
 
 /* A file whose bytes arrive. */
 struct fetching {
@@ -33,7 +35,8 @@ struct fetching {
 	uint64_t at;	/* bytes of it that are written */
 	uint64_t begun; /* of them by an earlier run */
 	unsigned restarts;
-	int error; /* errno of the write that failed, or 0 */
+	int error;	/* errno of the write that failed, or 0 */
+	bool scattered; /* bytes are written that are not the next ones */
 };
 
 static uint64_t length_of(const struct rxafs_attributes *a)
@@ -87,7 +90,13 @@ static int write_fetched(void *arg, uint64_t offset, struct iovec *iov, unsigned
 	struct fetching *f = arg;
 	uint64_t bytes = 0;
 
-	assert(offset == f->at);
+	if (offset != f->at && !f->scattered) {
+		f->scattered = true;
+		if (sink_scatter(f->sink) < 0) {
+			f->error = errno;
+			return -ECANCELED;
+		}
+	}
 	for (unsigned i = 0; i < count; i++)
 		bytes += iov[i].iov_len;
 	if (sink_write(f->sink, iov, count, offset) < 0) {
@@ -136,23 +145,38 @@ static enum copy_result check_answer(const struct get_file *file,
 	return COPY_FAILED;
 }
 
+/* Whether the file may come over several paths, so that its bytes arrive in any order. */
+static bool is_for_paths(const struct fetching *f)
+{
+	const struct run *run = f->run;
+
+	return f->sink->seekable && !run->set.resume && run->set.paths != 1 &&
+	       length_of(&f->file->attributes) - f->at >= PATHS_LEAST;
+}
+
 /* Fetch what is left of the file. After COPY_GOOD the rest may have become more. */
 static enum copy_result fetch_rest(struct fetching *f)
 {
 	struct get_file *file = f->file;
 	uint64_t length = length_of(&file->attributes), from;
 	struct attempt t = attempt_begin(f->run, CHANGE_NONE, file->label);
+	struct rxafs_scatter scatter = {.version = file->attributes.version,
+					.take = write_fetched,
+					.arg = f,
+					.paths = is_for_paths(f) ? (unsigned)f->run->set.paths : 1,
+					.missing = {{f->at, length}},
+					.missing_count = 1};
 	struct rxafs_attributes answer;
 	int result;
 
 	t.about = file->object;
 	do {
 		from = f->at;
-		result = rxafs_fetch_version(file->object, &t.request, file->attributes.version,
-					     from, length - from, write_fetched, f, &answer);
+		result = rxafs_fetch_scattered(file->object, &t.request, &scatter, &answer);
 		if (f->at > from)
 			t.outage = (struct outage){0};
 	} while (attempt_again_unless(&t, result, f->error ? -ECANCELED : -EAGAIN));
+	path_uses_add(f->run, &scatter);
 	if (f->error) {
 		errno = f->error;
 		return write_failed(f->run, file->label, f->sink->dir, f->sink->name);

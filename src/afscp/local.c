@@ -409,6 +409,20 @@ int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t offse
 	return 0;
 }
 
+int sink_scatter(struct sink *s)
+{
+	char old[sizeof(s->temp)];
+
+	if (!s->part)
+		return 0;
+	strcpy(old, s->temp);
+	s->part = s->keep = false;
+	if (choose_temporary(s) == 0 && renameat(s->dir, old, s->dir, s->temp) == 0)
+		return 0;
+	strcpy(s->temp, old);
+	return -1;
+}
+
 int sink_restart(struct sink *s)
 {
 	if (!s->seekable) {
@@ -416,18 +430,8 @@ int sink_restart(struct sink *s)
 		return -1;
 	}
 	s->begun = s->end = 0;
-	if (s->part) {
-		char old[sizeof(s->temp)];
-
-		/* The name of a part belongs to the other version. */
-		strcpy(old, s->temp);
-		s->part = s->keep = false;
-		if (choose_temporary(s) < 0 || renameat(s->dir, old, s->dir, s->temp) < 0) {
-			strcpy(s->temp, old);
-			return -1;
-		}
-	}
-	return ftruncate(s->fd, 0);
+	/* The name of a part belongs to the other version. */
+	return sink_scatter(s) < 0 ? -1 : ftruncate(s->fd, 0);
 }
 
 /* Size, mode and time of a file that is complete. */

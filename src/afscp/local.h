@@ -80,6 +80,8 @@ int sink_open_part(struct sink *sink, int dir, const char *name, bool inside,
 void sink_stdout(struct sink *sink);
 /* Write all of it at `offset`. Changes iov. 0 or -1 with errno. */
 int sink_write(struct sink *sink, struct iovec *iov, unsigned count, uint64_t offset);
+/* From now on bytes come in any order: after SIGKILL nothing may be continued. 0 or -1 with errno. */
+int sink_scatter(struct sink *sink);
 /* Start again from the first byte, of another version. 0 or -1 with errno. */
 int sink_restart(struct sink *sink);
 /*

@@ -26,6 +26,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/names.c \
 	src/afscp/output.c src/afscp/output.h \
 	src/afscp/pace.c src/afscp/pace.h \
+	src/afscp/pathuse.c src/afscp/pathuse.h \
 	src/afscp/place.c src/afscp/place.h \
 	src/afscp/put.c src/afscp/put.h \
 	src/afscp/putfile.c \

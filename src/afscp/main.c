@@ -63,6 +63,10 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("jobs", 'j', TOOLS_UINT, jobs, "N",
 		     "get, put, sync: number of files that are copied at the same time (4)",
 		     .commands = "get put sync", .min = 1, .max = 256),
+	TOOLS_OPTION(
+		"paths", 0, TOOLS_UINT, paths, "N",
+		"get: number of addresses of a server that send a large file at the same time (8)",
+		.commands = "get", .min = 1, .max = 8),
 	TOOLS_OPTION("keep-going", 0, TOOLS_FLAG, keep_going, NULL,
 		     "try the other objects even after an error that concerns them, too",
 		     .commands = "get put sync rm mkdir mv chmod"),
@@ -89,9 +93,10 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("exclude", 0, TOOLS_CALL, filters, "PATTERN",
 		     "sync: leave out what matches, on both sides", .set = exclude_pattern,
 		     .commands = "sync"),
-	TOOLS_OPTION("include", 0, TOOLS_CALL, filters, "PATTERN",
-		     "sync: take what matches; the first --include or --exclude that matches counts",
-		     .set = include_pattern, .commands = "sync"),
+	TOOLS_OPTION(
+		"include", 0, TOOLS_CALL, filters, "PATTERN",
+		"sync: take what matches; the first --include or --exclude that matches counts",
+		.set = include_pattern, .commands = "sync"),
 	TOOLS_OPTION("bwlimit", 0, TOOLS_CALL, bwlimit, "RATE",
 		     "sync: KiB per second at most, or with a unit: 1.5M", .set = limit_rate,
 		     .commands = "sync"),
@@ -133,7 +138,8 @@ static const struct tools_option options[] = {
 		     "how long to retry while a server restarts or does not answer (60); "
 		     "0: do not retry",
 		     .max = 86400000),
-	TOOLS_OPTION("stats", 0, TOOLS_FLAG, stats, NULL, "get, put: report the speed and the cost; sync: the numbers of files",
+	TOOLS_OPTION("stats", 0, TOOLS_FLAG, stats, NULL,
+		     "get, put: report the speed and the cost; sync: the numbers of files",
 		     .commands = "get put sync"),
 	TOOLS_OPTION("clients", 0, TOOLS_UINT, clients, "N",
 		     "bench: number of clients, each with its own socket (1)", .commands = "bench",
@@ -586,6 +592,7 @@ static void end_run(struct run *run)
 	tools_on_error(NULL, NULL);
 	json_decref(run->list);
 	json_decref(run->errors);
+	json_decref(run->paths);
 	pthread_mutex_destroy(&run->list_lock);
 	pthread_cond_destroy(&run->wake);
 	pthread_mutex_destroy(&run->linked_lock);
@@ -598,6 +605,7 @@ int main(int argc, char **argv)
 {
 	struct run run = {.set = {.clients = 1,
 				  .jobs = 4,
+				  .paths = 8,
 				  .files = 16,
 				  .seconds_ms = 10000,
 				  .timeout_ms = 60000,

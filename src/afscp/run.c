@@ -14,6 +14,7 @@
 #include "program/message.h"
 #include "program/report.h"
 #include "afscp/copy.h"
+#include "afscp/pathuse.h"
 
 /* ---- clients ---- */
 
@@ -243,7 +244,7 @@ void copy_report(struct run *run, const struct tools_usage *from, const struct c
 {
 	struct counters stats;
 	struct tools_usage usage;
-	json_t *report = json_object();
+	json_t *report = json_object(), *paths;
 
 	tools_usage_now(&usage);
 	usage = tools_usage_between(from, &usage);
@@ -256,15 +257,19 @@ void copy_report(struct run *run, const struct tools_usage *from, const struct c
 	json_object_set_new(report, "failed", json_integer((json_int_t)run->failed));
 	json_object_set(report, "objects", run->list);
 	json_object_set(report, "errors", run->errors);
+	paths = path_uses_list(run);
+	json_object_set(report, "paths", paths);
 	json_object_set_new(report, "effective", tools_effective_json(main_endpoint(run)));
 	json_object_set_new(report, "transport", tools_stats_json(&stats));
 	json_object_set_new(report, "machine", tools_facts_json());
 	if (run->set.json) {
 		tools_json_print(report);
-		return;
+	} else {
+		tools_report_print("copied", report);
+		path_uses_print(paths);
+		json_decref(report);
 	}
-	tools_report_print("copied", report);
-	json_decref(report);
+	json_decref(paths);
 }
 
 /*

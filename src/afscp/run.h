@@ -34,7 +34,7 @@ struct copy_settings {
 	const char *name, *type, *mtime;
 	uint64_t maxdepth;
 	struct tools_auth auth;
-	uint64_t clients, seconds_ms, range, jobs, files;
+	uint64_t clients, seconds_ms, range, jobs, paths, files;
 	uint64_t timeout_ms, retry_ms;
 };
 
@@ -71,9 +71,10 @@ struct run {
 	struct tools_renewal renewal; /* its token NULL: anonymous */
 
 	/* --json of get and put; NULL otherwise */
-	pthread_mutex_t list_lock; /* covers `list` */
+	pthread_mutex_t list_lock; /* covers `list` and `paths` */
 	json_t *list;		   /* files: copied or skipped */
 	json_t *errors;		   /* texts; covered by the lock of messages */
+	json_t *paths;		   /* to servers with several addresses, or NULL */
 
 	pthread_mutex_t linked_lock; /* of writing to files that have several names */
 

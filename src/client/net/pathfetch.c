@@ -20,6 +20,7 @@
 
 #define SLICES	   64u
 #define EVENTS	   16u
+#define CALLS_OF_PATH 4u
 #define PROBE_NS   ((uint64_t)250 * NS_PER_MS)
 #define PATIENT_NS ((uint64_t)5 * NS_PER_S) /* a path that is out for longer is asked less often: */
 #define SELDOM_NS  ((uint64_t)2 * NS_PER_S)
@@ -33,12 +34,16 @@ struct pathway {
 	uint64_t probed, out; /* when the probe began; since when the path is out */
 	bool was_live;
 	unsigned deaths;
+	/* Calls that it had when it died: the server hears that they have ended once it is back. */
+	rxw_call *lost[CALLS_OF_PATH];
+	unsigned lost_count;
 };
 
 struct flight {
 	bool used, kept; /* kept: bytes of it were handed over */
 	rxw_call *call;
 	struct afs_fetch fetch;
+	uint64_t whole; /* when its last byte came; 0 = not yet */
 };
 
 struct wide {
@@ -50,7 +55,9 @@ struct wide {
 	struct pathway paths[CL_PATHS];
 	struct flight flights[CL_RANGES]; /* by range of the scheduler */
 	unsigned path_count;
-	uint64_t moved;	  /* when the last bytes came */
+	uint64_t length;   /* of the file */
+	uint32_t creation; /* of the volume, as its server says */
+	uint64_t moved;	   /* when the last bytes came */
 	bool unconfirmed; /* bytes came by calls without a status */
 	bool refused;	  /* the ordinary way tells why */
 	int result;	  /* of take(), or -EAGAIN */
@@ -93,47 +100,65 @@ static rxw_call *begin_on_path(struct wide *w, struct pathway *path, void *arg)
 
 /* ---- probes ---- */
 
-static void end_probe(struct pathway *path)
+/* Version and length are those of the beginning; of a read-only volume also its time (P-021). */
+static bool is_same_state(const struct wide *w, const AFSFetchStatus *status,
+			  const AFSVolSync *sync)
+{
+	return afs_status_version(status) == w->request->version &&
+	       afs_status_length(status) == w->length && sync->spare1 == w->creation;
+}
+
+/* Otherwise the server would send their bytes for a while, before those of new calls. */
+static void end_lost_calls(struct pathway *path)
+{
+	while (path->lost_count > 0)
+		rxw_rpc_end(path->lost[--path->lost_count], RXW_USER_ABORT, &RXAFS_interface,
+			    RXAFS_FN_FetchData64);
+}
+
+static void end_path_probe(struct pathway *path)
 {
 	if (path->probe)
-		rxw_rpc_end(path->probe, RXW_USER_ABORT, &RXAFS_interface,
-			    RXAFS_FN_GetCapabilities);
+		rxw_rpc_end(path->probe, RXW_USER_ABORT, &RXAFS_interface, RXAFS_FN_FetchStatus);
 	path->probe = NULL;
 }
 
-static void begin_probe(struct wide *w, struct pathway *path, uint64_t now)
+static void begin_path_probe(struct wide *w, struct pathway *path, uint64_t now)
 {
-	end_probe(path);
+	end_path_probe(path);
 	path->probed = now;
 	path->probe = begin_on_path(w, path, path);
-	if (path->probe &&
-	    (StartRXAFS_GetCapabilities(path->probe) != 0 || rxw_call_send_end(path->probe) < 0))
-		end_probe(path);
+	if (path->probe && (StartRXAFS_FetchStatus(path->probe, &w->request->fid) != 0 ||
+			    rxw_call_send_end(path->probe) < 0))
+		end_path_probe(path);
 }
 
-/* The answer says that the path lives, whatever it is. */
+/*
+ * A path carries data if the file has the same state there. A private address may lead to another server that has a file with this
+ * number.
+ */
 static void take_probe(struct wide *w, struct pathway *path, uint64_t now)
 {
 	struct rxw_call_statistics stats = {.size = sizeof(stats)};
 	unsigned number = (unsigned)(path - w->paths);
-	enum rxw_origin origin = RXW_ORIGIN_NONE;
-	rxw_code code;
+	AFSFetchStatus status;
+	AFSCallBack callback;
+	AFSVolSync sync;
+	bool same;
 
 	if (!(rxw_call_events(path->probe) & RXW_EVENT_DONE))
 		return;
 	rxw_call_stats(path->probe, &stats);
-	code = rxw_call_error(path->probe, &origin);
-	end_probe(path);
-	if (code && origin != RXW_ORIGIN_PEER)
+	same = EndRXAFS_FetchStatus(path->probe, &status, &callback, &sync) == 0 &&
+	       is_same_state(w, &status, &sync);
+	end_path_probe(path);
+	if (!same || w->spread.paths[number].state != CL_PATH_OUT)
 		return;
-	if (w->spread.paths[number].state == CL_PATH_OUT)
-		cl_spread_join(&w->spread, number, now,
-			       stats.rtt_ns ? stats.rtt_ns : now - path->probed);
-	else
-		cl_spread_heard(&w->spread, number, now);
+	end_lost_calls(path);
+	cl_spread_join(&w->spread, number, now, stats.rtt_ns ? stats.rtt_ns : now - path->probed);
 }
 
-static void probe_paths(struct wide *w, uint64_t now)
+static void probe_dead_paths(struct wide *w, uint64_t now)
 {
 	for (unsigned i = 0; i < w->path_count; i++) {
 		struct pathway *path = &w->paths[i];
@@ -151,7 +176,7 @@ static void probe_paths(struct wide *w, uint64_t now)
 		if (!path->out)
 			path->out = now;
 		if (now >= path->probed + pause)
-			begin_probe(w, path, now);
+			begin_path_probe(w, path, now);
 	}
 }
 
@@ -199,14 +224,14 @@ static void finish_flight(struct wide *w, unsigned range)
 	w->request->status = fetch->status;
 	w->stamp->callback = fetch->callback;
 	w->stamp->sync = fetch->sync;
-	if (afs_status_version(&fetch->status) != w->request->version)
+	if (!is_same_state(w, &fetch->status, &fetch->sync))
 		w->result = -EAGAIN;
 	else if (fetch->received < fetch->wanted)
 		w->refused = true;
 }
 
 /* Keep the first `kept` bytes of what was lent. */
-static int place_bytes(struct wide *w, uint64_t at, uint64_t kept, struct iovec *iov)
+static int hand_bytes_kept(struct wide *w, uint64_t at, uint64_t kept, struct iovec *iov)
 {
 	unsigned count = 0;
 
@@ -242,10 +267,11 @@ static void read_flight(struct wide *w, unsigned range, uint64_t now)
 					      now);
 			w->moved = now;
 			flight->kept = flight->kept || kept;
-			w->result = place_bytes(w, at, kept, iov);
+			w->result = hand_bytes_kept(w, at, kept, iov);
 			/* A whole range has its status still to come. */
-			if (!cl_spread_wants(&w->spread, range) &&
-			    flight->fetch.received < flight->fetch.wanted)
+			if (flight->fetch.received == flight->fetch.wanted)
+				flight->whole = now;
+			else if (!cl_spread_wants(&w->spread, range))
 				abort_flight(w, range);
 		}
 	}
@@ -275,13 +301,26 @@ static void begin_ranges(struct wide *w, uint64_t now)
 	}
 }
 
-/* Calls of paths that are dead. */
-static void end_dead_flights(struct wide *w)
+/* The call of a path that is dead stays for later. */
+static void lose_flight(struct wide *w, unsigned range)
+{
+	struct pathway *path = &w->paths[w->spread.ranges[range].path];
+	struct flight *flight = &w->flights[range];
+
+	if (path->lost_count == CALLS_OF_PATH)
+		end_lost_calls(path);
+	path->lost[path->lost_count++] = flight->call;
+	w->unconfirmed = w->unconfirmed || flight->kept;
+	flight->used = false;
+	cl_spread_end(&w->spread, range);
+}
+
+static void lose_dead_flights(struct wide *w)
 {
 	for (unsigned i = 0; i < CL_RANGES; i++)
 		if (w->flights[i].used &&
 		    w->spread.paths[w->spread.ranges[i].path].state == CL_PATH_OUT)
-			abort_flight(w, i);
+			lose_flight(w, i);
 }
 
 static void take_events(struct wide *w, const struct rxw_queue_event *events, int count)
@@ -330,6 +369,15 @@ static int check_wide_end(const struct wide *w, const struct cl_caller *caller, 
 		       : 0;
 }
 
+/* Calls that have brought all their bytes, but no status, make room for others. */
+static void abort_whole_flights(struct wide *w, uint64_t now)
+{
+	for (unsigned i = 0; i < CL_RANGES; i++)
+		if (w->flights[i].used && w->flights[i].whole &&
+		    now > w->flights[i].whole + NS_PER_S)
+			abort_flight(w, i);
+}
+
 /* All bytes are there. The statuses of the last ranges may be on their way, for which it waits a moment. */
 static bool is_wide_complete(const struct wide *w)
 {
@@ -348,13 +396,14 @@ static bool turn_wide(struct wide *w, const struct cl_caller *caller)
 	int count;
 
 	rxw_batch_begin();
-	probe_paths(w, now);
+	probe_dead_paths(w, now);
 	begin_ranges(w, now);
 	rxw_batch_end();
 	if (w->refused || !has_path(w))
 		return false;
 	next = cl_spread_tick(&w->spread, now);
-	end_dead_flights(w);
+	lose_dead_flights(w);
+	abort_whole_flights(w, now);
 	if (next > now + WAIT_NS)
 		next = now + WAIT_NS;
 	count = rxw_queue_next(w->queue, events, EVENTS, (int)((next - now) / NS_PER_MS) + 1);
@@ -389,7 +438,8 @@ static void end_wide(struct wide *w)
 		if (w->flights[i].used)
 			abort_flight(w, i);
 	for (unsigned i = 0; i < w->path_count; i++) {
-		end_probe(&w->paths[i]);
+		end_path_probe(&w->paths[i]);
+		end_lost_calls(&w->paths[i]);
 		cl_server_put_lane(w->server, w->paths[i].lane);
 	}
 	rxw_queue_destroy(w->queue);
@@ -444,6 +494,7 @@ static bool has_several_paths(struct cl_volume *volume)
 
 static int run_wide(struct wide *w, const struct cl_caller *caller)
 {
+	char where[96];
 	const struct cl_wide *request = w->request;
 	uint64_t now = cl_net_now();
 
@@ -458,8 +509,9 @@ static int run_wide(struct wide *w, const struct cl_caller *caller)
 	prefer_live_path(w);
 	end_wide(w);
 	if (w->result == -EINTR || w->result == -ETIMEDOUT)
-		return cl_fail(w->failure, -w->result, "FetchData64: %s",
-			       w->result == -EINTR ? "interrupted" : "the time is over");
+		return cl_fail(w->failure, -w->result, "FetchData64: %s: %s",
+			       cl_server_text(w->server, where, sizeof(where)),
+			       w->result == -EINTR ? "interrupted" : "it sends nothing");
 	return w->result;
 }
 
@@ -483,6 +535,8 @@ int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 	w->request = request;
 	w->stamp = stamp;
 	w->failure = failure;
+	w->length = afs_status_length(&request->status);
+	w->creation = stamp->sync.spare1;
 	w->server = cl_server_at(net, stamp->server);
 	list_paths(w);
 	if (w->path_count > 1) {

@@ -77,7 +77,7 @@ static bool is_flying(const struct cl_spread_range *range)
 	return range->used && !range->loose && range->at < range->end;
 }
 
-static uint64_t count_missing(const struct cl_spread *s)
+static uint64_t count_unfetched(const struct cl_spread *s)
 {
 	uint64_t bytes = 0;
 
@@ -91,7 +91,7 @@ static uint64_t count_missing(const struct cl_spread *s)
 
 bool cl_spread_complete(const struct cl_spread *s)
 {
-	return count_missing(s) == 0;
+	return count_unfetched(s) == 0;
 }
 
 /* ---- rates ---- */
@@ -208,15 +208,6 @@ void cl_spread_leave(struct cl_spread *s, unsigned path)
 	unpark_paths(s);
 }
 
-void cl_spread_heard(struct cl_spread *s, unsigned number, uint64_t now)
-{
-	struct cl_spread_path *path = &s->paths[number];
-
-	path->heard = now;
-	if (path->state == CL_PATH_SUSPECT)
-		start_path(s, path, now);
-}
-
 /* ---- ranges ---- */
 
 /* How much of a hole a path takes (P-064). */
@@ -235,8 +226,8 @@ static uint64_t choose_length(const struct cl_spread *s, const struct cl_spread_
 		length = RANGE_MOST;
 	for (unsigned i = 0; i < CL_PATHS; i++)
 		paths += s->paths[i].state == CL_PATH_LIVE;
-	if (count_missing(s) / (2 * paths) > share)
-		share = count_missing(s) / (2 * paths);
+	if (count_unfetched(s) / (2 * paths) > share)
+		share = count_unfetched(s) / (2 * paths);
 	if (length > share)
 		length = share;
 	return length / UNIT * UNIT;

@@ -83,8 +83,6 @@ uint64_t cl_spread_take(struct cl_spread *spread, unsigned range, uint64_t bytes
 bool cl_spread_wants(const struct cl_spread *spread, unsigned range);
 /* The call of a range is over. What it has not brought is asked for again. */
 void cl_spread_end(struct cl_spread *spread, unsigned range);
-/* The path has shown that it lives, without bytes of a range. */
-void cl_spread_heard(struct cl_spread *spread, unsigned path, uint64_t now);
 
 /*
  * Look for silent paths. Returns when to do it again, at the latest. A path that is CL_PATH_OUT afterwards is dead: end the calls of its

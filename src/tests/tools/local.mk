@@ -115,6 +115,7 @@ check_scripts += src/tests/tools/dumps.sh
 check_scripts += src/tests/tools/backup.sh
 check_scripts += src/tests/tools/man.sh
 check_scripts += src/tests/tools/machines.sh
+check_scripts += src/tests/tools/paths.sh
 check_scripts += src/tests/tools/metrics.sh
 check_scripts += src/tests/tools/rxperf.sh
 check_scripts += src/tests/tools/rxpt.sh

@@ -59,8 +59,12 @@ make_cell() {
 	rm -f dump
 }
 
+# The file server has two addresses.
+other=10.91.8.1
+
 before_cell() {
 	make_tree
+	ip addr add "$other/24" dev afs0 || return
 	local ours
 	ours=$(need cell_ours) || return
 	# A key for the servers to authenticate each other; it protects nothing outside these namespaces.
@@ -153,11 +157,20 @@ test_afscp_get() {
 	done
 }
 
+# bytes_of ADDRESS: of the file in out.txt, a report, that came over this one.
+bytes_of() {
+	python3 -c 'import json, sys
+report = json.load(open("out.txt"))
+print(sum(p["bytes"] for p in report.get("paths", []) if p["server"] == f"{sys.argv[1]}:7000"))' "$1"
+}
+
 test_afscp_get_large() {
 	rm -f copy
-	ours_well get test:large copy
+	ours_well get --json test:large copy
 	same_file "$tree/large" copy
 	rm -f copy
+	[ $(($(bytes_of "$address") + $(bytes_of "$other"))) -eq 70000001 ] && [ "$(bytes_of "$other")" -gt 0 ] ||
+		fail "$(bytes_of "$address") bytes came by one address, $(bytes_of "$other") by the other one"
 	limited 20 rxdebug "$address" 7000 -rxstats -noconns > stats.txt || fail "rxdebug ended with $?"
 	want_line stats.txt 'other send counters: .*data [1-9]'
 }

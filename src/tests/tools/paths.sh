@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# afscp get of a large file from a server with two addresses, over two emulated links: both carry it, one dies or never
+# answers, and the file changes meanwhile.
+
+if [ -z "${RXW_NEAR4_2:-}" ]; then
+	link='none,rate=60Mbit,delay=5ms'
+	RXW_LAB_IPV4=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
+fi
+. "$top_srcdir/src/tests/tools/lib.sh"
+rxvol=$top_builddir/src/rxvol/rxvol
+[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
+cd "$work" || exit 99
+
+"$rxvol" -S store create home --acl 'system:anyuser all' > made || { cat made; exit 99; }
+$RXW_FAR "$rxfsd" --store store --require none --allow-anonymous-writes --listen 0.0.0.0 --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2" \
+	--port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2> rxfsd.err &
+server=$!
+servers=$server
+wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+
+cp_() { "$afscp" -q -s "$RXW_FAR4:7003:7000" "$@" 2> err < /dev/null; }
+here() { $RXW_FAR "$afscp" -q -s "127.0.0.1:7003:7000" "$@" > put.out 2>&1 || fail "afscp $*: $(head -n 3 put.out)"; }
+# uses REPORT NAME: the numbers of that name for both addresses.
+uses() {
+	python3 -c 'import json, sys
+paths = {p["server"]: p for p in json.load(open(sys.argv[1])).get("paths", [])}
+print(*(paths.get(f"{a}:7000", {}).get(sys.argv[2], "none") for a in sys.argv[3:]))' "$1" "$2" "$RXW_FAR4" "$RXW_FAR4_2"
+}
+# get REPORT: the copy is whole.
+get() {
+	cp_ get --json home:/big copy > "$1" || fail "get ended with $?: $(head -n 3 err)"
+	cmp -s big copy || fail "$1: the copy differs"
+	rm -f copy
+}
+# when_begun PID LENGTH: waits until the copy is so long.
+when_begun() {
+	tries=0
+	until [ "$(stat -c %s .copy.* 2> /dev/null | tail -n 1)" -ge "$2" ] 2> /dev/null; do
+		kill -0 "$1" 2> /dev/null && [ $((tries += 1)) -lt 3000 ] || { fail "the copy has not begun"; return 1; }
+		sleep 0.02
+	done
+}
+links() { echo "$2" > "$RXW_LINK/$1"; }
+leftovers() { [ -z "$(ls -d .copy* copy* 2> /dev/null)" ] || fail "$1: left: $(ls -d .copy* copy* 2> /dev/null)"; }
+
+head -c 17825793 /dev/urandom > big
+here put big home:/big
+
+# Both carry it.
+get both
+set -- $(uses both bytes)
+[ "$1" -gt 1500000 ] && [ "$2" -gt 1500000 ] && [ $(($1 + $2)) -eq 17825793 ] || fail "bytes of the paths: $*"
+
+# One path on request: as without several addresses.
+cp_ get --json --paths 1 home:/big copy > one || fail "get --paths 1 ended with $?: $(head -n 3 err)"
+cmp -s big copy || fail "one: the copy differs"
+rm -f copy
+[ "$(uses one bytes)" = "none none" ] || fail "one: $(uses one bytes)"
+
+# A path dies in the middle: the first, or the second.
+for which in commands commands2; do
+	cp_ get --json home:/big copy > died &
+	get=$!
+	when_begun $get 4000000 && links $which 'hole yes'
+	wait $get || fail "$which: get ended with $?: $(head -n 3 err)"
+	links $which 'hole no'
+	cmp -s big copy || fail "$which: the copy differs"
+	rm -f copy
+	set -- $(uses died losses)
+	[ $(($1 + $2)) -ge 1 ] || fail "$which: no loss was noticed: $*"
+	leftovers $which
+done
+
+# The second one never answers.
+links commands2 'hole yes'
+get silent
+set -- $(uses silent bytes)
+[ "$1" -eq 17825793 ] || fail "silent: $*"
+links commands2 'hole no'
+
+# A signal in the middle leaves nothing.
+"$afscp" -q -s "$RXW_FAR4:7003:7000" get home:/big copy 2> err < /dev/null &
+get=$!
+when_begun $get 4000000 && kill $get
+wait $get 2> /dev/null && fail "get ended well in spite of SIGTERM"
+leftovers SIGTERM
+
+# The file changes meanwhile: the copy is one version, or there is none.
+head -c 17825793 /dev/zero | tr '\0' n > new
+for round in 1 2; do
+	cp_ get home:/big copy &
+	get=$!
+	when_begun $get 3000000 && here put new home:/big
+	if wait $get; then
+		cmp -s big copy || cmp -s new copy || fail "round $round: the copy mixes two versions"
+		rm -f copy
+	fi
+	leftovers "round $round"
+	mv big old && mv new big && mv old new
+done
+result
