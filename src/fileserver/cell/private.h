@@ -7,7 +7,9 @@
 
 #include "common/background.h"
 #include "common/htable.h"
-#include "fileserver/cell/cell.h"
+#include "fileserver/base/base.h"
+#include "fileserver/cell/volumes.h"
+#include "volume/dump/dump.h"
 
 /* -- locations.c -- */
 
@@ -33,10 +35,20 @@ struct transactions {
 	uint32_t count, room;
 	int32_t last;
 	unsigned running; /* threads of fsd_cell_run() */
+	struct fsd_shares shares; /* of those whose callers determine how long they take */
 	pthread_cond_t idle;
 };
 int transactions_open(struct fsd_cell *cell);
 void transactions_close(struct fsd_cell *cell);
+
+/* -- transfer.c -- */
+
+/* The dump of a volume, as it is now: a code. */
+int32_t transfer_dump(struct fsd_cell *cell, uint32_t id, const struct dump_base *base,
+		      const struct dump_output *output, struct dump_counts *counts);
+/* A dump becomes the contents of a volume. Name, type, clones and whether it is temporary: of the cookie. A result. */
+int transfer_restore(struct fsd_cell *cell, uint32_t id, const struct dump_input *input,
+		     const struct cellvol *cookie, char *message);
 
 struct fsd_cell {
 	struct fsd_cell_options options;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <rxwire/call.h>
 
 #include "afs/numbers.h"
 #include "common/failure.h"
@@ -17,6 +18,7 @@
 #define IDLE_S	    600
 #define LOOK_S	    30 /* between looks for idle ones */
 #define THREADS_MAX 64
+#define WAITING_MAX 56 /* of them, for those whose callers determine how long they take */
 
 int32_t fsd_volume_code(int result)
 {
@@ -93,6 +95,15 @@ static int hold_volume(struct fsd_cell *cell, const struct fsd_transaction *tran
 	return cellvol_hold(cell->store, transaction->volume, STORE_VOFFLINE, STORE_VOFFLINE);
 }
 
+static void wake_ender(struct fsd_cell *cell)
+{
+	struct background *ender = &cell->transactions.ender;
+
+	pthread_mutex_lock(&ender->lock);
+	wake_background(ender);
+	pthread_mutex_unlock(&ender->lock);
+}
+
 int32_t fsd_transaction_begin(struct fsd_cell *cell, uint32_t volume, int32_t mode, int32_t *id)
 {
 	struct fsd_transaction transaction;
@@ -102,8 +113,11 @@ int32_t fsd_transaction_begin(struct fsd_cell *cell, uint32_t volume, int32_t mo
 
 	if (result)
 		return fsd_volume_code(result);
-	if (found.busy)
+	if (found.busy) {
+		/* Its restore may have failed, and could not be undone. */
+		wake_ender(cell);
 		return AFS_VOL_VOLBUSY;
+	}
 	code = add_transaction(cell, volume, mode, &transaction);
 	if (code)
 		return code;
@@ -289,13 +303,16 @@ static void *run_ender(void *arg)
 
 	pthread_mutex_lock(&ender->lock);
 	while (!ender->stop) {
-		if (!take_idle_transaction(cell, &transaction)) {
-			sleep_in_background(ender, monotonic_ns() + look_s * NS_PER_S);
-			continue;
-		}
+		bool idle = take_idle_transaction(cell, &transaction);
+
 		pthread_mutex_unlock(&ender->lock);
-		end_idle_transaction(cell, &transaction);
+		if (idle)
+			end_idle_transaction(cell, &transaction);
+		else
+			store_restores_retry(cell->store);
 		pthread_mutex_lock(&ender->lock);
+		if (!idle && !ender->stop)
+			sleep_in_background(ender, monotonic_ns() + look_s * NS_PER_S);
 	}
 	pthread_mutex_unlock(&ender->lock);
 	return NULL;
@@ -305,6 +322,7 @@ static void *run_ender(void *arg)
 
 struct cell_job {
 	struct fsd_cell *cell;
+	struct fsd_share *share; /* NULL: it does not take long */
 	void (*run)(void *arg);
 	void *arg;
 };
@@ -317,6 +335,8 @@ static void *run_cell_job(void *arg)
 	free(arg);
 	job.run(job.arg);
 	pthread_mutex_lock(&all->ender.lock);
+	if (job.share)
+		fsd_share_give(&all->shares, job.share);
 	if (!--all->running)
 		pthread_cond_broadcast(&all->idle);
 	pthread_mutex_unlock(&all->ender.lock);
@@ -337,20 +357,40 @@ static bool start_cell_job(struct cell_job *job)
 	return started;
 }
 
-bool fsd_cell_run(struct fsd_cell *cell, void (*run)(void *arg), void *arg)
+/* False: the caller has its share. */
+static bool take_cell_share(struct transactions *all, rxw_call *call, struct cell_job *job)
+{
+	struct sockaddr_storage peer = {0};
+	socklen_t length = sizeof(peer);
+	struct fsd_share_key key;
+
+	assert(mutex_is_held(&all->ender.lock));
+	if (!call)
+		return true;
+	if (rxw_call_peer(call, &peer, &length))
+		return false;
+	fsd_share_of_address(&peer, &key);
+	job->share = fsd_share_take(&all->shares, &key, WAITING_MAX);
+	return job->share != NULL;
+}
+
+bool fsd_cell_run(struct fsd_cell *cell, rxw_call *call, void (*run)(void *arg), void *arg)
 {
 	struct transactions *all = &cell->transactions;
 	struct cell_job *job = malloc(sizeof(*job));
-	bool started = false;
+	bool started;
 
 	if (!job)
 		return false;
-	*job = (struct cell_job){cell, run, arg};
+	*job = (struct cell_job){.cell = cell, .run = run, .arg = arg};
 	pthread_mutex_lock(&all->ender.lock);
-	if (all->running < THREADS_MAX && start_cell_job(job)) {
-		all->running++;
-		started = true;
+	started = all->running < THREADS_MAX && take_cell_share(all, call, job);
+	if (started && !start_cell_job(job)) {
+		if (job->share)
+			fsd_share_give(&all->shares, job->share);
+		started = false;
 	}
+	all->running += started;
 	pthread_mutex_unlock(&all->ender.lock);
 	if (!started)
 		free(job);
@@ -375,6 +415,7 @@ void fsd_cell_settle(struct fsd_cell *cell)
 int transactions_open(struct fsd_cell *cell)
 {
 	struct transactions *all = &cell->transactions;
+	uint64_t secret[2];
 	uint32_t first = 0;
 
 	/* So that nobody takes the number of a transaction of an earlier start for one of this. */
@@ -382,7 +423,8 @@ int transactions_open(struct fsd_cell *cell)
 		first = (uint32_t)monotonic_ns();
 	all->last = (int32_t)(first & 0xffffff);
 	all->item = calloc(FSD_TRANSACTIONS, sizeof(*all->item));
-	if (!all->item)
+	if (!all->item || getrandom(secret, sizeof(secret), 0) != sizeof(secret) ||
+	    !fsd_shares_init(&all->shares, sizeof(struct fsd_share), secret))
 		return -ENOMEM;
 	pthread_cond_init(&all->idle, NULL);
 	return start_background(&all->ender, run_ender, cell) ? -EAGAIN : 0;
@@ -395,6 +437,7 @@ void transactions_close(struct fsd_cell *cell)
 	fsd_cell_settle(cell);
 	stop_background(&all->ender);
 	pthread_cond_destroy(&all->idle);
+	fsd_shares_fini(&all->shares);
 	free(all->item);
 }
 

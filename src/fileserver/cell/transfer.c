@@ -111,20 +111,19 @@ static int discard_dump_bytes(void *arg, const void *bytes, size_t length)
 	return 0;
 }
 
-static int32_t write_volume_dump(struct fsd_cell *cell, const struct fsd_transaction *transaction,
-				 const struct dump_base *given, const struct dump_output *output,
-				 struct dump_counts *counts)
+int32_t transfer_dump(struct fsd_cell *cell, uint32_t id, const struct dump_base *given,
+		      const struct dump_output *output, struct dump_counts *counts)
 {
 	struct dump_base base = *given;
 	struct store_snapshot *snapshot;
 	struct cellvol volume;
 	bool local = false;
-	int result = cellvol_get(cell->store, transaction->volume, &volume), end;
+	int result = cellvol_get(cell->store, id, &volume), end;
 
 	if (result)
 		return fsd_volume_code(result);
 	base.note = volume.type == STORE_RW ? "A volume utility is running." : volume.message;
-	result = store_snapshot_take(cell->store, transaction->volume, 0, &snapshot);
+	result = store_snapshot_take(cell->store, id, 0, &snapshot);
 	if (result)
 		return fsd_volume_code(result);
 	result = dump_write(cell->store, snapshot, &base, output, counts, &local);
@@ -144,7 +143,7 @@ int32_t fsd_dump_send(struct fsd_cell *cell, const struct fsd_transaction *trans
 	int32_t code;
 
 	open_call_stream(&stream, cell, call);
-	code = write_volume_dump(cell, transaction, &base, &output, &counts);
+	code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
 	close_call_stream(&stream);
 	return code;
 }
@@ -156,7 +155,7 @@ int32_t fsd_dump_size(struct fsd_cell *cell, const struct fsd_transaction *trans
 		.date = dump->from, .dated = true, .sparse = dump->sparse, .measured = true};
 	const struct dump_output output = {.write = discard_dump_bytes};
 	struct dump_counts counts;
-	int32_t code = write_volume_dump(cell, transaction, &base, &output, &counts);
+	int32_t code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
 
 	*bytes = code ? 0 : counts.bytes;
 	return code;
@@ -277,7 +276,7 @@ int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *tr
 		all.item[i].to = &to[i];
 		begin_forwarding(cell, &all.item[i], security, dump->from != 0, &cookie);
 	}
-	code = write_volume_dump(cell, transaction, &base, &output, &counts);
+	code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
 	for (unsigned i = 0; i < count; i++)
 		end_forwarding(&all.item[i], code);
 	if (security)
@@ -310,8 +309,12 @@ static int take_dump_header(struct fsd_cell *cell, uint32_t id, const struct cel
 	memcpy(volume.name, cookie->name, sizeof(volume.name));
 	volume.type = cookie->type;
 	volume.clone = cookie->clone;
-	volume.temporary = false;
+	volume.temporary = cookie->temporary;
 	volume.out = !header->volume.online;
+	if (cookie->backup)
+		volume.backup = cookie->backup;
+	if (cookie->restored)
+		volume.restored = cookie->restored;
 	volume.creation = header->volume.created;
 	volume.updated = header->volume.updated;
 	volume.backed_up = header->volume.cloned;
@@ -321,8 +324,8 @@ static int take_dump_header(struct fsd_cell *cell, uint32_t id, const struct cel
 			   NULL, NULL);
 }
 
-static int read_volume_dump(struct fsd_cell *cell, uint32_t id, const struct dump_input *input,
-			    const struct cellvol *cookie, char *message)
+int transfer_restore(struct fsd_cell *cell, uint32_t id, const struct dump_input *input,
+		     const struct cellvol *cookie, char *message)
 {
 	struct dump_reader *reader;
 	struct store_restore *restore;
@@ -359,7 +362,7 @@ int32_t fsd_dump_receive(struct fsd_cell *cell, struct fsd_transaction *transact
 
 	assert(transaction->running);
 	open_call_stream(&stream, cell, call);
-	result = read_volume_dump(cell, transaction->volume, &input, cookie, message);
+	result = transfer_restore(cell, transaction->volume, &input, cookie, message);
 	close_call_stream(&stream);
 	transaction->changed = true;
 	if (!result)

@@ -11,6 +11,7 @@
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
+#include "fileserver/cell/volumes.h"
 #include "fileserver/service/services.h"
 
 #define PARTITION      0 /* its number, of 26 */
@@ -94,12 +95,17 @@ static int32_t type_of(const struct store_volume *volume)
 	return volume->type == STORE_RW ? 0 : volume->type == STORE_RO ? 1 : 2;
 }
 
-/* Requests per day: the average since the start. They are not counted by volume. */
-static int32_t day_use(const struct fsd_service *service)
+/* Requests per day: the average since the start of the server. An exported directory is the only volume. */
+static int32_t day_use(const struct fsd_service *service, uint32_t id)
 {
 	const struct fsd_counters *c = &service->counters;
-	uint64_t uses = atomic_load_explicit(&c->fetches, memory_order_relaxed) +
-			atomic_load_explicit(&c->statuses, memory_order_relaxed);
+	uint64_t uses =
+		service->exported
+			? atomic_load_explicit(&c->fetches, memory_order_relaxed) +
+				  atomic_load_explicit(&c->statuses, memory_order_relaxed)
+			: fsd_volume_counted(service->volume_counts, id, FSD_VOLUME_FETCHES) +
+				  fsd_volume_counted(service->volume_counts, id,
+						     FSD_VOLUME_CHANGES);
 	int64_t up = (int64_t)time(NULL) - service->start_time;
 
 	return fsd_clip(up <= DAY ? uses : uses * DAY / (uint64_t)up);
@@ -230,7 +236,7 @@ static void fill_volintinfo(const struct fsd_service *service, const struct stor
 	info->copyDate = (int32_t)v->copied;
 	info->accessDate = info->updateDate = (int32_t)v->updated;
 	info->backupDate = v->backup ? (int32_t)v->cloned : 0;
-	info->dayUse = v->id == FSD_ROOTAFS_ID ? 0 : day_use(service);
+	info->dayUse = v->id == FSD_ROOTAFS_ID ? 0 : day_use(service, v->id);
 	info->filecount = fsd_clip(v->files);
 	info->maxquota = fsd_clip(v->quota_kib);
 	info->spare0 = v->minimum;
@@ -524,6 +530,15 @@ static void run_vol_job(void *arg)
 	case AFSVol_OP_ForwardMultiple:
 		run_forwarding(job);
 		break;
+	case AFSVol_OP_Clone:
+		code = fsd_volume_copy(cell, job->transaction.volume, &job->cookie);
+		fsd_transaction_leave(cell, &job->transaction);
+		AFSVolClone_reply(job->call, code, job->cookie.id);
+		break;
+	case AFSVol_OP_ConvertROtoRWvolume:
+		code = fsd_volume_convert(cell, job->cookie.id);
+		AFSVolConvertROtoRWvolume_reply(job->call, code);
+		break;
 	case AFSVol_OP_Restore:
 		code = fsd_dump_receive(cell, &job->transaction, &job->cookie, job->call);
 		fsd_transaction_leave(cell, &job->transaction);
@@ -537,6 +552,19 @@ static void run_vol_job(void *arg)
 	free(job);
 }
 
+/* Whether it waits for clients that hold promises, but not for its caller or a disk. */
+static bool is_short_job(const struct vol_job *job)
+{
+	return job->opcode == AFSVol_OP_EndTrans || job->opcode == AFSVol_OP_NukeVolume;
+}
+
+/* One of a conversion has no transaction of its caller. */
+static void leave_job(const struct vol_job *job)
+{
+	if (job->transaction.id)
+		fsd_transaction_leave(job->service->cell, &job->transaction);
+}
+
 /* RXW_RPC_DEFERRED: a thread answers the call and leaves the transaction. Else the code. */
 static int32_t give_to_thread(const struct vol_job *from)
 {
@@ -545,14 +573,14 @@ static int32_t give_to_thread(const struct vol_job *from)
 
 	if (!job || rxw_call_defer(from->call)) {
 		free(job);
-		fsd_transaction_leave(cell, &from->transaction);
+		leave_job(from);
 		return AFS_VOL_VOLBUSY;
 	}
 	*job = *from;
-	if (fsd_cell_run(cell, run_vol_job, job))
+	if (fsd_cell_run(cell, is_short_job(job) ? NULL : job->call, run_vol_job, job))
 		return RXW_RPC_DEFERRED;
 	free(job);
-	fsd_transaction_leave(cell, &from->transaction);
+	leave_job(from);
 	rxw_call_end(from->call, AFS_VOL_VOLBUSY, NULL);
 	return RXW_RPC_DEFERRED;
 }
@@ -722,11 +750,9 @@ static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t
 	int32_t code;
 	int result;
 
-	(void)call;
 	if (!is_volume_name(name))
 		return AFS_VOL_BADNAME;
-	/* A volume for writing has contents of its own. */
-	if (!*id || type < AFS_VL_RO || type > AFS_VL_BACKUP || (purge && purge != *id))
+	if (!*id || type < AFS_VL_RW || type > AFS_VL_BACKUP || (purge && purge != *id))
 		return EINVAL;
 	clone.type = type_in(type);
 	strcpy(clone.name, name);
@@ -737,11 +763,39 @@ static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t
 		return leave_transaction(service, &transaction, STORE_VOFFLINE);
 	if (fsd_transaction_of(service->cell, *id, NULL))
 		return leave_transaction(service, &transaction, AFS_VOL_VOLBUSY);
+	if (clone.type == STORE_RW) {
+		/* It has contents of its own, which takes time. */
+		struct vol_job job = {.service = service,
+				      .call = call,
+				      .opcode = AFSVol_OP_Clone,
+				      .transaction = transaction,
+				      .cookie = clone};
+
+		return purge ? leave_transaction(service, &transaction, -EINVAL)
+			     : give_to_thread(&job);
+	}
 	result = purge ? cellvol_reclone(service->store, source.id, *id)
 		       : cellvol_clone(service->store, source.id, &clone);
 	if (!result && purge)
 		transaction.recloned = *id;
 	return leave_transaction(service, &transaction, result);
+}
+
+static int32_t convert_volume(void *context, rxw_call *call, int32_t part, uint32_t id)
+{
+	const struct vol_job job = {.service = context,
+				    .call = call,
+				    .opcode = AFSVol_OP_ConvertROtoRWvolume,
+				    .cookie.id = id};
+
+	return part == PARTITION ? give_to_thread(&job) : AFS_VOL_ILLEGAL_PARTITION;
+}
+
+static int32_t split_volume(void *context, rxw_call *call, uint32_t id, uint32_t new_id,
+			    uint32_t where, int32_t verbose)
+{
+	(void)context, (void)call, (void)id, (void)new_id, (void)where, (void)verbose;
+	return AFS_VOL_BADOP;
 }
 
 static int32_t reclone_volume(void *context, rxw_call *call, int32_t tid, uint32_t id)
@@ -1027,6 +1081,8 @@ static const struct AFSVol_handlers handlers = {
 	.ForwardMultiple = forward_volumes,
 	.Clone = clone_volume,
 	.ReClone = reclone_volume,
+	.ConvertROtoRWvolume = convert_volume,
+	.SplitVolume = split_volume,
 	.SetFlags = set_flags,
 	.SetForwarding = set_forwarding,
 	.SetIdsTypes = set_ids_types,

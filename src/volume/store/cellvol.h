@@ -49,6 +49,12 @@ struct store_restore;
 int cellvol_restore_onto(struct store *store, uint32_t id, struct store_restore **restore);
 int cellvol_restored(struct store *store, uint32_t id);
 
+/*
+ * A read-only volume takes the place of its read-write one, and goes. `rw`: a temporary volume with its contents, or the one that
+ * was removed before it, whose clone it is; that gets the contents again. -EXDEV: the read-write one is here; STORE_VBUSY.
+ */
+int cellvol_convert(struct store *store, uint32_t ro, uint32_t rw);
+
 enum cellvol_member {
 	CELLVOL_NAMED = 1, /* name */
 	CELLVOL_TYPE = 2,  /* type; -EINVAL: a clone cannot become a read-write volume */

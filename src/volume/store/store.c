@@ -525,6 +525,7 @@ static int open_store_parts(struct core *core, const struct store_options *optio
 /* Everything but the layer and the lock of a caller's. */
 static void free_core(struct core *core)
 {
+	restores_forget(core);
 	txn_destroy(core->txn);
 	copying_stop(core);
 	keeper_destroy(core->keeper);

@@ -87,8 +87,13 @@ int store_restore_keep(struct store_restore *restore, uint32_t vnode, uint32_t u
  */
 int store_restore_finish(struct store_restore *restore, const struct store_header *header,
 			 uint64_t *lost, char *message);
-/* Give up unless it was finished: nothing is left behind. Frees it. 0 or a result. */
+/*
+ * Give up unless it was finished: nothing is left behind. Ends it. 0 or a result: a volume whose contents were being replaced stays
+ * busy then, until store_restores_retry() or the next start puts it back.
+ */
 int store_restore_end(struct store_restore *restore);
+/* Whether no volume is left that could not be put back. May take long. */
+bool store_restores_retry(struct store *store);
 
 /* -- going back -- */
 

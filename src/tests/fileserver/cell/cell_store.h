@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fileserver/base/base.h"
-#include "fileserver/cell/cell.h"
+#include "fileserver/cell/volumes.h"
 #include "tests/main.h"
 
 static char cell_folder[64];

@@ -163,6 +163,48 @@ START_TEST(idle_end)
 }
 END_TEST
 
+/* A read-write clone, and a read-only copy in the place of its volume. */
+START_TEST(copies)
+{
+	struct cellvol as = {.id = 6000, .name = "w"}, found;
+	struct cellvol ro = {.id = 6002, .parent = 6001, .type = STORE_RO, .name = "x.readonly"};
+	int32_t id;
+
+	make_volume_cell(&plain);
+	ck_assert_int_eq(fsd_volume_copy(cell, 5, &as), STORE_VNOVOL);
+	ck_assert_int_eq(fsd_volume_copy(cell, volume, &as), 0);
+	ck_assert_int_eq(fsd_volume_copy(cell, volume, &as), EIO);
+	ck_assert(!fsd_transaction_of(cell, 6000, NULL));
+	ck_assert_int_eq(cellvol_get(cell_store, 6000, &found), 0);
+	ck_assert(found.temporary && found.out && found.type == STORE_RW);
+	ck_assert_uint_eq(found.restored, volume);
+	ck_assert_uint_eq(found.files, 1);
+	/* It stays until its maker says that it is ready, but no longer than this process. */
+	close_cell();
+	open_cell(&plain);
+	ck_assert_int_eq(cellvol_get(cell_store, 6000, &found), STORE_VNOVOL);
+
+	ck_assert_int_eq(fsd_transaction_create(cell, &ro, true, &id), 0);
+	ro.temporary = ro.out = false;
+	ck_assert_int_eq(cellvol_set(cell_store, &ro, CELLVOL_STATE, NULL, NULL), 0);
+	ck_assert_int_eq(fsd_volume_convert(cell, 6002), AFS_VOL_VOLBUSY);
+	ck_assert_int_eq(cellvol_get(cell_store, 6001, &found), STORE_VNOVOL);
+	end(id);
+	ck_assert_int_eq(fsd_volume_convert(cell, 5), ENODEV);
+	ck_assert_int_eq(fsd_volume_convert(cell, volume), EINVAL);
+	ck_assert_int_eq(fsd_volume_convert(cell, 6002), 0);
+	ck_assert_int_eq(state_of(6001), 0);
+	ck_assert_int_eq(state_of(6002), STORE_VNOVOL);
+	ck_assert_int_eq(cellvol_get(cell_store, 6001, &found), 0);
+	ck_assert_str_eq(found.name, "x");
+	ck_assert(!fsd_transaction_of(cell, 6001, NULL) && !fsd_transaction_of(cell, 6002, NULL));
+	ro.temporary = ro.out = true;
+	ck_assert_int_eq(fsd_transaction_create(cell, &ro, true, &id), 0);
+	ck_assert_int_eq(fsd_volume_convert(cell, 6002), EXDEV);
+	remove_cell();
+}
+END_TEST
+
 START_TEST(bound)
 {
 	static struct fsd_transaction list[FSD_TRANSACTIONS];
@@ -186,4 +228,4 @@ START_TEST(bound)
 }
 END_TEST
 
-TEST_MAIN("transactions", exclusion, new_volumes, freezing, idle_end, bound)
+TEST_MAIN("transactions", exclusion, new_volumes, freezing, idle_end, copies, bound)

@@ -113,16 +113,16 @@ tests_of_dumps() {
 programs_of_dumps() { echo rxvol afscp cell_ours; }
 
 tests_of_vos() {
-	echo vos-create vos-rxvol vos-backup vos-dump vos-restore vos-restore-onto vos-restore-damaged vos-clone vos-release \
-		vos-names vos-locks vos-sync vos-restart vos-remove vos-end
+	echo vos-create vos-rxvol vos-backup vos-dump vos-restore vos-restore-onto vos-restore-damaged vos-clone vos-clone-writable vos-release \
+		vos-convert vos-names vos-locks vos-sync vos-restart vos-remove vos-end
 }
 tests_of_vos_servers() {
-	echo servers-move servers-copy servers-release servers-move-released servers-dead-site servers-end
+	echo servers-move servers-copy servers-release servers-move-released servers-convert servers-dead-site servers-end
 }
 programs_of_vos_servers() { echo rxfsd rxvol cell_ours; }
 
 tests_of_vos_openafs() {
-	echo openafs-listaddrs openafs-move openafs-copy openafs-release openafs-released-from openafs-sync openafs-end
+	echo openafs-listaddrs openafs-move openafs-copy openafs-release openafs-released-from openafs-convert openafs-sync openafs-end
 }
 programs_of_vos_openafs() { echo rxfsd rxvol rxpt cell_ours; }
 

@@ -2,23 +2,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints what a dump of a volume has, a line for each vnode; written from the description of the format alone.
 
-usage: list_dump.py [--headers] < DUMP
+usage: list_dump.py [--headers | --exact] < DUMP
 
 A line: vnode, uniquifier, type, links, data version, date, author, owner, group, mode, directory, date of the server, access list
 as entries ID:RIGHTS, length and a digest of the data. Directories are given as their sorted names, because two servers may
-lay the same names out differently. A vnode without members is "unchanged".
+lay the same names out differently. A vnode without members is "unchanged". --exact: the headers, and one digest of all bytes of the
+vnodes.
 """
 import hashlib
 import struct
 import sys
 
 stream = sys.stdin.buffer
+exact = "--exact" in sys.argv
+every_byte = hashlib.sha256()
 
 
 def take(count):
     data = stream.read(count)
     if len(data) != count:
         sys.exit("the dump ends too early")
+    every_byte.update(data)
     return data
 
 
@@ -90,7 +94,9 @@ def vnode():
             digest = data.hexdigest()[:16]
         else:
             sys.exit(f"unknown member {tag!r} of vnode {key}")
-    if "t" not in members:
+    if exact:
+        pass
+    elif "t" not in members:
         print(*key, "unchanged")
     else:
         shown = [members.get(m, "-") for m in "tlvmaogbps"] + [members.get("A", "-")]
@@ -110,24 +116,28 @@ def header(known, numbers):
             value = [number(4) for _ in range(number(2))]
         else:
             value = number(4)
-        if "--headers" in sys.argv:
+        if exact or "--headers" in sys.argv:
             print("header", letter, value)
     return tag
 
 
 def main():
+    global every_byte
     if take(1) != b"\1" or number(4) != 0xB3A11322 or number(4) != 1:
         sys.exit("not a dump")
     tag = header({"v": 4}, "t")
     while tag != 4:
         if tag == 2:
             tag = header(dict.fromkeys("ivupcqmdfaoCAUEBDZV", 4) | dict.fromkeys("sbt", 1), "W")
+            every_byte = hashlib.sha256()
         elif tag == 3:
             tag = vnode()
         else:
             sys.exit(f"unknown part {tag}")
     if number(4) != 0x3A214B6E or stream.read(1):
         sys.exit("the dump does not end with its end mark")
+    if exact:
+        print("bytes", every_byte.hexdigest())
 
 
 main()

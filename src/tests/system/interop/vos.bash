@@ -82,6 +82,17 @@ same_dumps() {
 	diff "$1.list" "$2.list" > diff.txt || fail "$1 and $2 differ: $(grep '^[<>]' diff.txt | head -n 2 | tr '\n' ' ')"
 }
 
+# equal_dumps OLD NEW LETTERS: all bytes of the vnodes, and all members of the headers but these, are equal.
+equal_dumps() {
+	local d
+	for d in "$1" "$2"; do
+		limited 60 python3 -B "$here/list_dump.py" --exact < "$d" > "$d.exact" 2> err.txt || fail "$d: $(head -n 1 err.txt)"
+		grep -q '^bytes ' "$d.exact" || fail "$d has no vnodes"
+	done
+	diff "$1.exact" "$2.exact" | grep '^[<>]' | grep -v "^[<>] header [${3:-=}] " > diff.txt
+	[ ! -s diff.txt ] || fail "$1 and $2 differ: $(head -n 2 diff.txt | tr '\n' ' ')"
+}
+
 # refused COMMAND...: vos fails, and the server goes on.
 refused() {
 	limited 60 vos "$@" > out.txt 2>&1 && fail "vos $* was not refused"
@@ -195,6 +206,32 @@ test_vos_clone() {
 	vol check
 }
 
+# A clone for writing has contents of its own.
+test_vos_clone_writable() {
+	local id
+	v clone tvol -toname wvol -readwrite
+	is_there wvol RW On-line
+	id=$(id_of wvol)
+	v dump "$id" -server "$address" -partition a -file wvol.dump
+	same_dumps whole.dump wvol.dump
+	mkdir -p written
+	echo written > written/alone
+	vol import wvol written
+	v dump tvol -file again.dump
+	same_dumps whole.dump again.dump
+	v dump "$id" -server "$address" -partition a -file wvol2.dump
+	list wvol2.dump
+	! diff -q wvol.dump.list wvol2.dump.list > /dev/null || fail "the clone was not changed"
+	# Of a clone, and in the place of nothing that is there.
+	v clone tvol.backup -toname bvol -readwrite
+	is_there bvol RW On-line
+	refused clone tvol -toname other -toid "$id" -readwrite -localauth
+	v remove "$address" a "$id"
+	v remove "$address" a "$(id_of bvol)"
+	is_gone wvol
+	vol check
+}
+
 test_vos_release() {
 	v addsite "$address" a tvol
 	v release tvol
@@ -210,6 +247,34 @@ test_vos_release() {
 	same_dumps whole.dump ro.dump
 	v release tvol -f
 	! grep -q 'Not released\|New release' out.txt || fail "the release is not complete"
+}
+
+# The read-only volume takes the place of its read-write one, which is lost; not of one that is here.
+test_vos_convert() {
+	local id ro
+	v create "$address" a lost -maxquota 70000
+	vol import lost "$tree"
+	v addsite "$address" a lost
+	v release lost
+	v dump lost -file lost.dump
+	id=$(id_of lost) ro=$(id_of lost.readonly)
+	refused convertROtoRW "$address" a lost -force -localauth
+	vol import lost more
+	v zap "$address" a lost
+	is_gone lost
+	v convertROtoRW "$address" a lost -force
+	is_there lost RW On-line
+	is_gone lost.readonly
+	[ "$(id_of lost)" = "$id" ] || fail "$(id_of lost), not $id"
+	v dump lost -file converted.dump
+	same_dumps lost.dump converted.dump
+	vol import lost more
+	v addsite "$address" a lost
+	v release lost
+	[ "$(id_of lost.readonly)" = "$ro" ] || fail "$(id_of lost.readonly), not $ro"
+	v remove "$address" a "$ro"
+	v remove -id lost
+	vol check
 }
 
 test_vos_names() {

@@ -46,12 +46,12 @@ test_servers_move() {
 	v move mvol "$other" a "$address" a
 	not_on "$other" mvol
 	v dump mvol -file moved.dump
-	same_dumps mvol.dump moved.dump
+	equal_dumps mvol.dump moved.dump ''
 	v move mvol "$address" a "$other" a -live
 	v move mvol "$other" a "$address" a -live
 	on "$address" mvol RW On-line
 	v dump mvol -file moved.dump
-	same_dumps mvol.dump moved.dump
+	equal_dumps mvol.dump moved.dump ''
 }
 
 test_servers_copy() {
@@ -95,6 +95,34 @@ test_servers_move_released() {
 	v dump mvol -file moved.dump
 	same_dumps mvol.dump moved.dump
 	v release mvol
+}
+
+# The server of the read-write volume is lost, that of a read-only one takes its place.
+test_servers_convert() {
+	local id
+	v create "$address" a lvol -maxquota 70000
+	vol import lvol "$tree"
+	v addsite "$other" a lvol
+	v release lvol
+	v dump lvol -file lvol.dump
+	id=$(id_of lvol)
+	v zap "$address" a lvol
+	v convertROtoRW "$other" a lvol -force
+	on "$other" lvol RW On-line
+	not_on "$other" lvol.readonly
+	entry lvol 'server 10.91.7.2 partition /vicepa RW Site' 'number of sites -> 1'
+	v dump lvol -file converted.dump
+	same_dumps lvol.dump converted.dump
+	v addsite "$other" a lvol
+	v addsite "$address" a lvol
+	v release lvol
+	v move lvol "$other" a "$address" a
+	[ "$(id_of lvol)" = "$id" ] || fail "$(id_of lvol), not $id"
+	v dump lvol -file converted.dump
+	same_dumps lvol.dump converted.dump
+	v remove "$other" a lvol.readonly
+	v remove "$address" a lvol.readonly
+	v remove -id lvol
 }
 
 # A second server that does not answer does not keep the first site from its release.

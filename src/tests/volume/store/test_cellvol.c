@@ -404,6 +404,80 @@ START_TEST(restored_clone)
 }
 END_TEST
 
+/* A clone takes the place of its volume, which has left: what that had later is gone. */
+START_TEST(converted_clone)
+{
+	struct store_fid file, later;
+
+	fixture_open(STORE_LAZY);
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "shown", 5, 0), 0);
+	ck_assert_int_eq(try_clone(volume, 1000, STORE_RO, "v.readonly"), 0);
+	ck_assert_int_eq(try_ready(1000), 0);
+	ck_assert_int_eq(try_clone(volume, 1001, STORE_BACKUP, "other"), 0);
+	ck_assert_int_eq(try_ready(1001), 0);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "later", 5, 0), 0);
+	later = make(&root, "g", STORE_FILE);
+	ck_assert_int_eq(cellvol_convert(store, 1000, volume), -EXDEV);
+	ck_assert_int_eq(cellvol_convert(store, volume, volume), -EINVAL);
+	ck_assert_int_eq(cellvol_convert(store, 5, volume), STORE_VNOVOL);
+	ck_assert_int_eq(cellvol_delete(store, volume), 0);
+	ck_assert_int_eq(cellvol_convert(store, 1001, volume), -EINVAL);
+	ck_assert_int_eq(cellvol_convert(store, 1000, 77), -EXDEV);
+	ck_assert_int_eq(cellvol_convert(store, 1000, volume), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(cellvol_get(store, 1000, &cell), STORE_VNOVOL);
+		same_in(volume, file, "shown");
+		same_in(1001, file, "shown");
+		ck_assert_int_eq(try_status(&admin, &later), STORE_VNOVNODE);
+		fixture_volume(volume);
+		ck_assert_int_eq(about.type, STORE_RW);
+		ck_assert_uint_eq(about.rw, volume);
+		ck_assert_uint_eq(about.ro, 1000);
+		ck_assert(about.online && about.cell);
+		ck_assert_int_eq(store->ops->volume_by_name(store, "v", &about), 0);
+		ck_assert_uint_eq(about.id, volume);
+		fixture_reopen();
+	}
+	/* No uniquifier is given twice. */
+	ck_assert_uint_gt(make(&root, "h", STORE_FILE).unique, later.unique);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "new", 3, 0), 0);
+	same_in(1001, file, "shown");
+	ck_assert_int_eq(try_clone(volume, 1000, STORE_RO, "v.readonly"), 0);
+	ck_assert_int_eq(try_ready(1000), 0);
+	same_in(1000, file, "new");
+	fixture_pruned();
+}
+END_TEST
+
+/* A copy that another server has sent goes when a copy of it takes the place of its volume. */
+START_TEST(converted_replica)
+{
+	struct cellvol ro = {.id = 3000, .parent = 2999, .type = STORE_RO, .name = "x.readonly"};
+	struct cellvol rw = {.id = 2999, .type = STORE_RW, .name = "y"};
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(cellvol_create(store, &ro, true), 0);
+	ck_assert_int_eq(try_ready(3000), 0);
+	ck_assert_int_eq(cellvol_convert(store, 3000, 2999), STORE_VNOVOL);
+	ck_assert_int_eq(cellvol_create(store, &rw, true), 0);
+	ck_assert_int_eq(cellvol_convert(store, 3000, 2999), 0);
+	fixture_reopen();
+	ck_assert_int_eq(cellvol_get(store, 3000, &cell), STORE_VNOVOL);
+	ck_assert_int_eq(cellvol_get(store, 2999, &cell), 0);
+	ck_assert_str_eq(cell.name, "x");
+	ck_assert_uint_eq(cell.restored, 3000);
+	ck_assert_uint_eq(cell.clone, 3000);
+	ck_assert_uint_ge(cell.next_unique, 5000);
+	ck_assert(!cell.temporary && !cell.out);
+	ck_assert_int_eq(try_status(&admin, &(struct store_fid){2999, 1, 1}), 0);
+	/* One that is ready is not replaced. */
+	ck_assert_int_eq(cellvol_create(store, &ro, true), 0);
+	ck_assert_int_eq(cellvol_convert(store, 3000, 2999), -EXDEV);
+	fixture_pruned();
+}
+END_TEST
+
 START_TEST(holds)
 {
 	struct store_fid file;
@@ -478,16 +552,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {many_clones,
-				      clones_of_clones,
-				      clone_without_volume,
-				      temporary_volumes,
-				      killed_restore,
-				      restored_beyond_quota,
-				      replica,
-				      adopted_replica,
-				      restored_clone,
-				      holds,
+	const TTest *const tests[] = {many_clones,	 clones_of_clones,  clone_without_volume,
+				      temporary_volumes, killed_restore,    restored_beyond_quota,
+				      replica,		 adopted_replica,   restored_clone,
+				      converted_clone,	 converted_replica, holds,
 				      ids_and_locations};
 	Suite *suite = suite_create("volumes of a cell");
 	TCase *tcase = tcase_create("volumes of a cell");

@@ -960,6 +960,55 @@ START_TEST(full_disk)
 }
 END_TEST
 
+/*
+ * The disk is full from that call of a restore that is given up on, then no longer: the volume comes back without a new start. False:
+ * the operation has fewer calls.
+ */
+static bool give_up_at(const struct crashdisk *base, struct states *states, uint64_t call)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	uint64_t last = crashdisk_calls(disk) + call;
+	struct store_volume volume;
+	bool reached;
+	char *now;
+
+	crashdisk_fail_at(disk, last, UINT32_MAX, ENOSPC);
+	ops[states->op](store);
+	reached = crashdisk_calls(disk) > last;
+	crashdisk_fail_at(disk, UINT64_MAX, 0, 0);
+	ck_assert_int_eq(store->ops->volume(store, w, &volume), 0);
+	states->points += !volume.online;
+	ck_assert(store_restores_retry(store));
+	ck_assert_int_eq(store->ops->volume(store, w, &volume), 0);
+	ck_assert(volume.online);
+	now = dump_state(store, states->op, "given up");
+	ck_assert_str_eq(now, states->before);
+	ck_assert_int_eq(diskstore_faults(store, "given up"), 0);
+	free(now);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	return reached;
+}
+
+START_TEST(full_disk_given_up)
+{
+	struct crashdisk *base = make_disk();
+	struct states states = {.op = sizeof(ops) / sizeof(ops[0]) - 2};
+
+	ck_assert(ops[states.op] == op_cut_off);
+	rehearse(base, &states);
+	for (uint64_t call = 0; give_up_at(base, &states, call); call++)
+		ck_assert_uint_lt(call, 2000);
+	ck_assert_uint_gt(states.points, 0);
+	free(states.before);
+	free(states.after);
+	crashdisk_free(base);
+	free_dumps();
+}
+END_TEST
+
 /* Restores that fill the disk leave room for removals, and for the next start. */
 START_TEST(too_large)
 {
@@ -1087,4 +1136,4 @@ END_TEST
 
 TEST_MAIN_WITHIN(300, "transfer", same_vnodes, wrong_order, hidden_and_busy, one_moment,
 		 new_versions, second_revert, large_files, damaged, hostile, loop, full_disk,
-		 full_start, too_large, revert_too_large, killed, crashed)
+		 full_disk_given_up, full_start, too_large, revert_too_large, killed, crashed)

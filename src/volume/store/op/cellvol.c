@@ -25,6 +25,7 @@ struct cell_op {
 	const void *entry;
 	size_t length;
 	unsigned count;
+	uint32_t into, epoch;
 };
 
 static int run_cell_op(struct store *store, struct cell_op *op,
@@ -524,6 +525,94 @@ int cellvol_set(struct store *store, const struct cellvol *volume, unsigned memb
 	struct cell_op op = {.volume = volume, .members = members, .permits = permits, .arg = arg};
 
 	return run_cell_op(store, &op, apply_cell_values);
+}
+
+/* -- a read-only volume takes the place of its read-write one -- */
+
+#define RO_SUFFIX ".readonly"
+/* Uniquifiers that the read-write volume may have given since the read-only one was made of it. */
+#define GIVEN_UNIQUES 5000
+
+/* What the record with the contents gets beside its name and its date for clients. */
+static void fill_converted_record(struct volrec *rw, const struct volrec *ro)
+{
+	rw->as = 0;
+	rw->parent = 0;
+	rw->offline = ro->offline & VOLUME_OFFLINE;
+	snprintf(rw->message, sizeof(rw->message), "%s", ro->message);
+	rw->cell = VOLUME_CELL | (rw->cell & VOLUME_NAMELESS);
+	rw->restored = rw->shown_clone = ro->id;
+	rw->shown_backup = 0;
+	rw->quota_kib = ro->quota_kib;
+	rw->updated = ro->updated;
+	rw->creation = rw->copied = ro->creation < ro->copied ? ro->creation : ro->copied;
+	if (rw->next_unique < ro->next_unique)
+		rw->next_unique = ro->next_unique;
+	rw->next_unique += GIVEN_UNIQUES;
+}
+
+static void cut_ro_suffix(char name[STORE_VOLNAME_MAX + 16], const char *from)
+{
+	size_t length = strlen(from), suffix = strlen(RO_SUFFIX);
+
+	if (length > suffix && !strcmp(from + length - suffix, RO_SUFFIX))
+		length -= suffix;
+	snprintf(name, STORE_VOLNAME_MAX + 16, "%.*s", (int)length, from);
+}
+
+/* op->id: the read-only volume, which goes; op->into: the record; op->epoch: when that has the contents, or 0. */
+static int apply_conversion(struct txn_op *txn, struct work *work)
+{
+	const struct cell_op *op = (const struct cell_op *)txn;
+	char name[STORE_VOLNAME_MAX + 16];
+	struct workvol *ro, *rw;
+	int result = find_cell_volume(work, op->id, &ro);
+
+	if (!result)
+		result = work_any_volume(work, op->into, &rw);
+	if (!result && !(rw->rec.cell & (VOLUME_GHOST | VOLUME_TEMPORARY)))
+		result = -EXDEV;
+	if (!result && (rw->rec.offline & VOLUME_BUSY || (op->epoch && rw->rec.epoch != op->epoch)))
+		result = STORE_VBUSY;
+	if (result)
+		return result;
+	assert(rw->rec.type == STORE_RW && rw != ro);
+	cut_ro_suffix(name, ro->rec.name);
+	fill_converted_record(&rw->rec, &ro->rec);
+	/* Clients take another date for another content. */
+	rw->rec.created = rw->rec.created >= work->now ? rw->rec.created + 1 : work->now;
+	rw->changed = rw->named = true;
+	rw->moves++;
+	result = admin_apply_removal(work, op->id, false, true);
+	if (!result)
+		result = set_cell_name(work, rw, name);
+	work->broken |= result != 0;
+	return result;
+}
+
+int cellvol_convert(struct store *store, uint32_t ro, uint32_t rw)
+{
+	struct core *core = core_of(store);
+	struct cell_op op = {.id = ro, .into = rw};
+	struct volrec clone, ghost;
+	int result = find_ghost_of(core, ro, &clone, &ghost);
+
+	if (result)
+		return result == -EINVAL ? -EXDEV : result;
+	if (volrec_shown_type(&clone) != STORE_RO)
+		return -EINVAL;
+	/* The record of the volume, which was removed before its clone, gets what that shows. */
+	if (clone.type != STORE_RW) {
+		if (ghost.id != rw)
+			return -EXDEV;
+		op.epoch = ghost.epoch + 1;
+		result = revert_volume(core, ghost.id, clone.epoch, false);
+	}
+	if (!result)
+		result = run_cell_op(store, &op, apply_conversion);
+	if (!result)
+		keeper_wake(core->keeper);
+	return result;
 }
 
 static int apply_nothing(struct txn_op *txn, struct work *work)

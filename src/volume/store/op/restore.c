@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
 #include "volume/store/op/restore.h"
+#include "volume/store/op/whole.h"
 #include "volume/store/txn/space.h"
 
 #define BATCH	    64		/* vnodes of a transaction */
@@ -29,6 +31,7 @@ struct restore_item {
 
 struct store_restore {
 	struct core *core;
+	struct store_restore *next; /* that could not be given up */
 	struct volrec
 		old; /* of what was there before; epoch: that of the snapshot. `id` is the volume's */
 	bool onto, finished;
@@ -625,17 +628,80 @@ int store_restore_finish(struct store_restore *restore, const struct store_heade
 	return result;
 }
 
+/* -- giving up: what failed is tried again later, since the volume is busy until then -- */
+
+static pthread_mutex_t stuck =
+	PTHREAD_MUTEX_INITIALIZER; /* covers `stuck_restores` of all stores */
+
+static void keep_stuck_restore(struct store_restore *restore)
+{
+	struct core *core = restore->core;
+
+	assert(restore->onto && !restore->finished);
+	pthread_mutex_lock(&stuck);
+	restore->next = core->stuck_restores;
+	core->stuck_restores = restore;
+	pthread_mutex_unlock(&stuck);
+}
+
+static struct store_restore *take_stuck_restores(struct core *core)
+{
+	struct store_restore *first;
+
+	pthread_mutex_lock(&stuck);
+	first = core->stuck_restores;
+	core->stuck_restores = NULL;
+	pthread_mutex_unlock(&stuck);
+	return first;
+}
+
+static int undo_restore(struct store_restore *restore)
+{
+	return revert_volume(restore->core, restore->old.id, restore->old.epoch, true);
+}
+
 int store_restore_end(struct store_restore *restore)
 {
 	int result = 0;
 
 	if (!restore->finished && restore->onto)
-		result = revert_volume(restore->core, restore->old.id, restore->old.epoch, true);
+		result = undo_restore(restore);
 	else if (!restore->finished)
 		result = admin_remove_hidden(&restore->core->store, restore->old.id);
 	while (restore->count)
 		version_unref(restore->item[--restore->count].version);
 	free(restore->seen.byte);
-	free(restore);
+	restore->seen.byte = NULL;
+	if (result && restore->onto)
+		keep_stuck_restore(restore);
+	else
+		free(restore);
 	return result;
+}
+
+bool store_restores_retry(struct store *store)
+{
+	struct store_restore *next, *restore = take_stuck_restores(core_of(store));
+	bool done = true;
+
+	for (; restore; restore = next) {
+		next = restore->next;
+		if (undo_restore(restore)) {
+			keep_stuck_restore(restore);
+			done = false;
+		} else {
+			free(restore);
+		}
+	}
+	return done;
+}
+
+void restores_forget(struct core *core)
+{
+	struct store_restore *next, *restore = take_stuck_restores(core);
+
+	for (; restore; restore = next) {
+		next = restore->next;
+		free(restore);
+	}
 }

@@ -38,6 +38,8 @@ int read_open_found(struct core *core, const struct found *found, struct store_r
  * what is dropped, so that data versions return as well, and the snapshot ends.
  */
 int revert_volume(struct core *core, uint32_t id, uint32_t epoch, bool snapshot);
+/* When the store is closed: the next start puts back what could not be. */
+void restores_forget(struct core *core);
 /* When the store is opened: a volume that an earlier process was putting back to a clone. 0 or a result. */
 int revert_begun(struct core *core, const struct volrec *rec);
 

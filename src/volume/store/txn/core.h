@@ -23,6 +23,7 @@ struct keeper;
 struct scrubber;
 struct copier;
 struct revert_op;
+struct store_restore;
 
 /* Directories whose pages are being read from the database. */
 struct page_loads {
@@ -63,6 +64,8 @@ struct core {
 	bool unreadable;  /* the database, when it was opened */
 	bool unformatted; /* FORMAT is lost: the database has the identity */
 	struct revert_op *reverts; /* that run; revert.c has the lock */
+	struct store_restore
+		*stuck_restores; /* that could not be given up; restore.c has the lock */
 	struct report report;
 	uint8_t uuid[16];
 	uint32_t incarnation, opened; /* unclean restarts of the machine; openings */
