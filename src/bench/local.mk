@@ -165,6 +165,13 @@ COPIES_ARGS =
 bench-copies: all
 	python3 $(srcdir)/src/bench/copies --source '$(abs_top_srcdir)' --build '$(abs_top_builddir)' $(COPIES_ARGS)
 
+# One large file over two emulated links; options: make bench-paths PATHS_ARGS='--only equal'
+EXTRA_DIST += src/bench/paths
+PATHS_ARGS =
+.PHONY: bench-paths
+bench-paths: all src/tests/link/link
+	python3 $(srcdir)/src/bench/paths --build '$(abs_top_builddir)' $(PATHS_ARGS)
+
 # Long paths: emulated links (src/tests/link), with the kernel's TCP beside rxwire.
 src_bench_long_tcp_SOURCES = src/bench/long_tcp.c
 src_bench_long_tcp_LDADD = $(PTHREAD_LIBS)
