@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libafs: the AFS interfaces and the parts of the client side that the programs share; not installed.
+# libafs: the AFS interfaces and what the programs share; not installed.
 
 # -- Output of the interface compiler ----------------------------------------------------------------
 
@@ -35,15 +35,9 @@ BUILT_SOURCES += $(afs_headers)
 # -- libafs -----------------------------------------------------------------------------------------
 
 afs_sources = \
-	src/afs/dir.c src/afs/dir.h src/afs/dirformat.h \
+	src/afs/acl.c src/afs/acl.h src/afs/address.c src/afs/address.h src/afs/bare.c src/afs/bare.h \
+	src/afs/dir.c src/afs/dir.h src/afs/dirformat.h src/afs/fetch.c src/afs/fetch.h \
 	src/afs/fetchstatus.h src/afs/numbers.h src/afs/rights.h src/afs/uuid.h src/afs/values.c src/afs/volname.h
-
-# The client side.
-afs_sources += \
-	src/afs/client/address.c src/afs/client/address.h src/afs/client/change.c src/afs/client/change.h \
-	src/afs/client/client.c src/afs/client/client.h src/afs/client/data.c src/afs/client/data.h \
-	src/afs/client/error.h src/afs/client/locate.c src/afs/client/path.c src/afs/client/private.h \
-	src/afs/client/watch.c
 
 noinst_LTLIBRARIES += src/afs/libafs.la
 src_afs_libafs_la_SOURCES = $(afs_sources) src/rx/base/hash.c

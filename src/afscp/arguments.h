@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "program/options.h"
-#include "afscp/copy.h"
+#include "afscp/run.h"
 
 struct run;
 

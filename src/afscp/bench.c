@@ -14,7 +14,10 @@
 #include "program/message.h"
 #include "program/number.h"
 #include "program/report.h"
-#include "afscp/copy.h"
+#include "afs/fetch.h"
+#include "afs/fetchstatus.h"
+#include "afscp/commands.h"
+#include "afscp/load.h"
 
 #define DRAIN_MS  250	      /* for running calls after the end of the run */
 #define PAUSE_NS  200000000u  /* before a retry; doubled each time */
@@ -24,7 +27,6 @@
 /* One client: one call at a time, driven by the thread that the library calls back on. */
 struct reader {
 	struct bench *bench;
-	struct afs_client *client;
 	struct afs_fetch fetch;
 	struct tools_histogram latency;
 	uint64_t next;	     /* offset of the next call */
@@ -42,17 +44,14 @@ struct reader {
 	/* First of the temporary failures, 0 = none; time of the next retry */
 	uint64_t failing_ns, again_ns, pause_ns;
 
-	/*
-	 * Covers `call`, which the thread that aborts uses, too; and the client's connections,
-	 * which a thread with a new token replaces.
-	 */
+	/* Covers `call`, which the thread that aborts uses, too. */
 	pthread_mutex_t lock;
 	rxw_call *call;
 };
 
 struct bench {
-	struct copy *copy;
-	struct afs_object object;
+	struct run *run;
+	struct load load;
 	uint64_t range; /* bytes of each call */
 	struct reader *readers;
 	size_t count;
@@ -91,12 +90,12 @@ static int await_reader_token(struct reader *r)
 	struct bench *b = r->bench;
 	bool vain;
 
-	if (tools_renewal_answered(&b->copy->run->renewal, r->tokens, &r->question, &vain)) {
+	if (tools_renewal_answered(&b->run->renewal, r->tokens, &r->question, &vain)) {
 		r->question = 0;
 		r->cut = false;
 		return 0;
 	}
-	if (vain && tools_renewal_over(&b->copy->run->renewal))
+	if (vain && tools_renewal_over(&b->run->renewal))
 		fail_bench(b, "the token has expired and cannot be renewed: %s", r->why.text);
 	else if (vain)
 		fail_bench(b, "%s", r->why.text);
@@ -109,7 +108,7 @@ static bool may_retry(struct reader *r)
 	struct bench *b = r->bench;
 	uint64_t now = monotonic_ns();
 
-	if (r->why.remedy != AFS_REMEDY_WAIT || !b->copy->set->retry_ms)
+	if (!r->why.passing || !b->run->set.retry_ms)
 		return false;
 	if (!r->failing_ns) {
 		r->failing_ns = now;
@@ -118,24 +117,52 @@ static bool may_retry(struct reader *r)
 		r->pause_ns = 2 * r->pause_ns < PAUSE_MAX ? 2 * r->pause_ns : PAUSE_MAX;
 	}
 	r->again_ns = now + r->pause_ns;
-	return now - r->failing_ns < b->copy->set->retry_ms * 1000000;
+	return now - r->failing_ns < b->run->set.retry_ms * 1000000;
+}
+
+static size_t number_of_reader(const struct reader *r)
+{
+	return (size_t)(r - r->bench->readers);
+}
+
+static struct bare_client *client_of(const struct reader *r)
+{
+	return r->bench->load.clients[number_of_reader(r)];
 }
 
 /* 0: the next call may begin. 1: not yet. -1: never. */
 static int reconnect_reader(struct reader *r)
 {
-	struct afs_error error;
 	int rc;
 
 	if (monotonic_ns() < r->again_ns)
 		return 1;
-	pthread_mutex_lock(&r->lock);
-	rc = afs_client_use(r->client, &r->bench->copy->volume, &error);
-	pthread_mutex_unlock(&r->lock);
+	rc = load_reconnect(&r->bench->load, number_of_reader(r), r->why.code);
 	r->again_ns = 0;
 	if (rc < 0)
-		fail_bench(r->bench, "%s", error.text);
+		fail_bench(r->bench, "cannot connect to the file server");
 	return rc;
+}
+
+/* The call cannot begin. 1: not yet. -1: never. */
+static int judge_beginning(struct reader *r, int rc)
+{
+	struct bench *b = r->bench;
+
+	if (rc == -RXW_EAGAIN)
+		return 1;
+	afs_error_text(&r->why, "cannot begin a call: %s", tools_result_text(rc));
+	/* The connection is in error: a new one may work. */
+	r->why.passing = rc == -RXW_ECALL;
+	if (tools_renewal_refused(&b->run->renewal, rc)) {
+		/* The reason may have been reported to another call on the connection. */
+		r->cut = true;
+		return 1;
+	}
+	if (may_retry(r))
+		return 1;
+	fail_bench(b, "%s", r->why.text);
+	return -1;
 }
 
 /* 0: the next call runs. 1: no free channel, or no token. -1: no more calls. */
@@ -143,8 +170,7 @@ static int begin_bench_call(struct reader *r)
 {
 	struct bench *b = r->bench;
 	struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_NONBLOCK};
-	uint64_t size = afs_status_length(&b->object.status);
-	struct afs_error error;
+	uint64_t size = (uint64_t)b->load.attributes.stat.st_size;
 	rxw_call *call = NULL;
 	int rc;
 
@@ -155,29 +181,16 @@ static int begin_bench_call(struct reader *r)
 		r->started_ns = monotonic_ns();
 	if ((r->cut && (rc = await_reader_token(r))) || (r->again_ns && (rc = reconnect_reader(r))))
 		return rc;
-	r->tokens = atomic_load(&b->copy->run->renewal.count);
+	r->tokens = atomic_load(&b->run->renewal.count);
+	rc = bare_begin(client_of(r), &co, &call);
+	if (rc < 0)
+		return judge_beginning(r, rc);
 	pthread_mutex_lock(&r->lock);
-	rc = afs_client_call(r->client, &co, &call, &error);
-	if (rc == 0)
-		r->call = call;
+	r->call = call;
 	pthread_mutex_unlock(&r->lock);
-	if (rc < 0) {
-		if (error.result == -RXW_EAGAIN)
-			return 1;
-		r->why = error;
-		if (tools_renewal_refused(&b->copy->run->renewal, error.result)) {
-			/* The reason may have been reported to another call on the connection. */
-			r->cut = true;
-			return 1;
-		}
-		if (may_retry(r))
-			return 1;
-		fail_bench(b, "%s", error.text);
-		return -1;
-	}
 	if (r->next >= size)
 		r->next = 0;
-	afs_fetch_init(&r->fetch, &b->object.fid, r->next,
+	afs_fetch_init(&r->fetch, &b->load.fid, r->next,
 		       size - r->next < b->range ? size - r->next : b->range);
 	r->next += b->range;
 	r->armed = false;
@@ -213,14 +226,14 @@ static void finish_read(struct reader *r, bool complete)
 			r->next = r->fetch.offset;
 		else
 			fail_bench(b, "%s", r->why.text);
-	} else if (afs_status_version(&r->fetch.status) != afs_status_version(&b->object.status)) {
+	} else if (afs_status_version(&r->fetch.status) != b->load.attributes.version) {
 		fail_bench(b, "the file changed during the read");
 	} else if (r->fetch.length != r->fetch.wanted) {
 		fail_bench(b, "the server sent %llu of %llu bytes",
 			   (unsigned long long)r->fetch.length,
 			   (unsigned long long)r->fetch.wanted);
 	} else {
-		afs_client_fetched(r->client, &r->fetch);
+		bare_promised(client_of(r), &r->fetch.fid, &r->fetch.callback);
 		tools_histogram_add(&r->latency, monotonic_ns() - r->started_ns);
 		r->started_ns = r->failing_ns = 0;
 		add_relaxed(&r->calls, 1);
@@ -311,7 +324,7 @@ static void resume_parked_readers(struct bench *b)
 /* Run for the given time, then wait for the end of all calls. */
 static void supervise_readers(struct bench *b)
 {
-	uint64_t deadline = monotonic_ns() + b->copy->set->seconds_ms * 1000000, kill_ns = 0;
+	uint64_t deadline = monotonic_ns() + b->run->set.seconds_ms * 1000000, kill_ns = 0;
 
 	pthread_mutex_lock(&b->lock);
 	while (b->active > 0) {
@@ -356,66 +369,25 @@ static bool stop_bench(void *arg, int number)
 	return false;
 }
 
-/* Use a new token for all clients. False: one failed. */
-static bool renew_readers(void *arg, rxw_token *token)
-{
-	struct bench *b = arg;
-	struct afs_error error;
-	bool good = true;
-
-	for (size_t i = 0; good && i < b->count; i++) {
-		struct reader *r = &b->readers[i];
-
-		pthread_mutex_lock(&r->lock);
-		good = afs_client_renew(r->client, rxw_token_security(token), &error) == 0;
-		pthread_mutex_unlock(&r->lock);
-	}
-	return good;
-}
-
 /* ---- set-up and report ---- */
 
-static int open_readers(struct bench *b)
+static void init_readers(struct bench *b)
 {
-	struct copy *copy = b->copy;
-	uint64_t size = afs_status_length(&b->object.status);
+	uint64_t size = (uint64_t)b->load.attributes.stat.st_size;
 	pthread_mutexattr_t recursive;
 
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	for (size_t i = 0; i < b->count; i++) {
-		b->readers[i].bench = b;
-		pthread_mutex_init(&b->readers[i].lock, &recursive);
-	}
-	pthread_mutexattr_destroy(&recursive);
-	for (size_t i = 0; i < b->count; i++) {
-		struct afs_client_options o = run_client_options(copy->run);
 		struct reader *r = &b->readers[i];
-		struct afs_error error;
 
-		o.config = &copy->run->config;
-		o.security = tools_renewal_security(&copy->run->renewal);
+		r->bench = b;
+		pthread_mutex_init(&r->lock, &recursive);
 		tools_histogram_init(&r->latency);
 		/* Start at different offsets, so that not all clients read the same bytes. */
 		r->next = size / b->count * i / b->range * b->range;
-		if (afs_client_open(copy->run->engine, &o, &r->client, &error) < 0 ||
-		    afs_client_use(r->client, &copy->volume, &error) < 0) {
-			tools_error("client %zu: %s", i + 1, error.text);
-			return -1;
-		}
 	}
-	return 0;
-}
-
-static void collect_stats(struct bench *b, struct counters *sum)
-{
-	memset(sum, 0, sizeof(*sum));
-	for (size_t i = 0; i < b->count; i++) {
-		struct counters one;
-
-		if (counters_read(&one, afs_client_endpoint(b->readers[i].client)) == 0)
-			tools_stats_add(sum, &one);
-	}
+	pthread_mutexattr_destroy(&recursive);
 }
 
 static json_t *make_bench_report(struct bench *b, const struct tools_usage *usage)
@@ -442,11 +414,11 @@ static json_t *make_bench_report(struct bench *b, const struct tools_usage *usag
 		tools_histogram_merge(latency, &b->readers[i].latency);
 		json_array_append_new(clients, json_integer((json_int_t)mine));
 	}
-	collect_stats(b, &stats);
+	load_counters(&b->load, &stats);
 	json_object_set_new(o, "clients", json_integer((json_int_t)b->count));
 	json_object_set_new(o, "range", json_integer((json_int_t)b->range));
 	json_object_set_new(o, "renewals",
-			    json_integer((json_int_t)atomic_load(&b->copy->run->renewal.count)));
+			    json_integer((json_int_t)atomic_load(&b->run->renewal.count)));
 	tools_report_fill(o, bytes, calls, usage, &stats, latency);
 	json_object_set_new(o, "fairness_min_mean",
 			    bytes ? json_real((double)least * (double)b->count / (double)bytes)
@@ -454,12 +426,7 @@ static json_t *make_bench_report(struct bench *b, const struct tools_usage *usag
 	json_object_set_new(o, "bytes_least", json_integer((json_int_t)least));
 	json_object_set_new(o, "bytes_most", json_integer((json_int_t)most));
 	json_object_set_new(o, "bytes_by_client", clients);
-	json_object_set_new(o, "config", tools_config_json(&b->copy->run->config));
-	json_object_set_new(o, "effective",
-			    tools_effective_json(afs_client_endpoint(b->readers[0].client)));
-	json_object_set_new(o, "transport", tools_stats_json(&stats));
-	json_object_set_new(o, "machine", tools_facts_json());
-	json_object_set_new(o, "version", json_string(rxw_version()));
+	load_describe(&b->load, &stats, o);
 	free(latency);
 	return o;
 }
@@ -467,13 +434,10 @@ static json_t *make_bench_report(struct bench *b, const struct tools_usage *usag
 /* Run all readers; *usage is what that took. 0, or an errno value. */
 static int run_readers(struct bench *b, struct tools_usage *usage)
 {
-	struct tools_renewal *renewal = &b->copy->run->renewal;
 	struct tools_usage from, to;
 	int rc;
 
-	renewal->use = renew_readers;
-	renewal->arg = b;
-	rc = tools_renewal_start(renewal);
+	rc = tools_renewal_start(&b->run->renewal);
 	if (rc)
 		return rc;
 	tools_usage_now(&from);
@@ -498,11 +462,11 @@ static int run_and_report(struct bench *b)
 		return TOOLS_EXIT_FAILURE;
 	}
 	if (b->failed) {
-		tools_error("%s:%s: %s", b->copy->volume.name, b->copy->path, b->why);
+		tools_error("%s: %s", b->load.label, b->why);
 		return TOOLS_EXIT_FAILURE;
 	}
 	report = make_bench_report(b, &to);
-	if (b->copy->set->json)
+	if (b->run->set.json)
 		return tools_json_print(report) < 0 ? TOOLS_EXIT_FAILURE : 0;
 	if (!report) {
 		tools_error("no memory");
@@ -517,48 +481,34 @@ static int run_and_report(struct bench *b)
 		       size[1], sizeof(size[1]),
 		       (uint64_t)json_integer_value(json_object_get(report, "bytes_most"))),
 	       json_number_value(json_object_get(report, "fairness_min_mean")));
-	if (atomic_load(&b->copy->run->renewal.count))
+	if (atomic_load(&b->run->renewal.count))
 		printf("  tokens    %llu after the first\n",
-		       (unsigned long long)atomic_load(&b->copy->run->renewal.count));
+		       (unsigned long long)atomic_load(&b->run->renewal.count));
 	json_decref(report);
 	return 0;
 }
 
 static int prepare_bench(struct bench *b)
 {
-	struct copy *copy = b->copy;
 	uint64_t size;
 
-	if (copy_walk(copy, true, &b->object) < 0)
+	if (load_find(&b->load, b->run) < 0)
 		return -1;
-	size = afs_status_length(&b->object.status);
-	if (b->object.status.FileType != AFS_TYPE_FILE || size == 0) {
-		tools_error("%s:%s: bench needs a file that is not empty", copy->volume.name,
-			    copy->path);
+	size = (uint64_t)b->load.attributes.stat.st_size;
+	if (b->load.attributes.kind != RXAFS_FILE || size == 0) {
+		tools_error("%s: bench needs a file that is not empty", b->load.label);
 		return -1;
 	}
-	b->range = copy->set->range && copy->set->range < size ? copy->set->range : size;
+	b->range = b->run->set.range && b->run->set.range < size ? b->run->set.range : size;
 	if (b->range > AFS_FETCH_MAX)
 		b->range = AFS_FETCH_MAX;
-	return open_readers(b);
+	init_readers(b);
+	return load_open(&b->load, b->count);
 }
 
-/* Return all promises, so that the file server does not wait for these clients. */
-static void return_promises(struct bench *b)
+static int read_with_clients(struct run *run)
 {
-	struct afs_client **clients = calloc(b->count, sizeof(struct afs_client *));
-
-	if (!clients)
-		return;
-	for (size_t i = 0; i < b->count; i++)
-		clients[i] = b->readers[i].client;
-	afs_client_give_up(clients, b->count, GIVE_UP_MS);
-	free(clients);
-}
-
-static int read_with_clients(struct copy *copy)
-{
-	struct bench b = {.copy = copy, .count = (size_t)copy->set->clients};
+	struct bench b = {.run = run, .count = (size_t)run->set.clients};
 	int status = TOOLS_EXIT_FAILURE;
 
 	b.readers = calloc(b.count, sizeof(*b.readers));
@@ -569,14 +519,12 @@ static int read_with_clients(struct copy *copy)
 	pthread_mutex_init(&b.lock, NULL);
 	monotonic_cond_init(&b.wake);
 	if (prepare_bench(&b) == 0) {
-		run_set_interrupt(copy->run, stop_bench, &b);
+		run_set_interrupt(run, stop_bench, &b);
 		status = run_and_report(&b);
-		run_set_interrupt(copy->run, NULL, NULL);
+		run_set_interrupt(run, NULL, NULL);
 	}
-	tools_renewal_stop(&copy->run->renewal);
-	return_promises(&b);
-	for (size_t i = 0; i < b.count; i++)
-		afs_client_close(b.readers[i].client);
+	tools_renewal_stop(&run->renewal);
+	load_close(&b.load);
 	for (size_t i = 0; i < b.count; i++)
 		if (b.readers[i].bench)
 			pthread_mutex_destroy(&b.readers[i].lock);
@@ -586,7 +534,7 @@ static int read_with_clients(struct copy *copy)
 	return status;
 }
 
-int copy_bench(struct copy *copy)
+int run_bench(struct run *run)
 {
-	return copy->set->mix ? bench_mix(copy) : read_with_clients(copy);
+	return run->set.mix ? load_mix(run) : read_with_clients(run);
 }

@@ -6,6 +6,7 @@
 #include "afscp/place.h"
 
 int run_acl(struct run *run);
+int run_bench(struct run *run);
 int run_cat(struct run *run);
 int run_chmod(struct run *run);
 int run_df(struct run *run);
@@ -22,6 +23,11 @@ int run_quota(struct run *run);
 int run_rm(struct run *run);
 int run_stat(struct run *run);
 int run_sync(struct run *run);
+
+/* Make a directory where nothing has the name. After a message unless COPY_GOOD. */
+enum copy_result make_directory(struct run *run, const struct spot *spot, mode_t mode);
+/* As rm does, with its options. */
+enum copy_result remove_spot(struct run *run, const struct spot *spot);
 
 /* Call one() for each place of the command line, with patterns expanded, and go on after failures. */
 int run_each_place(struct run *run, bool (*one)(struct run *run, const struct place *place));

@@ -3,7 +3,7 @@
 #ifndef COPY_COPYJOBS_H
 #define COPY_COPYJOBS_H
 
-#include "afscp/copy.h"
+#include "afscp/run.h"
 
 struct copyjobs;
 

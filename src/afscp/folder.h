@@ -7,7 +7,7 @@
 
 #include <rxafs/object.h>
 
-#include "afscp/copy.h"
+#include "afscp/run.h"
 
 enum item_kind {
 	ITEM_FILE,

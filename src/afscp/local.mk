@@ -12,13 +12,15 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/commands.h \
 	src/afscp/completion.c src/afscp/completion.h \
 	src/afscp/contents.c src/afscp/contents.h \
-	src/afscp/copy.h src/afscp/copyjobs.c src/afscp/copyjobs.h \
+	src/afscp/copyjobs.c src/afscp/copyjobs.h \
+	src/afscp/failure.c src/afscp/failure.h \
 	src/afscp/filter.c src/afscp/filter.h \
 	src/afscp/find.c \
 	src/afscp/folder.h \
 	src/afscp/get.c src/afscp/get.h \
 	src/afscp/gettree.c \
 	src/afscp/list.c \
+	src/afscp/load.c src/afscp/load.h \
 	src/afscp/local.c src/afscp/local.h \
 	src/afscp/localside.c \
 	src/afscp/lock.c \

@@ -19,7 +19,6 @@
 #include "afscp/arguments.h"
 #include "afscp/commands.h"
 #include "afscp/completion.h"
-#include "afscp/copy.h"
 #include "afscp/output.h"
 
 static int exclude_pattern(void *target, const char *value, char *allowed, size_t size)
@@ -213,8 +212,6 @@ static const struct tools_program program = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
-#define HASTE_MS 500 /* limit for returning promises after an interrupt */
-
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
@@ -223,9 +220,8 @@ static int run_completion(struct run *run);
 static const struct command {
 	const char *name, *summary;
 	enum arguments_shape shape;
-	int (*run)(struct run *run); /* on librxafs; or NULL: */
-	int (*copy)(struct copy *copy);
-	bool reports; /* `run`: --json is one object, with the list of files */
+	int (*run)(struct run *run);
+	bool reports; /* --json is one object, with the list of files */
 } commands[] = {
 	{"get", "copy files and trees from AFS", ARGUMENTS_TO_LOCAL, .run = run_get,
 	 .reports = true},
@@ -246,7 +242,7 @@ static const struct command {
 	{"df", "show the space of volumes", ARGUMENTS_PLACES, .run = run_df},
 	{"quota", "show quotas", ARGUMENTS_PLACES, .run = run_quota},
 	{"completion", "print the completion for a shell", ARGUMENTS_TEXTS, .run = run_completion},
-	{"bench", "measure a file server", ARGUMENTS_PLACE, .copy = copy_bench},
+	{"bench", "measure a file server", ARGUMENTS_PLACE, .run = run_bench},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -309,27 +305,13 @@ static void interrupt_run(int number, void *arg)
 	pthread_cond_broadcast(&run->wake);
 	if (atomic_load(&run->at_once)) {
 		tools_error("interrupted");
-		run_give_up(run, HASTE_MS);
 		die_of(number);
 	}
-	for (size_t i = 0; i < run->client_count; i++)
-		afs_client_cancel(run->clients[i]);
 	session_cancel(run);
 	pthread_mutex_unlock(&run->lock);
 }
 
-/* -v: print the identity that the file server sees. */
-static void print_identity(const struct copy *copy)
-{
-	struct rxw_identity identity = {.size = sizeof(identity)};
-	char text[TOOLS_IDENTITY];
-
-	if (copy->client && afs_client_identity(copy->client, &identity) == 0)
-		tools_error("identity at the file server: %s",
-			    tools_identity_text(&identity, text, sizeof(text)));
-}
-
-/* The same of librxafs, by the token. */
+/* -v: print the identity that the file server sees, by the token. */
 static void print_token(const struct run *run)
 {
 	struct rxw_token_details info = {.size = sizeof(info)};
@@ -342,68 +324,7 @@ static void print_token(const struct run *run)
 			    tools_class_name(info.index), tools_level_name(info.level));
 }
 
-/* Every thread gives its client the new token before the next call. */
-static bool accept_new_token(void *arg, rxw_token *token)
-{
-	(void)arg;
-	(void)token;
-	return true;
-}
-
-/* The servers of this machine, if none are named. 0, or -1 after a message. */
-static int find_servers(struct run *run)
-{
-	char message[160];
-	int rc;
-
-	run->one_cell = true;
-	rc = run_find_servers(run);
-	if (rc <= 0)
-		return rc;
-	run->fs_port = AFS_PORT_FS;
-	if (tools_resolve("127.0.0.1", AFS_PORT_VL, 0, &run->vl, message, sizeof(message)) == 0)
-		return 0;
-	tools_error("%s", message);
-	return -1;
-}
-
-/* The engine and the client of the main thread. 0, or -1 after a message. */
-static int open_main_client(struct run *run, struct copy *copy)
-{
-	int rc;
-
-	if (find_servers(run) < 0 || run_get_token(run, accept_new_token) < 0)
-		return -1;
-	rc = rxw_engine_create(&run->config, &run->engine);
-	if (rc < 0) {
-		tools_error("cannot start: %s", tools_result_text(rc));
-		return -1;
-	}
-	return copy_open(run, copy);
-}
-
-/* A command with clients of its own. */
-static int run_with_client(struct run *run, const struct command *command)
-{
-	struct copy copy = {.run = run};
-	int status = TOOLS_EXIT_FAILURE;
-
-	if (open_main_client(run, &copy) == 0) {
-		atomic_store(&run->at_once, false);
-		if (copy_locate(&copy, run->places[0].volume, run->places[0].path) == 0)
-			status = command->copy(&copy);
-	}
-	if (run->set.verbose)
-		print_identity(&copy);
-	copy_close(&copy);
-	if (run->engine)
-		rxw_engine_destroy(run->engine);
-	free(run->clients);
-	return status;
-}
-
-/* A command on librxafs. */
-static int run_with_library(struct run *run, const struct command *command)
+static int run_in_session(struct run *run, const struct command *command)
 {
 	int status = TOOLS_EXIT_FAILURE;
 
@@ -413,9 +334,10 @@ static int run_with_library(struct run *run, const struct command *command)
 		if (run->set.verbose)
 			print_token(run);
 	}
-	if (run->set.json && !command->reports && print_json(run, NULL) < 0)
+	if (run->set.json && !command->reports && command->run != run_bench &&
+	    print_json(run, NULL) < 0)
 		status = TOOLS_EXIT_FAILURE;
-	session_close(run, atomic_load(&run->interrupted) ? HASTE_MS : GIVE_UP_MS);
+	session_close(run, run_farewell_ms(run));
 	return status;
 }
 
@@ -442,7 +364,7 @@ static int start_command(struct run *run, const struct command *command)
 		tools_error("signals: %s", strerror(errno));
 		return TOOLS_EXIT_FAILURE;
 	}
-	status = command->run ? run_with_library(run, command) : run_with_client(run, command);
+	status = run_in_session(run, command);
 	tools_renewal_close(&run->renewal);
 	tools_signals_stop(thread);
 	return status;
@@ -478,7 +400,7 @@ static bool refuse_pointless_options(const struct run *run, const struct command
 
 	if (command->run == run_ln)
 		return refuse_pointless_options_of_ln(run);
-	if (command->copy != copy_bench)
+	if (command->run != run_bench)
 		return false;
 	for (size_t i = 0; i < 2; i++)
 		if (!run->set.mix && tools_place_given(of_mix[i])) {
@@ -503,7 +425,7 @@ static void note_error(void *arg, const char *text)
 /* --json: keep what is told; of get and put also the files. */
 static void keep_lists(struct run *run, const struct command *command)
 {
-	if (command->copy || command->reports)
+	if (command->reports)
 		run->list = json_array();
 	run->errors = json_array();
 	tools_on_error(note_error, run);
@@ -539,7 +461,7 @@ static const struct command *find_afscp_command(const char *name)
 /* How many endpoints the command has. */
 static void allow_endpoints(struct run *run, const struct command *command)
 {
-	if (command->copy != copy_bench)
+	if (command->run != run_bench)
 		tools_allow_endpoints(&run->config, run->set.jobs + 2);
 	else if (run->set.mix)
 		tools_allow_endpoints(&run->config, run->set.clients + 1);
@@ -555,18 +477,13 @@ static int choose_command(struct run *run, int count, char **args)
 	    refuse_pointless_options(run, command) || run_check_servers(run) < 0 ||
 	    arguments_take(run, shape_of(run, command), args[0], count - 1, args + 1) < 0)
 		return TOOLS_EXIT_USAGE;
-	for (size_t i = 0; command->copy && i < run->place_count; i++)
-		if (!run->places[i].volume) {
-			tools_error("\"%s\" is not VOLUME:PATH", run->places[i].text);
-			return TOOLS_EXIT_USAGE;
-		}
 	if (command->run == run_completion) {
 		int status = print_completion(run);
 
 		if (status >= 0)
 			return status;
 	}
-	if (run->set.json && command->copy != copy_bench)
+	if (run->set.json && command->run != run_bench)
 		keep_lists(run, command);
 	allow_endpoints(run, command);
 	return start_command(run, command);

@@ -2,7 +2,7 @@
 /*
  * afscp bench --mix: clients that read, write, create and remove files, each in a directory of its
  * own below one that is made for the run and removed after it. Each client is a thread with a
- * socket and one call at a time.
+ * socket and one call at a time. A call that fails is repeated as the operations of librxafs are.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,12 +13,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "afs/client/data.h"
-#include "afs/dir.h"
+#include "afs/fetch.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
 #include "common/clock.h"
+#include "common/grow.h"
 #include "program/message.h"
 #include "program/number.h"
-#include "afscp/change.h"
+#include "afscp/commands.h"
+#include "afscp/load.h"
 #include "afscp/mix.h"
 
 /* ---- the load ---- */
@@ -135,19 +138,19 @@ uint64_t mix_random(uint64_t *state)
 #define FILES_MAX 20000u /* of a client; beyond, a file is removed instead of created */
 
 struct mix {
-	struct copy *copy;
+	struct run *run;
+	struct load load;
 	struct mix_spec spec;
-	uint8_t *data; /* spec.most bytes */
-	struct base {
-		AFSFid above; /* its directory */
-		AFSFid fid;
-		char name[64], label[COPY_LABEL];
-	} base;
+	uint8_t *data;	  /* spec.most bytes */
+	struct spot base; /* the directory of the run */
+	AFSFid base_fid;
+	char *label; /* of it */
 	struct worker *workers;
 	size_t count;
 	uint64_t deadline_ns; /* set before the start */
 	atomic_bool stop;     /* the end of the run, an error or a signal */
 	atomic_bool failed;
+	atomic_bool aborting; /* calls, after a second signal */
 	atomic_int signal; /* that asked for the end; 0 = none */
 
 	pthread_mutex_t lock; /* of what follows */
@@ -165,11 +168,11 @@ struct file {
 /* One client. The main thread reads the figures after the end of its thread. */
 struct worker {
 	struct mix *mix;
-	struct copy copy;
 	pthread_t thread;
-	bool started;
 	size_t index;
 	char label[400];
+	pthread_mutex_t lock; /* of: */
+	rxw_call *running;    /* or NULL */
 	AFSFid dir;
 	struct file *files;
 	size_t file_count, room;
@@ -179,122 +182,273 @@ struct worker {
 	struct tools_histogram latency[MIX_OPS];
 };
 
-/* ---- operations; 0, or -1 after a message ---- */
-
-static int drop_data(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+static void format_mix_name(char name[32], const struct file *f)
 {
-	(void)arg;
-	(void)iov;
-	(void)count;
-	(void)offset;
+	snprintf(name, 32, "f%llu", (unsigned long long)f->number);
+}
+
+/* ---- single calls; 0 or a negative errno, with the failure in the attempt ---- */
+
+static int note_mix_failure(struct worker *w, struct attempt *t, int number, const char *text)
+{
+	struct rxafs_failure *f = &t->request.failure;
+
+	f->number = number;
+	f->volume = w->mix->load.fid.Volume;
+	load_name_server(&w->mix->load, f->server, sizeof(f->server));
+	snprintf(f->text, sizeof(f->text), "%s", text);
+	return -number;
+}
+
+/* A call, on a new connection after a failure. 0 or a negative errno. */
+static int begin_mix_call(struct worker *w, struct attempt *t, bool moves_data, rxw_call **call)
+{
+	const struct rxw_call_options co = {
+		.size = sizeof(co),
+		.deadline_ms = moves_data ? 0 : (unsigned)t->run->set.timeout_ms};
+	struct load *load = &w->mix->load;
+	int rc = t->value < 0 ? -RXW_ECALL : 0;
+
+	if (rc == 0)
+		rc = bare_begin(load->clients[w->index], &co, call);
+	/* The connection has failed, perhaps since the last call. */
+	if (rc == -RXW_ECALL) {
+		rc = load_reconnect(load, w->index, t->error.code);
+		if (rc == 0)
+			rc = bare_begin(load->clients[w->index], &co, call);
+	}
+	if (rc < 0) {
+		t->request.failure.origin = RXAFS_FROM_NETWORK;
+		return note_mix_failure(w, t, ETIMEDOUT, tools_result_text(rc));
+	}
+	pthread_mutex_lock(&w->lock);
+	w->running = *call;
+	if (atomic_load(&w->mix->aborting))
+		rxw_call_abort(*call, RXW_USER_ABORT);
+	pthread_mutex_unlock(&w->lock);
 	return 0;
 }
 
-/* Whether to repeat a failed call that changes nothing but data: 1, or -1 after a message. */
-static int may_repeat_call(struct worker *w, struct outage *outage, struct afs_error *error,
-			   enum change_op op)
+static int judge_mix_call(struct worker *w, struct attempt *t, int32_t code, enum rxw_origin origin)
 {
-	if (change_retry(&w->copy, outage, error, NULL))
-		return 1;
-	change_complain(&w->copy, op, error);
-	return -1;
+	struct rxafs_failure *f = &t->request.failure;
+	bool peer = origin == RXW_ORIGIN_PEER;
+	struct afs_error error;
+
+	afs_error_code(&error, "", code, origin);
+	f->code = code;
+	f->origin = peer ? RXAFS_FROM_SERVER : RXAFS_FROM_NETWORK;
+	/* A server that starts or stops also refuses the rest of calls that the one before it has served. */
+	f->maybe_done = t->op != CHANGE_NONE && (!peer || (code < 0 && code >= RXW_RESTARTING));
+	return note_mix_failure(w, t,
+				tools_renewal_expired(code, origin) ? EKEYEXPIRED
+				: !peer				    ? ETIMEDOUT
+				: error.number			    ? error.number
+								    : EIO,
+				t->op == CHANGE_NONE ? "FetchData64" : "a change");
 }
+
+/* `why`: the reply makes no sense; or NULL. */
+static int end_mix_call(struct worker *w, struct attempt *t, rxw_call *call, int32_t code,
+			const char *why)
+{
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+
+	pthread_mutex_lock(&w->lock);
+	w->running = NULL;
+	pthread_mutex_unlock(&w->lock);
+	code = rxw_call_end(call, code, &origin);
+	if (code == 0 && !why)
+		return 0;
+	if (atomic_load(&w->mix->aborting))
+		return -EINTR;
+	if (why && (code == 0 || code == RXW_USER_ABORT)) {
+		t->request.failure.origin = RXAFS_FROM_NETWORK;
+		return note_mix_failure(w, t, EIO, why);
+	}
+	return judge_mix_call(w, t, code, origin);
+}
+
+static const char *check_mix_status(int32_t code, const AFSFetchStatus *status)
+{
+	return code == 0 && !afs_status_usable(status) ? "malformed status" : NULL;
+}
+
+static int fetch_once(struct worker *w, struct attempt *t, const struct file *f, uint64_t *length)
+{
+	enum afs_fetch_result result;
+	struct afs_fetch fetch;
+	rxw_call *call;
+	int rc = begin_mix_call(w, t, true, &call);
+
+	if (rc < 0)
+		return rc;
+	afs_fetch_init(&fetch, &f->fid, 0, f->length ? f->length : 1);
+	result = afs_fetch_drop(&fetch, call);
+	rc = end_mix_call(w, t, call, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, fetch.why);
+	if (rc == 0)
+		bare_promised(w->mix->load.clients[w->index], &fetch.fid, &fetch.callback);
+	*length = fetch.length;
+	return rc;
+}
+
+static int store_once(struct worker *w, struct attempt *t, const AFSFid *fid, uint64_t length)
+{
+	const AFSStoreStatus how = {.Mask = AFS_SETMODTIME, .ClientModTime = (uint32_t)time(NULL)};
+	AFSFetchStatus status;
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
+	int rc = begin_mix_call(w, t, true, &call);
+
+	if (rc < 0)
+		return rc;
+	code = StartRXAFS_StoreData64(call, fid, &how, 0, length, length);
+	if (code == 0 && rxw_call_write(call, w->mix->data, length) != (ssize_t)length)
+		code = RXW_USER_ABORT; /* the end tells the code of the call */
+	if (code == 0)
+		code = EndRXAFS_StoreData64(call, &status, &sync);
+	return end_mix_call(w, t, call, code, check_mix_status(code, &status));
+}
+
+static int stat_once(struct worker *w, struct attempt *t, const AFSFid *fid)
+{
+	AFSFetchStatus status;
+	AFSCallBack callback;
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
+	int rc = begin_mix_call(w, t, false, &call);
+
+	if (rc < 0)
+		return rc;
+	code = StartRXAFS_FetchStatus(call, fid)
+		       ?: EndRXAFS_FetchStatus(call, &status, &callback, &sync);
+	rc = end_mix_call(w, t, call, code, check_mix_status(code, &status));
+	if (rc == 0)
+		bare_promised(w->mix->load.clients[w->index], fid, &callback);
+	return rc;
+}
+
+/* CreateFile or MakeDir. */
+static int make_once(struct worker *w, struct attempt *t, const AFSFid *dir, const char *name,
+		     AFSFid *fid)
+{
+	bool directory = t->op == CHANGE_MKDIR;
+	const AFSStoreStatus how = {.Mask = AFS_SETMODTIME | AFS_SETMODE,
+				    .ClientModTime = (uint32_t)time(NULL),
+				    .UnixModeBits = directory ? 0755 : 0644};
+	AFSFetchStatus status, dir_status;
+	AFSCallBack callback;
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
+	int rc = begin_mix_call(w, t, false, &call);
+
+	if (rc < 0)
+		return rc;
+	if (directory)
+		code = StartRXAFS_MakeDir(call, dir, name, &how)
+			       ?: EndRXAFS_MakeDir(call, fid, &status, &dir_status, &callback,
+						   &sync);
+	else
+		code = StartRXAFS_CreateFile(call, dir, name, &how)
+			       ?: EndRXAFS_CreateFile(call, fid, &status, &dir_status, &callback,
+						      &sync);
+	rc = end_mix_call(w, t, call, code, check_mix_status(code, &status));
+	if (rc == 0)
+		bare_promised(w->mix->load.clients[w->index], fid, &callback);
+	return rc;
+}
+
+static int remove_once(struct worker *w, struct attempt *t, const char *name)
+{
+	AFSFetchStatus status;
+	AFSVolSync sync;
+	rxw_call *call;
+	int rc = begin_mix_call(w, t, false, &call);
+
+	if (rc < 0)
+		return rc;
+	return end_mix_call(w, t, call,
+			    StartRXAFS_RemoveFile(call, &w->dir, name)
+				    ?: EndRXAFS_RemoveFile(call, &status, &sync),
+			    NULL);
+}
+
+/* ---- operations; 0, or -1 after a message ---- */
 
 static int read_mix_file(struct worker *w, const struct file *f)
 {
-	struct outage outage = {0};
-	struct afs_fetch fetch;
-	struct afs_error error;
+	struct attempt t = attempt_begin(w->mix->run, CHANGE_NONE, w->label);
+	uint64_t length = 0;
 
-	do {
-		afs_fetch_init(&fetch, &f->fid, 0, f->length ? f->length : 1);
-		if (afs_client_read(w->copy.client, &fetch, w->label, drop_data, NULL, &error) ==
-		    0) {
-			w->bytes[MIX_READ] += fetch.length;
-			if (fetch.length == f->length)
-				return 0;
-			tools_error("%s: a file has %llu bytes instead of %llu", w->label,
-				    (unsigned long long)fetch.length,
-				    (unsigned long long)f->length);
-			return -1;
-		}
-	} while (may_repeat_call(w, &outage, &error, CHANGE_STORE) > 0);
+	while (attempt_again(&t, fetch_once(w, &t, f, &length)))
+		;
+	if (t.value < 0)
+		return -1;
+	w->bytes[MIX_READ] += length;
+	if (length == f->length)
+		return 0;
+	tools_error("%s: a file has %llu bytes instead of %llu", w->label,
+		    (unsigned long long)length, (unsigned long long)f->length);
 	return -1;
 }
 
 static int write_mix_file(struct worker *w, struct file *f, enum mix_op op)
 {
+	struct attempt t = attempt_begin(w->mix->run, CHANGE_STORE, w->label);
 	uint64_t length = mix_size(&w->mix->spec, mix_random(&w->random));
-	struct outage outage = {0};
-	struct afs_error error;
 
-	do {
-		struct afs_store store = {.fid = f->fid,
-					  .how = change_status((uint32_t)time(NULL), (mode_t)-1),
-					  .length = length,
-					  .data = w->mix->data,
-					  .fd = -1};
-
-		if (afs_client_store(w->copy.client, &store, w->label, &error) == 0) {
-			f->length = length;
-			w->bytes[op] += length;
-			return 0;
-		}
-	} while (may_repeat_call(w, &outage, &error, CHANGE_STORE) > 0);
-	return -1;
+	while (attempt_again(&t, store_once(w, &t, &f->fid, length)))
+		;
+	if (t.value < 0)
+		return -1;
+	f->length = length;
+	w->bytes[op] += length;
+	return 0;
 }
 
 static int stat_mix_file(struct worker *w, const struct file *f)
 {
-	struct outage outage = {0};
-	AFSFetchStatus status;
-	struct afs_error error;
+	struct attempt t = attempt_begin(w->mix->run, CHANGE_NONE, w->label);
 
-	do {
-		if (afs_client_status(w->copy.client, &f->fid, w->label, &status, &error) == 0)
-			return 0;
-	} while (may_repeat_call(w, &outage, &error, CHANGE_STATUS) > 0);
-	return -1;
+	while (attempt_again(&t, stat_once(w, &t, &f->fid)))
+		;
+	return t.value < 0 ? -1 : 0;
 }
 
 static int create_mix_file(struct worker *w)
 {
+	struct attempt t = attempt_begin(w->mix->run, CHANGE_CREATE, w->label);
 	char name[32];
-	struct change c = {.op = CHANGE_CREATE,
-			   .label = w->label,
-			   .dir = w->dir,
-			   .name = name,
-			   .how = change_status((uint32_t)time(NULL), 0644)};
 	struct file *f;
 
-	if (w->file_count == w->room) {
-		size_t room = w->room ? 2 * w->room : 64;
-		struct file *more = realloc(w->files, room * sizeof(*more));
-
-		if (!more) {
-			tools_error("no memory");
-			return -1;
-		}
-		w->files = more;
-		w->room = room;
+	if (!grow_array(&w->files, &w->room, w->file_count, sizeof(*w->files))) {
+		tools_error("no memory");
+		return -1;
 	}
 	f = &w->files[w->file_count];
-	*f = (struct file){.number = w->next++};
-	snprintf(name, sizeof(name), "f%llu", (unsigned long long)f->number);
-	if (change_make(&w->copy, &c) != COPY_GOOD)
+	/* Each try has a name of its own: an earlier one, whose answer was lost, may have made a file. */
+	do {
+		*f = (struct file){.number = w->next++};
+		format_mix_name(name, f);
+	} while (attempt_again(&t, make_once(w, &t, &w->dir, name, &f->fid)));
+	if (t.value < 0)
 		return -1;
-	f->fid = c.made.fid;
 	w->file_count++;
 	return write_mix_file(w, f, MIX_CREATE);
 }
 
 static int remove_mix_file(struct worker *w, struct file *f)
 {
+	struct attempt t = attempt_begin(w->mix->run, CHANGE_REMOVE, w->label);
 	char name[32];
-	struct change c = {.op = CHANGE_REMOVE, .label = w->label, .dir = w->dir, .name = name};
 
-	snprintf(name, sizeof(name), "f%llu", (unsigned long long)f->number);
-	if (change_make(&w->copy, &c) != COPY_GOOD)
+	format_mix_name(name, f);
+	while (attempt_again(&t, remove_once(w, &t, name)))
+		;
+	if (t.value < 0)
 		return -1;
 	*f = w->files[--w->file_count];
 	return 0;
@@ -313,7 +467,6 @@ static int do_operation(struct worker *w)
 		op = MIX_CREATE;
 	else
 		f = &w->files[(mix_random(&w->random) >> 32) * w->file_count >> 32];
-	copy_fresh(&w->copy);
 	began = monotonic_ns();
 	rc = op == MIX_READ	? read_mix_file(w, f)
 	     : op == MIX_WRITE	? write_mix_file(w, f, MIX_WRITE)
@@ -330,20 +483,17 @@ static int do_operation(struct worker *w)
 /* Its directory and its first files. 0, or -1 after a message. */
 static int prepare_worker(struct worker *w)
 {
-	char name[32];
-	struct change c = {.op = CHANGE_MKDIR,
-			   .label = w->label,
-			   .dir = w->mix->base.fid,
-			   .name = name,
-			   .how = change_status((uint32_t)time(NULL), 0755)};
+	struct attempt t = attempt_begin(w->mix->run, CHANGE_MKDIR, w->label);
+	unsigned tries = 0;
+	char name[48];
 
-	snprintf(name, sizeof(name), "client%zu", w->index);
-	snprintf(w->label, sizeof(w->label), "%s/%s", w->mix->base.label, name);
-	if (copy_locate(&w->copy, w->mix->copy->volume.name, "") < 0 ||
-	    change_make(&w->copy, &c) != COPY_GOOD)
+	snprintf(w->label, sizeof(w->label), "%.360s/client%zu", w->mix->base.label, w->index);
+	do
+		snprintf(name, sizeof(name), tries ? "client%zu.%u" : "client%zu", w->index, tries);
+	while (tries++, attempt_again(&t, make_once(w, &t, &w->mix->base_fid, name, &w->dir)));
+	if (t.value < 0)
 		return -1;
-	w->dir = c.made.fid;
-	for (uint64_t i = 0; i < w->copy.set->files && !atomic_load(&w->mix->stop); i++)
+	for (uint64_t i = 0; i < t.run->set.files && !atomic_load(&w->mix->stop); i++)
 		if (create_mix_file(w) < 0)
 			return -1;
 	memset(w->bytes, 0, sizeof(w->bytes));
@@ -384,34 +534,37 @@ static bool stop_mix(void *arg, int number)
 	struct mix *m = arg;
 
 	/* The first one ends the run in good order, the second one at once. */
-	if (atomic_exchange(&m->signal, number))
-		return false;
 	atomic_store(&m->stop, true);
-	return true;
+	if (!atomic_exchange(&m->signal, number))
+		return true;
+	atomic_store(&m->aborting, true);
+	for (size_t i = 0; i < m->count; i++) {
+		pthread_mutex_lock(&m->workers[i].lock);
+		if (m->workers[i].running)
+			rxw_call_abort(m->workers[i].running, RXW_USER_ABORT);
+		pthread_mutex_unlock(&m->workers[i].lock);
+	}
+	return false;
 }
 
-/* Start the clients. 0, or -1 after a message. */
-static int start_workers(struct mix *m)
+/* Returns the number of clients that have a thread; if some have none, the run has failed, after a message. */
+static size_t start_workers(struct mix *m)
 {
 	for (size_t i = 0; i < m->count; i++) {
 		struct worker *w = &m->workers[i];
 		int rc;
 
-		w->mix = m;
-		w->index = i;
 		w->random = i + 1;
 		for (int op = 0; op < MIX_OPS; op++)
 			tools_histogram_init(&w->latency[op]);
-		if (copy_open(m->copy->run, &w->copy) < 0)
-			return -1;
 		rc = pthread_create(&w->thread, NULL, run_worker, w);
 		if (rc) {
 			tools_error("cannot start a thread: %s; use fewer clients", strerror(rc));
-			return -1;
+			fail_mix(m);
+			return i;
 		}
-		w->started = true;
 	}
-	return 0;
+	return m->count;
 }
 
 /* Let all clients run, from one moment on, and wait for them; *usage is what that took. */
@@ -423,9 +576,9 @@ static void run_workers(struct mix *m, size_t started, struct tools_usage *usage
 	pthread_mutex_lock(&m->lock);
 	while (m->ready < started)
 		pthread_cond_wait(&m->wake, &m->lock);
-	run_counters(m->copy->run, before);
+	load_counters(&m->load, before);
 	tools_usage_now(&from);
-	m->deadline_ns = monotonic_ns() + m->copy->set->seconds_ms * 1000000;
+	m->deadline_ns = monotonic_ns() + m->run->set.seconds_ms * 1000000;
 	m->go = true;
 	pthread_cond_broadcast(&m->wake);
 	pthread_mutex_unlock(&m->lock);
@@ -486,12 +639,7 @@ static json_t *make_mix_report(const struct mix *m, const struct tools_usage *us
 	json_object_set_new(o, "size_most", json_integer((json_int_t)m->spec.most));
 	json_object_set_new(o, "operations", operations);
 	tools_report_fill(o, bytes, calls, usage, stats, &all[0]);
-	json_object_set_new(o, "config", tools_config_json(&m->copy->run->config));
-	json_object_set_new(o, "effective",
-			    tools_effective_json(afs_client_endpoint(m->copy->client)));
-	json_object_set_new(o, "transport", tools_stats_json(stats));
-	json_object_set_new(o, "machine", tools_facts_json());
-	json_object_set_new(o, "version", json_string(rxw_version()));
+	load_describe(&m->load, stats, o);
 	free(all);
 	return o;
 }
@@ -525,10 +673,10 @@ static int report_mix(const struct mix *m, const struct tools_usage *usage,
 	struct counters now;
 	json_t *o;
 
-	run_counters(m->copy->run, &now);
+	load_counters(&m->load, &now);
 	now = tools_stats_between(before, &now);
 	o = make_mix_report(m, usage, &now);
-	if (m->copy->set->json)
+	if (m->run->set.json)
 		return tools_json_print(o) < 0 ? TOOLS_EXIT_FAILURE : 0;
 	if (!o) {
 		tools_error("no memory");
@@ -540,38 +688,34 @@ static int report_mix(const struct mix *m, const struct tools_usage *usage,
 	return 0;
 }
 
-/* Make the directory of the run below the one of the command line. 0, or -1 after a message. */
+/* Make the directory of the run in that of the command line. 0, or -1 after a message. */
 static int make_base(struct mix *m)
 {
-	struct copy *copy = m->copy;
-	struct afs_object object;
-	struct change c = {.op = CHANGE_MKDIR, .label = m->base.label, .name = m->base.name};
 	uint32_t number = 0;
-	size_t length;
+	char name[64], *label;
 
-	if (copy_walk(copy, true, &object) < 0)
-		return -1;
-	if (object.status.FileType != AFS_TYPE_DIR) {
-		tools_error("%s:%s is no directory, as --mix needs", copy->volume.name, copy->path);
+	if (m->load.attributes.kind != RXAFS_DIRECTORY) {
+		tools_error("%s is no directory, as --mix needs", m->load.label);
 		return -1;
 	}
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		number = (uint32_t)getpid();
-	length = strlen(copy->path);
-	snprintf(m->base.name, sizeof(m->base.name), "afscp-bench.%08x", number);
-	snprintf(m->base.label, sizeof(m->base.label), "%s:%.200s%s%.32s", copy->volume.name,
-		 copy->path, length && copy->path[length - 1] == '/' ? "" : "/", m->base.name);
-	c.dir = m->base.above = object.fid;
-	c.how = change_status((uint32_t)time(NULL), 0755);
-	if (change_make(copy, &c) != COPY_GOOD)
+	snprintf(name, sizeof(name), "afscp-bench.%08x", number);
+	label = m->label = place_join(m->load.label, name);
+	if (!label || spot_look(m->run, m->load.object, name, label, &m->base) != COPY_GOOD ||
+	    make_directory(m->run, &m->base, 0755) != COPY_GOOD)
 		return -1;
-	m->base.fid = c.made.fid;
+	spot_free(&m->base);
+	if (spot_look(m->run, m->load.object, name, label, &m->base) != COPY_GOOD)
+		return -1;
+	m->base_fid = (AFSFid){m->load.fid.Volume, m->base.attributes.fid.vnode,
+			       m->base.attributes.fid.unique};
 	return 0;
 }
 
 static int parse_mix_options(struct mix *m)
 {
-	const struct copy_settings *set = m->copy->set;
+	const struct copy_settings *set = &m->run->set;
 
 	m->spec.least = m->spec.most = 4096;
 	if (mix_parse_shares(set->mix, &m->spec) < 0) {
@@ -589,163 +733,72 @@ static int parse_mix_options(struct mix *m)
 	return 0;
 }
 
-/* ---- the end ---- */
-
-#define DEPTH_MAX 1536 /* directories below the one that is removed */
-
-/* Remove a file, a link or an empty directory; with --force it may be gone. After a message. */
-static enum copy_result remove_one(struct copy *copy, const AFSFid *dir, const char *name,
-				   bool directory, const char *label)
-{
-	struct change c = {.op = directory ? CHANGE_RMDIR : CHANGE_REMOVE,
-			   .label = label,
-			   .dir = *dir,
-			   .name = name};
-	struct afs_error error;
-	enum copy_result rc = change_try(copy, &c, &error);
-
-	/* Another client has removed it meanwhile. */
-	if (rc != COPY_GOOD && copy->set->force && error.number == ENOENT)
-		return COPY_GOOD;
-	if (rc != COPY_GOOD)
-		change_complain(copy, c.op, &error);
-	return rc;
-}
-
-static enum copy_result remove_directory(struct copy *copy, const AFSFid *dir, const char *name,
-					 const AFSFid *fid, const char *label, unsigned depth);
-
-/* The image of a directory; free() it. */
-static enum copy_result read_base_image(struct copy *copy, const AFSFid *fid, const char *label,
-					uint8_t **image, size_t *length)
-{
-	struct outage outage = {0};
-	struct afs_error error;
-
-	copy_fresh(copy);
-	while (afs_client_contents(copy->client, fid, label,
-				   (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE, image, length,
-				   &error) < 0)
-		if (!copy_retry_or_complain(copy, &outage, &error))
-			return copy_judge(copy, &error);
-	if (afs_dir_check(*image, *length) == 0)
-		return COPY_GOOD;
-	tools_error("%s: the server sent a malformed directory", label);
-	free(*image);
-	return COPY_FAILED;
-}
-
-static enum copy_result remove_image_entry(struct copy *copy, const AFSFid *dir,
-					   const struct afs_dir_entry *entry, const char *label,
-					   unsigned depth)
-{
-	const AFSFid fid = {dir->Volume, entry->vnode, entry->unique};
-	char *path = copy_join_label(label, entry->name);
-	enum copy_result rc = COPY_STOP;
-
-	/* A directory of the volume has an odd number. */
-	if (path && fid.Vnode & 1)
-		rc = remove_directory(copy, dir, entry->name, &fid, path, depth);
-	else if (path)
-		rc = remove_one(copy, dir, entry->name, false, path);
-	free(path);
-	return rc;
-}
-
-/* Remove the contents of a directory. COPY_FAILED: something is left. */
-static enum copy_result remove_below(struct copy *copy, const AFSFid *fid, const char *label,
-				     unsigned depth)
-{
-	enum copy_result rc, all = COPY_GOOD;
-	struct afs_dir_entry entry;
-	uint32_t cursor = 0;
-	uint8_t *image;
-	size_t length;
-
-	if (depth == DEPTH_MAX) {
-		tools_error("%s: more than %d directories deep", label, DEPTH_MAX);
-		return COPY_FAILED;
-	}
-	rc = read_base_image(copy, fid, label, &image, &length);
-	if (rc != COPY_GOOD)
-		return rc;
-	while (rc != COPY_STOP && afs_dir_next(image, length, &cursor, &entry) > 0) {
-		if (strcmp(entry.name, ".") == 0 || strcmp(entry.name, "..") == 0)
-			continue;
-		rc = remove_image_entry(copy, fid, &entry, label, depth + 1);
-		all = rc == COPY_GOOD ? all : rc;
-	}
-	free(image);
-	return all;
-}
-
-static enum copy_result remove_directory(struct copy *copy, const AFSFid *dir, const char *name,
-					 const AFSFid *fid, const char *label, unsigned depth)
-{
-	enum copy_result rc = remove_below(copy, fid, label, depth);
-
-	return rc == COPY_GOOD ? remove_one(copy, dir, name, true, label) : rc;
-}
-
-static enum copy_result remove_tree(struct copy *copy, const AFSFid *dir, const char *name,
-				    const AFSFid *fid, const char *label)
-{
-	return remove_directory(copy, dir, name, fid, label, 0);
-}
-
 /* Everything between the making and the removal of the directory. */
 static int run_in_base(struct mix *m)
 {
 	int status = TOOLS_EXIT_FAILURE;
 	struct tools_usage usage;
 	struct counters before;
-	size_t started = 0;
 
-	if (start_workers(m) < 0)
-		fail_mix(m);
-	while (started < m->count && m->workers[started].started)
-		started++;
-	run_workers(m, started, &usage, &before);
+	run_workers(m, start_workers(m), &usage, &before);
 	if (!atomic_load(&m->failed))
 		status = report_mix(m, &usage, &before);
-	run_give_up(m->copy->run, GIVE_UP_MS);
-	for (size_t i = 0; i < m->count; i++) {
-		copy_close(&m->workers[i].copy);
-		free(m->workers[i].files);
-	}
-	if (remove_tree(m->copy, &m->base.above, m->base.name, &m->base.fid, m->base.label) !=
-	    COPY_GOOD)
+	/* The server would have to tell the clients of the removal. */
+	load_end(&m->load);
+	m->run->set.recursive = m->run->set.force = true;
+	if (remove_spot(m->run, &m->base) != COPY_GOOD)
 		status = TOOLS_EXIT_FAILURE;
 	return status;
 }
 
-int bench_mix(struct copy *copy)
+static int run_mix_load(struct mix *m)
 {
-	struct mix m = {.copy = copy, .count = (size_t)copy->set->clients};
+	int status = TOOLS_EXIT_FAILURE;
+
+	m->workers = calloc(m->count, sizeof(*m->workers));
+	m->data = malloc(m->spec.most + 1);
+	if (!m->workers || !m->data) {
+		tools_error("memory is exhausted by %zu clients", m->count);
+		return status;
+	}
+	for (uint64_t i = 0; i < m->spec.most; i++)
+		m->data[i] = (uint8_t)(i * 7 + (i >> 8));
+	for (size_t i = 0; i < m->count; i++) {
+		m->workers[i].mix = m;
+		m->workers[i].index = i;
+		pthread_mutex_init(&m->workers[i].lock, NULL);
+	}
+	if (load_find(&m->load, m->run) == 0 && load_open(&m->load, m->count) == 0) {
+		run_set_interrupt(m->run, stop_mix, m);
+		if (make_base(m) == 0)
+			status = run_in_base(m);
+		run_set_interrupt(m->run, NULL, NULL);
+	}
+	load_close(&m->load);
+	for (size_t i = 0; i < m->count; i++) {
+		pthread_mutex_destroy(&m->workers[i].lock);
+		free(m->workers[i].files);
+	}
+	return status;
+}
+
+int load_mix(struct run *run)
+{
+	struct mix m = {.run = run, .count = (size_t)run->set.clients};
 	int status = TOOLS_EXIT_USAGE;
 
 	if (parse_mix_options(&m) < 0)
 		return status;
-	status = TOOLS_EXIT_FAILURE;
-	m.workers = calloc(m.count, sizeof(*m.workers));
-	m.data = malloc(m.spec.most + 1);
 	pthread_mutex_init(&m.lock, NULL);
 	pthread_cond_init(&m.wake, NULL);
-	if (!m.workers || !m.data) {
-		tools_error("memory is exhausted by %zu clients", m.count);
-	} else {
-		for (uint64_t i = 0; i < m.spec.most; i++)
-			m.data[i] = (uint8_t)(i * 7 + (i >> 8));
-		run_set_interrupt(copy->run, stop_mix, &m);
-		if (make_base(&m) == 0)
-			status = run_in_base(&m);
-		run_set_interrupt(copy->run, NULL, NULL);
-	}
+	status = run_mix_load(&m);
 	/* It ends by the signal that stopped the run. */
 	if (atomic_load(&m.signal))
-		atomic_store(&copy->run->signal, atomic_load(&m.signal));
+		atomic_store(&run->signal, atomic_load(&m.signal));
 	pthread_cond_destroy(&m.wake);
 	pthread_mutex_destroy(&m.lock);
+	spot_free(&m.base);
+	free(m.label);
 	free(m.data);
 	free(m.workers);
 	return status;

@@ -296,7 +296,7 @@ static enum copy_result remove_contents(struct run *run, rxafs_object *directory
 					      : (enum copy_result)atomic_load(&r.result);
 }
 
-static enum copy_result remove_spot(struct run *run, const struct spot *spot)
+enum copy_result remove_spot(struct run *run, const struct spot *spot)
 {
 	bool directory = is_plain_directory(spot);
 	enum copy_result rc = COPY_GOOD;
@@ -369,7 +369,7 @@ static bool was_directory_made(struct attempt *t, const struct spot *spot, rxafs
 	return false;
 }
 
-static enum copy_result make_directory(struct run *run, const struct spot *spot, mode_t mode)
+enum copy_result make_directory(struct run *run, const struct spot *spot, mode_t mode)
 {
 	struct attempt t = attempt_begin(run, CHANGE_MKDIR, spot->label);
 	enum copy_result rc = COPY_GOOD;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "afs/client/address.h"
+#include "afs/address.h"
 #include "afscp/pathuse.h"
 #include "common/clock.h"
 #include "common/held.h"

@@ -16,6 +16,7 @@
 #include <rxafs/admin.h>
 #include <rxafs/stream.h>
 
+#include "afs/rxafs.h"
 #include "program/message.h"
 #include "afscp/arguments.h"
 #include "afscp/commands.h"

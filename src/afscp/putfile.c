@@ -378,8 +378,7 @@ static enum copy_result note_stored_part(struct storing *s, uint64_t length,
 /* The part could not be stored, and is not to be tried again. */
 static enum copy_result judge_store(struct storing *s, struct attempt *t)
 {
-	s->unanswered = t->request.failure.origin == RXAFS_FROM_NETWORK ||
-			t->error.remedy != AFS_REMEDY_NONE;
+	s->unanswered = t->request.failure.origin == RXAFS_FROM_NETWORK || t->error.passing;
 	s->gone = t->value == -ESTALE;
 	if (note_full(s, t) || may_begin_again(s))
 		return COPY_FAILED;

@@ -9,6 +9,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "afs/acl.h"
+#include "afs/rxafs.h"
 #include "program/message.h"
 #include "program/report.h"
 #include "afscp/commands.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The threads of a run: their clients, retries, and what they report together. */
+/* What the threads of a run do together: retries and reports. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,139 +13,8 @@
 #include "common/held.h"
 #include "program/message.h"
 #include "program/report.h"
-#include "afscp/copy.h"
 #include "afscp/pathuse.h"
-
-/* ---- clients ---- */
-
-#define HASTE_MS 500 /* limit for returning promises after an interrupt */
-
-/* Signals cancel the client from now on. 0, or -1 without memory. */
-static int register_client(struct run *run, struct afs_client *client)
-{
-	struct afs_client **more;
-
-	pthread_mutex_lock(&run->lock);
-	more = realloc(run->clients, (run->client_count + 1) * sizeof(struct afs_client *));
-	if (more) {
-		run->clients = more;
-		more[run->client_count++] = client;
-		if (atomic_load(&run->interrupted))
-			afs_client_cancel(client);
-	}
-	pthread_mutex_unlock(&run->lock);
-	return more ? 0 : -1;
-}
-
-/* Signals do not reach the client any more; its counters stay. */
-static void unregister_client(struct run *run, struct afs_client *client)
-{
-	struct counters one;
-
-	pthread_mutex_lock(&run->lock);
-	if (counters_read(&one, afs_client_endpoint(client)) == 0)
-		tools_stats_add(&run->transport, &one);
-	for (size_t i = 0; i < run->client_count; i++)
-		if (run->clients[i] == client) {
-			run->clients[i] = run->clients[--run->client_count];
-			break;
-		}
-	pthread_mutex_unlock(&run->lock);
-}
-
-struct afs_client_options run_client_options(const struct run *run)
-{
-	return (struct afs_client_options){.vl = &run->vl.sa,
-					   .vl_len = run->vl.len,
-					   .vl_others = run->vl_others,
-					   .vl_other_count = run->vl_other_count,
-					   .fs_port = run->fs_port,
-					   .limit_ms = (unsigned)run->set.timeout_ms};
-}
-
-int copy_open(struct run *run, struct copy *copy)
-{
-	struct afs_client_options o = run_client_options(run);
-	struct afs_error error;
-	int rc;
-
-	memset(copy, 0, sizeof(*copy));
-	copy->run = run;
-	copy->set = &run->set;
-	pthread_mutex_lock(&run->token_lock);
-	o.security = tools_renewal_security(&run->renewal);
-	copy->tokens = atomic_load(&run->renewal.count);
-	rc = afs_client_open(run->engine, &o, &copy->client, &error);
-	pthread_mutex_unlock(&run->token_lock);
-	if (rc < 0) {
-		copy_complain(copy, &error);
-		copy->client = NULL;
-		return -1;
-	}
-	if (register_client(run, copy->client) == 0)
-		return 0;
-	tools_error("no memory");
-	afs_client_close(copy->client);
-	copy->client = NULL;
-	return -1;
-}
-
-void copy_close(struct copy *copy)
-{
-	if (!copy->client)
-		return;
-	afs_client_give_up(&copy->client, 1, copy_interrupted(copy) ? HASTE_MS : GIVE_UP_MS);
-	unregister_client(copy->run, copy->client);
-	afs_client_close(copy->client);
-	copy->client = NULL;
-}
-
-const char *copy_authentication(const struct copy *copy)
-{
-	bool anonymous;
-
-	pthread_mutex_lock(&copy->run->token_lock);
-	anonymous = !copy->run->renewal.token;
-	pthread_mutex_unlock(&copy->run->token_lock);
-	return anonymous ? ", and --cell for authentication" : "";
-}
-
-/* Add the administrator's message of an off-line volume to the text of the error. */
-static void copy_explain(struct copy *copy, struct afs_error *error)
-{
-	size_t used = strlen(error->text);
-	struct afs_space space;
-	struct afs_error ignored;
-
-	if (error->code != AFS_VOFFLINE || error->origin != RXW_ORIGIN_PEER || error->explained ||
-	    !copy->client || !copy->volume.id)
-		return;
-	error->explained = true;
-	if (afs_client_space(copy->client, copy->volume.id, "", &space, &ignored) == 0 &&
-	    *space.message)
-		snprintf(error->text + used, sizeof(error->text) - used, ": \"%s\"", space.message);
-}
-
-void copy_complain(struct copy *copy, const struct afs_error *error)
-{
-	struct afs_error told = *error;
-
-	if (copy->silent)
-		return;
-	copy_explain(copy, &told);
-	/* Missing rights of changes are told by change_complain(). */
-	if (error->number == EACCES)
-		tools_error("%s: you need the right l (lookup) on the directory, and r (read) for "
-			    "files; see afscp acl%s",
-			    error->text, copy_authentication(copy));
-	else if (!error->interrupted || !atomic_exchange(&copy->run->told, true))
-		tools_error("%s", told.text);
-}
-
-void run_give_up(struct run *run, unsigned ms)
-{
-	afs_client_give_up(run->clients, run->client_count, ms);
-}
+#include "afscp/run.h"
 
 void run_set_interrupt(struct run *run, bool (*fn)(void *arg, int number), void *arg)
 {
@@ -220,24 +89,10 @@ void copy_progress(struct run *run, const char *label)
 	pthread_mutex_unlock(&run->progress_lock);
 }
 
-void run_counters(struct run *run, struct counters *sum)
+void run_counters(const struct run *run, struct counters *sum)
 {
-	struct counters one;
-
-	pthread_mutex_lock(&run->lock);
-	*sum = run->transport;
-	if (run->afs && counters_read(&one, rxafs_endpoint(run->afs)) == 0)
-		tools_stats_add(sum, &one);
-	for (size_t i = 0; i < run->client_count; i++)
-		if (counters_read(&one, afs_client_endpoint(run->clients[i])) == 0)
-			tools_stats_add(sum, &one);
-	pthread_mutex_unlock(&run->lock);
-}
-
-/* That of the library, or of the main thread's client. */
-static rxw_endpoint *main_endpoint(const struct run *run)
-{
-	return run->afs ? rxafs_endpoint(run->afs) : afs_client_endpoint(run->clients[0]);
+	if (!run->afs || counters_read(sum, rxafs_endpoint(run->afs)) < 0)
+		memset(sum, 0, sizeof(*sum));
 }
 
 void copy_report(struct run *run, const struct tools_usage *from, const struct counters *before)
@@ -259,7 +114,7 @@ void copy_report(struct run *run, const struct tools_usage *from, const struct c
 	json_object_set(report, "errors", run->errors);
 	paths = path_uses_list(run);
 	json_object_set(report, "paths", paths);
-	json_object_set_new(report, "effective", tools_effective_json(main_endpoint(run)));
+	json_object_set_new(report, "effective", tools_effective_json(rxafs_endpoint(run->afs)));
 	json_object_set_new(report, "transport", tools_stats_json(&stats));
 	json_object_set_new(report, "machine", tools_facts_json());
 	if (run->set.json) {
@@ -272,56 +127,10 @@ void copy_report(struct run *run, const struct tools_usage *from, const struct c
 	json_decref(paths);
 }
 
-/*
- * ---- retries ----
- *
- * Servers may restart or not answer, volumes may be busy or move, and tokens expire.
- */
+/* ---- retries: servers may restart or not answer, volumes may be busy or move ---- */
 
 #define PAUSE_MS     200 /* before the second round; doubled each time */
 #define PAUSE_MAX_MS 5000
-#define START_MS     15000 /* for a location server that has never answered: it may restart */
-
-/* Give the client of this thread the newest token. False: it has it. */
-static bool adopt_newest_token(struct copy *copy)
-{
-	struct tools_renewal *renewal = &copy->run->renewal;
-	uint64_t count = atomic_load(&renewal->count);
-	struct afs_error error;
-
-	assert(mutex_is_held(&copy->run->token_lock));
-	if (count == copy->tokens ||
-	    afs_client_renew(copy->client, tools_renewal_security(renewal), &error) < 0)
-		return false;
-	copy->tokens = count;
-	return true;
-}
-
-void copy_fresh(struct copy *copy)
-{
-	pthread_mutex_lock(&copy->run->token_lock);
-	tools_renewal_fresh(&copy->run->renewal);
-	adopt_newest_token(copy);
-	pthread_mutex_unlock(&copy->run->token_lock);
-}
-
-/*
- * After a failed call: true if its token had expired and there is a new one, so the call may be
- * repeated.
- */
-static bool copy_again(struct copy *copy, const struct afs_error *error)
-{
-	struct tools_renewal *renewal = &copy->run->renewal;
-	bool again = false;
-
-	pthread_mutex_lock(&copy->run->token_lock);
-	if (tools_renewal_expired(error->code, error->origin) ||
-	    tools_renewal_refused(renewal, error->result))
-		again = adopt_newest_token(copy) ||
-			(tools_renewal_again(renewal) && adopt_newest_token(copy));
-	pthread_mutex_unlock(&copy->run->token_lock);
-	return again;
-}
 
 /* Wait. False: interrupted by a signal. */
 static bool pause_run(struct run *run, unsigned ms)
@@ -368,51 +177,6 @@ bool run_wait_round(struct run *run, struct outage *o, const char *text, uint64_
 	return true;
 }
 
-static bool next_round(struct copy *copy, struct outage *o, struct afs_error *error, uint64_t ms)
-{
-	if (copy->silent)
-		return false;
-	if (!o->since_ns && ms)
-		copy_explain(copy, error);
-	return run_wait_round(copy->run, o, error->text, ms);
-}
-
-bool copy_retry(struct copy *copy, struct outage *o, struct afs_error *error, bool *moved)
-{
-	if (error->interrupted)
-		return false;
-	if (copy_again(copy, error))
-		return true;
-	if (error->remedy == AFS_REMEDY_OTHER && afs_client_sites(copy->client) < 2)
-		error->remedy = AFS_REMEDY_NONE;
-	while (error->remedy != AFS_REMEDY_NONE &&
-	       next_round(copy, o, error, copy->set->retry_ms)) {
-		struct afs_error now = *error;
-
-		if (afs_client_recover(copy->client, &copy->volume, error->remedy, &now) == 0) {
-			if (moved)
-				*moved = true;
-			return true;
-		}
-		*error = now;
-		if (copy_again(copy, error))
-			return true;
-	}
-	if (copy_interrupted(copy) && !error->interrupted) {
-		afs_error_text(error, "interrupted");
-		error->interrupted = true;
-	}
-	return false;
-}
-
-bool copy_retry_or_complain(struct copy *copy, struct outage *outage, struct afs_error *error)
-{
-	if (copy_retry(copy, outage, error, NULL))
-		return true;
-	copy_complain(copy, error);
-	return false;
-}
-
 char *copy_join_label(const char *label, const char *name)
 {
 	size_t length = strlen(label);
@@ -423,65 +187,4 @@ char *copy_join_label(const char *label, const char *name)
 		return path;
 	tools_error("no memory");
 	return NULL;
-}
-
-int copy_locate(struct copy *copy, const char *volume, const char *path)
-{
-	struct afs_error error;
-	struct outage o = {0};
-
-	copy->path = path;
-	/* The previous source was in the same volume. */
-	if (strcmp(copy->volume.name, volume) == 0)
-		return 0;
-	while (afs_client_volume(copy->client, volume, &copy->volume, &error) < 0) {
-		/*
-		 * Do not wait long for a server that has never answered: its address may be wrong.
-		 */
-		bool known = error.origin == RXW_ORIGIN_PEER || atomic_load(&copy->run->located);
-		uint64_t ms = copy->set->retry_ms;
-
-		/* This client may have its first call long after the program got its token. */
-		if (copy_again(copy, &error))
-			continue;
-		if (!known && ms > START_MS)
-			ms = START_MS;
-		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
-		    next_round(copy, &o, &error, ms))
-			continue;
-		copy_complain(copy, &error);
-		return -1;
-	}
-	atomic_store(&copy->run->located, true);
-	return 0;
-}
-
-int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
-{
-	struct outage o = {0};
-	struct afs_error error;
-
-	copy_fresh(copy);
-	while (afs_client_walk(copy->client, &copy->volume, copy->path, follow, object, &error) < 0)
-		if (!copy_retry_or_complain(copy, &o, &error))
-			return -1;
-	return 0;
-}
-
-enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error)
-{
-	if (copy_interrupted(copy))
-		return COPY_STOP;
-	if (copy->set->keep_going)
-		return COPY_FAILED;
-	if (error->result != 0 || error->remedy != AFS_REMEDY_NONE ||
-	    tools_renewal_expired(error->code, error->origin))
-		return COPY_STOP;
-	/* A volume that is full or read-only is so for the others. */
-	if (error->number == ENOSPC || error->number == EDQUOT || error->number == EROFS)
-		return COPY_STOP;
-	/* An answer, even an invalid one, concerns this object; no answer concerns them all. */
-	if (error->origin == RXW_ORIGIN_PEER)
-		return COPY_FAILED;
-	return error->code == 0 || error->code == RXW_RPC_CC_UNMARSHAL ? COPY_FAILED : COPY_STOP;
 }

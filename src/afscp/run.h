@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a run of afscp, and of each of its threads. */
+/* The state of a run of afscp. */
 #ifndef COPY_RUN_H
 #define COPY_RUN_H
 
@@ -14,7 +14,6 @@
 #include <rxafs/client.h>
 #include <rxwire/rxwire.h>
 
-#include "afs/client/client.h"
 #include "program/address.h"
 #include "program/auth.h"
 #include "program/options.h"
@@ -44,7 +43,6 @@ struct copy_settings {
 struct run {
 	struct copy_settings set;
 	struct rxw_config config;
-	rxw_engine *engine;
 	struct tools_address vl;
 	struct sockaddr_storage vl_others[TOOLS_ADDRESSES]; /* of the same host and family */
 	unsigned vl_other_count;
@@ -60,7 +58,6 @@ struct run {
 	char **made;		 /* paths of sources that are matches of patterns */
 	size_t made_count;
 
-	/* Of commands on librxafs; NULL otherwise. */
 	rxafs_client *afs;
 	rxafs_user *user;	/* NULL: anonymous */
 	char cell[256];		/* the home cell; "": none */
@@ -84,7 +81,6 @@ struct run {
 	atomic_uint_fast64_t total, total_files;
 	atomic_uint_fast64_t left_out; /* bytes that are not copied, of files that existed */
 
-	bool one_cell;		 /* the command knows one cell, whose servers -s names */
 	atomic_bool tells_log;	 /* errors that the library logs are told */
 	atomic_bool located;	 /* the servers of a volume have answered */
 	atomic_bool interrupted; /* by a signal */
@@ -97,10 +93,7 @@ struct run {
 	atomic_bool broken_pipe;     /* the reader of standard output is gone */
 	pthread_mutex_t lock;	     /* of what follows */
 	pthread_cond_t wake;	     /* `interrupted` has become true */
-	struct afs_client **clients; /* of all threads, for signals */
-	size_t client_count;
-	struct counters transport; /* of clients that are closed */
-	/* Called on an interrupt. True: the clients go on. */
+	/* Called on an interrupt. True: operations go on. */
 	bool (*on_interrupt)(void *arg, int number);
 	void *on_interrupt_arg;
 
@@ -111,71 +104,41 @@ struct run {
 	atomic_uint_fast64_t told_ns;	   /* last message about an outage; 0 = none */
 };
 
+/* Result of a part of a command. */
+enum copy_result {
+	COPY_GOOD = 0,
+	COPY_FAILED = -1, /* this object failed, after a message */
+	COPY_STOP = -2	  /* the rest would fail as well; after a message */
+};
+
 /* A sequence of failures; all zeros at first, and again after a success. */
 struct outage {
 	uint64_t since_ns;
 	unsigned tries, pause_ms;
 };
 
-/* One thread of a run, with its client. */
-struct copy {
-	struct run *run;
-	const struct copy_settings *set;
-	struct afs_client *client;
-	uint64_t tokens;	  /* number of renewals that the client knows */
-	struct afs_volume volume; /* of the source at hand */
-	const char *path;
-	bool silent; /* failed calls are neither reported nor repeated */
-};
-
 /* Whether -s, or $AFSCP_SERVER, has the right form. 0, or -1 after a message. */
 int run_check_servers(const struct run *run);
-/*
- * Find the servers that the options name for the home cell. 0: run->vl and the ports are set; 1: none are
- * named, and the cell has to tell; or -1 after a message.
- */
-int run_find_servers(struct run *run);
-/*
- * Get the token. If none was requested explicitly, continue without one, after a message. `use` is called
- * with its successors. 0, or -1 after a message.
- */
-int run_get_token(struct run *run, tools_renewal_use *use);
 /* Whether there is time for another try, at most `ms` after the first failure, whose text is told once. Waits. */
 bool run_wait_round(struct run *run, struct outage *outage, const char *text, uint64_t ms);
 
-/* Options for a client of the run, without its token. */
-struct afs_client_options run_client_options(const struct run *run);
-/* Open the client of a thread. 0, or -1 after a message. */
-int copy_open(struct run *run, struct copy *copy);
-/* Close it, after it has returned its promises. */
-void copy_close(struct copy *copy);
-#define GIVE_UP_MS 2000 /* limit for returning promises to the file servers */
-
-/* Return the promises of all clients, within `ms` milliseconds. The lock is held or not needed. */
-void run_give_up(struct run *run, unsigned ms);
-
 /*
- * Call fn() on an interrupt, under the lock of the run: true if the clients go on. NULL: an
- * interrupt cancels the clients.
+ * Call fn() on an interrupt, under the lock of the run: true if operations go on. NULL: an interrupt
+ * cancels them.
  */
 void run_set_interrupt(struct run *run, bool (*fn)(void *arg, int number), void *arg);
 
-/* Counters of all clients of the run, also of closed ones. */
-void run_counters(struct run *run, struct counters *sum);
-
-/* Print an error; of an interrupt only the first one, as it ends the calls of all threads. */
-void copy_complain(struct copy *copy, const struct afs_error *error);
-
-/* The way for an anonymous user to authenticate, for messages about missing rights; or "". */
-const char *copy_authentication(const struct copy *copy);
+/* Counters of the calls of the run. */
+void run_counters(const struct run *run, struct counters *sum);
 
 static inline bool run_interrupted(const struct run *run)
 {
 	return atomic_load(&run->interrupted);
 }
-static inline bool copy_interrupted(const struct copy *copy)
+/* Milliseconds at most for returning promises to the file servers. */
+static inline unsigned run_farewell_ms(const struct run *run)
 {
-	return run_interrupted(copy->run);
+	return run_interrupted(run) ? 500 : 2000;
 }
 
 /* --stats and --json of get and put: what was copied since `from`. */
@@ -188,5 +151,20 @@ void copy_skip(struct run *run, const char *label, uint64_t bytes);
 
 /* Show the progress of all files. `label` names the one at hand. Any thread. */
 void copy_progress(struct run *run, const char *label);
+/*
+ * Report the end of a tree, whose result is `rc`, if a part of it failed. `files` and `failed` are
+ * the numbers of the run before the tree. COPY_FAILED if a part failed, otherwise `rc`.
+ */
+enum copy_result copy_report_tree(struct run *run, const char *label, uint64_t files,
+				  uint64_t failed, enum copy_result rc);
+
+/* "LABEL/NAME" of a name in a directory. free(). NULL after a message. */
+char *copy_join_label(const char *label, const char *name);
+
+/*
+ * An octal number of at most 07777, or changes of `old` as chmod(1) takes them: "u+x,go-w", "a=r",
+ * "+X". Without a letter before it, a change leaves out the bits of the umask. 0 and *mode, or -1.
+ */
+int mode_parse(const char *text, mode_t old, bool directory, mode_t umask, mode_t *mode);
 
 #endif

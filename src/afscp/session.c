@@ -13,6 +13,8 @@
 
 #include <rxafs/admin.h>
 
+#include "afs/numbers.h"
+#include "afs/vl.h"
 #include "common/clock.h"
 #include "common/held.h"
 #include "program/endpoints.h"
@@ -41,9 +43,6 @@ static const char *named_server(const struct run *run, const char **option)
 	const struct tools_list *servers = &run->set.servers;
 	const char *text = getenv("AFSCP_SERVER");
 
-	*option = "option --server";
-	if (run->one_cell && servers->count && strchr(servers->items[0], '='))
-		return strchr(servers->items[0], '=') + 1;
 	*option = "$AFSCP_SERVER";
 	for (size_t i = servers->count; i > 0; i--)
 		if (!strchr(servers->items[i - 1], '=')) {
@@ -74,7 +73,11 @@ int run_check_servers(const struct run *run)
 	return split_server(run, host, ports) < 0 ? -1 : 0;
 }
 
-int run_find_servers(struct run *run)
+/*
+ * Find the servers that the options name for the home cell. 0: run->vl and the ports are set; 1: none are
+ * named, and the cell has to tell; or -1 after a message.
+ */
+static int find_home_servers(struct run *run)
 {
 	uint16_t ports[2] = {AFS_PORT_VL, AFS_PORT_FS};
 	struct tools_address list[TOOLS_ADDRESSES];
@@ -89,7 +92,7 @@ int run_find_servers(struct run *run)
 		tools_error("-s: %s", message);
 		return -1;
 	}
-	/* Location entries have no IPv6 addresses: see afs_client_volume(). */
+	/* Location entries have no IPv6 addresses: those of IPv4 serve both. */
 	tools_addresses_prefer_ipv4(list, count);
 	choose_location(run, list, count);
 	run->fs_port = ports[1];
@@ -108,7 +111,8 @@ static struct tools_auth auth_of(const struct run *run)
 	return auth;
 }
 
-int run_get_token(struct run *run, tools_renewal_use *use)
+/* If none was requested explicitly, continue without one, after a message. 0, or -1 after a message. */
+static int get_first_token(struct run *run)
 {
 	const struct tools_auth *set = &run->set.auth, auth = auth_of(run);
 	char message[TOOLS_AUTH_MESSAGE];
@@ -117,7 +121,7 @@ int run_get_token(struct run *run, tools_renewal_use *use)
 
 	if (!asked && !auth.cell)
 		return 0;
-	if (tools_renewal_open(&run->renewal, &auth, &run->vl, use, run, message,
+	if (tools_renewal_open(&run->renewal, &auth, &run->vl, session_use_token, run, message,
 			       sizeof(message)) == 0)
 		return 0;
 	if (asked) {
@@ -256,7 +260,7 @@ static bool set_token(struct run *run, rxw_security *security, int64_t expires)
 	return rc == 0;
 }
 
-static bool use_new_token(void *arg, rxw_token *token)
+bool session_use_token(void *arg, rxw_token *token)
 {
 	struct rxw_token_details info = {.size = sizeof(info)};
 
@@ -269,7 +273,7 @@ static int log_in_to_cell(struct run *run, bool named)
 {
 	if (!named && *run->cell)
 		rxafs_cell_address(run->afs, run->cell, &run->vl.sa, &run->vl.len);
-	if (run_get_token(run, use_new_token) < 0)
+	if (get_first_token(run) < 0)
 		return -1;
 	if (!run->renewal.token)
 		return 0;
@@ -282,7 +286,7 @@ static int log_in_to_cell(struct run *run, bool named)
 int session_open(struct run *run)
 {
 	const char *cell = name_cell(run);
-	int named = run_find_servers(run);
+	int named = find_home_servers(run);
 
 	if (named < 0)
 		return -1;
@@ -372,7 +376,7 @@ static void describe_timeout(struct attempt *t, const struct rxafs_failure *f)
 	afs_error_text(&t->error, "%s: %s: %s %llu s", t->label, f->server, what,
 		       (unsigned long long)(t->run->set.timeout_ms + 999) / 1000);
 	t->error.code = RXW_CALL_TIMEOUT;
-	t->error.remedy = t->op == CHANGE_NONE ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;
+	t->error.passing = t->op != CHANGE_NONE;
 }
 
 /* Nobody has answered. */
@@ -385,15 +389,15 @@ static void describe_silence(struct attempt *t, const struct rxafs_failure *f)
 	} else if (f->code && f->volume) {
 		snprintf(label, sizeof(label), "%s: %s", t->label, f->server);
 		afs_error_code(&t->error, label, f->code, RXW_ORIGIN_LOCAL);
-		t->error.remedy = AFS_REMEDY_WAIT;
+		t->error.passing = true;
 	} else if (!f->volume && *f->server) {
 		afs_error_text(&t->error, "no answer from the %s; check that it is running%s",
 			       f->server,
 			       session_is_unnamed(t->run->cell) ? " and that -s is right" : "");
-		t->error.remedy = AFS_REMEDY_WAIT;
+		t->error.passing = true;
 	} else {
 		afs_error_text(&t->error, "%s: %s", t->label, f->text);
-		t->error.remedy = AFS_REMEDY_WAIT;
+		t->error.passing = true;
 	}
 }
 
@@ -434,7 +438,7 @@ static void describe_location(struct attempt *t, const struct rxafs_failure *f)
 	t->error.code = f->code;
 	t->error.origin = RXW_ORIGIN_PEER;
 	if (f->code < 0 && f->code >= RXW_RESTARTING && f->code != RXW_INVALID_OPERATION)
-		t->error.remedy = AFS_REMEDY_WAIT;
+		t->error.passing = true;
 }
 
 /* The server has sent something that makes no sense. */
@@ -517,14 +521,14 @@ static void describe_failure(struct attempt *t, int number)
 				       ? f->text
 				       : text_of(number));
 		if (t->op == CHANGE_NONE && (number == EAGAIN || number == EBUSY))
-			t->error.remedy = AFS_REMEDY_WAIT;
+			t->error.passing = true;
 	}
 	t->error.number = number;
 	t->unknown |= told && f->maybe_done;
 	/* The answer was lost, and what became of the change could not be found out. */
 	if (number == ETIMEDOUT && !told) {
 		t->unknown = true;
-		t->error.remedy = AFS_REMEDY_WAIT;
+		t->error.passing = true;
 	}
 }
 
@@ -595,7 +599,7 @@ bool attempt_again_unless(struct attempt *t, int64_t value, int expected)
 		t->request = session_request(t->run);
 		return true;
 	}
-	if (t->error.remedy != AFS_REMEDY_NONE && !t->silent) {
+	if (t->error.passing && !t->silent) {
 		explain_volume(t);
 		if (run_wait_round(t->run, &t->outage, t->error.text, patience_ms(t))) {
 			t->request = session_request(t->run);
@@ -665,7 +669,21 @@ void session_complain(struct run *run, const char *label, int number)
 
 enum copy_result attempt_result(const struct attempt *t)
 {
-	const struct copy judge = {.run = t->run, .set = &t->run->set};
+	const struct afs_error *error = &t->error;
 
-	return t->value >= 0 ? COPY_GOOD : copy_judge(&judge, &t->error);
+	if (t->value >= 0)
+		return COPY_GOOD;
+	if (run_interrupted(t->run))
+		return COPY_STOP;
+	if (t->run->set.keep_going)
+		return COPY_FAILED;
+	if (error->passing || tools_renewal_expired(error->code, error->origin))
+		return COPY_STOP;
+	/* A volume that is full or read-only is so for the others. */
+	if (error->number == ENOSPC || error->number == EDQUOT || error->number == EROFS)
+		return COPY_STOP;
+	/* An answer, even an invalid one, concerns this object; no answer concerns them all. */
+	if (error->origin == RXW_ORIGIN_PEER)
+		return COPY_FAILED;
+	return error->code == 0 || error->code == RXW_RPC_CC_UNMARSHAL ? COPY_FAILED : COPY_STOP;
 }

@@ -6,6 +6,7 @@
 #include <rxafs/client.h>
 
 #include "afscp/change.h"
+#include "afscp/run.h"
 
 /* Open the client of the run, and get its token. 0, or -1 after a message. */
 int session_open(struct run *run);
@@ -15,6 +16,9 @@ bool session_is_unnamed(const char *cell);
 void session_close(struct run *run, unsigned limit_ms);
 /* Operations in progress and later ones end as interrupted. With the lock of the run. */
 void session_cancel(struct run *run);
+
+/* For calls that begin from now on, as tools_renewal_use; arg: the run. */
+bool session_use_token(void *arg, rxw_token *token);
 
 /*
  * A request for one operation of this thread, with the run's user. Before: the token is renewed if it ends

@@ -10,8 +10,11 @@
 
 #include <rxwire/rxwire.h>
 
-#include "afs/client/client.h"
+#include "afs/bare.h"
+#include "afs/fetch.h"
+#include "afs/numbers.h"
 #include "bench/crowd.h"
+#include "bench/site.h"
 
 #define SLICES		    64
 #define CALLS_OF_CONNECTION 4
@@ -21,7 +24,7 @@
 
 struct client {
 	struct crowd_client base;
-	struct afs_client *afs; /* NULL: it uses that of the first client, by this connection: */
+	struct bare_client *afs; /* NULL: it uses that of the first client, by this connection: */
 	rxw_connection *shared;
 	rxw_call *running; /* with the lock */
 	struct afs_fetch fetch; /* by it */
@@ -32,7 +35,9 @@ struct client {
 };
 
 /* The first client makes the engine and looks the volume up; clients are opened by one thread. */
-static struct afs_volume volume;
+static struct site *site;
+static struct sockaddr_storage server;
+static socklen_t server_len;
 static rxw_engine *engine;
 static unsigned users; /* of the engine */
 static struct client *first;
@@ -43,22 +48,30 @@ static unsigned room;
 static int open_engine(const struct crowd_place *place, char *why)
 {
 	struct rxw_config config;
-	int rc = 0;
+	int rc;
 
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = place->clients > FEW ? RXW_LISTENERS_SHARED : 1;
 	config.memory = MEMORY_EACH * (place->clients + 16);
 	config.jumbo = place->jumbograms ? RXW_ON : RXW_OFF;
 	users++;
-	if (!engine)
-		rc = rxw_engine_create(&config, &engine);
-	return rc < 0 ? crowd_explain(why, rxw_strerror(rc)) : 0;
+	if (engine)
+		return 0;
+	rc = rxw_engine_create(&config, &engine);
+	if (rc < 0)
+		return crowd_explain(why, rxw_strerror(rc));
+	if (site_open(place->address, place->vl_port, place->fs_port, place->volume, &site, why) <
+	    0)
+		return -1;
+	return site_server(site, &server, &server_len, why);
 }
 
 static void close_engine(void)
 {
 	if (--users || !engine)
 		return;
+	site_close(site);
+	site = NULL;
 	rxw_engine_destroy(engine);
 	engine = NULL;
 }
@@ -69,9 +82,9 @@ static int share_socket(struct client *c, char *why)
 	int rc = 0;
 
 	if (!room)
-		rc = rxw_connection_create(afs_client_endpoint(first->afs),
-					   (const struct sockaddr *)&volume.server,
-					   volume.server_len, AFS_SERVICE_FS, NULL, &last);
+		rc = rxw_connection_create(bare_endpoint(first->afs),
+					   (const struct sockaddr *)&server, server_len,
+					   AFS_SERVICE_FS, NULL, &last);
 	else
 		rxw_connection_ref(last);
 	if (rc < 0)
@@ -84,37 +97,24 @@ static int share_socket(struct client *c, char *why)
 static int open_afs(void *client, const struct crowd_place *place, char *why)
 {
 	struct client *c = client;
-	struct sockaddr_storage vl = {0};
-	struct sockaddr_in *in = (struct sockaddr_in *)&vl;
 	struct sockaddr_storage local = {0};
 	struct sockaddr_in *own = (struct sockaddr_in *)&local;
-	struct afs_client_options o = {.vl = &vl,
-				       .vl_len = sizeof(*in),
-				       .fs_port = (uint16_t)place->fs_port,
-				       .local = place->own ? &local : NULL,
-				       .limit_ms = place->limit_ms};
-	struct afs_error error;
+	struct bare_options o = {.server = &server, .local = place->own ? &local : NULL};
+	int rc;
 
 	own->sin_family = AF_INET;
 	own->sin_addr.s_addr = htonl(place->own + (place->one_address ? 0 : c->base.number));
-	in->sin_family = AF_INET;
-	in->sin_port = htons((uint16_t)place->vl_port);
-	if (inet_pton(AF_INET, place->address, &in->sin_addr) != 1)
-		return crowd_explain(why, "the server's address is not numeric");
 	if (open_engine(place, why) < 0)
 		return -1;
+	o.server_len = server_len;
 	c->part = place->part;
 	c->pause_bytes = place->pause_bytes;
 	c->pause_ms = place->pause_ms;
 	if (place->one_socket && first && c->base.number < place->clients)
 		return share_socket(c, why);
 	first = first ? first : c;
-	if (afs_client_open(engine, &o, &c->afs, &error) < 0)
-		return crowd_explain(why, error.text);
-	if ((volume.id ? afs_client_use(c->afs, &volume, &error)
-		       : afs_client_volume(c->afs, place->volume, &volume, &error)) < 0)
-		return crowd_explain(why, error.text);
-	return 0;
+	rc = bare_open(engine, &o, &c->afs);
+	return rc < 0 ? crowd_explain(why, rxw_strerror(rc)) : 0;
 }
 
 static void close_afs(void *client)
@@ -122,38 +122,25 @@ static void close_afs(void *client)
 	struct client *c = client;
 
 	rxw_connection_release(c->shared);
-	afs_client_close(c->afs);
+	bare_close(c->afs);
 	close_engine();
 }
 
 static int find_afs(void *client, struct crowd_file *file, char *why)
 {
-	struct client *c = client;
-	struct afs_object object;
-	struct afs_error error;
-
-	if (afs_client_walk(c->afs, &volume, file->name, true, &object, &error) < 0)
-		return crowd_explain(why, error.text);
-	file->fid = object.fid;
-	file->length = afs_status_length(&object.status);
-	return 0;
+	(void)client;
+	return site_find(site, file->name, &file->fid, &file->length, why);
 }
 
 static int begin_call(struct client *c, uint32_t flags, char *why)
 {
 	struct rxw_call_options co = {
 		.size = sizeof(co), .flags = flags, .deadline_ms = c->base.limit_ms};
-	struct afs_error error;
 	rxw_call *call;
+	int rc = c->shared ? rxw_call_begin(c->shared, &co, &call) : bare_begin(c->afs, &co, &call);
 
-	if (c->shared) {
-		int rc = rxw_call_begin(c->shared, &co, &call);
-
-		if (rc < 0)
-			return crowd_explain(why, rxw_strerror(rc));
-	} else if (afs_client_call(c->afs, &co, &call, &error) < 0) {
-		return crowd_explain(why, error.text);
-	}
+	if (rc < 0)
+		return crowd_explain(why, rxw_strerror(rc));
 	pthread_mutex_lock(&c->base.lock);
 	c->running = call;
 	if (c->base.interrupted)

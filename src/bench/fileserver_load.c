@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,8 +21,11 @@
 
 #include <rxwire/rxwire.h>
 
-#include "afs/client/client.h"
+#include "afs/bare.h"
+#include "afs/fetch.h"
+#include "afs/numbers.h"
 #include "bench/count.h"
+#include "bench/site.h"
 #include "common/clock.h"
 #include "program/histogram.h"
 
@@ -60,7 +62,7 @@ static struct {
 struct worker {
 	pthread_t thread;
 	unsigned number;
-	struct afs_client *client;
+	struct bare_client *client;
 	rxw_connection *connection; /* of a client that others share; NULL: the client's own */
 	AFSFid dir, file;
 	AFSCBFids bulk;
@@ -72,7 +74,9 @@ struct worker {
 
 static struct worker *workers;
 static rxw_engine *engine;
-static struct afs_volume volume;
+static struct sockaddr_storage site_address;
+static socklen_t site_address_len;
+static AFSFid named; /* the object of set.label in the root directory, for loads of it */
 static AFSFid root = {.Vnode = 1, .Unique = 1};
 static const struct place *place;
 static size_t place_count;
@@ -95,13 +99,11 @@ static void die(const char *what, const char *why)
 static rxw_call *begin(struct worker *w)
 {
 	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = 300000};
-	struct afs_error error;
 	rxw_call *call;
-	int rc;
+	int rc = w->connection ? rxw_call_begin(w->connection, &co, &call)
+			       : bare_begin(w->client, &co, &call);
 
-	if (!w->connection && afs_client_call(w->client, &co, &call, &error) < 0)
-		die("call", error.text);
-	if (w->connection && (rc = rxw_call_begin(w->connection, &co, &call)) < 0)
+	if (rc < 0)
 		die("call", rxw_strerror(rc));
 	return call;
 }
@@ -207,24 +209,18 @@ static void store(struct worker *w, const AFSFid *fid, uint64_t at, uint64_t len
 	w->bytes += length;
 }
 
-static int nowhere(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
-{
-	(void)arg;
-	(void)iov;
-	(void)count;
-	(void)offset;
-	return 0;
-}
-
 /* `all`: the file has this length. */
 static void fetch(struct worker *w, const AFSFid *fid, uint64_t length, bool all)
 {
 	struct afs_fetch f;
-	struct afs_error error;
+	rxw_call *call;
+	bool done;
 
-	afs_fetch_init(&f, fid, 0, length ? length : 1);
-	if (afs_client_read(w->client, &f, "a file", nowhere, NULL, &error) != 0)
-		die("FetchData64", error.text);
+	do {
+		afs_fetch_init(&f, fid, 0, length ? length : 1);
+		call = begin(w);
+		done = afs_fetch_drop(&f, call) == AFS_FETCH_DONE;
+	} while (end(call, done ? 0 : RXW_USER_ABORT, f.why ? f.why : "FetchData64"));
 	if (all && f.length != length)
 		die("FetchData64", "the file has another length");
 	w->bytes += f.length;
@@ -318,13 +314,7 @@ static void own_files(struct worker *w)
 /* A file that somebody made before, by name in the root directory. */
 static void find_file(struct worker *w)
 {
-	struct afs_object object;
-	struct afs_error error;
-
-	if (afs_client_walk(w->client, &volume, set.label, true, &object, &error) < 0)
-		die("walk", error.text);
-	w->file = object.fid;
-	set.size = afs_status_length(&object.status);
+	w->file = named;
 }
 
 /* A file of that name in the root directory. */
@@ -489,34 +479,37 @@ static double server_cpu(void)
 	return seconds;
 }
 
+/* The volume's server, and the object of a load that names one. */
+static void find_volume(void)
+{
+	struct site *site;
+	char why[SITE_WHY];
+	uint64_t ignored;
+
+	if (site_open(set.server, set.vl_port, set.fs_port, set.volume, &site, why) < 0 ||
+	    site_server(site, &site_address, &site_address_len, why) < 0 ||
+	    site_find(site, "", &root, &ignored, why) < 0)
+		die("volume", why);
+	if (load->prepare == find_file && site_find(site, set.label, &named, &set.size, why) < 0)
+		die("file", why);
+	site_close(site);
+}
+
 static void open_client(struct worker *w)
 {
-	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST}, *list;
-	struct sockaddr_storage vl = {0};
-	struct afs_client_options o = {
-		.vl = &vl, .fs_port = (uint16_t)set.fs_port, .limit_ms = 300000};
-	struct afs_error error;
-	char port[16];
+	const struct bare_options o = {.server = &site_address, .server_len = site_address_len};
+	int rc = bare_open(engine, &o, &w->client);
 
-	snprintf(port, sizeof(port), "%u", set.vl_port);
-	if (getaddrinfo(set.server, port, &hints, &list))
-		die(set.server, "no numeric address");
-	memcpy(&vl, list->ai_addr, list->ai_addrlen);
-	o.vl_len = list->ai_addrlen;
-	freeaddrinfo(list);
-	if (afs_client_open(engine, &o, &w->client, &error) < 0 ||
-	    (w == workers ? afs_client_volume(w->client, set.volume, &volume, &error)
-			  : afs_client_use(w->client, &volume, &error)) < 0)
-		die("client", error.text);
-	root.Volume = volume.id;
+	if (rc < 0)
+		die("client", rxw_strerror(rc));
 }
 
 /* The first worker's client, by another connection. */
 static void share_client(struct worker *w)
 {
-	rxw_endpoint *endpoint = afs_client_endpoint(workers[0].client);
-	int rc = rxw_connection_create(endpoint, (struct sockaddr *)&volume.server,
-				       volume.server_len, AFS_SERVICE_FS, NULL, &w->connection);
+	int rc = rxw_connection_create(bare_endpoint(workers[0].client),
+				       (struct sockaddr *)&site_address, site_address_len,
+				       AFS_SERVICE_FS, NULL, &w->connection);
 
 	if (rc < 0)
 		die("connection", rxw_strerror(rc));
@@ -600,17 +593,17 @@ static void run(void)
 
 static void finish(void)
 {
-	struct afs_client **all = calloc(set.clients, sizeof(struct afs_client *));
+	struct bare_client **all = calloc(set.clients, sizeof(struct bare_client *));
 	unsigned clients = set.together ? 1 : set.clients;
 
 	for (unsigned i = 0; all && i < clients; i++)
 		all[i] = workers[i].client;
 	if (all)
-		afs_client_give_up(all, clients, 2000);
+		bare_give_up(all, clients, 2000);
 	for (unsigned i = clients; i < set.clients; i++)
 		rxw_connection_release(workers[i].connection);
 	for (unsigned i = 0; i < clients; i++)
-		afs_client_close(workers[i].client);
+		bare_close(workers[i].client);
 	free(all);
 }
 
@@ -715,6 +708,7 @@ int main(int argc, char **argv)
 	}
 	if (load->places)
 		open_places();
+	find_volume();
 	start();
 	run();
 	if (set.places && load->prepare == fill_prepare)

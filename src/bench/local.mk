@@ -123,17 +123,19 @@ src_bench_store_site_SOURCES = src/bench/store_site.c
 src_bench_store_site_LDADD = src/volume/libvolume.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # The writable file server, beside OpenAFS's.
-src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c src/bench/count.c src/bench/count.h
-src_bench_fileserver_load_LDADD = src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c src/bench/site.c src/bench/site.h src/bench/count.c src/bench/count.h
+src_bench_fileserver_load_LDADD = src/client/librxafs_core.la src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la \
+	$(PTHREAD_LIBS)
 $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 
 # Many clients that fetch one volume at the same time; options: make bench-crowd CROWD_ARGS=--quick
 src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_load.h src/bench/crowd_options.c \
 	src/bench/crowd_files.c src/bench/crowd_report.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd_raw.c \
-	src/bench/crowd.h src/bench/crowd_raw.h src/bench/count.c src/bench/count.h \
+	src/bench/crowd.h src/bench/crowd_raw.h src/bench/site.c src/bench/site.h src/bench/count.c src/bench/count.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
-src_bench_crowd_load_LDADD = src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_bench_crowd_load_LDADD = src/client/librxafs_core.la src/program/libprogram.la src/afs/libafs.la src/rx/librxwire.la \
+	$(PTHREAD_LIBS)
 $(src_bench_crowd_load_OBJECTS): $(afs_headers)
 src_bench_crowd_raw_server_SOURCES = src/bench/crowd_raw_server.c src/bench/crowd_raw.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h

@@ -108,9 +108,7 @@ may_include src/rxwgen       "$config|rxwgen/(ast|xg|files)[.]h"
 
 # Programs on the library use its public headers only. The keyed hash is an exception: it is compiled into libafs
 # too, because hash tables with keys from the network need it.
-for folder in src/afs src/afs/client; do
-	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
-done
+may_include src/afs "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 # The client library: cache, disk and data know nothing of Rx.
 client_module() {
 	module=$1 ok="$config|$common|base/hash[.]h|afs/(dir|dirformat|fetchstatus|numbers|rights|uuid|volname|rxafs|afs-common)[.]h|rxafs/.*|client/$1/.*"

@@ -8,7 +8,7 @@
 
 #include "afs/dirformat.h"
 #include "afs/fetchstatus.h"
-#include "afs/client/address.h"
+#include "afs/address.h"
 #include "afs/dir.h"
 #include "client/fs/operate.h"
 

@@ -5,7 +5,7 @@
 
 #include <rxafs/stream.h>
 
-#include "afs/client/data.h"
+#include "afs/fetch.h"
 #include "afs/fetchstatus.h"
 #include "client/fs/operate.h"
 #include "client/fs/show.h"

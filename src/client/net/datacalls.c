@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "afs/client/data.h"
+#include "afs/fetch.h"
 #include <rxwire/queue.h>
 
 #include "client/net/many.h"

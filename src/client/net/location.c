@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "afs/client/address.h"
+#include "afs/address.h"
 #include "client/net/record.h"
 
 #define QUESTION_NS ((uint64_t)30 * NS_PER_S)  /* for all servers together */

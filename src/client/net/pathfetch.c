@@ -11,8 +11,8 @@
 
 #include <rxwire/queue.h>
 
-#include "afs/client/address.h"
-#include "afs/client/data.h"
+#include "afs/address.h"
+#include "afs/fetch.h"
 #include "client/net/pathfetch.h"
 #include "client/net/server.h"
 #include "client/net/tries.h"

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "afs/client/address.h"
+#include "afs/address.h"
 #include "base/wire.h"
 #include "client/net/record.h"
 

@@ -9,7 +9,7 @@
 
 #include <rxwire/afs.h>
 
-#include "afs/client/address.h"
+#include "afs/address.h"
 #include "afs/uuid.h"
 #include "client/net/server.h"
 #include "common/grow.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <rxwire/error.h>
 
-#include "afs/client/address.h"
+#include "afs/address.h"
 #include "afs/uuid.h"
 #include "base/hash.h"
 #include "common/held.h"

@@ -9,9 +9,6 @@ src_tests_afs_test_dir_LDADD = $(afs_test_libs)
 check_tests += src/tests/afs/test_acl
 src_tests_afs_test_acl_LDADD = $(afs_test_libs)
 
-check_tests += src/tests/afs/test_client
-src_tests_afs_test_client_LDADD = $(afs_test_libs)
-
 check_tests += src/tests/afs/test_fetchstatus
 src_tests_afs_test_fetchstatus_LDADD = $(afs_test_libs)
 
@@ -48,5 +45,5 @@ check_tests += src/tests/afs/test_rxstats
 src_tests_afs_test_rxstats_LDADD = $(afs_test_libs)
 
 # When made by name, programs do not wait for BUILT_SOURCES (in other folders, too).
-afs_tests = client fetchstatus uuid volname rxafs rxafscb vl pt afsvol rxstats
+afs_tests = fetchstatus uuid volname rxafs rxafscb vl pt afsvol rxstats
 $(afs_tests:%=src/tests/afs/test_%.$(OBJEXT)) src/tests/afs/known.$(OBJEXT): $(afs_headers)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "afs/client/change.h"
+#include "afs/acl.h"
 #include "tests/asserts.h"
 #include "tests/main.h"
 

@@ -3,7 +3,7 @@
 #include "tests/tools/testing.h"
 #include "afscp/arguments.h"
 #include "afscp/place.h"
-#include "afscp/copy.h"
+#include "afscp/run.h"
 
 static const struct tools_option options[] = {
 	{ .name = "server", .letter = 's', .kind = TOOLS_STRING },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of modes on the command line. */
 #include "tests/tools/testing.h"
-#include "afscp/copy.h"
+#include "afscp/run.h"
 
 START_TEST(numbers)
 {

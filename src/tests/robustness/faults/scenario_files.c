@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "afs/client/client.h"
+#include "afs/bare.h"
+#include "afs/dir.h"
+#include "afs/fetch.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "afs/vl.h"
 #include "fileserver/base/base.h"
 #include "fileserver/server.h"
 #include "scenario.h"
@@ -14,13 +19,14 @@
 #define SIZE	300000u
 #define FILES	6u
 #define ABOVE	(1u << 20) /* longer than any text here */
+#define LIMIT_MS 60000
 
 static struct {
 	char *root, *state;
 	struct fsd_server *server;
 	rxw_engine *engine;
-	struct afs_client *client;
-	struct afs_volume volume;
+	struct bare_client *client;
+	uint32_t volume;
 } bed;
 
 static const char *const paths[FILES] = {"big", "text", "link", "sub", "sub/inner", ""};
@@ -82,31 +88,76 @@ static int serve(void)
 	return r;
 }
 
-static int check_error(int r, const char *what, const struct afs_error *error)
+/* A call fails with a code that has a text. 0, or -1. */
+static int end_call(rxw_call *call, int32_t code, const char *what)
 {
-	expect(!r || error->text[0], "%s fails and gives no reason", what);
+	enum rxw_origin origin;
+
+	code = rxw_call_end(call, code, &origin);
+	expect(!code || *rxw_code_text_from(code, origin), "%s fails and gives no reason", what);
+	return code ? -1 : 0;
+}
+
+static rxw_call *begin_call(void)
+{
+	const struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = LIMIT_MS};
+	rxw_call *call;
+	int r = bare_begin(bed.client, &co, &call);
+
+	scenario_sane("a call", r);
+	return r ? NULL : call;
+}
+
+static struct sockaddr_storage loopback(uint16_t port)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_storage address = {0};
+
+	memcpy(&address, &in, sizeof(in));
+	return address;
+}
+
+/* Asks the location service for the number of the volume. 0, or -1. */
+static int find_volume(void)
+{
+	const struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = LIMIT_MS};
+	struct sockaddr_storage vl = loopback(fsd_server_vl_port(bed.server));
+	rxw_connection *connection;
+	uvldbentry entry = {0};
+	rxw_call *call;
+	int r = rxw_connection_create(bare_endpoint(bed.client), (struct sockaddr *)&vl,
+				      sizeof(struct sockaddr_in), AFS_SERVICE_VL, NULL,
+				      &connection);
+
+	scenario_sane("a connection", r);
+	if (r)
+		return r;
+	r = rxw_call_begin(connection, &co, &call);
+	scenario_sane("a call", r);
+	if (!r)
+		r = end_call(call,
+			     StartVL_GetEntryByNameU(call, "data")
+				     ?: EndVL_GetEntryByNameU(call, &entry),
+			     "looking up");
+	rxw_connection_release(connection);
+	bed.volume = entry.volumeId[entry.flags & VLF_RWEXISTS ? AFS_VL_RW : AFS_VL_RO];
+	expect(r || bed.volume, "the volume has no number");
 	return r;
 }
 
 static int ask_for(void)
 {
-	struct sockaddr_storage vl = {0};
-	struct sockaddr_in *in = (struct sockaddr_in *)&vl;
-	struct afs_client_options options = {.vl = &vl,
-					     .vl_len = sizeof(*in),
-					     .fs_port = fsd_server_fs_port(bed.server)};
-	struct afs_error error = {0};
-	int r;
+	const struct sockaddr_storage fs = loopback(fsd_server_fs_port(bed.server));
+	const struct bare_options options = {.server = &fs,
+					     .server_len = sizeof(struct sockaddr_in)};
+	int r = bare_open(bed.engine, &options, &bed.client);
 
-	in->sin_family = AF_INET;
-	in->sin_port = htons(fsd_server_vl_port(bed.server));
-	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	r = check_error(afs_client_open(bed.engine, &options, &bed.client, &error), "the client",
-			&error);
+	scenario_sane("the client", r);
 	if (r)
 		bed.client = NULL;
-	return r ? r : check_error(afs_client_volume(bed.client, "data", &bed.volume, &error),
-			    "looking up", &error);
+	return r ? r : find_volume();
 }
 
 static bool up(void)
@@ -114,19 +165,98 @@ static bool up(void)
 	return !serve() && !scenario_engine(&bed.engine) && !ask_for();
 }
 
+/* All bytes of an object, of at most ABOVE; free() them. 0, or -1. */
+static int fetch(const AFSFid *fid, uint8_t **bytes, size_t *length)
+{
+	rxw_call *call = begin_call();
+	enum afs_fetch_result result;
+	struct afs_fetch f;
+	uint8_t *data = calloc(1, ABOVE + 1);
+
+	*length = 0;
+	afs_fetch_init(&f, fid, 0, ABOVE);
+	do {
+		struct iovec iov[16];
+		unsigned count = 16;
+
+		result = data && call ? afs_fetch_step(&f, call, iov, &count) : AFS_FETCH_ERROR;
+		for (unsigned i = 0; result == AFS_FETCH_LENT && i < count; i++) {
+			memcpy(data + *length, iov[i].iov_base, iov[i].iov_len);
+			*length += iov[i].iov_len;
+		}
+	} while (result == AFS_FETCH_LENT);
+	if (call && end_call(call, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, "FetchData64"))
+		result = AFS_FETCH_ERROR;
+	*bytes = data;
+	if (result == AFS_FETCH_DONE)
+		return 0;
+	free(data);
+	return -1;
+}
+
+/* The type of an object, or -1. */
+static int ask_type(const AFSFid *fid)
+{
+	rxw_call *call = begin_call();
+	AFSFetchStatus status = {0};
+	AFSCallBack callback;
+	AFSVolSync sync;
+	int32_t code;
+
+	if (!call)
+		return -1;
+	code = StartRXAFS_FetchStatus(call, fid)
+		       ?: EndRXAFS_FetchStatus(call, &status, &callback, &sync);
+	if (end_call(call, code, "FetchStatus"))
+		return -1;
+	expect(afs_status_usable(&status), "the status of %u makes no sense", fid->Vnode);
+	return (int)status.FileType;
+}
+
+/* One name of a path. 0, or -1. */
+static int look_up(AFSFid *fid, const char *name)
+{
+	uint8_t *image;
+	size_t length;
+	int found;
+
+	if (fetch(fid, &image, &length))
+		return -1;
+	found = afs_dir_lookup(image, length, name, &fid->Vnode, &fid->Unique);
+	free(image);
+	expect(found == 1, "%s is not there", name);
+	return 0;
+}
+
+/* The bytes of what is at a path, behind links; free() them. 0, or -1. */
+static int read_path(const char *path, uint8_t **bytes, size_t *length)
+{
+	AFSFid fid = {bed.volume, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+	char *text = strdup(path), *rest = NULL;
+	uint8_t *target;
+	int type, r = text ? 0 : -1;
+
+	for (char *name = text ? strtok_r(text, "/", &rest) : NULL; name && !r;
+	     name = strtok_r(NULL, "/", &rest))
+		r = look_up(&fid, name);
+	free(text);
+	type = r ? -1 : ask_type(&fid);
+	if (type != AFS_TYPE_SYMLINK)
+		return type < 0 ? -1 : fetch(&fid, bytes, length);
+	if (fetch(&fid, &target, length))
+		return -1;
+	r = read_path((const char *)target, bytes, length);
+	free(target);
+	return r;
+}
+
 /* Reads one object by its path, status and bytes. 0, or -1. */
 static int look_at(const char *path)
 {
-	struct afs_error error = {0};
-	struct afs_object object;
 	uint8_t *data;
 	size_t length;
 
-	if (check_error(afs_client_walk(bed.client, &bed.volume, path, true, &object, &error), path,
-			&error) ||
-	    check_error(afs_client_contents(bed.client, &object.fid, path, ABOVE, &data, &length,
-					    &error),
-			path, &error))
+	if (read_path(path, &data, &length))
 		return -1;
 	if (!strcmp(path, "big")) {
 		expect(length == SIZE, "%zu bytes of %s", length, path);
@@ -174,8 +304,7 @@ static void lives_on(bool whole)
 		expect(!serve(), "the server does not start afterwards");
 	if (!bed.engine)
 		expect(!scenario_engine(&bed.engine), "no engine afterwards");
-	if (bed.client)
-		afs_client_close(bed.client);
+	bare_close(bed.client);
 	expect(!ask_for(), "the server does not answer afterwards");
 	for (unsigned i = 0; i < FILES; i++)
 		expect(!look_at(paths[i]), "%s cannot be read afterwards", paths[i]);
@@ -183,7 +312,7 @@ static void lives_on(bool whole)
 
 static void down(void)
 {
-	afs_client_close(bed.client);
+	bare_close(bed.client);
 	scenario_destroy(NULL, bed.engine);
 	expect(!fsd_server_stop(bed.server), "calls are left");
 	tree_remove(bed.root);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Data of files: FetchData64 as a state machine, and StoreData64. */
-#ifndef AFS_CLIENT_DATA_H
-#define AFS_CLIENT_DATA_H
+/* Data of files: FetchData64 as a state machine. */
+#ifndef AFS_FETCH_H
+#define AFS_FETCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,9 +11,6 @@
 #include <rxwire/call.h>
 
 #include "afs/rxafs.h"
-
-struct afs_client;
-struct afs_error;
 
 /* Maximal length of one FetchData64: OpenAFS's servers and clients use 31 bits. */
 #define AFS_FETCH_MAX 0x7ffff000u
@@ -43,7 +40,6 @@ struct afs_fetch {
 		AFS_FETCH_REST /* the end of the reply; some extra bytes are ignored */
 	} phase;
 	const char *why; /* of AFS_FETCH_ERROR: static text; NULL = see the code of the call */
-	rxw_call *call;	 /* of afs_client_read_ahead(), or NULL */
 };
 enum afs_fetch_result {
 	AFS_FETCH_AGAIN,
@@ -63,42 +59,7 @@ bool afs_fetch_send(struct afs_fetch *fetch, rxw_call *call);
 enum afs_fetch_result afs_fetch_step(struct afs_fetch *fetch, rxw_call *call, struct iovec *iov,
 				     unsigned *count);
 
-#define AFS_AHEAD 16 /* fetches that a client can have begun ahead */
-
-/*
- * Send the request of a fetch that afs_client_read() will complete, so that many replies arrive
- * while others are handled. If that is not possible now, nothing has begun, and afs_client_read()
- * begins the fetch itself. Between rxw_batch_begin() and rxw_batch_end() requests leave together.
- */
-void afs_client_read_ahead(struct afs_client *client, struct afs_fetch *fetch);
-/* End a fetch that was begun ahead and is not needed. Does nothing for another one. */
-void afs_client_drop_read(struct afs_fetch *fetch);
-
-/* One StoreData64: `length` bytes at `offset` of the file, which then ends there. */
-struct afs_store {
-	AFSFid fid;
-	AFSStoreStatus how; /* status to set: time, mode */
-	uint64_t offset, length;
-	/*
-	 * Where the bytes come from: `data`, or if it is NULL the descriptor `fd`, at the same
-	 * offset.
-	 */
-	const uint8_t *data;
-	int fd;
-	/* Called on progress with the bytes that were sent so far; NULL: not */
-	void (*sent)(void *arg, uint64_t bytes);
-	void *arg;
-
-	AFSFetchStatus status; /* the result */
-};
-
-/*
- * All steps of a StoreData64 in one blocking call. Returns 0; -1 and *error; or 1 if the file of
- * the descriptor is shorter (errno 0) or cannot be read (errno): the server then has a part of the
- * data. A server that takes nothing within the client's time limit makes no progress. Bytes are read
- * directly into the send queue.
- */
-int afs_client_store(struct afs_client *client, struct afs_store *store, const char *what,
-		     struct afs_error *error);
+/* All steps until the call ends or has to wait. The data are dropped. */
+enum afs_fetch_result afs_fetch_drop(struct afs_fetch *fetch, rxw_call *call);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses as text, and comparing two of them. */
-#include "afs/client/address.h"
+#include "afs/address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

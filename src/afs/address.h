@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses of peers: IPv4 or IPv6, and a port. */
-#ifndef AFS_CLIENT_ADDRESS_H
-#define AFS_CLIENT_ADDRESS_H
+#ifndef AFS_ADDRESS_H
+#define AFS_ADDRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
