@@ -19,6 +19,10 @@
 #define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
 #define IDLE_WAIT	(60 * RXW_SEC)
 #define KEEP_BUFFERS	(100 * RXW_MS) /* longest wait of a receiver that keeps its buffers */
+/* Polling is judged by so many tries; and what a success may cost. */
+#define SPIN_TRIES_LEAST 8u
+#define SPIN_TRIES_MOST	 64u
+#define SPIN_PAYS	 (40u * 1000) /* ns */
 #define SPIN_BYTES	49152u /* bytes: after a larger batch polling does not pay */
 #define POLLS_PER_CLOCK 4      /* receive calls between two readings of the clock */
 #define REAP_EVERY	RXW_SEC
@@ -398,8 +402,23 @@ static bool queue_interrupts(const struct rxw_shard *s)
 }
 
 /*
- * Polls before sleeping, as long as that succeeds often enough: one try in three, otherwise every
- * 16th wait tries again. Not beyond `until`, when a timer is due, and not for bulk: polling helps
+ * Whether the last tries were worth it: one in three succeeded, and a success cost no more processor time than a sleep and a
+ * wake-up. A server that works for each reply for longer may need the processor that polls.
+ */
+static bool polling_pays(struct rxw_shard *s)
+{
+	if (s->rx.spin_tries >= SPIN_TRIES_MOST) {
+		s->rx.spin_tries /= 2;
+		s->rx.spin_hits /= 2;
+		s->rx.spin_ns /= 2;
+	}
+	return s->rx.spin_tries < SPIN_TRIES_LEAST ||
+	       (s->rx.spin_hits * 3 >= s->rx.spin_tries &&
+		s->rx.spin_ns <= s->rx.spin_hits * SPIN_PAYS);
+}
+
+/*
+ * Polls before sleeping, as long as that pays: otherwise every 16th wait tries again. Not beyond `until`, when a timer is due, and not for bulk: polling helps
  * callers that wait for a short reply. True: the socket was found empty.
  */
 static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t until, int *got)
@@ -411,10 +430,13 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 	    too_many_pollers(s->ep->engine) ||
 	    (rxw_on_library_thread(NULL) && rxw_pending(s, RXW_PENDING_DEFERRED)))
 		return false;
-	if (s->rx.spin_tries >= 8 && s->rx.spin_hits * 3 < s->rx.spin_tries) {
+	if (!polling_pays(s)) {
 		if (++s->rx.spin_skip % 16)
 			return false;
-		s->rx.spin_tries = s->rx.spin_hits = 0;
+		/* The next one decides. */
+		s->rx.spin_tries = SPIN_TRIES_LEAST - 1;
+		s->rx.spin_hits = SPIN_TRIES_LEAST / 3;
+		s->rx.spin_ns = 0;
 	}
 	if (until > end)
 		s->rx.spin_tries++;
@@ -426,10 +448,12 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 			if (*got) {
 				if (s->rx.spin_tries > s->rx.spin_hits)
 					s->rx.spin_hits++;
+				s->rx.spin_ns += rxw_now() - now;
 				return false;
 			}
 		}
 	} while (rxw_now() < end && !too_many_pollers(s->ep->engine) && !queue_interrupts(s));
+	s->rx.spin_ns += rxw_now() - now;
 	return true;
 }
 

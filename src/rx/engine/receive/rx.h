@@ -91,6 +91,7 @@ struct rxw_shard_rx {
 	uint64_t reaped_at;	 /* ns */
 	uint64_t listen_until;	 /* ns: waits can be interrupted until then */
 	uint64_t spin_hits, spin_tries, spin_skip;
+	uint64_t spin_ns;    /* that these tries took */
 	uint32_t last_bytes; /* of the latest batch */
 	bool bulk;	     /* the caller that receives is in the middle of a long stream, */
 	unsigned pause_us;   /* whose packets may wait for so long: rxw_recvq_pause() */
