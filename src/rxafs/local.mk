@@ -10,7 +10,7 @@ src_rxafs_rxafs_SOURCES = \
 	src/rxafs/lanes.c src/rxafs/lanes.h src/rxafs/log.c src/rxafs/login.c \
 	src/rxafs/users/logins.c src/rxafs/users/logins.h \
 	src/rxafs/main.c src/rxafs/mount.h src/rxafs/mount_options.c src/rxafs/mount_options.h \
-	src/rxafs/name_ops.c src/rxafs/pages.c src/rxafs/session.c src/rxafs/users/sessions.c src/rxafs/users/sessions.h \
+	src/rxafs/name_ops.c src/rxafs/pages.c src/rxafs/readers.c src/rxafs/readers.h src/rxafs/session.c src/rxafs/users/sessions.c src/rxafs/users/sessions.h \
 	src/rxafs/task.c src/rxafs/task.h src/rxafs/through.c src/rxafs/through.h src/rxafs/users/tickets.c src/rxafs/users/tickets.h \
 	src/rxafs/users/tokens.c src/rxafs/users/tokens.h \
 	src/rxafs/watchdog.c src/rxafs/watchdog.h

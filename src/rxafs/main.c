@@ -29,6 +29,7 @@
 #include "rxafs/mount_options.h"
 #include "rxafs/users/sessions.h"
 #include "rxafs/task.h"
+#include "rxafs/readers.h"
 #include "rxafs/users/logins.h"
 #include "rxafs/users/tokens.h"
 #include "rxafs/watchdog.h"
@@ -92,7 +93,7 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("no-name-cache", 0, TOOLS_FLAG, no_names, NULL,
 		     "the kernel keeps neither names nor attributes"),
 	TOOLS_OPTION("readers", 0, TOOLS_UINT, readers, "N",
-		     "threads that read requests of the kernel (2 to 8, by processors)", .min = 1,
+		     "threads that read requests of the kernel (4 to 8, by processors)", .min = 1,
 		     .max = 16),
 	TOOLS_OPTION("mount-options", 'o', TOOLS_STRING, mount_options, "OPTIONS",
 		     "options of the mount, and those above without dashes, as in fstab"),
@@ -308,6 +309,7 @@ out:
 	sessions_stop(mount->sessions);
 	if (mount->client && rxafs_close_client(mount->client, 30000))
 		result = TOOLS_EXIT_FAILURE;
+	readers_join(mount);
 	watcher_free(mount);
 	flusher_free(mount);
 	tokens_free(mount->tokens);
@@ -440,7 +442,7 @@ int main(int argc, char **argv)
 	mount.may_go_through = settings.client.cache_dir && is_root_of_machine();
 	mount.own_files = !is_root_of_machine() && !settings.allow_other && !settings.numeric_owner;
 	mount.readers = settings.readers ? (unsigned)settings.readers
-			: processors < 2 ? 2
+			: processors < 4 ? 4
 			: processors > 8 ? 8
 					 : (unsigned)processors;
 	result = serve_mount(&settings, &mount, mount.where, ready);

@@ -54,7 +54,9 @@ struct mount {
 	bool keep_names;     /* whether the kernel may keep names and attributes */
 	uint64_t limit_ns;   /* after which a request must be answered (K-155); 0: never */
 	unsigned readers;    /* threads that read requests */
-	atomic_uint reading; /* of them, those that run */
+	struct reader *reader_list;
+	unsigned readers_begun;
+	atomic_uint reading; /* of them, those that are neither lent nor at their end */
 	sem_t ended;	     /* one of them has ended, or shall */
 	_Atomic uint32_t connection; /* its number, that of the device; 0: not known */
 	int device;	     /* /dev/fuse, also at the end of the session; -1 = none */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,11 @@
 #include <unistd.h>
 
 #include "rxafs/kernel.h"
+#include "rxafs/readers.h"
 #include "rxafs/task.h"
 #include "rxafs/through.h"
 
 #define READ_AHEAD_KB 1024
-
-/* Ends the wait of a thread that reads requests. */
-#define WAKE_SIGNAL   SIGUSR1
-#define WAKE_AGAIN_US 500
 
 /* Of the kernel's protocol: it can look up several names of a directory at a time. */
 #define PARALLEL_MINOR 25
@@ -194,27 +190,6 @@ const struct fuse_lowlevel_ops mount_operations = {
 	.ioctl = serve_ioctl,
 };
 
-static void *read_requests(void *arg)
-{
-	struct mount *mount = arg;
-	struct fuse_buf buffer = {.mem = NULL};
-
-	while (!fuse_session_exited(mount->session)) {
-		int result = fuse_session_receive_buf(mount->session, &buffer);
-
-		if (result == -EINTR || result == -EAGAIN)
-			continue;
-		if (result <= 0)
-			break;
-		fuse_session_process_buf(mount->session, &buffer);
-	}
-	fuse_session_exit(mount->session);
-	free(buffer.mem);
-	atomic_fetch_sub(&mount->reading, 1);
-	sem_post(&mount->ended);
-	return NULL;
-}
-
 /* The kernel reads 128 KiB ahead unless root says more (K-156). */
 static void raise_read_ahead(const struct mount *mount)
 {
@@ -239,46 +214,18 @@ static void *run_raiser(void *arg)
 	return NULL;
 }
 
-static void ignore_wake(int number)
-{
-	(void)number;
-}
-
-/* While a file is open, an end of the mount wakes nobody who reads: a signal does. */
-static void wake_readers(struct mount *mount, const pthread_t *threads, unsigned count)
-{
-	while (atomic_load(&mount->reading)) {
-		for (unsigned i = 0; i < count; i++)
-			pthread_kill(threads[i], WAKE_SIGNAL);
-		usleep(WAKE_AGAIN_US);
-	}
-}
-
 int mount_serve(struct mount *mount)
 {
-	struct sigaction wake = {.sa_handler = ignore_wake};
 	pthread_t raiser;
-	pthread_t threads[16];
-	unsigned count;
 
-	sigaction(WAKE_SIGNAL, &wake, NULL);
-	for (count = 0; count < mount->readers && count < 16; count++) {
-		atomic_fetch_add(&mount->reading, 1);
-		if (!pthread_create(&threads[count], NULL, read_requests, mount))
-			continue;
-		atomic_fetch_sub(&mount->reading, 1);
-		break;
-	}
-	if (!count)
+	if (readers_start(mount))
 		return -EAGAIN;
 	/* It looks at the mount, so the readers must serve it. */
 	if (!pthread_create(&raiser, NULL, run_raiser, mount))
 		pthread_detach(raiser);
 	while (sem_wait(&mount->ended))
 		continue;
-	wake_readers(mount, threads, count);
-	for (unsigned i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
+	readers_end(mount);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/held.h"
 #include "rxafs/users/logins.h"
+#include "rxafs/readers.h"
 #include "rxafs/through.h"
 #include "rxafs/users/tokens.h"
 
@@ -60,6 +61,8 @@ struct watcher {
 	struct waiting *holders, **last_holder;
 	struct dying dying; /* that they may keep from their end */
 	uint64_t next_look, urgent_until;
+	uint64_t awake_until; /* further holders are expected */
+	bool sleeps;	      /* until it is woken */
 	bool ending;
 };
 
@@ -208,11 +211,12 @@ static void list_holder(struct waiting *w)
 	atomic_fetch_add(&w->references, 1);
 	w->since = monotonic_ns();
 	pthread_mutex_lock(&watcher->lock);
+	watcher->awake_until = w->since + HOLD_NS;
 	w->next_holder = NULL;
 	w->holder_at = watcher->last_holder;
 	*watcher->last_holder = w;
 	watcher->last_holder = &w->next_holder;
-	if (watcher->holders == w)
+	if (watcher->sleeps)
 		pthread_cond_signal(&watcher->work);
 	pthread_mutex_unlock(&watcher->lock);
 }
@@ -260,12 +264,43 @@ static void note_awaited(struct waiting *w)
 	pthread_mutex_unlock(&watcher->lock);
 }
 
-/* To the threads that may wait for the servers it needs. The request may be answered before this returns. */
-static void hand_over_task(struct waiting *w)
+static bool copy_text(const char **text, char **copy)
 {
-	if (w->task.kind->holds)
+	if (!*text || *copy)
+		return true;
+	*text = *copy = strdup(*text);
+	return *copy != NULL;
+}
+
+/* What the reader's buffer holds, for another thread. */
+static bool copy_arguments(struct waiting *w)
+{
+	struct task *t = &w->task;
+
+	if (t->data && !w->data_copy) {
+		w->data_copy = malloc(t->size ? t->size : 1);
+		if (!w->data_copy)
+			return false;
+		memcpy(w->data_copy, t->data, t->size);
+		t->data = w->data_copy;
+	}
+	return copy_text(&t->name, &w->name_copy) && copy_text(&t->new_name, &w->new_name_copy);
+}
+
+/*
+ * To the threads that may wait for the servers it needs, or with `here` to this one, if it is as good. The request may be answered before
+ * this returns.
+ */
+static void hand_over_task(struct waiting *w, bool here)
+{
+	struct task *t = &w->task;
+
+	if (t->kind->holds)
 		note_awaited(w);
-	if (!rxafs_run(w->task.mount->client, w->task.object, &w->task.request, run_waiting, w))
+	if (here && !rxafs_run_here(t->mount->client, t->object, &t->request, run_waiting, w))
+		return;
+	if (copy_arguments(w) &&
+	    !rxafs_run(t->mount->client, t->object, &t->request, run_waiting, w))
 		return;
 	unlist_holder(w);
 	if (claim_answer(w))
@@ -284,7 +319,7 @@ static void run_waiting(void *arg)
 	result = t->kind->run(t);
 
 	if (result == RXAFS_WOULD_WAIT && t->request.moves) {
-		hand_over_task(w);
+		hand_over_task(w, false);
 		return;
 	}
 	unlist_holder(w);
@@ -311,28 +346,6 @@ static void note_interrupt(fuse_req_t req, void *arg)
 		pthread_cond_signal(&watcher->work);
 	}
 	pthread_mutex_unlock(&watcher->lock);
-}
-
-static bool copy_text(const char **text, char **copy)
-{
-	if (!*text)
-		return true;
-	*text = *copy = strdup(*text);
-	return *copy != NULL;
-}
-
-static bool copy_arguments(struct waiting *w)
-{
-	struct task *t = &w->task;
-
-	if (t->data) {
-		w->data_copy = malloc(t->size ? t->size : 1);
-		if (!w->data_copy)
-			return false;
-		memcpy(w->data_copy, t->data, t->size);
-		t->data = w->data_copy;
-	}
-	return copy_text(&t->name, &w->name_copy) && copy_text(&t->new_name, &w->new_name_copy);
 }
 
 /*
@@ -394,8 +407,10 @@ static struct waiting *keep_task(const struct task *t)
 		rxafs_hold(t->other);
 	if (t->handle)
 		atomic_fetch_add(&t->handle->references, 1);
-	w->task.request.cancel = rxafs_create_cancel();
-	if (copy_arguments(w) && w->task.request.cancel) {
+	/* An operation that nobody cancels does its calls on the thread that waits for them. */
+	if (t->kind->cancels)
+		w->task.request.cancel = rxafs_create_cancel();
+	if (w->task.request.cancel || !t->kind->cancels) {
 		if (t->fills_pages) {
 			pages_await_read(t->mount, t->object, t->offset, t->size, &w->reading);
 			w->task.reading = &w->reading;
@@ -412,6 +427,7 @@ void task_start(struct task *t)
 {
 	struct waiting *w;
 	int result = RXAFS_WOULD_WAIT;
+	bool lent;
 
 	t->caller = *fuse_req_ctx(t->req);
 	t->request.user = find_caller(t->mount, &t->caller);
@@ -432,7 +448,11 @@ void task_start(struct task *t)
 	}
 	fuse_req_interrupt_func(t->req, note_interrupt, w);
 	list_holder(w);
-	hand_over_task(w);
+	/* A lock may be waited for without end. */
+	lent = !t->kind->any_signal && reader_lend(t->mount);
+	hand_over_task(w, lent);
+	if (lent)
+		reader_give_back(t->mount);
 }
 
 /* -- interrupted requests ----------------------------------------------------------------- */
@@ -558,7 +578,7 @@ static void look_at_holders(struct watcher *watcher)
 /* Until there is something to do. With the lock. */
 static void wait_for_interrupt(struct watcher *watcher, bool again)
 {
-	uint64_t now = monotonic_ns(), until = again ? now + LOOK_NS : 0, due;
+	uint64_t now = monotonic_ns(), until = again ? now + LOOK_NS : 0, due = 0;
 
 	if (watcher->list)
 		return;
@@ -568,8 +588,13 @@ static void wait_for_interrupt(struct watcher *watcher, bool again)
 			due = due > now ? due : now + URGENT_HOLD_NS;
 		else if (due < watcher->next_look)
 			due = watcher->next_look;
-		until = until && until < due ? until : due;
+	} else if (now < watcher->awake_until) {
+		/* Not earlier than a holder that comes meanwhile: so none has to wake this thread. */
+		due = now + hold_ns(watcher, now);
 	}
+	if (due && (!until || due < until))
+		until = due;
+	watcher->sleeps = !until;
 	if (!until)
 		pthread_cond_wait(&watcher->work, &watcher->lock);
 	else if (until > now)

@@ -165,7 +165,8 @@ struct cl_data {
 	struct area *areas;
 	pthread_cond_t tick;
 	pthread_t ticker;
-	bool ticking, stop;
+	bool tick_sleeps; /* until a file has changes */
+	bool stop;
 	atomic_bool stopped;
 
 	_Atomic uint64_t memory; /* bytes of buffers that are in use */

@@ -95,7 +95,9 @@ int file_note_change(struct cl_data_handle *handle)
 	file->dirty_since = monotonic_ns();
 	pthread_mutex_lock(&data->lock);
 	link_first(&data->dirties, &file->dirties);
-	pthread_cond_signal(&data->tick);
+	/* Else it looks at the files within a second. */
+	if (data->tick_sleeps)
+		pthread_cond_signal(&data->tick);
 	pthread_mutex_unlock(&data->lock);
 	return 0;
 }
@@ -769,7 +771,8 @@ static void *run_ticker(void *arg)
 				file_store_later(file);
 			pthread_mutex_unlock(&file->lock);
 		}
-		if (data->dirties.next == &data->dirties)
+		data->tick_sleeps = data->dirties.next == &data->dirties;
+		if (data->tick_sleeps)
 			pthread_cond_wait(&data->tick, &data->lock);
 		else
 			monotonic_wait(&data->tick, &data->lock, now + NS_PER_S);

@@ -305,15 +305,30 @@ struct rxafs_awaited rxafs_awaited_of(rxafs_object *object)
 	return fs_awaited(object);
 }
 
-int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
-	      void (*run)(void *arg), void *arg)
+static struct rxafs_awaited awaited_by(rxafs_object *about, struct rxafs_request *request)
 {
 	struct rxafs_awaited *awaited = &request->awaited;
 
 	if (!awaited->known)
 		*awaited = about ? fs_awaited(about) : (struct rxafs_awaited){.known = true};
+	return *awaited;
+}
+
+int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
+	      void (*run)(void *arg), void *arg)
+{
+	struct rxafs_awaited awaited = awaited_by(about, request);
+
 	/* From here on the request may be over. */
-	return fs_execute(client->executor, awaited->cell, awaited->server, run, arg);
+	return fs_execute(client->executor, awaited.cell, awaited.server, run, arg);
+}
+
+int rxafs_run_here(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
+		   void (*run)(void *arg), void *arg)
+{
+	struct rxafs_awaited awaited = awaited_by(about, request);
+
+	return fs_execute_here(client->executor, awaited.cell, awaited.server, run, arg);
 }
 
 uint64_t rxafs_silence(rxafs_client *client, const struct rxafs_awaited *awaited)

@@ -11,6 +11,7 @@
 
 #include "client/fs/operate.h"
 #include "common/clock.h"
+#include "common/held.h"
 
 #define THREADS_MOST 1024
 #define SERVER_MOST  64
@@ -228,15 +229,21 @@ static bool thread_is_there(struct fs_executor *e)
 	return false;
 }
 
-static void start_job(struct fs_executor *e, struct job *job, bool reserved)
+static void count_job(struct fs_executor *e, struct job *job, bool reserved)
 {
 	struct share *share = job->share;
 
+	assert(mutex_is_held(&e->lock));
 	job->reserved = reserved;
 	share->running++;
 	share->cell->running++;
 	share->cell->reserved += reserved;
 	e->running++;
+}
+
+static void start_job(struct fs_executor *e, struct job *job, bool reserved)
+{
+	count_job(e, job, reserved);
 	queue_push(&e->ready, job);
 	e->pending++;
 	pthread_cond_signal(&e->some);
@@ -296,7 +303,8 @@ static struct job *wait_for_job(struct fs_executor *e)
 	e->idle++;
 	start_waiting_jobs(e);
 	while (!(job = queue_pop(&e->ready)) && !e->ending)
-		if (monotonic_wait(&e->some, &e->lock, until) == ETIMEDOUT && !e->ready.first)
+		if (monotonic_wait(&e->some, &e->lock, until) == ETIMEDOUT && !e->ready.first &&
+		    (!e->first || e->threads > 1))
 			break;
 	e->idle--;
 	if (job)
@@ -325,7 +333,7 @@ static void *execute_jobs(void *arg)
 	return NULL;
 }
 
-/* Without any thread the job would never run. With the lock. */
+/* Without any thread the job might never run: those that count may be on threads of callers. With the lock. */
 static int start_or_queue(struct fs_executor *e, struct job *job)
 {
 	struct share *share = job->share;
@@ -335,7 +343,7 @@ static int start_or_queue(struct fs_executor *e, struct job *job)
 		start_job(e, job, reserved);
 		return 0;
 	}
-	if (!e->threads)
+	if (!e->threads && !start_executor_thread(e))
 		return -ENOMEM;
 	queue_push(&share->waiting, job);
 	if (!share->at)
@@ -361,6 +369,43 @@ int fs_execute(struct fs_executor *e, uint32_t cell, uint32_t server, void (*run
 	if (result)
 		free(job);
 	return result;
+}
+
+/* With the lock, which is released meanwhile. */
+static void run_job_here(struct fs_executor *e, struct job *job, bool reserved)
+{
+	count_job(e, job, reserved);
+	pthread_mutex_unlock(&e->lock);
+	job->started = monotonic_ns();
+	job->run(job->arg);
+	pthread_mutex_lock(&e->lock);
+	end_job(e, job);
+	start_waiting_jobs(e);
+	if (e->ending)
+		pthread_cond_broadcast(&e->ended);
+}
+
+int fs_execute_here(struct fs_executor *e, uint32_t cell, uint32_t server, void (*run)(void *arg),
+		    void *arg)
+{
+	struct job *job = malloc(sizeof *job);
+	bool reserved, done = false;
+
+	if (!job)
+		return -ENOMEM;
+	pthread_mutex_lock(&e->lock);
+	*job = (struct job){.run = run, .arg = arg, .share = share_of_server(e, cell, server)};
+	if (job->share && !job->share->waiting.first && job->share->cell->prompt && !e->ending &&
+	    share_has_room(e, job->share, &reserved)) {
+		run_job_here(e, job, reserved);
+		done = true;
+	} else if (job->share) {
+		drop_unused_share(e, job->share);
+	}
+	pthread_mutex_unlock(&e->lock);
+	if (!done)
+		free(job);
+	return done ? 0 : -EAGAIN;
 }
 
 struct fs_executor *fs_executor_create(void)
@@ -391,9 +436,9 @@ void fs_executor_free(struct fs_executor *e)
 	pthread_mutex_lock(&e->lock);
 	e->ending = true;
 	pthread_cond_broadcast(&e->some);
-	while (e->threads)
+	while (e->threads || e->running)
 		pthread_cond_wait(&e->ended, &e->lock);
-	assert(!e->running && !e->first && !e->shares.count);
+	assert(!e->first && !e->shares.count);
 	pthread_mutex_unlock(&e->lock);
 	htable_fini(&e->shares, NULL);
 	htable_fini(&e->cells, free);

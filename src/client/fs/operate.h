@@ -183,5 +183,11 @@ void fs_executor_free(struct fs_executor *executor);
 /* As one of those that wait for a server: see rxafs_awaited. 0 or -ENOMEM. */
 int fs_execute(struct fs_executor *executor, uint32_t cell, uint32_t server, void (*run)(void *arg),
 	       void *arg);
+/*
+ * The same on the thread of the caller, which then counts as one of the executor. -EAGAIN, without a run: the bounds leave no room, or
+ * the cell has not answered soon.
+ */
+int fs_execute_here(struct fs_executor *executor, uint32_t cell, uint32_t server,
+		    void (*run)(void *arg), void *arg);
 
 #endif

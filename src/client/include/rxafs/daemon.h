@@ -51,6 +51,12 @@ struct rxafs_awaited rxafs_awaited_of(rxafs_object *object);
  */
 int rxafs_run(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
 	      void (*run)(void *arg), void *arg);
+/*
+ * The same on the thread of the caller: the answer then wakes no other one. -EAGAIN, without a call: too many wait already, or those who
+ * waited for this cell had to wait for long.
+ */
+int rxafs_run_here(rxafs_client *client, rxafs_object *about, struct rxafs_request *request,
+		   void (*run)(void *arg), void *arg);
 
 /*
  * For how many nanoseconds the servers that `awaited` names have not answered questions, which this function asks. Call it each 50 ms.

@@ -2,6 +2,9 @@
 /* Threads for operations that wait: whatever is away, what waits for others gets one. */
 #include "tests/tools/testing.h"
 
+#include <errno.h>
+#include <sched.h>
+
 #include "client/fs/operate.h"
 
 #define AT_ONE_SERVER 64u
@@ -12,6 +15,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct fs_executor *executor;
 static unsigned begun, ended, answered, given;
 static bool silent; /* servers */
+static pthread_t caller;
+static bool called;
 
 static void setup(void)
 {
@@ -28,6 +33,9 @@ static void teardown(void)
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	fs_executor_free(executor);
+	if (called)
+		pthread_join(caller, NULL);
+	called = false;
 	/* Nothing was lost. */
 	ck_assert_uint_eq(ended, given);
 }
@@ -161,6 +169,61 @@ START_TEST(what_waits_follows)
 }
 END_TEST
 
+static pthread_t ran_on;
+
+static void note_thread(void *arg)
+{
+	(void)arg;
+	ran_on = pthread_self();
+}
+
+/* Until the executor has noted that the cell answers. */
+static void run_here_at_last(uint32_t cell, uint32_t server)
+{
+	int result;
+
+	while ((result = fs_execute_here(executor, cell, server, note_thread, NULL)) == -EAGAIN)
+		sched_yield();
+	ck_assert_int_eq(result, 0);
+	ck_assert(pthread_equal(ran_on, pthread_self()));
+}
+
+START_TEST(the_caller_does_it)
+{
+	static unsigned there;
+
+	ck_assert_int_eq(fs_execute_here(executor, 1, 1, note_thread, NULL), -EAGAIN);
+	ask_living(1, 1);
+	run_here_at_last(1, 1);
+	ask_silent(1, 1, MANY, &there);
+	wait_until(&there, AT_ONE_SERVER);
+	ck_assert_int_eq(fs_execute_here(executor, 1, 1, note_thread, NULL), -EAGAIN);
+	run_here_at_last(1, 2);
+}
+END_TEST
+
+static void *wait_here(void *arg)
+{
+	ck_assert_int_eq(fs_execute_here(executor, 1, 1, wait_for_silent_server, arg), 0);
+	return NULL;
+}
+
+/* It counts as one of the threads for its server, and those that it kept out follow. The end waits for it. */
+START_TEST(a_caller_waits)
+{
+	static unsigned here, there;
+
+	ask_living(1, 1);
+	run_here_at_last(1, 1);
+	given++;
+	ck_assert_int_eq(pthread_create(&caller, NULL, wait_here, &here), 0);
+	called = true;
+	wait_until(&here, 1);
+	ask_silent(1, 1, MANY, &there);
+	wait_until(&there, AT_ONE_SERVER - 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("executor");
@@ -176,6 +239,8 @@ int main(void)
 	tcase_add_test(tcase, a_cell_names_many_servers);
 	tcase_add_test(tcase, very_many_cells_are_silent);
 	tcase_add_test(tcase, what_waits_follows);
+	tcase_add_test(tcase, the_caller_does_it);
+	tcase_add_test(tcase, a_caller_waits);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
