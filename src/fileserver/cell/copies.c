@@ -176,6 +176,7 @@ int32_t fsd_volume_copy(struct fsd_cell *cell, uint32_t from, const struct cellv
 	/* It stays as it is until the caller says what becomes of it. */
 	transaction.mode = FSD_OFFLINE;
 	fsd_transaction_end(cell, &transaction);
+	fsd_transaction_made(cell, copy.id);
 	return 0;
 }
 

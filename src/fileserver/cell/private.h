@@ -33,6 +33,12 @@ struct transactions {
 	struct background ender; /* which ends those that nobody uses */
 	struct fsd_transaction *item;
 	uint32_t count, room;
+	/* Volumes that are not ready and in no transaction: they go if that stays so. */
+	struct unready {
+		uint32_t volume;
+		uint64_t since; /* s, by the monotonic clock */
+	} * unready;
+	uint32_t unready_count;
 	int32_t last;
 	unsigned running; /* threads of fsd_cell_run() */
 	struct fsd_shares shares; /* of those whose callers determine how long they take */

@@ -238,6 +238,39 @@ uint32_t fsd_transactions(struct fsd_cell *cell, struct fsd_transaction *list, u
 	return count;
 }
 
+/* -- volumes that are not ready -- */
+
+void fsd_transaction_made(struct fsd_cell *cell, uint32_t volume)
+{
+	struct transactions *all = &cell->transactions;
+
+	pthread_mutex_lock(&all->ender.lock);
+	/* Without room it stays until the next start. */
+	if (all->unready_count < FSD_TRANSACTIONS)
+		all->unready[all->unready_count++] = (struct unready){volume, fsd_now()};
+	pthread_mutex_unlock(&all->ender.lock);
+}
+
+/* One that nobody cares for. */
+static bool take_unready(struct transactions *all, uint64_t idle_s, uint32_t *volume)
+{
+	uint64_t now = fsd_now();
+
+	assert(mutex_is_held(&all->ender.lock));
+	for (uint32_t i = 0; i < all->unready_count; i++) {
+		struct unready *item = &all->unready[i];
+
+		if (find_by_volume(all, item->volume))
+			item->since = now;
+		if (now - item->since <= idle_s)
+			continue;
+		*volume = item->volume;
+		*item = all->unready[--all->unready_count];
+		return true;
+	}
+	return false;
+}
+
 /* -- end -- */
 
 static void remove_unfinished(struct fsd_cell *cell, struct fsd_transaction *transaction)
@@ -264,6 +297,8 @@ void fsd_transaction_end(struct fsd_cell *cell, struct fsd_transaction *transact
 	if (!transaction->deleted && !transaction->moved)
 		cellvol_hold(cell->store, transaction->volume, 0, 0);
 	drop_transaction(cell, transaction->id);
+	if (!transaction->deleted && (transaction->flags & 1))
+		fsd_transaction_made(cell, transaction->volume);
 }
 
 /* What a client has left unfinished goes. */
@@ -274,6 +309,20 @@ static void end_idle_transaction(struct fsd_cell *cell, struct fsd_transaction *
 		(int)transaction->id, (unsigned)transaction->volume,
 		transaction->deleted ? "the unfinished volume is removed" : "it ends now");
 	fsd_transaction_end(cell, transaction);
+}
+
+static void remove_unready(struct fsd_cell *cell, uint32_t volume)
+{
+	struct fsd_transaction transaction;
+	int32_t id;
+
+	if (fsd_transaction_begin(cell, volume, FSD_CREATE, &id) ||
+	    fsd_transaction_enter(cell, id, "DeleteVolume", &transaction))
+		return;
+	fsd_transaction_end(cell, &transaction);
+	if (transaction.deleted)
+		fsd_log(RXW_LOG_WARNING, "volume %u, which was never ready, is removed",
+			(unsigned)volume);
 }
 
 static bool take_idle_transaction(struct fsd_cell *cell, struct fsd_transaction *transaction)
@@ -300,18 +349,23 @@ static void *run_ender(void *arg)
 	struct background *ender = &cell->transactions.ender;
 	uint64_t look_s = cell->options.idle_s < LOOK_S ? 1 : LOOK_S;
 	struct fsd_transaction transaction;
+	uint32_t volume;
 
 	pthread_mutex_lock(&ender->lock);
 	while (!ender->stop) {
 		bool idle = take_idle_transaction(cell, &transaction);
+		bool left =
+			!idle && take_unready(&cell->transactions, cell->options.idle_s, &volume);
 
 		pthread_mutex_unlock(&ender->lock);
 		if (idle)
 			end_idle_transaction(cell, &transaction);
+		else if (left)
+			remove_unready(cell, volume);
 		else
 			store_restores_retry(cell->store);
 		pthread_mutex_lock(&ender->lock);
-		if (!idle && !ender->stop)
+		if (!idle && !left && !ender->stop)
 			sleep_in_background(ender, monotonic_ns() + look_s * NS_PER_S);
 	}
 	pthread_mutex_unlock(&ender->lock);
@@ -423,7 +477,8 @@ int transactions_open(struct fsd_cell *cell)
 		first = (uint32_t)monotonic_ns();
 	all->last = (int32_t)(first & 0xffffff);
 	all->item = calloc(FSD_TRANSACTIONS, sizeof(*all->item));
-	if (!all->item || getrandom(secret, sizeof(secret), 0) != sizeof(secret) ||
+	all->unready = calloc(FSD_TRANSACTIONS, sizeof(*all->unready));
+	if (!all->item || !all->unready || getrandom(secret, sizeof(secret), 0) != sizeof(secret) ||
 	    !fsd_shares_init(&all->shares, sizeof(struct fsd_share), secret))
 		return -ENOMEM;
 	pthread_cond_init(&all->idle, NULL);
@@ -439,6 +494,7 @@ void transactions_close(struct fsd_cell *cell)
 	pthread_cond_destroy(&all->idle);
 	fsd_shares_fini(&all->shares);
 	free(all->item);
+	free(all->unready);
 }
 
 struct fsd_cell *fsd_cell_open(const struct fsd_cell_options *options, char *message)
@@ -461,6 +517,7 @@ struct fsd_cell *fsd_cell_open(const struct fsd_cell_options *options, char *mes
 		 result == -ENOMEM ? "no memory" : "see the log");
 	locations_close(cell);
 	free(cell->transactions.item);
+	free(cell->transactions.unready);
 	free(cell);
 	return NULL;
 }

@@ -54,6 +54,8 @@ int32_t fsd_transaction_look(struct fsd_cell *cell, int32_t id,
 			     struct fsd_transaction *transaction);
 /* The volume is served again, if it may be; a new one that is still temporary goes. After fsd_transaction_enter(). May wait for clients. */
 void fsd_transaction_end(struct fsd_cell *cell, struct fsd_transaction *transaction);
+/* A clone was made that is not ready. It goes, too, if nobody begins a transaction with it for as long. */
+void fsd_transaction_made(struct fsd_cell *cell, uint32_t volume);
 /* No changes come between what the transaction has read, and its end. */
 int32_t fsd_transaction_freeze(struct fsd_cell *cell, struct fsd_transaction *transaction);
 /* Whether a volume is in one; *transaction may be NULL. */

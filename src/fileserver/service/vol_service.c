@@ -778,6 +778,8 @@ static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t
 		       : cellvol_clone(service->store, source.id, &clone);
 	if (!result && purge)
 		transaction.recloned = *id;
+	else if (!result)
+		fsd_transaction_made(service->cell, *id);
 	return leave_transaction(service, &transaction, result);
 }
 

@@ -181,6 +181,11 @@ src_tests_fileserver_test_watch_SOURCES = \
 	src/tests/fileserver/test_watch.c $(fileserver_test_fixture) $(fileserver_answer)
 src_tests_fileserver_test_watch_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_vol_admin
+src_tests_fileserver_service_test_vol_admin_SOURCES = \
+	src/tests/fileserver/service/test_vol_admin.c $(fileserver_shop)
+src_tests_fileserver_service_test_vol_admin_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_vol_service
 src_tests_fileserver_service_test_vol_service_SOURCES = \
 	src/tests/fileserver/service/test_vol_service.c src/tests/fileserver/cell/cell_store.h \

@@ -49,6 +49,7 @@ static void fault(void *arg, const char *line)
 {
 	(void)arg;
 	printf("# fault: %s\n", line);
+	fflush(stdout);
 }
 
 /* -- the server -- */

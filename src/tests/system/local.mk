@@ -89,6 +89,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/groups.bash \
 	src/tests/system/interop/inside \
 	src/tests/system/interop/kernel \
+	src/tests/system/interop/kill_at.py \
 	src/tests/system/interop/kernel_calls.c \
 	src/tests/system/interop/kernel_guest.c \
 	src/tests/system/interop/kernel_load.c \
@@ -122,6 +123,10 @@ EXTRA_DIST += \
 	src/tests/system/interop/store_calls.c \
 	src/tests/system/interop/store_calls.txt \
 	src/tests/system/interop/unvalidated.py \
+	src/tests/system/interop/vos.bash \
+	src/tests/system/interop/vos_kills.bash \
+	src/tests/system/interop/vos_openafs.bash \
+	src/tests/system/interop/vos_servers.bash \
 	src/tests/system/interop/writes.bash \
 	src/tests/system/interop/tools.bash \
 	src/tests/system/interop/xfstests \

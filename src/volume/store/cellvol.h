@@ -59,7 +59,7 @@ enum cellvol_member {
 	CELLVOL_NAMED = 1, /* name */
 	CELLVOL_TYPE = 2,  /* type; -EINVAL: a clone cannot become a read-write volume */
 	CELLVOL_IDS = 4,   /* parent, clone, backup */
-	CELLVOL_STATE = 8, /* temporary, out */
+	CELLVOL_STATE = 8, /* temporary, out; -EINVAL: it has no root directory yet */
 	CELLVOL_CREATION = 16,
 	CELLVOL_UPDATED = 32,
 	CELLVOL_QUOTA = 64,

@@ -163,6 +163,29 @@ START_TEST(idle_end)
 }
 END_TEST
 
+/* A clone goes with which its maker begins no transaction; not one that is in use. */
+START_TEST(unready_clone)
+{
+	const struct cellvol clone = {.id = 5001, .type = STORE_RO, .name = "clone"};
+	const struct cellvol used = {.id = 5002, .type = STORE_RO, .name = "used"};
+	int32_t id;
+
+	make_volume_cell(&hasty);
+	ck_assert_int_eq(cellvol_clone(cell_store, volume, &used), 0);
+	ck_assert_int_eq(fsd_transaction_begin(cell, used.id, FSD_OFFLINE, &id), 0);
+	ck_assert_int_eq(fsd_transaction_enter(cell, id, "Dump", &t), 0);
+	fsd_transaction_made(cell, used.id);
+	ck_assert_int_eq(cellvol_clone(cell_store, volume, &clone), 0);
+	fsd_transaction_made(cell, clone.id);
+	ck_assert_int_eq(state_of(clone.id), STORE_VOFFLINE);
+	while (state_of(clone.id) != STORE_VNOVOL)
+		usleep(1000);
+	ck_assert_int_eq(state_of(used.id), STORE_VOFFLINE);
+	fsd_transaction_leave(cell, &t);
+	remove_cell();
+}
+END_TEST
+
 /* A read-write clone, and a read-only copy in the place of its volume. */
 START_TEST(copies)
 {
@@ -228,4 +251,4 @@ START_TEST(bound)
 }
 END_TEST
 
-TEST_MAIN("transactions", exclusion, new_volumes, freezing, idle_end, copies, bound)
+TEST_MAIN("transactions", exclusion, new_volumes, freezing, idle_end, unready_clone, copies, bound)

@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs mount conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs vos_kills mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -126,6 +126,13 @@ tests_of_vos_openafs() {
 }
 programs_of_vos_openafs() { echo rxfsd rxvol rxpt cell_ours; }
 
+# Clones and copies of a killed vos may stay, and are listed.
+tests_of_vos_kills() {
+	echo kills-create kills-remove kills-backup kills-clone kills-dump kills-restore kills-release kills-move kills-copy \
+		kills-rename kills-convert kills-sites kills-end
+}
+programs_of_vos_kills() { echo rxfsd rxvol cell_ours; }
+
 programs_of_vos() { echo rxfsd rxvol cell_ours; }
 
 tests_of_mount() {
@@ -179,6 +186,7 @@ seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | store) echo 300 ;;
+	vos_kills) [ -n "${RXW_VOS_KILLS:-}" ] && echo 7200 || echo 900 ;;
 	writes | mount | vos | vos_servers | vos_openafs) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;

@@ -156,6 +156,7 @@ START_TEST(temporary_volumes)
 	ck_assert_int_eq(cellvol_create(store, &new, true), STORE_VVOLEXISTS);
 	new.id = 3001;
 	ck_assert_int_eq(cellvol_create(store, &new, false), 0);
+	ck_assert_int_eq(try_ready(3001), -EINVAL);
 	ck_assert_int_eq(try_clone(volume, 3002, STORE_BACKUP, "new"), 0);
 	ck_assert_int_eq(cellvol_get(store, 3001, &cell), 0);
 	ck_assert_str_eq(cell.name, "new");
@@ -474,6 +475,15 @@ START_TEST(converted_replica)
 	/* One that is ready is not replaced. */
 	ck_assert_int_eq(cellvol_create(store, &ro, true), 0);
 	ck_assert_int_eq(cellvol_convert(store, 3000, 2999), -EXDEV);
+	/* The name goes from one to the other. */
+	ro.id = 4000;
+	rw.id = ro.parent = 4001;
+	snprintf(ro.name, sizeof(ro.name), "z");
+	ck_assert_int_eq(cellvol_create(store, &ro, true), 0);
+	ck_assert_int_eq(cellvol_create(store, &rw, true), 0);
+	ck_assert_int_eq(cellvol_convert(store, 4000, 4001), 0);
+	fixture_volume(4001);
+	ck_assert_str_eq(about.name, "z");
 	fixture_pruned();
 }
 END_TEST

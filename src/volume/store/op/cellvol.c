@@ -464,11 +464,25 @@ static int set_cell_type(struct volrec *rec, enum store_type type)
 	return 0;
 }
 
+/* What was made without a root directory gets one with its contents. */
+static int check_root_made(struct work *work, struct workvol *volume)
+{
+	struct node *root;
+	int result;
+
+	if (!(volume->rec.cell & VOLUME_TEMPORARY) || volume->rec.type != STORE_RW)
+		return 0;
+	result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
+	return result == STORE_VNOVNODE ? -EINVAL : 0;
+}
+
 static int set_cell_state(const struct cell_op *op, struct work *work, struct workvol *volume)
 {
 	bool off = op->volume->temporary || op->volume->out;
 	int result = off ? 0 : admin_check_root(work, volume, op->permits, op->arg);
 
+	if (!result && !op->volume->temporary)
+		result = check_root_made(work, volume);
 	if (result)
 		return result;
 	volume->rec.cell &= (uint8_t)~VOLUME_TEMPORARY;

@@ -882,6 +882,20 @@ static int write_volume_row(struct work *work, struct workvol *volume)
 
 /* -- the transaction -- */
 
+static int write_volume_rows(struct work *work, bool gone)
+{
+	int result = 0;
+
+	for (struct workvol *volume = work->volumes; volume && !result; volume = volume->next) {
+		if (!volume->changed || volume->gone != gone)
+			continue;
+		result = begin_database(work);
+		if (!result)
+			result = write_volume_row(work, volume);
+	}
+	return result;
+}
+
 static int write_node_rows(struct work *work, bool removed)
 {
 	int result = 0;
@@ -902,12 +916,11 @@ int work_write(struct work *work)
 
 	if (!result)
 		result = write_node_rows(work, false);
-	for (struct workvol *volume = work->volumes; volume && !result; volume = volume->next)
-		if (volume->changed) {
-			result = begin_database(work);
-			if (!result)
-				result = write_volume_row(work, volume);
-		}
+	/* Those that are gone first: others may have their names. */
+	if (!result)
+		result = write_volume_rows(work, true);
+	if (!result)
+		result = write_volume_rows(work, false);
 	if (!result && (work->ref_count || work->made_written < work->made.count))
 		result = begin_database(work);
 	return result ? result : write_object_rows(work);
