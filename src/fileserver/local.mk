@@ -20,7 +20,7 @@ fileserver_sources += \
 	src/fileserver/callbacks/remember.c \
 	src/fileserver/callbacks/tables.h
 fileserver_sources += \
-	src/fileserver/audit/audit.c src/fileserver/audit/audit.h
+	src/fileserver/audit/audit.c src/fileserver/audit/audit.h src/fileserver/audit/call.c
 fileserver_sources += \
 	src/fileserver/io/chunk.h src/fileserver/io/fairrate.c src/fileserver/io/fairrate.h src/fileserver/io/flow.c \
 	src/fileserver/io/io.h src/fileserver/io/readers.c src/fileserver/io/saturation.c src/fileserver/io/saturation.h \

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include <rxwire/types.h>
+
 #define FSD_AUDIT_NAME 256 /* bytes of a name or text that are kept */
 #define FSD_AUDIT_WHO  128 /* of the name of a caller */
 
@@ -70,6 +72,25 @@ struct fsd_audit_stats {
 	uint64_t refused; /* calls that got no place, with `strict` */
 };
 void fsd_audit_stats(struct fsd_audit *audit, struct fsd_audit_stats *stats);
+
+/*
+ * A change by an administrator, or in the database of users: what its record says. The members up to `code` are the caller's; strings
+ * live as long as the change. `operation`: service, dot, procedure, as in "VL.CreateEntry".
+ */
+struct fsd_audit_change {
+	struct fsd_audit *audit; /* NULL: nothing is recorded */
+	const rxw_call *call;
+	const char *who; /* as in a record */
+	int32_t id;
+	const char *operation;
+	uint32_t volume; /* 0: none */
+	const char *name, *to_name;
+	bool begun; /* inside */
+};
+/* Before the change, which must not happen if this returns a code: it cannot be recorded now. */
+int32_t fsd_audit_begin(struct fsd_audit_change *change);
+/* After it, or after it was refused. Returns `code`. */
+int32_t fsd_audit_end(struct fsd_audit_change *change, int32_t code);
 
 /* -- inside: a record as it lies in the queue -- */
 
