@@ -160,6 +160,13 @@ src_bench_library_stat_LDADD = src/client/librxafs_core.la src/afs/libafs.la src
 bench-mount: bench-programs
 	python3 $(srcdir)/src/bench/mount --build '$(abs_top_builddir)' $(MOUNT_ARGS)
 
+# The volume service and whole volumes, beside OpenAFS's; options: make bench-volumes VOLUMES_ARGS=--quick
+EXTRA_DIST += src/bench/volumes
+VOLUMES_ARGS =
+.PHONY: bench-volumes
+bench-volumes: bench-programs
+	python3 $(srcdir)/src/bench/volumes --source '$(abs_top_srcdir)' --build '$(abs_top_builddir)' $(VOLUMES_ARGS)
+
 # Copies by afscp get, beside rsync and rxperf; options: make bench-copies COPIES_ARGS='--only tree'
 EXTRA_DIST += src/bench/copies
 COPIES_ARGS =

@@ -22,11 +22,13 @@
 #define OF_DIR	    50	   /* files of a directory */
 #define BATCH	    100000 /* rows of a transaction */
 #define SMALL_BYTES 300
+#define SMALL_MOST  8192 /* bytes of a row */
 #define LARGE_SHARE 10 /* the first volume has this part of all files */
 
 /* What the numbers of volumes and files follow from. */
 struct site {
-	unsigned long volumes, files;
+	unsigned long volumes, files, bytes; /* bytes: of each file */
+	bool closed;			     /* only administrators have rights */
 };
 
 static void must(int result, const char *what)
@@ -98,8 +100,8 @@ static struct version *new_template(enum store_kind kind)
 				    .author = 1,
 				    .owner = 1,
 				    .version = 1,
-				    .client_mtime = 1700000000,
-				    .server_mtime = 1700000000,
+				    .client_mtime = 1700000000 - 1000,
+				    .server_mtime = 1700000000 - 1000,
 				    .incarnation = 1};
 	return version;
 }
@@ -148,7 +150,7 @@ static void put_file(struct maker *maker, const struct store_fid *fid,
 {
 	struct db_small small = {++maker->small, fid->volume, fid->vnode};
 
-	maker->file->v.length = SMALL_BYTES;
+	maker->file->v.length = maker->site.bytes;
 	maker->file->v.small = small.id;
 	must(db_small_put(maker->db, &small, maker->blob), "contents");
 	put_vnode(maker, fid, parent, maker->file);
@@ -213,15 +215,16 @@ static void fill_tables(const struct site *site, struct db *db)
 			      .db = db,
 			      .file = new_template(STORE_FILE),
 			      .dir = new_template(STORE_DIR),
-			      .blob = blob_new(SMALL_BYTES)};
+			      .blob = blob_new(site->bytes)};
 
 	must(maker.blob ? 0 : -ENOMEM, "memory");
-	memset(maker.blob->bytes, 'x', SMALL_BYTES);
+	memset(maker.blob->bytes, 'x', site->bytes);
 	maker.dir->acl = calloc(1, sizeof(*maker.dir->acl));
 	must(maker.dir->acl ? 0 : -ENOMEM, "memory");
 	store_acl_add(maker.dir->acl, false, STORE_ADMINISTRATORS, STORE_ALL);
 	/* So that a server of the store can be measured as well. */
-	store_acl_add(maker.dir->acl, false, STORE_ANYUSER, STORE_ALL);
+	if (!site->closed)
+		store_acl_add(maker.dir->acl, false, STORE_ANYUSER, STORE_ALL);
 	must(db_begin(db), "begin");
 	for (unsigned long i = 0; i < site->volumes; i++)
 		put_volume(&maker, i);
@@ -519,11 +522,11 @@ static void measure_site(const char *folder, const struct site *site, const stru
 
 int main(int argc, char **argv)
 {
-	struct site site = {20000, 1000000};
+	struct site site = {.volumes = 20000, .files = 1000000, .bytes = SMALL_BYTES};
 	struct plan plan = {.count = 20000};
 	int option;
 
-	while ((option = getopt(argc, argv, "v:f:n:o:cC")) != -1)
+	while ((option = getopt(argc, argv, "v:f:b:n:o:pcC")) != -1)
 		switch (option) {
 		case 'v':
 			site.volumes = strtoul(optarg, NULL, 10);
@@ -531,11 +534,17 @@ int main(int argc, char **argv)
 		case 'f':
 			site.files = strtoul(optarg, NULL, 10);
 			break;
+		case 'b':
+			site.bytes = strtoul(optarg, NULL, 10);
+			break;
 		case 'n':
 			plan.count = (unsigned)strtoul(optarg, NULL, 10);
 			break;
 		case 'o':
 			plan.only = optarg;
+			break;
+		case 'p':
+			site.closed = true;
 			break;
 		case 'c':
 			plan.check = true;
@@ -546,12 +555,13 @@ int main(int argc, char **argv)
 		default:
 			optind = argc;
 		}
-	if (optind + 2 != argc || !site.volumes || site.files < site.volumes ||
+	if (optind + 2 != argc || !site.volumes || site.files < site.volumes || !site.bytes ||
+	    site.bytes > SMALL_MOST ||
 	    (strcmp(argv[optind], "make") && strcmp(argv[optind], "measure"))) {
 		fprintf(stderr,
-			"usage: store_site [-v VOLUMES] [-f FILES] make EMPTY-FOLDER\n"
+			"usage: store_site [-v VOLUMES] [-f FILES] [-b BYTES] [-p] make EMPTY-FOLDER\n"
 			"       store_site [-v VOLUMES] [-f FILES] [-n OPERATIONS] [-o OPERATION] [-c] [-C] measure FOLDER\n"
-			"-c: check as well; -C: without the copy of the metadata, which the first opening makes; VOLUMES and FILES are those that the store was made with\n");
+			"-p: nobody but administrators has rights; -c: check as well; -C: without the copy of the metadata, which the first opening makes; VOLUMES and FILES are those that the store was made with\n");
 		return EXIT_FAILURE;
 	}
 	if (!strcmp(argv[optind], "make"))

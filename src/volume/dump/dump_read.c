@@ -482,7 +482,8 @@ static int note_kept_vnode(struct dump_reader *reader, struct store_restore *res
 			   const struct store_vnode *v)
 {
 	struct store_vnode now;
-	int result = store_restore_look(restore, v->vnode, &now);
+	int result =
+		reader->input.fits ? store_restore_look(restore, v->vnode, &now) : STORE_VNOVNODE;
 
 	if (!result)
 		reader->state = dump_add_state(reader->state, &now);

@@ -326,7 +326,8 @@ static int put_vnode(struct dump_writer *writer, const struct store_vnode *given
 	put_dump_word(writer, vnode->unique);
 	if (!full && !image) {
 		writer->counts->unchanged++;
-		writer->state = dump_add_state(writer->state, vnode);
+		if (!writer->base->dated)
+			writer->state = dump_add_state(writer->state, vnode);
 		return report_dump_progress(writer);
 	}
 	put_vnode_members(writer, vnode);
@@ -343,6 +344,21 @@ static bool is_vnode_changed(const struct dump_base *base, const struct store_vn
 	return base->dated ? vnode->server_mtime >= base->date : vnode->changed;
 }
 
+/* `all` are in full. The state of a volume needs all members of the others. */
+static int find_next_vnode(struct dump_writer *writer, bool directories, bool all,
+			   struct store_vnode *vnode)
+{
+	struct store_snapshot *snapshot = writer->snapshot;
+	int result;
+
+	if (all || !writer->base->dated)
+		return store_snapshot_next(snapshot, directories, vnode->vnode, vnode);
+	result = store_snapshot_outline(snapshot, directories, vnode->vnode, vnode);
+	if (result || !is_vnode_changed(writer->base, vnode))
+		return result;
+	return store_snapshot_find(snapshot, vnode->vnode, vnode->unique, vnode);
+}
+
 static int put_vnodes(struct dump_writer *writer, bool directories)
 {
 	const struct dump_base *base = writer->base;
@@ -351,7 +367,7 @@ static int put_vnodes(struct dump_writer *writer, bool directories)
 	int result = 0;
 
 	while (!result) {
-		result = store_snapshot_next(writer->snapshot, directories, vnode.vnode, &vnode);
+		result = find_next_vnode(writer, directories, all, &vnode);
 		if (result != -ENOENT && dump_is_damaged(writer->base->without, vnode.vnode))
 			result = 0;
 		else if (!result)

@@ -42,6 +42,9 @@ void store_snapshot_header(const struct store_snapshot *snapshot, struct store_h
 /* The first directory, or file or link, with a number above `after`: 0, -ENOENT, or another result with vnode->vnode. */
 int store_snapshot_next(struct store_snapshot *snapshot, bool directories, uint32_t after,
 			struct store_vnode *vnode);
+/* The same; of *vnode, only vnode, unique, kind, server_mtime and `changed`. Cheap. */
+int store_snapshot_outline(struct store_snapshot *snapshot, bool directories, uint32_t after,
+			   struct store_vnode *vnode);
 /* One of them: 0 or STORE_VNOVNODE. */
 int store_snapshot_find(struct store_snapshot *snapshot, uint32_t vnode, uint32_t unique,
 			struct store_vnode *found);

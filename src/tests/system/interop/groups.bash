@@ -177,9 +177,12 @@ programs_of_kernel_writes() {
 # Not a test, and therefore none of all_groups: src/bench/fileserver and src/bench/crowd start it.
 tests_of_bench() { echo bench-script; }
 programs_of_bench() { echo afscp cell_ours rxfsd; }
+# The same for src/bench/volumes.
+tests_of_bench_volumes() { echo bench-volumes-openafs bench-volumes-ours; }
+programs_of_bench_volumes() { echo cell_ours rxfsd rxvol; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == mount || $1 == vos_openafs || $1 == bench ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == mount || $1 == vos_openafs || $1 == bench* ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
@@ -189,7 +192,7 @@ seconds_of() {
 	vos_kills) [ -n "${RXW_VOS_KILLS:-}" ] && echo 7200 || echo 900 ;;
 	writes | mount | vos | vos_servers | vos_openafs) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
-	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
+	bench | bench_volumes) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
 	esac
 }

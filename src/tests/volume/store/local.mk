@@ -98,8 +98,14 @@ src_tests_volume_store_test_crash_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_crash_LDADD = $(tiny_test_libs)
 
 check_tests += src/tests/volume/store/test_transfer
-src_tests_volume_store_test_transfer_SOURCES = src/tests/volume/store/test_transfer.c $(store_test_disk)
+src_tests_volume_store_test_transfer_SOURCES = src/tests/volume/store/test_transfer.c \
+	src/tests/volume/store/transfer_fixture.c src/tests/volume/store/transfer_fixture.h $(store_test_disk)
 src_tests_volume_store_test_transfer_LDADD = $(store_test_libs)
+
+check_tests += src/tests/volume/store/test_replace
+src_tests_volume_store_test_replace_SOURCES = src/tests/volume/store/test_replace.c \
+	src/tests/volume/store/transfer_fixture.c src/tests/volume/store/transfer_fixture.h $(store_test_disk)
+src_tests_volume_store_test_replace_LDADD = $(store_test_libs)
 
 check_tests += src/tests/volume/store/test_crash_random
 src_tests_volume_store_test_crash_random_SOURCES = src/tests/volume/store/test_crash_random.c \

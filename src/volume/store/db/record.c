@@ -392,6 +392,26 @@ int version_decode(const uint8_t *record, size_t length, const struct vnode_key 
 	return result;
 }
 
+void version_outline(const uint8_t *record, size_t length, const struct vnode_key *key,
+		     struct outline *outline)
+{
+	struct bytes from = {0};
+	struct vnode v = {0};
+
+	*outline = (struct outline){.vnode = key->vnode, .epoch = key->epoch};
+	outline->damaged =
+		length < 7 || !version_is_sealed(key, record, length) || record[4] != VNODE_FORMAT;
+	if (outline->damaged)
+		return;
+	from = (struct bytes){.at = record + 7, .left = length - 7};
+	outline->kind = record[5];
+	if (outline->kind)
+		decode_vnode(&from, &v);
+	outline->damaged = from.bad;
+	outline->unique = v.unique;
+	outline->server_mtime = v.server_mtime;
+}
+
 /* -- records of volumes -- */
 
 static uint32_t compute_volume_crc(uint32_t id, const uint8_t *rest, size_t length)

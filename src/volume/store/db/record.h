@@ -99,6 +99,14 @@ bool version_is_sealed(const struct vnode_key *key, const uint8_t *record, size_
 int version_decode(const uint8_t *record, size_t length, const struct vnode_key *key,
 		   struct version **version);
 
+/* What passes over many vnodes need of a record; much cheaper. */
+struct outline {
+	uint32_t vnode, epoch, unique, server_mtime;
+	uint8_t kind; /* 0: a tombstone */
+	bool damaged; /* only the first two members are known */
+};
+void version_outline(const uint8_t *record, size_t length, const struct vnode_key *key,
+		     struct outline *outline);
 /* -- volumes -- */
 
 /*

@@ -309,6 +309,26 @@ int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, v
 	return end_rows(statement, result);
 }
 
+int db_group_outlines(struct db *db, const struct vnode_key *from, db_outline_fn each, void *arg)
+{
+	struct vnode_key key = *from;
+	sqlite3_stmt *statement = BIND(db, VNODE_GROUP, key.group, key.vnode, key.epoch);
+	struct outline outline;
+	struct bytes record;
+	int result = 0;
+
+	while (find_next(db, statement, &result)) {
+		key.vnode = get_column_number(statement, 0);
+		key.epoch = get_column_number(statement, 1);
+		result = get_column_bytes(db, statement, 2, &record);
+		if (result == -ENOMEM)
+			break;
+		version_outline(record.at, record.left, &key, &outline);
+		result = each(arg, &outline);
+	}
+	return end_rows(statement, result);
+}
+
 int db_group_next(struct db *db, uint32_t *group)
 {
 	uint64_t next = *group;

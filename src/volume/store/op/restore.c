@@ -17,9 +17,9 @@
 #include "volume/store/op/whole.h"
 #include "volume/store/txn/space.h"
 
-#define BATCH	    64		/* vnodes of a transaction */
-#define BATCH_BYTES (256 << 10) /* of their contents, after which it is run */
-#define CACHED	    2048	/* vnodes of the volume that may be in the cache */
+#define BATCH	    256		/* vnodes of a transaction */
+#define BATCH_BYTES (384 << 10) /* of their contents, after which it is run */
+#define CACHED	    1024	/* vnodes of the volume that may be in the cache */
 
 /* A vnode that waits to be committed. */
 struct restore_item {
@@ -35,7 +35,15 @@ struct store_restore {
 	struct volrec
 		old; /* of what was there before; epoch: that of the snapshot. `id` is the volume's */
 	bool onto, finished;
+	/* Other vnodes, names or links than before, so that the tree has to be checked. */
+	bool reshaped;
+	/* What was there, in order: files, directories. Those that were passed may come later. */
+	struct whole_scan before[2];
+	uint32_t passed_to[2]; /* the last vnode of that pass */
+	struct restore_bits passed;
 	uint32_t top_unique;
+	uint32_t parent,
+		parent_unique; /* the directory of the last file; it does not change any more */
 	struct restore_item item[BATCH];
 	unsigned count;
 	size_t bytes;
@@ -120,7 +128,18 @@ static void count_vnode(struct volrec *rec, const struct version *version, bool 
 	rec->used_kib += on ? blocks : -blocks;
 }
 
-static int apply_item(const struct restore_item *item, struct work *work, struct workvol *volume)
+/* Whether all names that lead to a file may stay as they are. */
+static bool is_in_place_of(const struct version *now, const struct version *next)
+{
+	const struct vnode *a = &now->v, *b = &next->v;
+
+	return b->kind != STORE_DIR && a->kind != STORE_DIR && a->unique == b->unique &&
+	       a->links == b->links && a->parent == b->parent &&
+	       a->parent_unique == b->parent_unique;
+}
+
+static int apply_item(struct store_restore *restore, const struct restore_item *item,
+		      struct work *work, struct workvol *volume)
 {
 	struct node *node;
 	int result = work_node(work, volume, item->vnode, &node);
@@ -128,6 +147,8 @@ static int apply_item(const struct restore_item *item, struct work *work, struct
 	assert(item->version || !item->stamp);
 	if (result)
 		return result;
+	if (!node->now || !item->version || !is_in_place_of(node->now, item->version))
+		restore->reshaped = true;
 	if (item->stamp) {
 		result = node->now ? work_edit(work, node) : STORE_VNOVNODE;
 		if (!result)
@@ -159,7 +180,7 @@ static int apply_items(struct txn_op *txn, struct work *work)
 	if (!result)
 		result = space_check_rows(restore->core, restore->bytes / 1024 + restore->count);
 	for (unsigned i = 0; i < restore->count && !result; i++) {
-		result = apply_item(&restore->item[i], work, volume);
+		result = apply_item(restore, &restore->item[i], work, volume);
 		work->broken |= result != 0;
 	}
 	if (!result)
@@ -355,13 +376,15 @@ static int find_restored(const struct store_restore *restore, uint32_t vnode,
 }
 
 /* The uniquifier of the directory. That of a directory is corrected at the end if it comes later. */
-static int find_parent_unique(const struct store_restore *restore, const struct store_vnode *vnode,
+static int find_parent_unique(struct store_restore *restore, const struct store_vnode *vnode,
 			      uint32_t *unique)
 {
 	struct version *parent;
 	int result;
 
 	*unique = vnode->vnode == STORE_ROOT_VNODE ? STORE_ROOT_UNIQUE : 0;
+	if (vnode->kind != STORE_DIR && restore->parent == vnode->parent)
+		*unique = restore->parent_unique;
 	if (*unique)
 		return 0;
 	result = find_restored(restore, vnode->parent, &parent);
@@ -371,7 +394,13 @@ static int find_parent_unique(const struct store_restore *restore, const struct 
 		return result;
 	*unique = parent->v.kind == STORE_DIR ? parent->v.unique : 0;
 	version_unref(parent);
-	return *unique ? 0 : -ENOENT;
+	if (!*unique)
+		return -ENOENT;
+	if (restore_bit_get(&restore->seen, vnode->parent)) {
+		restore->parent = vnode->parent;
+		restore->parent_unique = *unique;
+	}
+	return 0;
 }
 
 static struct version *make_stamp(const struct store_vnode *vnode, uint32_t parent_unique)
@@ -455,6 +484,60 @@ static int note_restored(struct store_restore *restore, uint32_t vnode, uint32_t
 	return result ? result : was ? -EEXIST : 0;
 }
 
+static bool has_same_acl(const struct store_acl *a, const struct store_acl *b)
+{
+	bool same = a->positive == b->positive && a->negative == b->negative;
+
+	for (unsigned i = 0; same && i < a->positive + a->negative; i++)
+		same = a->entry[i].id == b->entry[i].id && a->entry[i].rights == b->entry[i].rights;
+	return same;
+}
+
+static bool has_same_record(const struct version *now, const struct store_vnode *next)
+{
+	const struct vnode *v = &now->v;
+
+	return v->kind == next->kind && v->unique == next->unique && v->links == next->links &&
+	       v->mode == (next->mode & 07777) && v->group == next->group &&
+	       v->length == next->length && v->version == next->version &&
+	       v->author == next->author && v->owner == next->owner && v->parent == next->parent &&
+	       v->client_mtime == next->client_mtime && v->server_mtime == next->server_mtime &&
+	       has_same_acl(now->acl, &next->acl);
+}
+
+static bool has_same_pages(const struct store_pages *pages, const uint8_t *image, uint64_t length)
+{
+	unsigned count = store_pages_count(pages);
+	bool same = length == (uint64_t)count * STORE_PAGE;
+
+	for (unsigned i = 0; same && i < count; i++)
+		same = !memcmp(store_pages_page(pages, i), image + (size_t)i * STORE_PAGE,
+			       STORE_PAGE);
+	return same;
+}
+
+/* Dumps have directories that have not changed: those are not written again. What cannot be read is replaced. */
+static bool is_same_directory(struct store_restore *restore, const struct store_vnode *vnode,
+			      const void *image)
+{
+	struct found found = {.view = restore_view(restore),
+			      .fid = {restore->old.id, vnode->vnode, vnode->unique}};
+	struct store_pages *pages;
+	bool same = false;
+
+	if (!restore->onto || vnode->kind != STORE_DIR)
+		return false;
+	restore_note_cached(restore, 1);
+	if (lookup_version(restore->core, &found.view, vnode->vnode, &found.version))
+		return false;
+	if (has_same_record(found.version, vnode) && !lookup_pages(restore->core, &found, &pages)) {
+		same = has_same_pages(pages, image, vnode->length);
+		store_pages_unref(pages);
+	}
+	version_unref(found.version);
+	return same;
+}
+
 int store_restore_put(struct store_restore *restore, const struct store_vnode *vnode,
 		      const void *bytes)
 {
@@ -468,6 +551,8 @@ int store_restore_put(struct store_restore *restore, const struct store_vnode *v
 	assert((vnode->kind == STORE_DIR) == (vnode->vnode & 1));
 	if (result)
 		return result;
+	if (is_same_directory(restore, vnode, bytes))
+		return note_restored(restore, vnode->vnode, vnode->unique);
 	version = make_stamp(vnode, parent_unique);
 	result = version ? fill_restored(version, vnode, bytes, small) : -ENOMEM;
 	if (!result)
@@ -525,38 +610,111 @@ int store_restore_look(const struct store_restore *restore, uint32_t vnode, stru
 	return 0;
 }
 
-int store_restore_keep(struct store_restore *restore, uint32_t vnode, uint32_t unique)
+/* -- what was there before -- */
+
+/* It did not come yet, or not at all. */
+static int note_passed(struct store_restore *restore, uint32_t vnode, bool finishing)
+{
+	bool was;
+
+	if (restore_bit_get(&restore->seen, vnode))
+		return 0;
+	if (finishing || vnode >= STORE_RESTORE_VNODE_MAX)
+		return restore_remove(restore, vnode);
+	return restore_bit_set(&restore->passed, vnode, &was);
+}
+
+/*
+ * The first vnode from `vnode` on, of its kind: 0 or -ENOENT. Those before it are noted. The restore itself changes only vnodes
+ * that came.
+ */
+static int pass_to(struct store_restore *restore, uint32_t vnode, bool finishing,
+		   struct outline *at)
+{
+	bool directories = vnode & 1;
+	uint32_t *passed_to = &restore->passed_to[directories];
+	struct view view = restore_view(restore);
+	int result;
+
+	assert(restore->onto && vnode > *passed_to);
+	while (!(result = whole_next(restore->core, &view, &restore->before[directories],
+				     directories, *passed_to, at)) &&
+	       at->vnode < vnode) {
+		*passed_to = at->vnode;
+		result = note_passed(restore, at->vnode, finishing);
+		if (result)
+			return result;
+	}
+	*passed_to = vnode;
+	return result;
+}
+
+/* Vnodes that are kept come in order, as a rule. */
+static int find_kept(struct store_restore *restore, uint32_t vnode, uint32_t *unique)
 {
 	struct view view = restore_view(restore);
 	struct version *version;
-	int result = lookup_version(restore->core, &view, vnode, &version);
+	struct outline at;
+	int result;
 
+	if (restore->onto && vnode > restore->passed_to[vnode & 1]) {
+		result = pass_to(restore, vnode, false, &at);
+		if (result || at.vnode != vnode)
+			return result && result != -ENOENT ? result : STORE_VNOVNODE;
+		*unique = at.unique;
+		if (!at.damaged)
+			return 0;
+	}
+	restore_note_cached(restore, 1);
+	result = lookup_version(restore->core, &view, vnode, &version);
 	if (result)
-		return result == STORE_VNOVNODE ? -ENOENT : result;
-	if (version->v.unique != unique)
-		result = -ENOENT;
+		return result;
+	*unique = version->v.unique;
 	version_unref(version);
-	return result ? result : note_restored(restore, vnode, unique);
+	return 0;
+}
+
+int store_restore_keep(struct store_restore *restore, uint32_t vnode, uint32_t unique)
+{
+	uint32_t now = 0;
+	int result = find_kept(restore, vnode, &now);
+
+	if (result || now != unique)
+		return result && result != STORE_VNOVNODE ? result : -ENOENT;
+	return note_restored(restore, vnode, unique);
 }
 
 /* -- the end -- */
 
-/* What was there, and did not come. */
-static int remove_unseen(struct store_restore *restore, bool directories)
+static int remove_passed(struct store_restore *restore)
 {
-	struct view view = restore_view(restore);
-	struct whole_scan scan = {0};
-	uint32_t vnode = 0;
-	int result;
+	const struct restore_bits *passed = &restore->passed;
+	int result = 0;
 
-	assert(restore->onto);
-	while (!(result = whole_next(restore->core, &view, &scan, directories, vnode, &vnode)))
-		if (!restore_bit_get(&restore->seen, vnode)) {
-			result = restore_remove(restore, vnode);
-			if (result)
-				return result;
-		}
-	return result == -ENOENT ? 0 : result;
+	for (uint32_t bit = 0; bit < passed->room * 8 && !result; bit++)
+		if (!passed->byte[bit / 8])
+			bit |= 7;
+		else if (restore_bit_get(passed, bit) && !restore_bit_get(&restore->seen, bit))
+			result = restore_remove(restore, bit);
+	return result;
+}
+
+/* What was there, and did not come. */
+static int remove_unseen(struct store_restore *restore)
+{
+	struct outline at;
+	int result = pass_to(restore, UINT32_MAX - 1, true, &at);
+
+	if (!result || result == -ENOENT)
+		result = pass_to(restore, UINT32_MAX, true, &at);
+	return result && result != -ENOENT ? result : remove_passed(restore);
+}
+
+/* The tree that was there is right, and stays what it is if only contents of files were replaced. */
+static bool must_verify_tree(const struct store_restore *restore)
+{
+	return !restore->onto || restore->reshaped ||
+	       !restore_bit_get(&restore->seen, STORE_ROOT_VNODE);
 }
 
 static uint32_t later(uint32_t a, uint32_t b)
@@ -611,12 +769,10 @@ int store_restore_finish(struct store_restore *restore, const struct store_heade
 	message[0] = '\0';
 	*lost = 0;
 	if (!result && restore->onto)
-		result = remove_unseen(restore, false);
-	if (!result && restore->onto)
-		result = remove_unseen(restore, true);
+		result = remove_unseen(restore);
 	if (!result)
 		result = commit_items(restore);
-	if (!result)
+	if (!result && must_verify_tree(restore))
 		result = restore_verify(restore, lost, message);
 	if (!result)
 		result = commit_items(restore);
@@ -671,7 +827,8 @@ int store_restore_end(struct store_restore *restore)
 	while (restore->count)
 		version_unref(restore->item[--restore->count].version);
 	free(restore->seen.byte);
-	restore->seen.byte = NULL;
+	free(restore->passed.byte);
+	restore->seen.byte = restore->passed.byte = NULL;
 	if (result && restore->onto)
 		keep_stuck_restore(restore);
 	else

@@ -249,18 +249,18 @@ static int check_all_directories(struct verification *check)
 {
 	struct whole_scan scan = {0};
 	struct found dir = {.view = check->view};
-	uint32_t vnode = 0;
+	struct outline at = {0};
 	int result = 0;
 
 	while (!result &&
-	       !(result = whole_next(check->core, &check->view, &scan, true, vnode, &vnode))) {
+	       !(result = whole_next(check->core, &check->view, &scan, true, at.vnode, &at))) {
 		/* What was corrected before is seen. */
 		result = restore_flush(check->restore);
 		if (!result)
-			result = find_version(check, vnode, &dir.version);
+			result = find_version(check, at.vnode, &dir.version);
 		if (result)
 			return result;
-		dir.fid = (struct store_fid){check->view.volume, vnode, dir.version->v.unique};
+		dir.fid = (struct store_fid){check->view.volume, at.vnode, dir.version->v.unique};
 		result = check_directory_of(check, &dir);
 		version_unref(dir.version);
 	}
@@ -272,18 +272,18 @@ static int check_all_directories(struct verification *check)
 static int check_all_named(struct verification *check, bool directories, uint64_t *lost)
 {
 	struct whole_scan scan = {0};
-	uint32_t vnode = 0;
+	struct outline at = {0};
 	int result = 0;
 
 	while (!result && !(result = whole_next(check->core, &check->view, &scan, directories,
-						vnode, &vnode))) {
-		assert((vnode & 1) == directories);
-		if (vnode == STORE_ROOT_VNODE || restore_bit_get(&check->named, vnode))
+						at.vnode, &at))) {
+		assert((at.vnode & 1) == directories);
+		if (at.vnode == STORE_ROOT_VNODE || restore_bit_get(&check->named, at.vnode))
 			continue;
 		if (directories)
-			return refuse_tree(check, "no name leads to directory %u", vnode);
+			return refuse_tree(check, "no name leads to directory %u", at.vnode);
 		++*lost;
-		result = restore_remove(check->restore, vnode);
+		result = restore_remove(check->restore, at.vnode);
 	}
 	return result == -ENOENT ? 0 : result;
 }

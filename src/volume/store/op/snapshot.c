@@ -21,38 +21,54 @@ const struct store_caller whole_caller = {
 
 struct scan_rows {
 	struct whole_scan *scan;
-	uint32_t epoch, vnode; /* vnode: of the rows that are being seen; 0: none */
-	bool shown;	       /* its last row up to the epoch is no tombstone */
+	uint32_t epoch, below;	/* below: no vnode of the kind has this number or a higher one */
+	struct outline outline; /* the last row up to the epoch of the vnode that is being seen */
+	uint32_t vnode;		/* of the rows that are being seen; 0: none */
+	bool shown;		/* the view shows `outline` */
 };
 
 static void end_scanned_vnode(struct scan_rows *rows)
 {
 	assert(!rows->shown || rows->scan->count < WHOLE_BATCH);
 	if (rows->shown)
-		rows->scan->vnode[rows->scan->count++] = rows->vnode;
+		rows->scan->item[rows->scan->count++] = rows->outline;
 	rows->shown = false;
 }
 
-static int see_scanned_row(void *arg, const struct vnode_key *key, const struct version *version)
+static int see_scanned_row(void *arg, const struct outline *outline)
 {
 	struct scan_rows *rows = arg;
 
-	if (key->vnode != rows->vnode)
+	if (outline->vnode != rows->vnode)
 		end_scanned_vnode(rows);
 	if (rows->scan->count == WHOLE_BATCH)
 		return 1;
-	rows->vnode = key->vnode;
-	if (key->epoch > rows->epoch || rows->scan->directories != (key->vnode & 1))
+	if (outline->vnode >= rows->below)
+		return 2;
+	rows->vnode = outline->vnode;
+	if (outline->epoch > rows->epoch || rows->scan->directories != (outline->vnode & 1))
 		return 0;
-	/* A damaged row is found out when it is read. */
-	rows->shown = !version || version->v.kind;
+	rows->outline = *outline;
+	rows->shown = outline->damaged || outline->kind;
 	return 0;
+}
+
+/* Where the numbers of directories, or of others, end. */
+static uint32_t find_scan_end(struct core *core, const struct view *view, bool directories)
+{
+	struct volrec rec;
+
+	if (volumes_get(&core->volumes, view->group, &rec) || !rec.fresh[directories])
+		return UINT32_MAX;
+	return rec.fresh[directories];
 }
 
 static int fill_scan(struct core *core, const struct view *view, struct whole_scan *scan,
 		     uint32_t after)
 {
-	struct scan_rows rows = {.scan = scan, .epoch = view->epoch};
+	struct scan_rows rows = {.scan = scan,
+				 .epoch = view->epoch,
+				 .below = find_scan_end(core, view, scan->directories)};
 	struct vnode_key from = {.group = view->group, .vnode = after + 1};
 	struct db *db;
 	int result = readers_get(core->readers, &db);
@@ -61,16 +77,16 @@ static int fill_scan(struct core *core, const struct view *view, struct whole_sc
 	if (result)
 		return result;
 	scan->at = scan->count = 0;
-	result = db_group_rows(db, &from, see_scanned_row, &rows);
+	result = db_group_outlines(db, &from, see_scanned_row, &rows);
 	readers_put(core->readers, db);
-	scan->ended = result == 0;
-	if (!result)
+	scan->ended = result == 0 || result == 2;
+	if (scan->ended)
 		end_scanned_vnode(&rows);
-	return result == 1 ? 0 : result;
+	return result < 0 ? result : 0;
 }
 
 int whole_next(struct core *core, const struct view *view, struct whole_scan *scan,
-	       bool directories, uint32_t after, uint32_t *vnode)
+	       bool directories, uint32_t after, struct outline *outline)
 {
 	int result = 0;
 
@@ -78,7 +94,7 @@ int whole_next(struct core *core, const struct view *view, struct whole_scan *sc
 		*scan = (struct whole_scan){.begun = true, .directories = directories};
 	scan->after = after;
 	assert(scan->at <= scan->count && scan->count <= WHOLE_BATCH);
-	while (scan->at < scan->count && scan->vnode[scan->at] <= after)
+	while (scan->at < scan->count && scan->item[scan->at].vnode <= after)
 		scan->at++;
 	if (scan->at == scan->count && !scan->ended)
 		result = fill_scan(core, view, scan, after);
@@ -86,7 +102,7 @@ int whole_next(struct core *core, const struct view *view, struct whole_scan *sc
 		return result;
 	if (scan->at == scan->count)
 		return -ENOENT;
-	*vnode = scan->vnode[scan->at++];
+	*outline = scan->item[scan->at];
 	return 0;
 }
 
@@ -319,11 +335,29 @@ static int find_in_snapshot(struct store_snapshot *snapshot, uint32_t number,
 int store_snapshot_next(struct store_snapshot *snapshot, bool directories, uint32_t after,
 			struct store_vnode *vnode)
 {
-	uint32_t number;
+	struct outline outline;
 	int result = whole_next(snapshot->core, &snapshot->view, &snapshot->scan, directories,
-				after, &number);
+				after, &outline);
 
-	return result ? result : find_in_snapshot(snapshot, number, vnode);
+	return result ? result : find_in_snapshot(snapshot, outline.vnode, vnode);
+}
+
+int store_snapshot_outline(struct store_snapshot *snapshot, bool directories, uint32_t after,
+			   struct store_vnode *vnode)
+{
+	struct outline outline;
+	int result = whole_next(snapshot->core, &snapshot->view, &snapshot->scan, directories,
+				after, &outline);
+
+	if (result)
+		return result;
+	*vnode = (struct store_vnode){.vnode = outline.vnode,
+				      .unique = outline.unique,
+				      .kind = (enum store_kind)outline.kind,
+				      .server_mtime = outline.server_mtime,
+				      .changed = outline.epoch > snapshot->since};
+	/* Reading all of it reports the damage. */
+	return outline.damaged ? find_in_snapshot(snapshot, outline.vnode, vnode) : 0;
 }
 
 int store_snapshot_find(struct store_snapshot *snapshot, uint32_t number, uint32_t unique,

@@ -10,18 +10,17 @@
 /* The administrator, to whom neither rights nor states apply. */
 extern const struct store_caller whole_caller;
 
-/* Numbers of the vnodes that a view shows, in order. One thread. */
+/* Vnodes that a view shows, in the order of their numbers. One thread. */
 #define WHOLE_BATCH 256
 struct whole_scan {
-	uint32_t vnode[WHOLE_BATCH];
+	struct outline item[WHOLE_BATCH];
 	unsigned at, count;
 	uint32_t after; /* of the last call */
-	bool directories, begun,
-		ended; /* which ones; whether `vnode` has some; there are no more */
+	bool directories, begun, ended; /* which ones; whether `item` has some; there are no more */
 };
-/* The next one above `after`, in ascending order: 0 or -ENOENT. */
+/* The next one above `after`, in ascending order: 0 or -ENOENT. It may be damaged. */
 int whole_next(struct core *core, const struct view *view, struct whole_scan *scan,
-	       bool directories, uint32_t after, uint32_t *vnode);
+	       bool directories, uint32_t after, struct outline *outline);
 
 /*
  * Keep what a read-write volume shows from now on. *rec: its record, with the epoch that shows that. STORE_VBUSY: another one

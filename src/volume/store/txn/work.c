@@ -123,8 +123,12 @@ static int add_work_node(struct work *work, struct workvol *volume, uint32_t vno
 
 int work_node(struct work *work, struct workvol *volume, uint32_t vnode, struct node **node)
 {
+	uint32_t fresh = volume->rec.fresh[vnode & 1];
+
 	*node = find_work_node(work, volume->rec.group, vnode);
-	return *node ? 0 : add_work_node(work, volume, vnode, false, node);
+	return *node ? 0
+		     : add_work_node(work, volume, vnode, fresh >= FIRST_FILE && vnode >= fresh,
+				     node);
 }
 
 int work_live(struct work *work, struct workvol *volume, uint32_t vnode, uint32_t unique,

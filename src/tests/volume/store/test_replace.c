@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Restores in place of what a volume has: what is the same stays, and the tree is right afterwards. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/main.h"
+#include "tests/volume/store/diskstore.h"
+#include "tests/volume/store/state.h"
+#include "tests/volume/store/transfer_fixture.h"
+
+/* Whether a directory of a volume was written after a clone of it. */
+static bool is_directory_new(struct store *store, uint32_t id, uint32_t clone)
+{
+	struct store_snapshot *snapshot;
+	struct store_vnode vnode = {0};
+	bool new = false;
+	int rc;
+
+	ck_assert_int_eq(store_snapshot_take(store, id, clone, &snapshot), 0);
+	while (!(rc = store_snapshot_next(snapshot, true, vnode.vnode, &vnode)))
+		new |= vnode.changed;
+	ck_assert_int_eq(rc, -ENOENT);
+	ck_assert_int_eq(store_snapshot_end(snapshot), 0);
+	return new;
+}
+
+/* A complete dump has all directories: those that are the same are not written. */
+START_TEST(same_directories)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct memory again = {0};
+	uint32_t clone;
+
+	ck_assert_int_eq(store_volume_clone(store, w, STORE_RO, &clone), 0);
+	ck_assert_int_eq(restore_memory(store, &dumps[0], NULL, w), 0);
+	ck_assert(!is_directory_new(store, w, clone));
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&dumps[0], &again);
+	/* One of them has another access list. */
+	ck_assert_int_eq(state_acl(store, w, "k", STORE_AUTHUSER, STORE_READ), 0);
+	ck_assert_int_eq(restore_memory(store, &dumps[0], NULL, w), 0);
+	again.length = 0;
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&dumps[0], &again);
+	ck_assert_int_eq(diskstore_faults(store, "restored again"), 0);
+	free(again.bytes);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* From a vnode up to another one. */
+static void cut_out(struct memory *dump, size_t from, size_t to)
+{
+	memmove(dump->bytes + from, dump->bytes + to, dump->length - to);
+	dump->length -= to - from;
+}
+
+static void try_onto(struct store *store, struct memory *dump, const char *why)
+{
+	struct memory before = {0}, after = {0};
+
+	ck_assert_int_eq(dump_volume(store, w, 0, &before), 0);
+	ck_assert_msg(restore_memory(store, dump, NULL, w) == -EBADMSG, "not refused: %s", why);
+	ck_assert_msg(strstr(message, why) != NULL, "%s", message);
+	ck_assert_int_eq(dump_volume(store, w, 0, &after), 0);
+	expect_same_vnodes(&before, &after);
+	free(before.bytes);
+	free(after.bytes);
+}
+
+/* Directories that stay as they are have names of files that do not. */
+START_TEST(hostile_onto)
+{
+	static const struct {
+		uint8_t vnode;
+		const char *member; /* with its first bytes; NULL: the vnode does not come */
+		uint32_t value;
+		const char *why;
+	} tries[] = {
+		{4, NULL, 0, "leads to vnode 4, which did not come"},
+		{8, NULL, 0, "leads to vnode 8, which did not come"},
+		{8, "p", 1, "which is in directory 1"},
+		{5, "p", 1, "leads to vnode 5"},
+		{4, "", 77, "which has the uniquifier 77"},
+		{3, NULL, 0, "which did not come"},
+	};
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		struct memory copy = {0};
+		size_t at, next;
+
+		write_memory(&copy, dumps[0].bytes, dumps[0].length);
+		at = find_vnode(&copy, tries[i].vnode);
+		next = find_vnode(&copy, (uint8_t)(tries[i].vnode + 2));
+		if (!tries[i].member)
+			cut_out(&copy, at, next);
+		else if (!*tries[i].member)
+			put_word(&copy, at + 5, tries[i].value);
+		else
+			put_word(&copy, find_bytes(&copy, at, tries[i].member, 1) + 1,
+				 tries[i].value);
+		try_onto(store, &copy, tries[i].why);
+		free(copy.bytes);
+	}
+	ck_assert_int_eq(diskstore_faults(store, "after all"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* A file has fewer names than its record says. */
+START_TEST(links_onto)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	size_t at = find_bytes(&dumps[0], find_vnode(&dumps[0], 2), "l", 1);
+
+	ck_assert_uint_eq(dumps[0].bytes[at + 2], 2);
+	dumps[0].bytes[at + 2] = 9;
+	ck_assert_int_eq(restore_memory(store, &dumps[0], NULL, w), 0);
+	ck_assert_int_eq(diskstore_faults(store, "restored"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+/* As a volume service dumps. */
+static int dump_dated(struct store *store, uint32_t id, uint32_t date, struct memory *to)
+{
+	const struct dump_output output = {.write = write_memory, .arg = to};
+	const struct dump_base base = {.date = date, .dated = true, .sparse = true};
+	struct store_snapshot *snapshot;
+	struct dump_counts counts;
+	bool local;
+	int rc;
+
+	ck_assert_int_eq(store_snapshot_take(store, id, 0, &snapshot), 0);
+	rc = dump_write(store, snapshot, &base, &output, &counts, &local);
+	ck_assert_int_eq(store_snapshot_end(snapshot), 0);
+	return rc;
+}
+
+/* Vnodes that are only named may come in any order; one that is not named is removed. */
+START_TEST(any_order)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	struct memory named = {0}, again = {0};
+	uint8_t record[9];
+	size_t from, to;
+
+	ck_assert_int_eq(dump_dated(store, v, UINT32_MAX, &named), 0);
+	ck_assert_int_eq(restore_memory(store, &dumps[2], NULL, w), 0);
+	from = find_vnodes(&named);
+	for (to = from; named.bytes[to] == 3;)
+		to += sizeof(record);
+	ck_assert_uint_ge(to - from, 5 * sizeof(record));
+	for (size_t last = to - sizeof(record); from < last; last -= sizeof(record)) {
+		memcpy(record, named.bytes + from, sizeof(record));
+		memcpy(named.bytes + from, named.bytes + last, sizeof(record));
+		memcpy(named.bytes + last, record, sizeof(record));
+		from += sizeof(record);
+	}
+	ck_assert_int_eq(restore_memory(store, &named, NULL, w), 0);
+	ck_assert_int_eq(dump_volume(store, w, 0, &again), 0);
+	expect_same_vnodes(&dumps[2], &again);
+	/* Twice the same one. */
+	memcpy(named.bytes + to - sizeof(record), named.bytes + to - 2 * sizeof(record),
+	       sizeof(record));
+	try_onto(store, &named, "comes a second time");
+	free(named.bytes);
+	free(again.bytes);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
+TEST_MAIN("replace", same_directories, hostile_onto, links_onto, any_order)
