@@ -12,6 +12,7 @@
 
 #include "afs/dir.h"
 #include "common/clock.h"
+#include "volume/dump/dump.h"
 #include "volume/store/upkeep.h"
 
 #define HELPERS	   16 /* threads that prepare an operation */
@@ -748,6 +749,84 @@ static void remove_clone(void *arg)
 	must(store_volume_remove(store, volume.backup), "remove");
 }
 
+static int write_stream(void *arg, const void *bytes, size_t length)
+{
+	return fwrite(bytes, 1, length, arg) == length ? 0 : -EIO;
+}
+
+static ssize_t read_stream(void *arg, void *bytes, size_t length)
+{
+	return (ssize_t)fread(bytes, 1, length, arg);
+}
+
+static FILE *stream;
+
+static void dump_all(void *arg)
+{
+	const struct dump_output output = {.write = write_stream, .arg = stream};
+	const struct dump_base base = {0};
+	const struct store_fid *root = arg;
+	struct store_snapshot *snapshot;
+	struct dump_counts counts;
+	bool local;
+
+	must(store_snapshot_take(store, root->volume, 0, &snapshot), "snapshot");
+	must(dump_write(store, snapshot, &base, &output, &counts, &local), "dump");
+	must(store_snapshot_end(snapshot), "end of the snapshot");
+}
+
+/* `onto`: the volume that is replaced; NULL: a new one is made, and removed again. */
+static void restore_stream(struct store_fid *onto)
+{
+	const struct dump_input input = {.read = read_stream, .arg = stream};
+	char message[STORE_MESSAGE_MAX];
+	struct store_restore *restore;
+	struct dump_reader *reader;
+	struct dump_counts counts;
+	struct dump_info info;
+	uint64_t lost;
+	uint32_t id;
+
+	rewind(stream);
+	must(dump_read_begin(store, &input, &reader, &info, message), "dump");
+	must(onto ? store_restore_onto(store, onto->volume, &restore)
+		  : store_restore_begin(store, "restored", 0, &restore),
+	     "restore");
+	must(dump_read_vnodes(reader, restore, &info, &counts), "vnodes");
+	must(store_restore_finish(restore, &info.header, &lost, message), "end of the restore");
+	id = store_restore_id(restore);
+	must(store_restore_end(restore), "end");
+	dump_read_end(reader);
+	if (!onto)
+		must(store_volume_remove(store, id), "remove");
+}
+
+static void restore_new(void *arg)
+{
+	(void)arg;
+	restore_stream(NULL);
+}
+
+static void restore_again(void *arg)
+{
+	restore_stream(arg);
+}
+
+static void whole(void)
+{
+	struct store_fid root = make_volume("whole");
+
+	stream = tmpfile();
+	must(stream ? 0 : -errno, "temporary file");
+	fill_volume(&root, files_count);
+	measure("many files: clone", clone_volume, &root, true);
+	measure("many files: clone again", clone_volume, &root, true);
+	measure("many files: dump", dump_all, &root, true);
+	measure("many files: restore", restore_new, NULL, true);
+	measure("many files: restore of the same", restore_again, &root, true);
+	fclose(stream);
+}
+
 static void million(void)
 {
 	struct store_fid root = make_volume("million");
@@ -842,7 +921,8 @@ static const struct scenario {
 	void (*run)(void);
 } scenarios[] = {{"names", plain_names}, {"colliding", colliding_names}, {"extents", extents},
 		 {"depth", deep_tree},	 {"volumes", volumes},		 {"clones", hot},
-		 {"files", million},	 {"directories", directories},	 {"long", long_files}};
+		 {"files", million},	 {"directories", directories},	 {"long", long_files},
+		 {"whole", whole}};
 
 static void run_scenario(const struct scenario *scenario)
 {
@@ -896,7 +976,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: store_stall [-s] [-n NAMES] [-e EXTENTS] [-d DEPTH] [-v VOLUMES] [-f FILES] "
 			"[-g DIRECTORIES] FOLDER [names | colliding | extents | depth | volumes | clones | "
-			"files | directories | long]...\n"
+			"files | directories | long | whole]...\n"
 			"FOLDER is made and removed\n");
 		return EXIT_FAILURE;
 	}

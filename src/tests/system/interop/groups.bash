@@ -178,7 +178,7 @@ programs_of_kernel_writes() {
 tests_of_bench() { echo bench-script; }
 programs_of_bench() { echo afscp cell_ours rxfsd; }
 # The same for src/bench/volumes.
-tests_of_bench_volumes() { echo bench-volumes-openafs bench-volumes-ours; }
+tests_of_bench_volumes() { echo "${RXW_BENCH_TESTS:-bench-volumes-openafs bench-volumes-ours}"; }
 programs_of_bench_volumes() { echo cell_ours rxfsd rxvol; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.

@@ -8,6 +8,7 @@
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
 #include "tests/volume/store/transfer_fixture.h"
+#include "volume/store/db/record.h"
 
 /* Whether a directory of a volume was written after a clone of it. */
 static bool is_directory_new(struct store *store, uint32_t id, uint32_t clone)
@@ -188,4 +189,46 @@ START_TEST(any_order)
 }
 END_TEST
 
-TEST_MAIN("replace", same_directories, hostile_onto, links_onto, any_order)
+/* An outline has what the whole record has. */
+START_TEST(outlines)
+{
+	const struct vnode_key key = {1, 2, 3};
+	uint8_t record[RECORD_MAX];
+	struct version *version = version_new();
+	struct outline outline;
+	size_t length;
+
+	version->v = (struct vnode){.kind = STORE_FILE,
+				    .links = 0x01020304,
+				    .unique = 0x05060708,
+				    .parent = 0x090a0b0c,
+				    .parent_unique = 0x0d0e0f10,
+				    .server_mtime = 0xf1f2f3f4};
+	length = version_encode(version, &key, record);
+	version_outline(record, length, &key, &outline);
+	ck_assert(!outline.damaged);
+	ck_assert_uint_eq(outline.vnode, key.vnode);
+	ck_assert_uint_eq(outline.epoch, key.epoch);
+	ck_assert_uint_eq(outline.kind, version->v.kind);
+	ck_assert_uint_eq(outline.links, version->v.links);
+	ck_assert_uint_eq(outline.unique, version->v.unique);
+	ck_assert_uint_eq(outline.parent, version->v.parent);
+	ck_assert_uint_eq(outline.parent_unique, version->v.parent_unique);
+	ck_assert_uint_eq(outline.server_mtime, version->v.server_mtime);
+	for (size_t i = 0; i < length; i++) {
+		record[i] ^= 1;
+		version_outline(record, length, &key, &outline);
+		ck_assert(outline.damaged);
+		record[i] ^= 1;
+		version_outline(record, i, &key, &outline);
+		ck_assert(outline.damaged);
+	}
+	version->v.kind = 0;
+	length = version_encode(version, &key, record);
+	version_outline(record, length, &key, &outline);
+	ck_assert(!outline.damaged && !outline.kind);
+	version_unref(version);
+}
+END_TEST
+
+TEST_MAIN("replace", outlines, same_directories, hostile_onto, links_onto, any_order)

@@ -60,6 +60,8 @@ static const char *const text[STATEMENTS] = {
 		       " ORDER BY epoch DESC",
 	[VNODE_GROUP] = "SELECT vnode, epoch, record FROM vnode"
 			" WHERE grp=?1 AND (vnode, epoch)>=(?2, ?3) ORDER BY vnode, epoch",
+	[VNODE_OUTLINE] = "SELECT vnode, epoch, record FROM vnode"
+			  " WHERE grp=?1 AND vnode>=?2 AND vnode<?3 ORDER BY vnode, epoch",
 	[GROUP_NEXT] = "SELECT grp FROM vnode WHERE grp>?1 ORDER BY grp LIMIT 1",
 	[CHANGES] = "SELECT epoch, vnode FROM vnode INDEXED BY change"
 		    " WHERE grp=?1 AND (epoch, vnode)>(?2, ?3) AND epoch<=?4"

@@ -91,9 +91,10 @@ int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damag
 		  void *arg);
 /* Rows of a group in the order of (vnode, epoch), from that of *key on; a damaged row has no version. */
 int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, void *arg);
-/* The same in outline. A nonzero result of `each` stops, as there. */
+/* The same in outline, from a vnode up to another one. A nonzero result of `each` stops, as there. */
 typedef int (*db_outline_fn)(void *arg, const struct outline *outline);
-int db_group_outlines(struct db *db, const struct vnode_key *from, db_outline_fn each, void *arg);
+int db_group_outlines(struct db *db, uint32_t group, uint32_t from, uint32_t below,
+		      db_outline_fn each, void *arg);
 /* The group with the smallest number above *group, of those that have rows. -ENOENT. */
 int db_group_next(struct db *db, uint32_t *group);
 /* Up to `room` rows with after < (epoch, vnode) and epoch <= until, in this order. *count: how many. */

@@ -392,24 +392,36 @@ int version_decode(const uint8_t *record, size_t length, const struct vnode_key 
 	return result;
 }
 
+/* Where encode_vnode() puts a member, behind checksum, format, kind and flags. */
+#define AT_LINKS	 9
+#define AT_UNIQUE	 13
+#define AT_PARENT	 45
+#define AT_PARENT_UNIQUE 49
+#define AT_SERVER_MTIME	 57
+#define VNODE_END	 73
+
+static uint32_t get_word_at(const uint8_t *record, size_t at)
+{
+	return (uint32_t)record[at] | (uint32_t)record[at + 1] << 8 |
+	       (uint32_t)record[at + 2] << 16 | (uint32_t)record[at + 3] << 24;
+}
+
 void version_outline(const uint8_t *record, size_t length, const struct vnode_key *key,
 		     struct outline *outline)
 {
-	struct bytes from = {0};
-	struct vnode v = {0};
-
 	*outline = (struct outline){.vnode = key->vnode, .epoch = key->epoch};
-	outline->damaged =
-		length < 7 || !version_is_sealed(key, record, length) || record[4] != VNODE_FORMAT;
+	outline->damaged = length < 7 || !version_is_sealed(key, record, length) ||
+			   record[4] != VNODE_FORMAT || (record[5] && length < VNODE_END);
 	if (outline->damaged)
 		return;
-	from = (struct bytes){.at = record + 7, .left = length - 7};
 	outline->kind = record[5];
-	if (outline->kind)
-		decode_vnode(&from, &v);
-	outline->damaged = from.bad;
-	outline->unique = v.unique;
-	outline->server_mtime = v.server_mtime;
+	if (!outline->kind)
+		return;
+	outline->links = get_word_at(record, AT_LINKS);
+	outline->unique = get_word_at(record, AT_UNIQUE);
+	outline->parent = get_word_at(record, AT_PARENT);
+	outline->parent_unique = get_word_at(record, AT_PARENT_UNIQUE);
+	outline->server_mtime = get_word_at(record, AT_SERVER_MTIME);
 }
 
 /* -- records of volumes -- */

@@ -101,7 +101,7 @@ int version_decode(const uint8_t *record, size_t length, const struct vnode_key 
 
 /* What passes over many vnodes need of a record; much cheaper. */
 struct outline {
-	uint32_t vnode, epoch, unique, server_mtime;
+	uint32_t vnode, epoch, unique, links, parent, parent_unique, server_mtime;
 	uint8_t kind; /* 0: a tombstone */
 	bool damaged; /* only the first two members are known */
 };

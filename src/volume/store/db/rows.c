@@ -309,10 +309,11 @@ int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, v
 	return end_rows(statement, result);
 }
 
-int db_group_outlines(struct db *db, const struct vnode_key *from, db_outline_fn each, void *arg)
+int db_group_outlines(struct db *db, uint32_t group, uint32_t from, uint32_t below,
+		      db_outline_fn each, void *arg)
 {
-	struct vnode_key key = *from;
-	sqlite3_stmt *statement = BIND(db, VNODE_GROUP, key.group, key.vnode, key.epoch);
+	struct vnode_key key = {.group = group};
+	sqlite3_stmt *statement = BIND(db, VNODE_OUTLINE, group, from, below);
 	struct outline outline;
 	struct bytes record;
 	int result = 0;

@@ -8,6 +8,8 @@
 
 #include "volume/store/op/restore.h"
 
+#define NEAR 16 /* numbers between two vnodes, up to which reading all between them is cheap */
+
 struct verification {
 	struct store_restore *restore;
 	struct core *core;
@@ -15,6 +17,9 @@ struct verification {
 	struct restore_bits named;     /* vnodes to which a name leads */
 	struct restore_bits connected; /* directories from which ".." leads to the root */
 	struct restore_bits path;      /* those on the way that is being gone */
+	/* Files and directories to which the names of a directory lead, in order. */
+	struct whole_scan scan[2];
+	uint32_t last[2];
 	char *message;
 };
 
@@ -33,6 +38,36 @@ static int find_version(const struct verification *check, uint32_t vnode, struct
 {
 	restore_note_cached(check->restore, 1);
 	return lookup_version(check->core, &check->view, vnode, version);
+}
+
+/* The same in outline. Objects of a directory often have numbers in a row. */
+static int find_outline(struct verification *check, uint32_t vnode, struct outline *outline)
+{
+	bool kind = vnode & 1,
+	     near = vnode > check->last[kind] && vnode - check->last[kind] <= NEAR;
+	struct version *version;
+	int result;
+
+	check->last[kind] = vnode;
+	if (near) {
+		result = whole_next(check->core, &check->view, &check->scan[kind], kind, vnode - 1,
+				    outline);
+		if (result || outline->vnode != vnode)
+			return result && result != -ENOENT ? result : STORE_VNOVNODE;
+		if (!outline->damaged)
+			return 0;
+	}
+	result = find_version(check, vnode, &version);
+	if (result)
+		return result;
+	*outline = (struct outline){.vnode = vnode,
+				    .kind = version->v.kind,
+				    .unique = version->v.unique,
+				    .links = version->v.links,
+				    .parent = version->v.parent,
+				    .parent_unique = version->v.parent_unique};
+	version_unref(version);
+	return 0;
 }
 
 /* -- every directory is below the root -- */
@@ -148,33 +183,46 @@ static int check_dots(const struct verification *check, const struct found *dir,
 	return result;
 }
 
+static int correct_vnode(const struct verification *check, uint32_t vnode, uint32_t links,
+			 uint32_t parent_unique)
+{
+	struct version *now;
+	int result = find_version(check, vnode, &now);
+
+	if (result)
+		return result;
+	result = restore_correct(check->restore, vnode, now, links, parent_unique);
+	version_unref(now);
+	return result;
+}
+
 /* The vnode to which `names` names of a directory lead. */
 static int check_named(struct verification *check, const struct found *dir,
-		       const struct verified_name *name, uint32_t names, const struct version *now)
+		       const struct verified_name *name, uint32_t names, const struct outline *now)
 {
-	bool directory = now->v.kind == STORE_DIR, was;
-	uint32_t links = directory ? now->v.links : names;
+	bool directory = now->kind == STORE_DIR, was;
+	uint32_t links = directory ? now->links : names;
 	uint32_t parent_unique = dir->version->v.unique;
 	int result;
 
-	assert(names > 0);
-	if (now->v.unique != name->unique)
+	assert(names > 0 && now->vnode == name->vnode);
+	if (now->unique != name->unique)
 		return refuse_tree(check,
 				   "directory %u: \"%.80s\" leads to vnode %u.%u, which has the "
 				   "uniquifier %u",
 				   dir->fid.vnode, name->name, name->vnode, name->unique,
-				   now->v.unique);
-	if (now->v.parent != dir->fid.vnode)
+				   now->unique);
+	if (now->parent != dir->fid.vnode)
 		return refuse_tree(check,
 				   "directory %u: \"%.80s\" leads to vnode %u, which is in "
 				   "directory %u",
-				   dir->fid.vnode, name->name, name->vnode, now->v.parent);
+				   dir->fid.vnode, name->name, name->vnode, now->parent);
 	if (directory && names != 1)
 		return refuse_tree(check, "directory %u has several names, such as \"%.80s\"",
 				   name->vnode, name->name);
 	result = restore_bit_set(&check->named, name->vnode, &was);
-	if (!result && (links != now->v.links || parent_unique != now->v.parent_unique))
-		result = restore_correct(check->restore, name->vnode, now, links, parent_unique);
+	if (!result && (links != now->links || parent_unique != now->parent_unique))
+		result = correct_vnode(check, name->vnode, links, parent_unique);
 	return result;
 }
 
@@ -182,9 +230,9 @@ static int check_named(struct verification *check, const struct found *dir,
 static int check_names_of_vnode(struct verification *check, const struct found *dir,
 				const struct verified_name *name, uint32_t names, uint32_t *subdirs)
 {
-	struct version *now;
+	struct outline now;
 	int result = name->vnode < STORE_RESTORE_VNODE_MAX && name->vnode != STORE_ROOT_VNODE
-			     ? find_version(check, name->vnode, &now)
+			     ? find_outline(check, name->vnode, &now)
 			     : STORE_VNOVNODE;
 
 	if (result == STORE_VNOVNODE)
@@ -193,10 +241,8 @@ static int check_names_of_vnode(struct verification *check, const struct found *
 				   dir->fid.vnode, name->name, name->vnode);
 	if (result)
 		return result;
-	*subdirs += now->v.kind == STORE_DIR;
-	result = check_named(check, dir, name, names, now);
-	version_unref(now);
-	return result;
+	*subdirs += now.kind == STORE_DIR;
+	return check_named(check, dir, name, names, &now);
 }
 
 static int check_all_names(struct verification *check, const struct found *dir,

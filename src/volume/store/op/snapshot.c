@@ -21,7 +21,7 @@ const struct store_caller whole_caller = {
 
 struct scan_rows {
 	struct whole_scan *scan;
-	uint32_t epoch, below;	/* below: no vnode of the kind has this number or a higher one */
+	uint32_t epoch;
 	struct outline outline; /* the last row up to the epoch of the vnode that is being seen */
 	uint32_t vnode;		/* of the rows that are being seen; 0: none */
 	bool shown;		/* the view shows `outline` */
@@ -43,8 +43,6 @@ static int see_scanned_row(void *arg, const struct outline *outline)
 		end_scanned_vnode(rows);
 	if (rows->scan->count == WHOLE_BATCH)
 		return 1;
-	if (outline->vnode >= rows->below)
-		return 2;
 	rows->vnode = outline->vnode;
 	if (outline->epoch > rows->epoch || rows->scan->directories != (outline->vnode & 1))
 		return 0;
@@ -53,7 +51,7 @@ static int see_scanned_row(void *arg, const struct outline *outline)
 	return 0;
 }
 
-/* Where the numbers of directories, or of others, end. */
+/* No directory, or no other vnode, has this number or a higher one. */
 static uint32_t find_scan_end(struct core *core, const struct view *view, bool directories)
 {
 	struct volrec rec;
@@ -66,10 +64,8 @@ static uint32_t find_scan_end(struct core *core, const struct view *view, bool d
 static int fill_scan(struct core *core, const struct view *view, struct whole_scan *scan,
 		     uint32_t after)
 {
-	struct scan_rows rows = {.scan = scan,
-				 .epoch = view->epoch,
-				 .below = find_scan_end(core, view, scan->directories)};
-	struct vnode_key from = {.group = view->group, .vnode = after + 1};
+	struct scan_rows rows = {.scan = scan, .epoch = view->epoch};
+	uint32_t below = find_scan_end(core, view, scan->directories);
 	struct db *db;
 	int result = readers_get(core->readers, &db);
 
@@ -77,9 +73,9 @@ static int fill_scan(struct core *core, const struct view *view, struct whole_sc
 	if (result)
 		return result;
 	scan->at = scan->count = 0;
-	result = db_group_outlines(db, &from, see_scanned_row, &rows);
+	result = db_group_outlines(db, view->group, after + 1, below, see_scanned_row, &rows);
 	readers_put(core->readers, db);
-	scan->ended = result == 0 || result == 2;
+	scan->ended = result == 0;
 	if (scan->ended)
 		end_scanned_vnode(&rows);
 	return result < 0 ? result : 0;

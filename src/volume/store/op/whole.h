@@ -11,7 +11,7 @@
 extern const struct store_caller whole_caller;
 
 /* Vnodes that a view shows, in the order of their numbers. One thread. */
-#define WHOLE_BATCH 256
+#define WHOLE_BATCH 1024
 struct whole_scan {
 	struct outline item[WHOLE_BATCH];
 	unsigned at, count;
