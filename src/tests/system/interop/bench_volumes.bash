@@ -21,6 +21,8 @@ before_bench_volumes() {
 
 test_bench_volumes_openafs() {
 	start_cell || fail "OpenAFS's servers do not start"
+	limited 60 vos create "$address" a databases -localauth
+	measure_volumes databases "$address" "$(cat vlserver.pid)" "$address" "$(cat ptserver.pid)"
 	measure_volumes openafs "$address" "$(cat volserver.pid)"
 	stop volserver
 	stop fileserver QUIT
@@ -35,6 +37,8 @@ test_bench_volumes_ours() {
 	"$rxvol" -S store create root.cell --acl 'system:anyuser rl' > made.txt 2>&1
 	"$rxvol" -S store2 create somewhere > made.txt 2>&1
 	start_server && start_other || fail "rxfsd does not start: $(head -n 1 server.err)"
+	limited 60 vos create "$address" a databases -localauth
+	measure_volumes databases "$address" "$(cat server.pid)"
 	measure_volumes rxfsd "$address" "$(cat server.pid)" "$other" "$(cat other.pid)"
 	stop other
 	stop server
