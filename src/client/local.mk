@@ -20,7 +20,7 @@ include src/client/fs/local.mk
 noinst_LTLIBRARIES += src/client/librxafs_core.la
 src_client_librxafs_core_la_SOURCES = $(client_sources) $(rxafs_public_headers) src/client/include/rxafs/daemon.h
 src_client_librxafs_core_la_CFLAGS = $(AM_CFLAGS) -ffunction-sections -fdata-sections
-src_client_librxafs_core_la_LIBADD = src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+src_client_librxafs_core_la_LIBADD = src/client/libcells.la src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_client_librxafs_core_la_OBJECTS): $(afs_headers)
 
 rxafsincludedir = $(includedir)/rxafs

@@ -7,7 +7,13 @@ fileserver_sources += \
 	src/fileserver/base/base.h src/fileserver/base/process.c src/fileserver/base/share.c \
 	src/fileserver/base/volcounts.c
 fileserver_sources += \
-	src/fileserver/guard/acl.c src/fileserver/guard/guard.c src/fileserver/guard/guard.h
+	src/fileserver/guard/acl.c src/fileserver/guard/guard.c src/fileserver/guard/guard.h \
+	src/fileserver/guard/people.c src/fileserver/guard/people.h
+fileserver_sources += \
+	src/fileserver/member/answers.c src/fileserver/member/databases.c \
+	src/fileserver/member/folder.c src/fileserver/member/member.c src/fileserver/member/member.h \
+	src/fileserver/member/membership.h src/fileserver/member/questions.c \
+	src/fileserver/member/registration.c
 fileserver_sources += \
 	src/fileserver/callbacks/breaks.c \
 	src/fileserver/callbacks/callbacks.c \
@@ -70,7 +76,7 @@ src_fileserver_libcontrol_la_SOURCES = \
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_LIBADD = src/fileserver/libcontrol.la src/admin/libadmin.la \
-	src/program/libprogram.la src/afs/libafs.la \
+	src/program/libprogram.la src/client/libcells.la src/afs/libafs.la \
 	src/protection/libprotection.la src/volume/libvolume.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.

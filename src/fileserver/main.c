@@ -82,6 +82,13 @@ static const struct tools_option table[] = {
 	TOOLS_OPTION("pt-port", 0, TOOLS_UINT, pt_port, "PORT",
 		     "UDP port of the protection service; default 7002, 0 = a free port",
 		     .max = 65535),
+	TOOLS_OPTION(
+		"cell-config", 0, TOOLS_STRING, cell_config, "DIR",
+		"be a member of the cell of OpenAFS's folder DIR: its servers have locations, users and groups"),
+	TOOLS_OPTION(
+		"identity-age", 0, TOOLS_UINT, identity_age, "SECONDS",
+		"how long what the cell says about a user is used without asking again; default 300",
+		.min = 1, .max = 3600),
 	TOOLS_OPTION("state", 0, TOOLS_STRING, state, "DIR",
 		     "directory for identity and file numbers; default: see the manual"),
 	TOOLS_OPTION("all-files", 0, TOOLS_FLAG, all_files, NULL,
@@ -278,6 +285,8 @@ static int check_use(const struct options *options, char *message)
 		option = "--metadata-copy";
 	else if (settings->anonymous_writes)
 		option = "--allow-anonymous-writes";
+	else if (settings->cell_config)
+		option = "--cell-config";
 	if (!option)
 		return 0;
 	return fail_with(-1, message, FSD_MESSAGE_MAX,

@@ -103,10 +103,13 @@ int fsd_server_reload(struct fsd_server *server)
 {
 	int rc = fsd_guard_reload(server->guard);
 
+	if (server->member && fsd_member_reload(server->member))
+		rc = -1;
 	fsd_server_note_ids(server);
 	count_key_load(server, rc == 0);
 	fsd_audit_reopen(server->audit);
-	fsd_log(RXW_LOG_INFO, "a reload reads the keys%s; every other setting needs a restart",
+	fsd_log(RXW_LOG_INFO, "a reload reads the keys%s%s; every other setting needs a restart",
+		server->member ? " and the folder of the cell" : "",
 		server->audit ? ", and opens the audit log" : "");
 	return rc;
 }
@@ -167,7 +170,8 @@ static int offer_services(struct fsd_server *server)
 	rc = offer_service(server, server->fs, &fs);
 	if (rc)
 		return rc;
-	rc = offer_service(server, server->vl, &vl);
+	if (server->vl)
+		rc = offer_service(server, server->vl, &vl);
 	return rc ? rc : offer_service(server, server->vol, &vol);
 }
 
@@ -184,6 +188,22 @@ static int start_callbacks(struct fsd_server *server)
 	return callbacks ? 0 : -RXW_ENOMEM;
 }
 
+/* Before calls are served, which need to know who makes them. */
+static int start_member(struct fsd_server *server, const struct rxw_config *config, char *message)
+{
+	const struct fsd_member_network network = {
+		.engine = server->engine,
+		.config = config,
+		.guard = server->guard,
+		.uuid = server->state.uuid,
+		.listen = server->settings.listen,
+		.advertise = server->advertise,
+		.advertise_count = server->advertise_count,
+	};
+
+	return server->member ? fsd_member_start(server->member, &network, message) : 0;
+}
+
 int fsd_server_open_network(struct fsd_server *server, const struct rxw_config *config,
 			    char *message)
 {
@@ -198,14 +218,17 @@ int fsd_server_open_network(struct fsd_server *server, const struct rxw_config *
 	vl_config.listeners = 1;
 	if (open_server_endpoint(server, config, (uint16_t)server->settings.port, "--port",
 				 &server->fs, message) ||
-	    open_server_endpoint(server, &vl_config, (uint16_t)server->settings.vl_port,
-				 "--vl-port", &server->vl, message) ||
+	    (!server->member &&
+	     open_server_endpoint(server, &vl_config, (uint16_t)server->settings.vl_port,
+				  "--vl-port", &server->vl, message)) ||
 	    open_server_endpoint(server, &vl_config, (uint16_t)server->settings.vol_port,
 				 "--vol-port", &server->vol, message))
 		return -1;
 	fsd_service_set_endpoint(server->service, server->fs);
 	fsd_service_set_vol_endpoint(server->service, server->vol);
 	fsd_service_set_engine(server->service, server->engine, config->memory);
+	if (start_member(server, config, message))
+		return -1;
 	rc = start_callbacks(server);
 	if (!rc)
 		rc = offer_services(server);
@@ -234,8 +257,13 @@ static char *write_figures(void *arg)
 
 int fsd_server_open_monitoring(struct fsd_server *server, char *message)
 {
-	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol, server->pt};
-	const size_t count = server->pt ? 4 : 3;
+	rxw_endpoint *const all[] = {server->fs, server->vol, server->vl, server->pt};
+	rxw_endpoint *endpoints[sizeof(all) / sizeof(all[0])];
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i])
+			endpoints[count++] = all[i];
 
 	server->settings.trace.say = log_info_line;
 	server->settings.metrics.more = write_figures;

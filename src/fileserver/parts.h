@@ -14,6 +14,7 @@
 #include "fileserver/callbacks/memory.h"
 #include "fileserver/control/control.h"
 #include "fileserver/io/io.h"
+#include "fileserver/member/member.h"
 #include "fileserver/server.h"
 #include "fileserver/service/service.h"
 #include "fileserver/storage.h"
@@ -43,7 +44,8 @@ struct fsd_server {
 	struct fsd_service *service;
 	rxw_engine *engine;
 	rxw_endpoint *fs, *vl, *vol, *pt; /* pt: NULL without `prot` */
-	struct prot *prot;		  /* NULL: users are not known */
+	struct prot *prot;		  /* NULL: users are not known, or the cell knows them */
+	struct fsd_member *member;	  /* NULL: locations, users and groups are here */
 	struct tools_metrics *metrics;
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */

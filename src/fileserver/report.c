@@ -74,14 +74,15 @@ static uint16_t endpoint_port(rxw_endpoint *endpoint)
 
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size)
 {
-	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT], vol[TOOLS_ADDRESS_TEXT],
-		pt[TOOLS_ADDRESS_TEXT] = "";
+	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT] = "", vol[TOOLS_ADDRESS_TEXT],
+				     pt[TOOLS_ADDRESS_TEXT] = "";
 
+	if (server->vl)
+		endpoint_text(server->vl, vl, sizeof(vl));
 	if (server->pt)
 		endpoint_text(server->pt, pt, sizeof(pt));
-	snprintf(text, size, "listening fs %s vl %s vol %s%s%s",
-		 endpoint_text(server->fs, fs, sizeof(fs)),
-		 endpoint_text(server->vl, vl, sizeof(vl)),
+	snprintf(text, size, "listening fs %s%s%s vol %s%s%s",
+		 endpoint_text(server->fs, fs, sizeof(fs)), *vl ? " vl " : "", vl,
 		 endpoint_text(server->vol, vol, sizeof(vol)), *pt ? " pt " : "", pt);
 }
 
@@ -104,7 +105,7 @@ uint16_t fsd_server_fs_port(const struct fsd_server *server)
 
 uint16_t fsd_server_vl_port(const struct fsd_server *server)
 {
-	return endpoint_port(server->vl);
+	return server->vl ? endpoint_port(server->vl) : 0;
 }
 
 uint16_t fsd_server_vol_port(const struct fsd_server *server)

@@ -75,12 +75,14 @@ static int make_service(struct fsd_server *server, char *message)
 		.readers = server->readers,
 		.guard = server->guard,
 		.prot = server->prot,
+		.people = server->member ? fsd_member_people(server->member) : NULL,
 		.audit = server->audit,
 		.audit_reads = server->settings.audit_reads,
 		.calls = server->calls,
 		.no_anonymous_writes = fsd_server_no_anonymous_writes(server),
 		.uuid = server->state.uuid,
-		.cell = server->settings.cell,
+		/* The cell has a root.afs of its own. */
+		.cell = server->member ? NULL : server->settings.cell,
 		.advertise = server->advertise,
 		.advertise_count = server->advertise_count,
 	};
@@ -218,6 +220,7 @@ int fsd_server_stop(struct fsd_server *server)
 	fsd_callbacks_stop(callbacks);
 	tools_metrics_stop(server->metrics);
 	tools_trace_close(server->trace);
+	fsd_member_stop(server->member);
 	if (server->service)
 		fsd_service_settle(server->service);
 	if (server->fs)
@@ -242,6 +245,7 @@ int fsd_server_stop(struct fsd_server *server)
 	fsd_clients_destroy(server->clients);
 	fsd_remember_close(server->remember);
 	fsd_guard_close(server->guard);
+	fsd_member_close(server->member);
 	prot_close(server->prot);
 	fsd_state_close(&server->state);
 	if (server->own_layer)

@@ -29,6 +29,9 @@ struct fsd_settings {
 	uint64_t port, vl_port, vol_port; /* 0: any free one */
 	/* Users and groups: a file, or a directory with protection.db. NULL: no such service. */
 	const char *protection;
+	/* A folder of OpenAFS's, of the cell whose databases other servers have, at vl_port and pt_port; NULL: they are here. */
+	const char *cell_config;
+	uint64_t identity_age;	/* s: how long its answers about users are used; 0: the default */
 	bool dotted_principals; /* john.doe is a user of that name; john/doe is not then */
 	uint64_t pt_port;  /* of the protection service; 0: any free one */
 	const char *state; /* NULL: the default place; must be NULL with `store` */

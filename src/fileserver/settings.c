@@ -67,6 +67,40 @@ static int check_metrics(const struct fsd_settings *settings, char *message)
 			 "--metrics-interval without a file: give --metrics-file FILE");
 }
 
+/* The folder of the cell says which cell and which keys. */
+static int check_cell(struct fsd_server *server, char *message)
+{
+	struct fsd_settings *settings = &server->settings;
+	const struct fsd_member_options options = {
+		.folder = settings->cell_config,
+		.realm = settings->guard.realm,
+		.dots = settings->dotted_principals,
+		.vl_port = (uint16_t)settings->vl_port,
+		.pt_port = (uint16_t)settings->pt_port,
+		.fresh_s = settings->identity_age,
+	};
+
+	if (!settings->cell_config)
+		return 0;
+	if (settings->protection)
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
+			"--protection: with --cell-config the protection servers of the cell have "
+			"users and groups");
+	if (fsd_member_open(&options, &server->member, message))
+		return -1;
+	if (settings->cell && strcmp(settings->cell, fsd_member_cell(server->member)) != 0)
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--cell %.100s: the folder of --cell-config is that of %.100s",
+				 settings->cell, fsd_member_cell(server->member));
+	settings->cell = settings->guard.cell = fsd_member_cell(server->member);
+	if (!settings->guard.keytab)
+		settings->guard.keytab = fsd_member_keys(server->member);
+	settings->guard.superuser = fsd_member_superuser;
+	settings->guard.superuser_arg = server->member;
+	return 0;
+}
+
 /* Checks the volumes that are served, and the place of the server's state. */
 static int check_served(struct fsd_server *server, char *message)
 {
@@ -135,6 +169,7 @@ static int check_sandbox(const struct fsd_server *server, char *message)
 		{"--state", settings->state, true},
 		{"--protection", settings->protection, true},
 		{"--keytab", settings->guard.keytab, false},
+		{"--cell-config", settings->cell_config, false},
 		{"--audit-log", settings->audit_log, true},
 		{"--timeline", settings->timeline, true},
 		{"--trace-dir", settings->trace.dir, true},
@@ -179,8 +214,9 @@ int fsd_server_check_settings(struct fsd_server *server, char *message)
 	if (rc)
 		return rc;
 	if (check_ports(server, message) || check_sandbox(server, message) ||
-	    fsd_server_open_guard(server, message) || check_audit(&server->settings, message) ||
-	    check_metrics(&server->settings, message) || check_served(server, message) ||
+	    check_cell(server, message) || fsd_server_open_guard(server, message) ||
+	    check_audit(&server->settings, message) || check_metrics(&server->settings, message) ||
+	    check_served(server, message) ||
 	    tools_trace_check(&server->settings.trace, message, FSD_MESSAGE_MAX))
 		return FSD_WRONG_SETTINGS;
 	for (size_t i = 0; i < server->settings.advertise_count; i++)

@@ -27,7 +27,7 @@ int fsd_storage_check(const char *durability, char *message)
 			 durability);
 }
 
-int fsd_storage_open(const char *path, const char *durability, const char *copy,
+int fsd_storage_open(const char *path, const char *durability, const char *copy, bool make,
 		     struct store **store, char *message)
 {
 	const struct store_options options = {
@@ -38,7 +38,14 @@ int fsd_storage_open(const char *path, const char *durability, const char *copy,
 		.log = fsd_storage_log,
 	};
 
-	switch (store_open(&options, store, message)) {
+	int rc = store_open(&options, store, message);
+
+	if (rc == -ENOENT && make) {
+		rc = store_make(&options, message);
+		if (!rc)
+			rc = store_open(&options, store, message);
+	}
+	switch (rc) {
 	case 0:
 		return 0;
 	case -ENOENT:

@@ -52,11 +52,11 @@ void fsd_storage_log(void *arg, int level, const char *line);
 
 /*
  * Open the store in a directory. `durability`: "strict" or "lazy"; NULL: lazy. `copy`: the directory for the copy of its
- * metadata; NULL: the store. 0; FSD_STORAGE_UNFIT: there is no store,
+ * metadata; NULL: the store. `make`: a new store, if the directory is empty. 0; FSD_STORAGE_UNFIT: there is no store,
  * this user may not use it, or this version cannot; -1: anything else, which another attempt may not meet: both with one
  * line in message[FSD_MESSAGE_MAX].
  */
-int fsd_storage_open(const char *path, const char *durability, const char *copy,
+int fsd_storage_open(const char *path, const char *durability, const char *copy, bool make,
 		     struct store **store, char *message);
 /* Whether that is a durability: 0, or -1 with one line in `message`. */
 int fsd_storage_check(const char *durability, char *message);

@@ -148,7 +148,7 @@ static int open_store(struct fsd_server *server, char *message)
 	const struct fsd_settings *settings = &server->settings;
 	char place[PATH_MAX + sizeof(FSD_STORAGE_STATE) + 1];
 	int rc = fsd_storage_open(settings->store, settings->durability, settings->copy,
-				  &server->served, message);
+				  server->member != NULL, &server->served, message);
 
 	if (rc)
 		return rc == FSD_STORAGE_UNFIT ? FSD_WRONG_SETTINGS : -1;

@@ -258,37 +258,32 @@ static bool is_plain_name(const struct prot_options *options, const char *name,
 }
 
 /* `foreign`: the cell or realm, NULL for local identities. */
-static int32_t find_local_user(const struct prot *prot, const struct prot_view *view,
-			       const char *name, const char *instance, const char *foreign)
+static bool make_user_name(const struct prot_options *options, const char *name,
+			   const char *instance, const char *foreign, char user[PROT_NAME_MAX + 1])
 {
-	char text[PROT_NAME_MAX + 1], *at;
-	const struct prot_entry *entry;
 	uint32_t address;
 	int length;
 
-	if (!is_plain_name(&prot->options, name, instance))
-		return PROT_ANONYMOUS;
-	length = snprintf(text, sizeof(text), "%s%s%s%s%s", name, *instance ? "." : "", instance,
-			  foreign ? "@" : "", foreign ? foreign : "");
-	if (length < 0 || (size_t)length >= sizeof(text))
-		return PROT_ANONYMOUS;
-	for (at = strchr(text, '@'); at && *at; at++)
+	if (!is_plain_name(options, name, instance))
+		return false;
+	length = snprintf(user, PROT_NAME_MAX + 1, "%s%s%s%s%s", name, *instance ? "." : "",
+			  instance, foreign ? "@" : "", foreign ? foreign : "");
+	if (length < 0 || length > PROT_NAME_MAX)
+		return false;
+	for (char *at = strchr(user, '@'); at && *at; at++)
 		*at = lower_ascii(*at);
-	if (prot_name_is_machine(text, &address))
-		return PROT_ANONYMOUS;
-	entry = prot_by_name(view, text);
-	return entry && entry->id > 0 ? entry->id : PROT_ANONYMOUS;
+	return !prot_name_is_machine(user, &address);
 }
 
-int32_t prot_user_of_parts(const struct prot *prot, const struct prot_view *view, const char *name,
-			   const char *instance, const char *cell)
+bool prot_name_of_parts(const struct prot_options *options, const char *name, const char *instance,
+			const char *cell, char user[PROT_NAME_MAX + 1])
 {
-	return find_local_user(prot, view, name, instance,
-			       local_cell(&prot->options, cell) ? NULL : cell);
+	return make_user_name(options, name, instance, local_cell(options, cell) ? NULL : cell,
+			      user);
 }
 
-int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *view,
-			       const char *principal)
+bool prot_name_of_principal(const struct prot_options *options, const char *principal,
+			    char user[PROT_NAME_MAX + 1])
 {
 	char name[PROT_NAME_MAX + 1];
 	const char *at = strrchr(principal, '@'), *realm;
@@ -297,14 +292,40 @@ int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *
 
 	/* Kerberos quotes separators within a part with '\\', which is_plain_name() refuses. */
 	if (!at || length > PROT_NAME_MAX || !at[1])
-		return PROT_ANONYMOUS;
+		return false;
 	memcpy(name, principal, length);
 	name[length] = 0;
-	realm = local_realm(&prot->options, at + 1) ? NULL : at + 1;
+	realm = local_realm(options, at + 1) ? NULL : at + 1;
 	slash = strchr(name, '/');
 	if (!slash)
-		return find_local_user(prot, view, name, "", realm);
+		return make_user_name(options, name, "", realm, user);
 	*slash = 0;
 	/* An empty instance would be the identity without one. */
-	return slash[1] ? find_local_user(prot, view, name, slash + 1, realm) : PROT_ANONYMOUS;
+	return slash[1] && make_user_name(options, name, slash + 1, realm, user);
+}
+
+static int32_t find_named_user(const struct prot_view *view, const char *name)
+{
+	const struct prot_entry *entry = prot_by_name(view, name);
+
+	return entry && entry->id > 0 ? entry->id : PROT_ANONYMOUS;
+}
+
+int32_t prot_user_of_parts(const struct prot *prot, const struct prot_view *view, const char *name,
+			   const char *instance, const char *cell)
+{
+	char user[PROT_NAME_MAX + 1];
+
+	return prot_name_of_parts(&prot->options, name, instance, cell, user)
+		       ? find_named_user(view, user)
+		       : PROT_ANONYMOUS;
+}
+
+int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *view,
+			       const char *principal)
+{
+	char user[PROT_NAME_MAX + 1];
+
+	return prot_name_of_principal(&prot->options, principal, user) ? find_named_user(view, user)
+								       : PROT_ANONYMOUS;
 }

@@ -127,10 +127,7 @@ uint64_t prot_generation(const struct prot_view *view);
 const struct prot_entry *prot_by_name(const struct prot_view *view, const char *name);
 const struct prot_entry *prot_by_id(const struct prot_view *view, int32_t id);
 
-/*
- * Iteration: users ascending, then groups ascending, the order of ids as unsigned numbers.
- * prot_from() is the index of the first entry that does not come before `id` in this order.
- */
+/* Users ascending, then groups ascending. prot_from(): the index of the first entry that does not come before `id`. */
 size_t prot_count(const struct prot_view *view);
 const struct prot_entry *prot_at(const struct prot_view *view, size_t index);
 size_t prot_from(const struct prot_view *view, int32_t id);
@@ -157,14 +154,16 @@ size_t prot_host_cps(const struct prot_view *view, uint32_t address, int32_t *li
 /* Whether prot_host_cps() can find anything. Looks at the file as prot_view_get(), but takes no lock. */
 bool prot_has_machines(struct prot *prot);
 
-/* -- identities -- */
-
 /*
- * The user of an authenticated identity: that of rxkad (name, instance, cell; "" is absent) or a
- * Kerberos principal ("user@REALM", "name/instance@REALM"). Local identities are the users "name" or
- * "name.instance", foreign ones "name@cell" in lower case after the '@'. PROT_ANONYMOUS: no such
- * user, or the identity could be mistaken for another one. Never a group or a machine.
+ * The name of the user of an authenticated identity: that of rxkad (name, instance, cell; "" is absent) or a Kerberos principal
+ * ("user@REALM", "name/instance@REALM"). Local identities, by cell, realms and dots of the options, are the users "name" or "name.instance",
+ * foreign ones "name@cell" in lower case after the '@'. False: the identity could be mistaken for another one. Never a machine.
  */
+bool prot_name_of_parts(const struct prot_options *options, const char *name, const char *instance,
+			const char *cell, char user[PROT_NAME_MAX + 1]);
+bool prot_name_of_principal(const struct prot_options *options, const char *principal,
+			    char user[PROT_NAME_MAX + 1]);
+/* The user with that name; PROT_ANONYMOUS: none, or a group. */
 int32_t prot_user_of_parts(const struct prot *prot, const struct prot_view *view, const char *name,
 			   const char *instance, const char *cell);
 int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *view,

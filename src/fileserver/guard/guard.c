@@ -440,10 +440,16 @@ const char *fsd_guard_level(const struct fsd_guard *guard, enum fsd_service_kind
 
 /* ---- the caller ---- */
 
-static bool is_administrator(const struct fsd_guard *guard, const char *name)
+static bool is_administrator(const struct fsd_guard *guard, const struct rxw_identity *identity)
 {
-	for (size_t i = 0; name && i < guard->options.administrator_count; i++)
-		if (strcmp(guard->options.administrators[i], name) == 0)
+	const struct fsd_guard_options *options = &guard->options;
+	const char *name = identity->name;
+
+	if (identity->local ||
+	    (options->superuser && options->superuser(options->superuser_arg, identity)))
+		return true;
+	for (size_t i = 0; name && i < options->administrator_count; i++)
+		if (strcmp(options->administrators[i], name) == 0)
 			return true;
 	return false;
 }
@@ -484,7 +490,7 @@ void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const 
 		return;
 	who->name = identity.name;
 	who->authenticated = true;
-	who->administrator = identity.local || is_administrator(guard, identity.name);
+	who->administrator = is_administrator(guard, &identity);
 	who->below = identity.level + 1 < demand;
 	if (who->administrator && kind != FSD_FS)
 		demand = DEMAND_CLEAR;

@@ -31,6 +31,9 @@ struct fsd_guard_options {
 	size_t allow_count;
 	const char *const *administrators; /* "user@REALM" */
 	size_t administrator_count;
+	/* Further ones: whether an authenticated identity is one. May be NULL. */
+	bool (*superuser)(void *arg, const struct rxw_identity *identity);
+	void *superuser_arg;
 	/* Address. Anonymous calls from other machines need an explicit --require. */
 	const char *listen;
 };

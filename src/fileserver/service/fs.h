@@ -51,7 +51,7 @@ struct fs_call {
 	rxw_call *rx;
 	/* For fs_later.c: */
 	struct store_later later;
-	bool *left; /* set when others may use the call */
+	bool *left; /* set when others may use the call; NULL from then on */
 	bool deferred;
 	/* Sends the reply and calls fs_end(), after the commit, when clients were told. */
 	void (*reply)(struct fs_call *call, int result);
@@ -63,9 +63,15 @@ struct fs_call {
 	bool told;		       /* nothing but fs_settle() is left before the reply */
 	bool hasty;		       /* its thread must not wait */
 	struct fsd_job job;	       /* of a thread that may wait */
+	struct fsd_asker asker;	       /* who the caller is, or others in its ACL are */
+	unsigned rounds;	       /* questions of the asker so far */
+	AFSFid acl_fid;		       /* of FetchACL or StoreACL, which ask for names */
+	char *acl_text;		       /* of StoreACL; to be freed */
 
 	struct fsd_caller caller;
 	struct fsd_who who;		/* anonymous if callers are not identified */
+	bool unknown;			/* it has an identity, but nobody can say whose */
+	int nameless;			/* the result of fs_identify() */
 	struct export_viewer viewer;	/* who: that */
 	struct store_caller self;	/* who: the viewer */
 	int32_t ids[FS_IDS], host_ids[FS_HOST_IDS]; /* of `self` */
@@ -142,16 +148,6 @@ void fs_await_told(struct fs_call *call);
 bool fs_all_settled(struct fs_call *call);
 int fs_settle(struct fs_call *call, int result);
 
-/* The members of a status that a call sets, for the store. */
-static inline struct store_set fs_set(const AFSStoreStatus *ss)
-{
-	return (struct store_set){.mask = ss->Mask,
-				  .mtime = ss->ClientModTime,
-				  .owner = (int32_t)ss->Owner,
-				  .group = ss->Group,
-				  .mode = ss->UnixModeBits};
-}
-
 /*
  * The code that is sent for a result, of a call or of one of its objects. Once for each: failures of the machine are
  * counted and logged.
@@ -161,7 +157,9 @@ int32_t fs_code_of(const struct fs_call *call, const struct store_fid *fid, int 
 
 /* -- fs_caller.c -- */
 
-/* Identify the caller, and check that it may call at all: 0 or a result. Then fs_leave(). */
+/* Identify the caller: 0, -ENOMEM, or -EAGAIN, as in people.h. */
+int fs_identify(struct fs_call *call, struct fsd_asker *asker);
+/* Check that the caller may call at all: 0 or a result. Then fs_leave(). */
 int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function);
 void fs_leave(struct fs_call *call);
 void fs_count(struct fs_call *call, int32_t code);
@@ -190,6 +188,8 @@ void fs_answer_later(struct fs_call *call, int result,
 		     void (*reply)(struct fs_call *call, int result));
 /* The same with anything that is to be done for it. */
 void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job));
+/* What is to be done once call->asker is ready. */
+void fs_run_asked(struct fs_call *call, void (*run)(struct fsd_job *job));
 /* The change of a deferred call has ended, with another result than STORE_LATER: tell the clients, and reply. */
 void fs_end_change(struct fs_call *call, int result);
 /* The events of a deferred call go there; NULL: nowhere, and none is on its way. On a thread that may wait. */

@@ -70,36 +70,7 @@ static bool changes_something(int32_t opcode)
 	}
 }
 
-/* -- the identity: users and groups, from the protection database -- */
-
-static int32_t user_of(struct prot *prot, const struct prot_view *view, const rxw_call *rx)
-{
-	struct rxw_identity identity = {.size = sizeof(identity)};
-
-	if (rxw_call_identity(rx, &identity) < 0)
-		return PROT_ANONYMOUS;
-	if (identity.index == RXW_RXKAD_INDEX && identity.rxkad_primary)
-		return prot_user_of_parts(prot, view, identity.rxkad_primary,
-					  identity.rxkad_instance, identity.rxkad_cell);
-	return identity.name ? prot_user_of_principal(prot, view, identity.name) : PROT_ANONYMOUS;
-}
-
-/*
- * The user that makes a call: fills *id and at most `room` ids, ascending, that entries of ACLs are
- * compared with, and returns their number, which may be greater than `room`. 0: not a known user.
- */
-static size_t find_user_ids(struct prot *prot, const rxw_call *rx, int32_t *id, int32_t *ids,
-			    size_t room)
-{
-	const struct prot_view *view = prot_view_get(prot);
-	size_t n = 0;
-
-	*id = user_of(prot, view, rx);
-	if (*id != PROT_ANONYMOUS)
-		n = prot_cps(view, *id, ids, room);
-	prot_view_put(view);
-	return n;
-}
+/* -- the identity: users and groups -- */
 
 /* An address of IPv4, also in the form that sockets of both families have it in. */
 static bool get_ipv4_address(const struct sockaddr_storage *peer, uint32_t *address)
@@ -117,66 +88,59 @@ static bool get_ipv4_address(const struct sockaddr_storage *peer, uint32_t *addr
 	return true;
 }
 
-/* The number and ids of the groups of the machine with this address. 0: it is in none. */
-static size_t find_machine_ids(struct prot *prot, const struct sockaddr_storage *peer, int32_t *ids,
-			       size_t room)
+/* More ids than there is room for in the call. Without all of them negative rights would not count. False: no memory. */
+static bool make_room_for_ids(struct fsd_ids *ids, int32_t **more)
 {
-	const struct prot_view *view;
+	int32_t *bytes = realloc(*more, ids->count * sizeof(**more));
+
+	if (!bytes)
+		return false;
+	*more = ids->ids = bytes;
+	ids->room = ids->count;
+	return true;
+}
+
+/* The ids of an authenticated caller and of its groups. 0 or a result as in people.h; -ENOMEM. */
+static int identify_user(struct fs_call *call, struct fsd_asker *asker)
+{
+	struct fsd_people *people = call->service->people;
+	struct rxw_identity identity = {.size = sizeof(identity)};
+	struct fsd_ids ids = {.ids = call->ids, .room = FS_IDS};
+	int rc;
+
+	if (!people || rxw_call_identity(call->rx, &identity) < 0)
+		return -ENOENT;
+	do
+		rc = people->ops->user(people, &identity, asker, &ids);
+	while (!rc && ids.count > ids.room &&
+	       !(rc = make_room_for_ids(&ids, &call->more_ids) ? 0 : -ENOMEM));
+	if (rc)
+		return rc;
+	call->self.id = ids.id;
+	call->self.ids = ids.ids;
+	call->self.id_count = ids.count;
+	return 0;
+}
+
+/* The groups of the machine that calls. Its address has answered (RXW_SERVICE_REACH). */
+static int identify_host(struct fs_call *call, struct fsd_asker *asker)
+{
+	struct fsd_people *people = call->service->people;
+	struct fsd_ids ids = {.ids = call->host_ids, .room = FS_HOST_IDS};
 	uint32_t address;
-	size_t n;
+	int rc;
 
-	if (!prot_has_machines(prot) || !get_ipv4_address(peer, &address))
+	if (!people || !get_ipv4_address(&call->running.peer, &address))
 		return 0;
-	view = prot_view_get(prot);
-	n = prot_host_cps(view, address, ids, room);
-	prot_view_put(view);
-	return n;
-}
-
-/* Finds the ids of an authenticated caller and of its groups. Their number; 0: an unknown user, -1: no memory. */
-static int identify_user(struct fs_call *call, const rxw_call *rx)
-{
-	struct prot *prot = call->service->prot;
-	size_t room = FS_IDS, n;
-
-	if (!prot)
-		return 0;
-	call->self.ids = call->ids;
-	n = find_user_ids(prot, rx, &call->self.id, call->ids, room);
-	if (n > room) {
-		call->more_ids = malloc(n * sizeof(*call->more_ids));
-		if (call->more_ids) {
-			room = n;
-			call->self.ids = call->more_ids;
-			n = find_user_ids(prot, rx, &call->self.id, call->more_ids, room);
-		}
-	}
-	call->self.id_count = n < room ? n : room;
-	/* If groups were missing, their negative rights would not count. */
-	return n > room ? -1 : (int)n;
-}
-
-/* The groups of the machine that calls. Its address has answered (RXW_SERVICE_REACH). False: no memory. */
-static bool find_host(struct fs_call *call)
-{
-	const struct sockaddr_storage *peer = &call->running.peer;
-	struct prot *prot = call->service->prot;
-	size_t room = FS_HOST_IDS, n;
-
-	if (!prot)
-		return true;
-	call->self.host_ids = call->host_ids;
-	n = find_machine_ids(prot, peer, call->host_ids, room);
-	if (n > room) {
-		call->more_host_ids = malloc(n * sizeof(*call->more_host_ids));
-		if (call->more_host_ids) {
-			room = n;
-			call->self.host_ids = call->more_host_ids;
-			n = find_machine_ids(prot, peer, call->more_host_ids, room);
-		}
-	}
-	call->self.host_id_count = n < room ? n : room;
-	return n <= room;
+	do
+		rc = people->ops->machine(people, address, asker, &ids);
+	while (!rc && ids.count > ids.room &&
+	       !(rc = make_room_for_ids(&ids, &call->more_host_ids) ? 0 : -ENOMEM));
+	if (rc)
+		return rc;
+	call->self.host_ids = ids.ids;
+	call->self.host_id_count = ids.count;
+	return 0;
 }
 
 static bool has_id(const struct store_caller *self, int32_t id)
@@ -187,20 +151,35 @@ static bool has_id(const struct store_caller *self, int32_t id)
 	return false;
 }
 
-/* False: no memory. */
-static bool find_self(struct fs_call *call, const rxw_call *rx)
+static void be_anonymous(struct fs_call *call)
 {
 	static const int32_t anonymous[] = {STORE_ANYUSER, STORE_ANONYMOUS};
-	struct fsd_who *who = &call->who;
-	int known = who->authenticated ? identify_user(call, rx) : 0;
 
-	if (known < 0)
-		return false;
-	if (!known) {
-		call->self.id = STORE_ANONYMOUS;
-		call->self.ids = anonymous;
-		call->self.id_count = 2;
-	}
+	call->self.id = STORE_ANONYMOUS;
+	call->self.ids = anonymous;
+	call->self.id_count = 2;
+}
+
+int fs_identify(struct fs_call *call, struct fsd_asker *asker)
+{
+	struct fsd_who *who = &call->who;
+	socklen_t length = sizeof(call->running.peer);
+	int user = -ENOENT, host;
+
+	*who = (struct fsd_who){0};
+	rxw_call_peer(call->rx, &call->running.peer, &length);
+	if (asker)
+		fsd_share_of_address(&call->running.peer, &asker->caller);
+	if (fsd_guard_asks(call->service->guard))
+		fsd_guard_enter(call->service->guard, FSD_FS, call->rx, who);
+	if (who->authenticated)
+		user = identify_user(call, asker);
+	host = identify_host(call, asker);
+	if (user == -EAGAIN || host == -EAGAIN)
+		return -EAGAIN;
+	if (user)
+		be_anonymous(call);
+	call->unknown = user == -EBUSY && !who->administrator;
 	if (has_id(&call->self, STORE_ADMINISTRATORS))
 		who->administrator = true;
 	/* Lists of directories that were changed while no server ran are not known at the start. */
@@ -210,7 +189,7 @@ static bool find_self(struct fs_call *call, const rxw_call *rx)
 	call->self.who = &call->viewer;
 	call->self.changed = fs_announce;
 	call->self.changed_arg = call;
-	return true;
+	return user == -ENOMEM || host == -ENOMEM ? -ENOMEM : 0;
 }
 
 int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
@@ -218,11 +197,10 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	struct fsd_service *service = call->service;
 	struct sockaddr_storage *peer = &call->running.peer;
 	struct sockaddr_storage local = {0};
-	socklen_t length = sizeof(*peer), local_length = sizeof(local);
+	socklen_t local_length = sizeof(local);
 	struct fsd_who *who = &call->who;
 	bool checked = function >= 0 && !is_for_all(opcode);
 
-	rxw_call_peer(rx, peer, &length);
 	rxw_call_local(rx, &local, &local_length);
 	call->running.procedure = function >= 0 ? RXAFS_function_names[function] : "unknown";
 	call->running.opcode = opcode;
@@ -232,10 +210,11 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 			  call->running.since, &call->caller);
 	call->viewer.who = who;
 	call->viewer.actor = call->caller.host;
-	if (fsd_guard_asks(service->guard))
-		fsd_guard_enter(service->guard, FSD_FS, rx, who);
-	if (!find_self(call, rx) || !find_host(call))
-		return -ENOMEM;
+	if (call->nameless)
+		return call->nameless;
+	/* As an anonymous caller it would be told that it lacks rights, and its work would fail. */
+	if (call->unknown && checked)
+		return AFS_VBUSY;
 	/* InlineBulkStatus reports the refusal for each object. */
 	if (who->refused && checked && opcode != RXAFS_OP_InlineBulkStatus)
 		return who->weak ? who->weak : -EACCES;
@@ -262,6 +241,7 @@ void fs_leave(struct fs_call *call)
 	fsd_running_remove(&call->service->running, &call->running);
 	free(call->more_ids);
 	free(call->more_host_ids);
+	free(call->acl_text);
 }
 
 void fs_count(struct fs_call *call, int32_t code)

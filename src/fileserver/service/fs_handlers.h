@@ -84,4 +84,14 @@ int32_t fs_set_volume_status(void *context, rxw_call *rx, int32_t volume,
 			     const AFSStoreVolumeStatus *vst, const char *name,
 			     const char *offline_msg, const char *motd);
 
+/* The members of a status that a call sets, for the store. */
+static inline struct store_set fs_set(const AFSStoreStatus *ss)
+{
+	return (struct store_set){.mask = ss->Mask,
+				  .mtime = ss->ClientModTime,
+				  .owner = (int32_t)ss->Owner,
+				  .group = ss->Group,
+				  .mode = ss->UnixModeBits};
+}
+
 #endif

@@ -11,10 +11,12 @@
 #include <rxwire/call.h>
 #include <rxwire/queue.h>
 
+#include "common/cpus.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
 #define FINISHERS_MAX 96 /* threads for those that have to wait */
+#define ASKED_MAX     32 /* threads for handlers that go on */
 
 struct fsd_later {
 	/*
@@ -22,9 +24,11 @@ struct fsd_later {
 	 * for changes of others. The former are urgent, because the latter wait for them. So all are of one caller.
 	 */
 	struct fsd_pool *pool;
+	/* Others, for handlers that go on after a question: they may wait for those. */
+	struct fsd_pool *asked;
 	pthread_mutex_t lock;	     /* covers the rest */
 	pthread_cond_t gone;	     /* `calls` is 0 */
-	struct fsd_pool_caller *all; /* constant once it is set, by the first call */
+	struct fsd_pool_caller *all, *all_asked; /* constant once they are set, by the first call */
 	unsigned calls; /* that others answer, and threads that are about to send answers */
 	bool settled;	/* no further calls */
 };
@@ -90,7 +94,10 @@ struct fsd_later *fsd_later_create(void)
 	if (!later)
 		return NULL;
 	later->pool = fsd_pool_create(FINISHERS_MAX, FINISHERS_MAX, sizeof(struct fsd_pool_caller));
-	if (!later->pool) {
+	later->asked = fsd_pool_create(ASKED_MAX, cpus_allowed(), sizeof(struct fsd_pool_caller));
+	if (!later->pool || !later->asked) {
+		fsd_pool_destroy(later->asked);
+		fsd_pool_destroy(later->pool);
 		free(later);
 		return NULL;
 	}
@@ -115,7 +122,10 @@ void fsd_later_destroy(struct fsd_later *later)
 	assert(!later->calls);
 	if (later->all)
 		fsd_pool_leave(later->pool, later->all);
+	if (later->all_asked)
+		fsd_pool_leave(later->asked, later->all_asked);
 	/* Its threads end here, and give up their rings of the audit log. */
+	fsd_pool_destroy(later->asked);
 	fsd_pool_destroy(later->pool);
 	pthread_cond_destroy(&later->gone);
 	pthread_mutex_destroy(&later->lock);
@@ -133,7 +143,9 @@ static bool hold_service(struct fsd_later *later)
 	pthread_mutex_lock(&later->lock);
 	if (!later->all)
 		later->all = fsd_pool_enter(later->pool, &all);
-	possible = !later->settled && later->all;
+	if (!later->all_asked)
+		later->all_asked = fsd_pool_enter(later->asked, &all);
+	possible = !later->settled && later->all && later->all_asked;
 	later->calls += possible;
 	pthread_mutex_unlock(&later->lock);
 	return possible;
@@ -152,15 +164,20 @@ bool fs_defer(struct fs_call *call)
 {
 	struct fsd_later *later = call->service->later;
 
-	if (!hold_service(later))
-		return false;
-	if (rxw_call_defer(call->rx) == 0) {
-		*call->left = true;
+	if (!call->deferred) {
+		if (!hold_service(later))
+			return false;
+		if (rxw_call_defer(call->rx)) {
+			release_service(later);
+			return false;
+		}
 		call->deferred = true;
-		return true;
 	}
-	release_service(later);
-	return false;
+	/* The handler may have returned since, with the place of `left`. */
+	if (call->left)
+		*call->left = true;
+	call->left = NULL;
+	return true;
 }
 
 void fs_answer_later(struct fs_call *call, int result,
@@ -181,12 +198,19 @@ void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job))
 	fsd_pool_post(later->pool, &call->job);
 }
 
+void fs_run_asked(struct fs_call *call, void (*run)(struct fsd_job *job))
+{
+	struct fsd_later *later = call->service->later;
+
+	assert(call->deferred);
+	call->job = (struct fsd_job){.caller = later->all_asked, .run = run};
+	fsd_pool_post(later->asked, &call->job);
+}
+
 /* This runs before the operation is queued: from then on others may use the call. */
 static bool leave_handler(struct store_later *of)
 {
-	struct fs_call *call = fs_of_later(of);
-
-	return call->deferred || fs_defer(call);
+	return fs_defer(fs_of_later(of));
 }
 
 /* Calls that have to wait for clients go to other threads. Returns the rest. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: its procedures, and the steps before and after each call. */
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "fileserver/service/fs.h"
 #include "fileserver/service/fs_handlers.h"
+
+#define ROUNDS 4 /* the user, its machine, and answers that came too late */
 
 /* -- obsolete calls, which are refused -- */
 
@@ -47,15 +51,20 @@ static int32_t fs_command(void *context, rxw_call *rx, const AFSFid *fid, const 
 	return -EINVAL;
 }
 
-/* Memberships are looked up at each call, so there is nothing to flush. */
+/* All memberships are looked up again, not only those of these users and machines. */
 static int32_t fs_flush_cps(void *context, rxw_call *rx, const ViceIds *ids, const IPAddrs *addrs,
 			    int32_t spare1, int32_t *spare2, int32_t *spare3)
 {
 	const struct fs_call *call = context;
+	struct fsd_people *people = call->service->people;
 
 	(void)rx, (void)ids, (void)addrs, (void)spare1;
 	*spare2 = *spare3 = 0;
-	return call->self.administrator ? 0 : -EPERM;
+	if (!call->self.administrator)
+		return -EPERM;
+	if (people)
+		people->ops->forget(people);
+	return 0;
 }
 
 /* Callbacks go only to the address that the client calls from. */
@@ -121,26 +130,86 @@ static int32_t enter_fs_call(void *context, rxw_call *rx, int32_t opcode, int fu
 	return fs_enter(context, rx, opcode, function);
 }
 
+/* The code of the call, if nobody else answers it: *left. */
+static int32_t serve_identified(struct fs_call *call, bool *left)
+{
+	struct RXAFS_service rxafs = {.base = {.context = call, .enter = enter_fs_call},
+				      .handlers = &handlers};
+	int32_t code;
+
+	*left = false;
+	call->left = left;
+	code = RXAFS_ExecuteRequest(call->rx, &rxafs);
+	if (*left)
+		return 0;
+	code = fs_code(call, code);
+	if (code)
+		fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
+	fs_audit(call, code);
+	return code;
+}
+
+/* On a thread that may wait. */
+static void serve_after_answer(struct fsd_job *job)
+{
+	struct fs_call *call =
+		(struct fs_call *)(void *)((char *)job - offsetof(struct fs_call, job));
+	bool left;
+	int32_t code;
+
+	call->asker.final = ++call->rounds >= ROUNDS;
+	fsd_asker_begin(&call->asker);
+	call->nameless = fs_identify(call, &call->asker);
+	if (call->nameless == -EAGAIN) {
+		fsd_asker_end(&call->asker);
+		return;
+	}
+	code = serve_identified(call, &left);
+	if (left)
+		return;
+	rxw_call_end(call->rx, code, NULL);
+	fs_end(call, code);
+}
+
+/* Any thread, which must not wait. */
+static void resume_call(struct fsd_asker *asker)
+{
+	fs_run_asked((struct fs_call *)(void *)((char *)asker - offsetof(struct fs_call, asker)),
+		     serve_after_answer);
+}
+
+/* Somebody has to be asked who the caller is. False: too many calls wait. */
+static bool ask_for_caller(struct fs_call *call)
+{
+	bool left;
+
+	call->left = &left;
+	if (!fs_defer(call))
+		return false;
+	call->asker.ready = resume_call;
+	resume_call(&call->asker);
+	return true;
+}
+
 int32_t fsd_fs_serve(rxw_call *rx, void *service)
 {
 	struct fs_call *call = calloc(1, sizeof(*call));
-	struct RXAFS_service rxafs = {.base = {.context = call, .enter = enter_fs_call},
-				      .handlers = &handlers};
-	bool left = false;
+	bool left;
 	int32_t code;
 
 	if (!call)
 		return AFS_VBUSY;
 	call->service = service;
 	call->rx = rx;
-	call->left = &left;
-	code = RXAFS_ExecuteRequest(rx, &rxafs);
+	call->nameless = fs_identify(call, NULL);
+	if (call->nameless == -EAGAIN) {
+		if (ask_for_caller(call))
+			return 0;
+		call->nameless = AFS_VBUSY;
+	}
+	code = serve_identified(call, &left);
 	if (left)
 		return 0;
-	code = fs_code(call, code);
-	if (code)
-		fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
-	fs_audit(call, code);
 	fs_leave(call);
 	fs_count(call, code);
 	free(call);

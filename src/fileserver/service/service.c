@@ -71,7 +71,11 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->readers = options->readers;
 	service->guard = options->guard;
 	service->uuid = options->uuid;
-	service->prot = options->prot;
+	service->people = options->people;
+	if (options->prot && !options->people) {
+		fsd_people_of_database(&service->database_people, options->prot);
+		service->people = &service->database_people.people;
+	}
 	service->audit = options->audit;
 	service->audit_reads = options->audit_reads;
 	service->no_anonymous_writes = options->no_anonymous_writes;

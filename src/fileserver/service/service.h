@@ -17,6 +17,7 @@
 #include "fileserver/audit/audit.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
+#include "fileserver/guard/people.h"
 #include "fileserver/io/io.h"
 #include "protection/protection.h"
 #include "volume/interface.h"
@@ -42,6 +43,7 @@ struct fsd_service_options {
 	 * the predefined ones.
 	 */
 	struct prot *prot;
+	struct fsd_people *people; /* in its place, if it is not NULL */
 	struct fsd_audit *audit; /* may be NULL */
 	bool audit_reads;	 /* add the calls that only read an object */
 	rxw_rpcstats *calls;	 /* NULL: GetXStats has no times of procedures */

@@ -127,7 +127,8 @@ struct fsd_service {
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
-	struct prot *prot;	 /* may be NULL */
+	struct fsd_people *people; /* NULL: users are not known */
+	struct fsd_database_people database_people;
 	struct fsd_audit *audit; /* may be NULL */
 	bool audit_reads, no_anonymous_writes;
 	struct fsd_locks *locks;

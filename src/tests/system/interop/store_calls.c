@@ -1048,6 +1048,7 @@ static void read_key(const char *text)
 
 int main(int argc, char **argv)
 {
+	afs_int32 code;
 	char line[4096];
 	pid_t watcher;
 
@@ -1068,8 +1069,9 @@ int main(int argc, char **argv)
 		set_label(argv[i], (AFSFid){(afs_uint32)atoll(equals + 1), 1, 1});
 	}
 	/* Until the server knows what this client can do, and has made it forget what it had. */
-	if (want_promise(caller("anyone"), &labels[0].fid))
-		errx(1, "the server makes no promise");
+	code = want_promise(caller("anyone"), &labels[0].fid);
+	if (code)
+		errx(1, "the server makes no promise: code %d", (int)code);
 	broken_count = 0;
 	while (fgets(line, sizeof(line), stdin))
 		run_line(line);
