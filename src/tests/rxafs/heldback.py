@@ -66,6 +66,11 @@ def seen_by_far(path, there):
     check(os.path.exists(f'{far}/{path}') == there, f'{path}: the second client never hears of the change')
 
 
+def let_far_hear(name):
+    """A client that was given up hears of changes with its next call."""
+    os.mkdir(f'{far}/contact-{name}')
+
+
 def hold_back(name, operation):
     """The far client, which has promises for the directory, is stopped."""
     directory = f'{near}/{name}'
@@ -91,6 +96,8 @@ def open_behind(name, removal):
     """A file is opened while a call that takes its last name away is under way: it is gone then, or it can be read."""
     path = f'{near}/{name}/{name}'
     os.mkdir(f'{near}/{name}')
+    let_far_hear(name)
+    seen_by_far(name, True)
     with open(f'{far}/{name}/{name}', 'wb') as f:
         f.write(b'contents')
     end = time.monotonic() + 60
@@ -140,8 +147,7 @@ def lock_until_the_end(name):
     finally:
         os.kill(far_daemon, signal.SIGCONT)
     os.waitpid(child, 0)
-    # A client that was given up hears of changes with its next call.
-    os.mkdir(f'{far}/contact')
+    let_far_hear(name)
 
 
 # First, since the server waits for a client that does not answer a few times only.

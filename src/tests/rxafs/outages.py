@@ -137,7 +137,7 @@ def has_ended(pid):
     try:
         with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as f:
             return f.read().rsplit(')', 1)[1].split()[0] == 'Z' and len(os.listdir(f'/proc/{pid}/task')) == 1
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 
