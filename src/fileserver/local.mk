@@ -61,6 +61,8 @@ fileserver_sources += \
 	src/fileserver/service/vl.h \
 	src/fileserver/service/vl_change.c \
 	src/fileserver/service/vl_service.c \
+	src/fileserver/service/vol.h \
+	src/fileserver/service/vol_list.c \
 	src/fileserver/service/vol_service.c
 fileserver_sources += \
 	src/fileserver/figures.c src/fileserver/reload.c src/fileserver/sandbox.c \

@@ -11,379 +11,86 @@
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
-#include "fileserver/cell/volumes.h"
-#include "fileserver/service/services.h"
+#include "fileserver/service/vol.h"
 
-#define PARTITION      0 /* its number, of 26 */
-#define PARTITION_NAME "/vicepa"
-#define NO_LOCK	       (-1)
-#define STATUS_OK      2
-#define DAY	       86400
-#define OMIT_DIRS      1     /* of the flags of a dump */
-#define STATUS_BROKEN  0     /* it cannot be attached */
-#define COUNT_WAIT_MS  1000  /* how long a request for the size of a volume waits for a new count */
-#define LIST_MAX       16384 /* volumes of one reply */
+#define OMIT_DIRS 1 /* of the flags of a dump */
 
-/* -- the partition -- */
+/* -- calls that change something, in the audit log -- */
 
-static int32_t list_partition_ids(void *context, rxw_call *call, partEntries *ids)
+static const char *name_operation(int32_t opcode)
 {
-	(void)context, (void)call;
-	ids->val = malloc(sizeof(ids->val[0]));
-	if (!ids->val)
-		return AFS_VOL_NO_MEMORY;
-	ids->len = 1;
-	ids->val[0] = PARTITION;
-	return 0;
-}
-
-static int32_t list_partitions(void *context, rxw_call *call, pIDs *ids)
-{
-	(void)context, (void)call;
-	for (size_t i = 0; i < sizeof(ids->partIds) / sizeof(ids->partIds[0]); i++)
-		ids->partIds[i] = -1;
-	ids->partIds[0] = PARTITION;
-	return 0;
-}
-
-/* The space of the partition that a client names. */
-static int32_t space_of(struct fsd_service *service, const char *name, struct store_space *space)
-{
-	if (strcmp(name, PARTITION_NAME) != 0)
-		return AFS_VOL_ILLEGAL_PARTITION;
-	return service->store->ops->space(service->store, space) ? EIO : 0;
-}
-
-/* The device is not revealed. */
-static int32_t partition_info64(void *context, rxw_call *call, const char *name,
-				diskPartition64 *info)
-{
-	struct store_space space;
-	int32_t code = space_of(context, name, &space);
-
-	(void)call;
-	if (code)
-		return code;
-	snprintf(info->name, sizeof(info->name), "%s", PARTITION_NAME);
-	snprintf(info->devName, sizeof(info->devName), "%s", PARTITION_NAME);
-	info->lock_fd = NO_LOCK;
-	info->free = (int64_t)space.available_kib;
-	info->minFree = (int64_t)space.total_kib; /* sic */
-	return 0;
-}
-
-static int32_t partition_info(void *context, rxw_call *call, const char *name, diskPartition *info)
-{
-	diskPartition64 wide = {0};
-	int32_t code = partition_info64(context, call, name, &wide);
-
-	if (code)
-		return code;
-	snprintf(info->name, sizeof(info->name), "%s", PARTITION_NAME);
-	snprintf(info->devName, sizeof(info->devName), "%s", PARTITION_NAME);
-	info->lock_fd = NO_LOCK;
-	info->free = fsd_clip((uint64_t)wide.free);
-	info->minFree = fsd_clip((uint64_t)wide.minFree);
-	return 0;
-}
-
-/* -- the volume -- */
-
-/* The type as it is sent. */
-static int32_t type_of(const struct store_volume *volume)
-{
-	return volume->type == STORE_RW ? 0 : volume->type == STORE_RO ? 1 : 2;
-}
-
-/* Requests per day: the average since the start of the server. An exported directory is the only volume. */
-static int32_t day_use(const struct fsd_service *service, uint32_t id)
-{
-	const struct fsd_counters *c = &service->counters;
-	uint64_t uses =
-		service->exported
-			? atomic_load_explicit(&c->fetches, memory_order_relaxed) +
-				  atomic_load_explicit(&c->statuses, memory_order_relaxed)
-			: fsd_volume_counted(service->volume_counts, id, FSD_VOLUME_FETCHES) +
-				  fsd_volume_counted(service->volume_counts, id,
-						     FSD_VOLUME_CHANGES);
-	int64_t up = (int64_t)time(NULL) - service->start_time;
-
-	return fsd_clip(up <= DAY ? uses : uses * DAY / (uint64_t)up);
-}
-
-/* The requested volumes, in memory that the caller frees. */
-struct looked {
-	struct store_volume *volumes;
-	uint32_t count;
-};
-
-static bool add_looked(struct looked *looked, const struct store_volume *volume)
-{
-	/* The size doubles at powers of two. */
-	if ((looked->count & (looked->count - 1)) == 0) {
-		size_t room = looked->count ? (size_t)looked->count * 2 : 1;
-		struct store_volume *more = realloc(looked->volumes, room * sizeof(*more));
-
-		if (!more)
-			return false;
-		looked->volumes = more;
+	switch (opcode) {
+	case AFSVol_OP_TransCreate:
+		return "VOL.TransCreate";
+	case AFSVol_OP_EndTrans:
+		return "VOL.EndTrans";
+	case AFSVol_OP_CreateVolume:
+		return "VOL.CreateVolume";
+	case AFSVol_OP_DeleteVolume:
+		return "VOL.DeleteVolume";
+	case AFSVol_OP_NukeVolume:
+		return "VOL.NukeVolume";
+	case AFSVol_OP_Dump:
+		return "VOL.Dump";
+	case AFSVol_OP_DumpV2:
+		return "VOL.DumpV2";
+	case AFSVol_OP_Restore:
+		return "VOL.Restore";
+	case AFSVol_OP_Forward:
+		return "VOL.Forward";
+	case AFSVol_OP_ForwardMultiple:
+		return "VOL.ForwardMultiple";
+	case AFSVol_OP_Clone:
+		return "VOL.Clone";
+	case AFSVol_OP_ReClone:
+		return "VOL.ReClone";
+	case AFSVol_OP_SetFlags:
+		return "VOL.SetFlags";
+	case AFSVol_OP_SetForwarding:
+		return "VOL.SetForwarding";
+	case AFSVol_OP_SetIdsTypes:
+		return "VOL.SetIdsTypes";
+	case AFSVol_OP_SetDate:
+		return "VOL.SetDate";
+	case AFSVol_OP_SetInfo:
+		return "VOL.SetInfo";
+	case AFSVol_OP_ConvertROtoRWvolume:
+		return "VOL.ConvertROtoRWvolume";
+	default:
+		return NULL;
 	}
-	looked->volumes[looked->count++] = *volume;
-	return true;
 }
 
-static void count_export(struct fsd_service *service)
+/* Before it is done, or refused. 0 or a code: it cannot be recorded now. */
+static int32_t begin_vol_record(struct vol_call *vol, const rxw_call *call, int32_t opcode,
+				const struct fsd_who *who)
 {
-	struct export_used used;
-
-	/* A new count may begin; the volume then has what is known. */
-	export_count_used(service->store, COUNT_WAIT_MS, &used);
+	vol->operation = name_operation(opcode);
+	vol->known = who->authenticated;
+	snprintf(vol->who, sizeof(vol->who), "%s", who->name ? who->name : "(this service)");
+	vol->change = (struct fsd_audit_change){
+		.audit = vol->service->audit, .call = call, .operation = vol->operation};
+	return vol->operation ? fsd_audit_begin(&vol->change) : 0;
 }
 
-/* Volumes that are not ready. */
-static bool is_temporary(const struct fsd_service *service, uint32_t id)
+/* Before its caller is answered with this code, which is returned. */
+static int32_t end_vol_record(struct vol_call *vol, int32_t code)
 {
-	struct cellvol volume;
-
-	return service->cell && cellvol_get(service->store, id, &volume) == 0 && volume.temporary;
-}
-
-static bool look_all(struct fsd_service *service, struct looked *looked)
-{
-	struct store *store = service->store;
-	struct store_volume volume;
-	uint32_t id = 0;
-
-	while (looked->count < LIST_MAX && store->ops->volume_next(store, id, &volume) == 0) {
-		id = volume.id;
-		if (service->exported) /* with its sizes */
-			store->ops->volume(store, id, &volume);
-		if (is_temporary(service, id))
-			continue;
-		if (!add_looked(looked, &volume))
-			return false;
-	}
-	if (!service->rootafs)
-		return true;
-	store = fsd_rootafs_store(service->rootafs);
-	return store->ops->volume(store, FSD_ROOTAFS_ID, &volume) == 0 &&
-	       add_looked(looked, &volume);
-}
-
-/* One volume, or all (id 0). 0 or a code. */
-static int32_t look_at_volumes(struct fsd_service *service, uint32_t id, struct looked *looked)
-{
-	struct store *store = service->store;
-	struct store_volume volume;
-	bool done;
-
-	*looked = (struct looked){0};
-	if (service->rootafs && id == FSD_ROOTAFS_ID)
-		store = fsd_rootafs_store(service->rootafs);
-	else if (service->exported)
-		count_export(service);
-	if (id && store->ops->volume(store, id, &volume))
-		return ENODEV;
-	done = id ? add_looked(looked, &volume) : look_all(service, looked);
-	if (done)
-		return 0;
-	free(looked->volumes);
-	return AFS_VOL_NO_MEMORY;
-}
-
-/* The suffix of a long name is kept. */
-static void put_long_name(const struct store_volume *v, char *name, size_t size)
-{
-	const char *dot = v->type == STORE_RW ? NULL : strrchr(v->name, '.');
-	size_t base = dot ? (size_t)(dot - v->name) : strlen(v->name);
-	size_t suffix = dot ? strlen(dot) : 0;
-
-	if (base + suffix >= size && suffix < size)
-		base = size - 1 - suffix;
-	snprintf(name, size, "%.*s%s", (int)base, v->name, dot ? dot : "");
-}
-
-/* Being changed, off-line, or damaged. */
-static int32_t find_list_status(const struct fsd_service *service, const struct store_volume *v)
-{
-	struct cellvol volume;
-
-	if (v->online)
-		return service->cell && fsd_transaction_of(service->cell, v->id, NULL) ? AFS_VBUSY
-										       : STATUS_OK;
-	if (!service->cell || cellvol_get(service->store, v->id, &volume))
-		return STATUS_BROKEN;
-	return fsd_transaction_of(service->cell, v->id, NULL) ? AFS_VBUSY : STATUS_OK;
-}
-
-/*
- * Accesses are not recorded: the last change is reported in their place. A volume that is not a clone
- * of another one here has itself as its clone, as OpenAFS has it.
- */
-static void fill_volintinfo(const struct fsd_service *service, const struct store_volume *v,
-			    volintInfo *info)
-{
-	put_long_name(v, info->name, sizeof(info->name));
-	info->volid = v->id;
-	info->cloneID = v->type == STORE_RO ? v->id : v->ro;
-	info->backupID = v->backup;
-	info->parentID = v->rw;
-	info->type = type_of(v);
-	info->status = find_list_status(service, v);
-	info->inUse = v->online;
-	info->destroyMe = is_temporary(service, v->id);
-	info->creationDate = (int32_t)v->created;
-	info->copyDate = (int32_t)v->copied;
-	info->accessDate = info->updateDate = (int32_t)v->updated;
-	info->backupDate = v->backup ? (int32_t)v->cloned : 0;
-	info->dayUse = v->id == FSD_ROOTAFS_ID ? 0 : day_use(service, v->id);
-	info->filecount = fsd_clip(v->files);
-	info->maxquota = fsd_clip(v->quota_kib);
-	info->spare0 = v->minimum;
-	info->size = fsd_clip(v->used_kib);
-}
-
-static void fill_extended(const struct fsd_service *service, const struct store_volume *v,
-			  volintXInfo *x)
-{
-	volintInfo info = {0};
-
-	fill_volintinfo(service, v, &info);
-	memcpy(x->name, info.name, sizeof(x->name));
-	x->volid = info.volid;
-	x->cloneID = info.cloneID;
-	x->backupID = info.backupID;
-	x->parentID = info.parentID;
-	x->type = info.type;
-	x->status = info.status;
-	x->inUse = info.inUse;
-	x->creationDate = info.creationDate;
-	x->copyDate = info.copyDate;
-	x->accessDate = info.accessDate;
-	x->updateDate = info.updateDate;
-	x->backupDate = info.backupDate;
-	x->dayUse = info.dayUse;
-	x->filecount = info.filecount;
-	x->maxquota = info.maxquota;
-	x->size = info.size;
-	/* The network of readers is not recorded. */
-	x->stat_reads[0] = info.dayUse;
-}
-
-/* `all`: every field; else only the id. */
-static int32_t list_infos(struct fsd_service *service, uint32_t id, bool all, volEntries *entries)
-{
-	struct looked looked;
-	int32_t code = look_at_volumes(service, id, &looked);
-
-	if (code)
+	if (!vol->operation)
 		return code;
-	entries->val = calloc(looked.count ? looked.count : 1, sizeof(entries->val[0]));
-	entries->len = entries->val ? looked.count : 0;
-	for (uint32_t i = 0; i < entries->len; i++) {
-		if (all)
-			fill_volintinfo(service, &looked.volumes[i], &entries->val[i]);
-		else
-			entries->val[i].volid = looked.volumes[i].id;
-	}
-	free(looked.volumes);
-	return entries->val ? 0 : AFS_VOL_NO_MEMORY;
+	vol->change.who = vol->known ? vol->who : NULL;
+	vol->change.volume = vol->volume;
+	vol->change.name = *vol->name ? vol->name : NULL;
+	vol->change.to_name = *vol->to_name ? vol->to_name : NULL;
+	return fsd_audit_end(&vol->change, code);
 }
 
-static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
-			     volXEntries *entries)
+static void note_vol_name(char to[STORE_VOLNAME_MAX + 16], const char *name)
 {
-	struct looked looked;
-	int32_t code = look_at_volumes(service, id, &looked);
-
-	if (code)
-		return code;
-	entries->val = calloc(looked.count ? looked.count : 1, sizeof(entries->val[0]));
-	entries->len = entries->val ? looked.count : 0;
-	for (uint32_t i = 0; i < entries->len; i++) {
-		if (all)
-			fill_extended(service, &looked.volumes[i], &entries->val[i]);
-		else
-			entries->val[i].volid = looked.volumes[i].id;
-	}
-	free(looked.volumes);
-	return entries->val ? 0 : AFS_VOL_NO_MEMORY;
-}
-
-static int32_t list_all_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
-				volEntries *entries)
-{
-	if (part != PARTITION)
-		return AFS_VOL_ILLEGAL_PARTITION;
-	return fsd_may_list(context, call) ? list_infos(context, 0, flags != 0, entries)
-					   : AFS_VBUSY;
-}
-
-static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
-			     volXEntries *entries)
-{
-	if (part != PARTITION)
-		return AFS_VOL_ILLEGAL_PARTITION;
-	return fsd_may_list(context, call) ? list_extended(context, 0, flags != 0, entries)
-					   : AFS_VBUSY;
-}
-
-static int32_t list_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
-			       volEntries *entries)
-{
-	(void)call;
-	if (part != PARTITION)
-		return AFS_VOL_ILLEGAL_PARTITION;
-	return id ? list_infos(context, id, true, entries) : ENODEV;
-}
-
-static int32_t xlist_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
-				volXEntries *entries)
-{
-	(void)call;
-	if (part != PARTITION)
-		return AFS_VOL_ILLEGAL_PARTITION;
-	return id ? list_extended(context, id, true, entries) : ENODEV;
+	snprintf(to, STORE_VOLNAME_MAX + 16, "%s", name);
 }
 
 /* -- transactions -- */
-
-/* The name of the call that used it last. */
-static void fill_transaction(const struct fsd_transaction *transaction, transDebugInfo *info)
-{
-	info->tid = transaction->id;
-	info->time = (int32_t)transaction->used;
-	info->creationTime = (int32_t)transaction->created;
-	info->volid = transaction->volume;
-	info->partition = PARTITION;
-	info->iflags = (int16_t)transaction->mode;
-	info->vflags = (int8_t)transaction->flags;
-	memcpy(info->lastProcName, transaction->name, sizeof(info->lastProcName));
-	info->callValid = transaction->running;
-}
-
-static int32_t list_transactions(void *context, rxw_call *call, transDebugEntries *transactions)
-{
-	const struct fsd_service *service = context;
-	struct fsd_transaction *list;
-	uint32_t count;
-
-	(void)call;
-	if (!service->cell)
-		return 0;
-	list = calloc(FSD_TRANSACTIONS, sizeof(*list));
-	transactions->val = list ? calloc(FSD_TRANSACTIONS, sizeof(transactions->val[0])) : NULL;
-	if (!transactions->val) {
-		free(list);
-		return AFS_VOL_NO_MEMORY;
-	}
-	count = fsd_transactions(service->cell, list, FSD_TRANSACTIONS);
-	for (uint32_t i = 0; i < count; i++)
-		fill_transaction(&list[i], &transactions->val[i]);
-	transactions->len = count;
-	free(list);
-	return 0;
-}
 
 /* One whose volume is still there. ENOENT. */
 static int32_t enter_transaction(const struct fsd_service *service, int32_t id, const char *name,
@@ -398,11 +105,23 @@ static int32_t enter_transaction(const struct fsd_service *service, int32_t id, 
 	return ENOENT;
 }
 
+/* The same, for a call that is recorded. */
+static int32_t enter_recorded(struct vol_call *vol, int32_t id, const char *name,
+			      struct fsd_transaction *transaction)
+{
+	int32_t code = enter_transaction(vol->service, id, name, transaction);
+
+	if (!code)
+		vol->volume = transaction->volume;
+	return code;
+}
+
 /* The same, with what its volume is. */
-static int32_t enter_volume(const struct fsd_service *service, int32_t id, const char *name,
+static int32_t enter_volume(struct vol_call *vol, int32_t id, const char *name,
 			    struct fsd_transaction *transaction, struct cellvol *volume)
 {
-	int32_t code = enter_transaction(service, id, name, transaction);
+	const struct fsd_service *service = vol->service;
+	int32_t code = enter_recorded(vol, id, name, transaction);
 	int result = code ? 0 : cellvol_get(service->store, transaction->volume, volume);
 
 	if (result)
@@ -421,10 +140,12 @@ static int32_t leave_transaction(const struct fsd_service *service,
 static int32_t create_transaction(void *context, rxw_call *call, uint32_t id, int32_t part,
 				  int32_t mode, int32_t *tid)
 {
-	const struct fsd_service *service = context;
+	const struct fsd_service *service = service_of(context);
 
 	(void)call;
-	if (part != PARTITION || !(mode & (FSD_CREATE | FSD_BUSY | FSD_READ_ONLY | FSD_OFFLINE)))
+	((struct vol_call *)context)->volume = id;
+	if (part != VOL_PARTITION ||
+	    !(mode & (FSD_CREATE | FSD_BUSY | FSD_READ_ONLY | FSD_OFFLINE)))
 		return EINVAL;
 	return fsd_transaction_begin(service->cell, id, mode, tid);
 }
@@ -448,18 +169,20 @@ static enum store_type type_in(int32_t type)
 static int32_t create_volume(void *context, rxw_call *call, int32_t part, const char *name,
 			     int32_t type, uint32_t parent, uint32_t *id, int32_t *tid)
 {
-	const struct fsd_service *service = context;
+	const struct fsd_service *service = service_of(context);
 	struct cellvol volume = {.id = *id, .parent = parent ? parent : *id, .quota_kib = 5000};
 
 	(void)call;
 	if (!is_volume_name(name))
 		return AFS_VOL_BADNAME;
-	if (part != PARTITION || type < AFS_VL_RW || type > AFS_VL_BACKUP)
+	if (part != VOL_PARTITION || type < AFS_VL_RW || type > AFS_VL_BACKUP)
 		return EINVAL;
 	if (!*id)
 		return E2BIG;
 	volume.type = type_in(type);
 	strcpy(volume.name, name);
+	((struct vol_call *)context)->volume = *id;
+	note_vol_name(((struct vol_call *)context)->name, name);
 	/* One that gets the contents of another has no root directory of its own. */
 	return fsd_transaction_create(service->cell, &volume, type != AFS_VL_RW || parent != *id,
 				      tid);
@@ -467,9 +190,9 @@ static int32_t create_volume(void *context, rxw_call *call, int32_t part, const 
 
 static int32_t delete_volume(void *context, rxw_call *call, int32_t tid)
 {
-	const struct fsd_service *service = context;
+	const struct fsd_service *service = service_of(context);
 	struct fsd_transaction transaction;
-	int32_t code = enter_transaction(service, tid, "DeleteVolume", &transaction);
+	int32_t code = enter_recorded(context, tid, "DeleteVolume", &transaction);
 	int result;
 
 	(void)call;
@@ -484,7 +207,9 @@ static int32_t delete_volume(void *context, rxw_call *call, int32_t tid)
 
 struct vol_job {
 	const struct fsd_service *service;
-	rxw_call *call; /* deferred; NULL: nobody waits */
+	struct vol_call vol; /* before it is given to a thread: `from` */
+	struct vol_call *from;
+	rxw_call *call; /* deferred */
 	int32_t opcode;
 	struct fsd_transaction transaction;
 	struct fsd_dump dump;
@@ -506,25 +231,26 @@ static void run_forwarding(struct vol_job *job)
 	for (unsigned i = 0; i < job->count; i++)
 		codes[i] = job->to[i].code;
 	if (job->opcode == AFSVol_OP_ForwardMultiple)
-		AFSVolForwardMultiple_reply(job->call, code, &results);
+		AFSVolForwardMultiple_reply(job->call, end_vol_record(&job->vol, code), &results);
 	else
-		AFSVolForward_reply(job->call, code ? code : codes[0]);
+		AFSVolForward_reply(job->call, end_vol_record(&job->vol, code ? code : codes[0]));
 }
 
 static void run_vol_job(void *arg)
 {
 	struct vol_job *job = arg;
 	struct fsd_cell *cell = job->service->cell;
+	volintSize size = {0};
 	int32_t code;
 
 	switch (job->opcode) {
 	case AFSVol_OP_EndTrans:
 		fsd_transaction_end(cell, &job->transaction);
-		AFSVolEndTrans_reply(job->call, 0, 0);
+		AFSVolEndTrans_reply(job->call, end_vol_record(&job->vol, 0), 0);
 		break;
 	case AFSVol_OP_NukeVolume:
 		fsd_transaction_end(cell, &job->transaction);
-		AFSVolNukeVolume_reply(job->call, 0);
+		AFSVolNukeVolume_reply(job->call, end_vol_record(&job->vol, 0));
 		break;
 	case AFSVol_OP_Forward:
 	case AFSVol_OP_ForwardMultiple:
@@ -533,21 +259,26 @@ static void run_vol_job(void *arg)
 	case AFSVol_OP_Clone:
 		code = fsd_volume_copy(cell, job->transaction.volume, &job->cookie);
 		fsd_transaction_leave(cell, &job->transaction);
-		AFSVolClone_reply(job->call, code, job->cookie.id);
+		AFSVolClone_reply(job->call, end_vol_record(&job->vol, code), job->cookie.id);
 		break;
 	case AFSVol_OP_ConvertROtoRWvolume:
 		code = fsd_volume_convert(cell, job->cookie.id);
-		AFSVolConvertROtoRWvolume_reply(job->call, code);
+		AFSVolConvertROtoRWvolume_reply(job->call, end_vol_record(&job->vol, code));
 		break;
 	case AFSVol_OP_Restore:
 		code = fsd_dump_receive(cell, &job->transaction, &job->cookie, job->call);
 		fsd_transaction_leave(cell, &job->transaction);
-		AFSVolRestore_reply(job->call, code);
+		AFSVolRestore_reply(job->call, end_vol_record(&job->vol, code));
+		break;
+	case AFSVol_OP_GetSize:
+		code = fsd_dump_size(cell, &job->transaction, &job->dump, &size.dump_size);
+		fsd_transaction_leave(cell, &job->transaction);
+		AFSVolGetSize_reply(job->call, code, &size);
 		break;
 	default:
 		code = fsd_dump_send(cell, &job->transaction, &job->dump, job->call);
 		fsd_transaction_leave(cell, &job->transaction);
-		AFSVolDump_reply(job->call, code);
+		AFSVolDump_reply(job->call, end_vol_record(&job->vol, code));
 	}
 	free(job);
 }
@@ -577,8 +308,11 @@ static int32_t give_to_thread(const struct vol_job *from)
 		return AFS_VOL_VOLBUSY;
 	}
 	*job = *from;
+	job->vol = *from->from;
+	from->from->operation = NULL; /* the thread records it */
 	if (fsd_cell_run(cell, is_short_job(job) ? NULL : job->call, run_vol_job, job))
 		return RXW_RPC_DEFERRED;
+	end_vol_record(&job->vol, AFS_VOL_VOLBUSY);
 	free(job);
 	leave_job(from);
 	rxw_call_end(from->call, AFS_VOL_VOLBUSY, NULL);
@@ -588,12 +322,14 @@ static int32_t give_to_thread(const struct vol_job *from)
 /* Clients are told of changes before the call returns. */
 static int32_t end_transaction(void *context, rxw_call *call, int32_t tid, int32_t *ended)
 {
-	const struct fsd_service *service = context;
-	struct vol_job job = {.service = service, .call = call, .opcode = AFSVol_OP_EndTrans};
+	const struct fsd_service *service = service_of(context);
+	struct vol_job job = {
+		.service = service, .from = context, .call = call, .opcode = AFSVol_OP_EndTrans};
 	int32_t code = fsd_transaction_enter(service->cell, tid, "EndTrans", &job.transaction);
 
 	if (code)
 		return code;
+	job.from->volume = job.transaction.volume;
 	if (job.transaction.changed || job.transaction.recloned)
 		return give_to_thread(&job);
 	fsd_transaction_end(service->cell, &job.transaction);
@@ -601,12 +337,16 @@ static int32_t end_transaction(void *context, rxw_call *call, int32_t tid, int32
 	return 0;
 }
 
-static int32_t send_dump(const struct fsd_service *service, rxw_call *call, int32_t tid,
+static int32_t send_dump(struct vol_call *vol, rxw_call *call, int32_t tid,
 			 const struct fsd_dump *dump)
 {
-	struct vol_job job = {
-		.service = service, .call = call, .opcode = AFSVol_OP_Dump, .dump = *dump};
-	int32_t code = enter_transaction(service, tid, "Dump", &job.transaction);
+	const struct fsd_service *service = vol->service;
+	struct vol_job job = {.service = service,
+			      .from = vol,
+			      .call = call,
+			      .opcode = AFSVol_OP_Dump,
+			      .dump = *dump};
+	int32_t code = enter_recorded(vol, tid, "Dump", &job.transaction);
 
 	if (code)
 		return code;
@@ -628,19 +368,18 @@ static int32_t dump_volume2(void *context, rxw_call *call, int32_t tid, int32_t 
 			 &(struct fsd_dump){.from = (uint32_t)from, .sparse = flags & OMIT_DIRS});
 }
 
+/* All records of the volume are read. */
 static int32_t size_dump(void *context, rxw_call *call, int32_t tid, int32_t from, volintSize *size)
 {
-	const struct fsd_service *service = context;
-	struct fsd_transaction transaction;
-	int32_t code = enter_transaction(service, tid, "GetSize", &transaction);
+	struct vol_job job = {.service = service_of(context),
+			      .from = context,
+			      .call = call,
+			      .opcode = AFSVol_OP_GetSize,
+			      .dump.from = (uint32_t)from};
+	int32_t code = enter_recorded(context, tid, "GetSize", &job.transaction);
 
-	(void)call;
-	if (code)
-		return code;
-	code = fsd_dump_size(service->cell, &transaction,
-			     &(struct fsd_dump){.from = (uint32_t)from}, &size->dump_size);
-	fsd_transaction_leave(service->cell, &transaction);
-	return code;
+	(void)size;
+	return code ? code : give_to_thread(&job);
 }
 
 /* 0 or a code. */
@@ -673,8 +412,8 @@ static int32_t begin_forward(struct vol_job *job, int32_t tid, int32_t from,
 	int32_t code = take_cookie(cookie, &job->cookie);
 
 	if (!code)
-		code = enter_transaction(service, tid, job->count > 1 ? "ForwardMulti" : "Forward",
-					 &job->transaction);
+		code = enter_recorded(job->from, tid, job->count > 1 ? "ForwardMulti" : "Forward",
+				      &job->transaction);
 	if (code)
 		return code;
 	job->level = choose_forward_level(job->call);
@@ -690,7 +429,8 @@ static int32_t begin_forward(struct vol_job *job, int32_t tid, int32_t from,
 static int32_t forward_volume(void *context, rxw_call *call, int32_t tid, int32_t from,
 			      const destServer *server, int32_t other, const restoreCookie *cookie)
 {
-	struct vol_job job = {.service = context,
+	struct vol_job job = {.service = service_of(context),
+			      .from = context,
 			      .call = call,
 			      .opcode = AFSVol_OP_Forward,
 			      .count = 1,
@@ -705,7 +445,8 @@ static int32_t forward_volumes(void *context, rxw_call *call, int32_t tid, int32
 			       const manyDests *servers, int32_t spare, const restoreCookie *cookie,
 			       manyResults *results)
 {
-	struct vol_job job = {.service = context,
+	struct vol_job job = {.service = service_of(context),
+			      .from = context,
 			      .call = call,
 			      .opcode = AFSVol_OP_ForwardMultiple,
 			      .count = servers->len};
@@ -723,14 +464,16 @@ static int32_t forward_volumes(void *context, rxw_call *call, int32_t tid, int32
 static int32_t restore_volume(void *context, rxw_call *call, int32_t tid, int32_t flags,
 			      const restoreCookie *cookie)
 {
-	const struct fsd_service *service = context;
-	struct vol_job job = {.service = service, .call = call, .opcode = AFSVol_OP_Restore};
+	const struct fsd_service *service = service_of(context);
+	struct vol_job job = {
+		.service = service, .from = context, .call = call, .opcode = AFSVol_OP_Restore};
 	int32_t code;
 
 	(void)flags;
 	code = take_cookie(cookie, &job.cookie);
+	note_vol_name(job.from->name, job.cookie.name);
 	if (!code)
-		code = enter_transaction(service, tid, "Restore", &job.transaction);
+		code = enter_recorded(context, tid, "Restore", &job.transaction);
 	if (code)
 		return code;
 	/* Nobody may use the volume meanwhile: it is new, or off-line. */
@@ -744,7 +487,7 @@ static int32_t restore_volume(void *context, rxw_call *call, int32_t tid, int32_
 static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t purge,
 			    int32_t type, const char *name, uint32_t *id)
 {
-	const struct fsd_service *service = context;
+	const struct fsd_service *service = service_of(context);
 	struct cellvol source, clone = {.id = *id};
 	struct fsd_transaction transaction;
 	int32_t code;
@@ -756,7 +499,8 @@ static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t
 		return EINVAL;
 	clone.type = type_in(type);
 	strcpy(clone.name, name);
-	code = enter_volume(service, tid, "Clone", &transaction, &source);
+	note_vol_name(((struct vol_call *)context)->to_name, name);
+	code = enter_volume(context, tid, "Clone", &transaction, &source);
 	if (code)
 		return code;
 	if (source.temporary || source.out)
@@ -766,6 +510,7 @@ static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t
 	if (clone.type == STORE_RW) {
 		/* It has contents of its own, which takes time. */
 		struct vol_job job = {.service = service,
+				      .from = context,
 				      .call = call,
 				      .opcode = AFSVol_OP_Clone,
 				      .transaction = transaction,
@@ -785,12 +530,14 @@ static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t
 
 static int32_t convert_volume(void *context, rxw_call *call, int32_t part, uint32_t id)
 {
-	const struct vol_job job = {.service = context,
-				    .call = call,
-				    .opcode = AFSVol_OP_ConvertROtoRWvolume,
-				    .cookie.id = id};
+	struct vol_job job = {.service = service_of(context),
+			      .from = context,
+			      .call = call,
+			      .opcode = AFSVol_OP_ConvertROtoRWvolume,
+			      .cookie.id = id};
 
-	return part == PARTITION ? give_to_thread(&job) : AFS_VOL_ILLEGAL_PARTITION;
+	job.from->volume = id;
+	return part == VOL_PARTITION ? give_to_thread(&job) : AFS_VOL_ILLEGAL_PARTITION;
 }
 
 static int32_t split_volume(void *context, rxw_call *call, uint32_t id, uint32_t new_id,
@@ -802,10 +549,10 @@ static int32_t split_volume(void *context, rxw_call *call, uint32_t id, uint32_t
 
 static int32_t reclone_volume(void *context, rxw_call *call, int32_t tid, uint32_t id)
 {
-	const struct fsd_service *service = context;
+	const struct fsd_service *service = service_of(context);
 	struct fsd_transaction transaction;
 	struct cellvol source;
-	int32_t code = enter_volume(service, tid, "ReClone", &transaction, &source);
+	int32_t code = enter_volume(context, tid, "ReClone", &transaction, &source);
 	int result;
 
 	(void)call;
@@ -832,10 +579,10 @@ static bool permits_root(void *arg, const struct store_acl *root)
 
 static int32_t set_flags(void *context, rxw_call *call, int32_t tid, int32_t flags)
 {
-	struct fsd_service *service = context;
+	struct fsd_service *service = service_of(context);
 	struct fsd_transaction transaction;
 	struct cellvol volume;
-	int32_t code = enter_volume(service, tid, "SetFlags", &transaction, &volume);
+	int32_t code = enter_volume(context, tid, "SetFlags", &transaction, &volume);
 	int result;
 
 	(void)call;
@@ -886,7 +633,8 @@ static int32_t look_at_volume(const struct fsd_service *service, const rxw_call 
 static int32_t get_flags(void *context, rxw_call *call, int32_t tid, int32_t *flags)
 {
 	struct fsd_transaction transaction;
-	int32_t code = look_at_transaction(context, call, tid, "GetFlags", &transaction);
+	int32_t code =
+		look_at_transaction(service_of(context), call, tid, "GetFlags", &transaction);
 
 	if (!code)
 		*flags = transaction.flags;
@@ -896,7 +644,7 @@ static int32_t get_flags(void *context, rxw_call *call, int32_t tid, int32_t *fl
 static int32_t get_name(void *context, rxw_call *call, int32_t tid, char **name)
 {
 	struct cellvol volume;
-	int32_t code = look_at_volume(context, call, tid, "GetName", &volume);
+	int32_t code = look_at_volume(service_of(context), call, tid, "GetName", &volume);
 
 	if (code)
 		return code;
@@ -912,7 +660,7 @@ static int32_t type_out(enum store_type type)
 static int32_t get_status(void *context, rxw_call *call, int32_t tid, volser_status *status)
 {
 	struct cellvol volume;
-	int32_t code = look_at_volume(context, call, tid, "GetStatus", &volume);
+	int32_t code = look_at_volume(service_of(context), call, tid, "GetStatus", &volume);
 
 	if (code)
 		return code;
@@ -958,12 +706,14 @@ static int32_t set_ids_types(void *context, rxw_call *call, int32_t tid, const c
 	code = enter_volume(context, tid, "SetIdsTypes", &transaction, &volume);
 	if (code)
 		return code;
+	note_vol_name(((struct vol_call *)context)->name, volume.name);
+	note_vol_name(((struct vol_call *)context)->to_name, name);
 	strcpy(volume.name, name);
 	volume.type = type_in(type);
 	volume.parent = parent;
 	volume.clone = clone;
 	volume.backup = backup;
-	return set_members(context, &transaction, &volume,
+	return set_members(service_of(context), &transaction, &volume,
 			   CELLVOL_NAMED | CELLVOL_TYPE | CELLVOL_IDS);
 }
 
@@ -977,7 +727,7 @@ static int32_t set_date(void *context, rxw_call *call, int32_t tid, int32_t date
 	if (code)
 		return code;
 	volume.creation = (uint32_t)date;
-	return set_members(context, &transaction, &volume, CELLVOL_CREATION);
+	return set_members(service_of(context), &transaction, &volume, CELLVOL_CREATION);
 }
 
 /* -1 leaves a member as it is. */
@@ -1003,15 +753,15 @@ static int32_t set_info(void *context, rxw_call *call, int32_t tid, const volint
 		volume.updated = (uint32_t)info->updateDate;
 		members |= CELLVOL_UPDATED;
 	}
-	return set_members(context, &transaction, &volume, members);
+	return set_members(service_of(context), &transaction, &volume, members);
 }
 
 /* The address is not used: clients ask the location service. */
 static int32_t set_forwarding(void *context, rxw_call *call, int32_t tid, int32_t site)
 {
-	const struct fsd_service *service = context;
+	const struct fsd_service *service = service_of(context);
 	struct fsd_transaction transaction;
-	int32_t code = enter_transaction(service, tid, "SetForwarding", &transaction);
+	int32_t code = enter_recorded(context, tid, "SetForwarding", &transaction);
 	int result;
 
 	(void)call, (void)site;
@@ -1039,12 +789,16 @@ static int32_t get_nth_volume(void *context, rxw_call *call, int32_t index, uint
 /* A transaction of one call. */
 static int32_t nuke_volume(void *context, rxw_call *call, int32_t part, uint32_t id)
 {
-	struct vol_job job = {.service = context, .call = call, .opcode = AFSVol_OP_NukeVolume};
+	struct vol_job job = {.service = service_of(context),
+			      .from = context,
+			      .call = call,
+			      .opcode = AFSVol_OP_NukeVolume};
 	struct fsd_cell *cell = job.service->cell;
 	int32_t tid, code;
 	int result;
 
-	if (part != PARTITION)
+	job.from->volume = id;
+	if (part != VOL_PARTITION)
 		return AFS_VOL_NOVOL;
 	code = fsd_transaction_begin(cell, id, FSD_OFFLINE, &tid);
 	if (!code)
@@ -1061,15 +815,15 @@ static int32_t nuke_volume(void *context, rxw_call *call, int32_t part, uint32_t
 }
 
 static const struct AFSVol_handlers handlers = {
-	.XListPartitions = list_partition_ids,
-	.ListPartitions = list_partitions,
-	.PartitionInfo = partition_info,
-	.PartitionInfo64 = partition_info64,
-	.ListVolumes = list_all_volumes,
-	.ListOneVolume = list_one_volume,
-	.XListVolumes = xlist_volumes,
-	.XListOneVolume = xlist_one_volume,
-	.Monitor = list_transactions,
+	.XListPartitions = fsd_vol_list_partition_ids,
+	.ListPartitions = fsd_vol_list_partitions,
+	.PartitionInfo = fsd_vol_partition_info,
+	.PartitionInfo64 = fsd_vol_partition_info64,
+	.ListVolumes = fsd_vol_list_all_volumes,
+	.ListOneVolume = fsd_vol_list_one_volume,
+	.XListVolumes = fsd_vol_xlist_volumes,
+	.XListOneVolume = fsd_vol_xlist_one_volume,
+	.Monitor = fsd_vol_list_transactions,
 	.TransCreate = create_transaction,
 	.EndTrans = end_transaction,
 	.CreateVolume = create_volume,
@@ -1103,11 +857,15 @@ static const struct AFSVol_handlers handlers = {
  */
 static int32_t enter_vol_call(void *context, rxw_call *call, int32_t opcode, int function)
 {
-	const struct fsd_service *service = context;
+	const struct fsd_service *service = service_of(context);
 	struct fsd_who who = {0};
+	int32_t code;
 
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, FSD_VOL, call, &who);
+	code = begin_vol_record(context, call, opcode, &who);
+	if (code)
+		return code;
 	if (who.refused && function >= 0)
 		return who.weak ? who.weak : AFS_VOL_BAD_ACCESS;
 	switch (opcode) {
@@ -1137,11 +895,12 @@ static int32_t enter_vol_call(void *context, rxw_call *call, int32_t opcode, int
 
 int32_t fsd_vol_serve(rxw_call *call, void *service)
 {
-	struct AFSVol_service vol = {.base = {.context = service, .enter = enter_vol_call},
-				     .handlers = &handlers};
 	struct fsd_service *ours = service;
-	int32_t code = AFSVolExecuteRequest(call, &vol);
+	struct vol_call vol = {.service = ours};
+	struct AFSVol_service served = {.base = {.context = &vol, .enter = enter_vol_call},
+					.handlers = &handlers};
+	int32_t code = AFSVolExecuteRequest(call, &served);
 
 	fsd_permit_return(&ours->lists, call);
-	return code;
+	return end_vol_record(&vol, code);
 }

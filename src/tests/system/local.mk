@@ -126,6 +126,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/unvalidated.py \
 	src/tests/system/interop/vos.bash \
 	src/tests/system/interop/vos_kills.bash \
+	src/tests/system/interop/vos_levels.bash \
 	src/tests/system/interop/vos_openafs.bash \
 	src/tests/system/interop/vos_servers.bash \
 	src/tests/system/interop/writes.bash \

@@ -13,10 +13,12 @@
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
+#include "fileserver/audit/audit.h"
 #include "fileserver/guard/guard.h"
 
 static struct shop shop;
-static char key_path[4300];
+static char key_path[4300], audit_path[64];
+static bool keep_audit;
 
 /* -- a server that knows administrators, and their connections -- */
 
@@ -39,6 +41,9 @@ static void open_guarded_shop(const char *require)
 	rxw_keys_unref(keys);
 	ck_assert_msg(fsd_guard_open(&options, &guard, why) == 0, "%s", why);
 	shop.guard = guard;
+	snprintf(audit_path, sizeof(audit_path), "/tmp/rxw-vol-audit-%d", (int)getpid());
+	shop.audit = fsd_audit_open(audit_path, true, why);
+	ck_assert_msg(shop.audit != NULL, "%s", why);
 	shop_serve(&shop);
 	fsd_service_set_vol_endpoint(shop.service, shop.vol);
 }
@@ -46,9 +51,13 @@ static void open_guarded_shop(const char *require)
 static void close_guarded_shop(void)
 {
 	struct fsd_guard *guard = shop.guard;
+	struct fsd_audit *audit = shop.audit;
 
 	shop_close(&shop);
 	fsd_guard_close(guard);
+	fsd_audit_close(audit);
+	if (!keep_audit)
+		unlink(audit_path);
 }
 
 static uint16_t port_of(rxw_endpoint *endpoint)
@@ -286,6 +295,60 @@ START_TEST(stalled_restores)
 }
 END_TEST
 
+/* -- the audit log -- */
+
+/* Whether a line of the log has all these texts. */
+static bool has_record(const char *path, const char *operation, const char *a, const char *b)
+{
+	char line[4096];
+	bool found = false;
+	FILE *f = fopen(path, "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, operation) && strstr(line, a) && strstr(line, b);
+	fclose(f);
+	return found;
+}
+
+/* Who has done what to which volume, and who was refused. */
+START_TEST(recorded)
+{
+	char path[4300], why[FSD_MESSAGE_MAX];
+	rxw_connection *admin, *stranger;
+	uint32_t id = 5001;
+	int32_t tid;
+
+	open_guarded_shop("none");
+	admin = act_as_cell(1, RXW_LEVEL_CRYPT);
+	stranger = shop_connect(&shop, 2, AFS_SERVICE_VOL);
+	snprintf(path, sizeof(path), "%s", audit_path);
+	tid = create_in(admin, "made", 5000);
+	ck_assert_int_eq(AFSVolSetIdsTypes(admin, tid, "renamed", 0, 5000, 0, 0), 0);
+	ck_assert_int_eq(AFSVolDeleteVolume(admin, tid), 0);
+	ck_assert_int_eq(end_in(admin, tid), 0);
+	tid = begin_in(admin, shop.volume, 2);
+	ck_assert_int_eq(AFSVolClone(admin, tid, 0, 0, "cloned", &id), 0);
+	ck_assert_int_eq(end_in(admin, tid), 0);
+	ck_assert_int_ne(AFSVolTransCreate(stranger, shop.volume, 0, 1, &tid), 0);
+	ck_assert_int_eq(AFSVolNukeVolume(admin, 0, 5001), 0);
+	rxw_connection_release(stranger);
+	rxw_connection_release(admin);
+	snprintf(why, sizeof(why), "\"fid\":\"%u.0.0\"", shop.volume);
+	keep_audit = true;
+	close_guarded_shop();
+	ck_assert(has_record(path, "\"VOL.CreateVolume\"", "\"5000.0.0\"", "\"name\":\"made\""));
+	ck_assert(has_record(path, "\"VOL.SetIdsTypes\"", "\"name\":\"made\"",
+			     "\"to_name\":\"renamed\""));
+	ck_assert(has_record(path, "\"VOL.DeleteVolume\"", "\"5000.0.0\"", "\"code\":0}"));
+	ck_assert(has_record(path, "\"VOL.Clone\"", why, "\"to_name\":\"cloned\",\"code\":0}"));
+	ck_assert(has_record(path, "\"VOL.TransCreate\"", why, "\"who\":\"afs\""));
+	ck_assert(has_record(path, "\"VOL.TransCreate\"", "\"id\":0", "\"code\":1492325127}"));
+	ck_assert(has_record(path, "\"VOL.NukeVolume\"", "\"5001.0.0\"", "\"code\":0}"));
+	unlink(path);
+}
+END_TEST
+
 /* -- any calls -- */
 
 static uint64_t random_state;
@@ -515,6 +578,7 @@ int main(void)
 	tcase_set_timeout(tcase, 240 + (seconds ? atoi(seconds) : 0));
 	tcase_add_loop_test(tcase, each_level, 0, sizeof(levels) / sizeof(levels[0]));
 	tcase_add_test(tcase, stalled_restores);
+	tcase_add_test(tcase, recorded);
 	tcase_add_test(tcase, any_calls);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
