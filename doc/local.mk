@@ -19,6 +19,7 @@ dist_doc_DATA += \
 	doc/embedding.md \
 	doc/glossary.md \
 	doc/introduction.md \
+	doc/moving.md \
 	doc/networks.md \
 	doc/overload.md \
 	doc/performance.md \

@@ -7,6 +7,8 @@
 #include "program/message.h"
 #include "rxvol/volumes.h"
 
+#define MOVES		"move-in balance"
+#define MOVE_STATE	"/var/lib/rxwire/moves"
 #define SETTING(member) offsetof(struct rxvol, member)
 static const struct tools_option options[] = {
 	TOOLS_OPTION("store", 'S', TOOLS_STRING, store, "DIR",
@@ -65,6 +67,50 @@ static const struct tools_option options[] = {
 		"store"),
 	TOOLS_OPTION("data", 0, TOOLS_FLAG, data, NULL,
 		     "check: read all data as well, and compare them with their checksums"),
+	TOOLS_OPTION(
+		"cell-config", 0, TOOLS_STRING, move.config, "DIR",
+		"the folder of the servers of the cell, with ThisCell, CellServDB and the key; "
+		"default: /etc/openafs/server",
+		.commands = MOVES),
+	TOOLS_OPTION("cell", 0, TOOLS_STRING, move.cell, "NAME",
+		     "the cell, instead of that of ThisCell", .commands = MOVES),
+	TOOLS_OPTION("location", 0, TOOLS_LIST, move.location, "HOST[:PORT]",
+		     "a location server of --cell, instead of those of CellServDB; may be repeated",
+		     .commands = MOVES),
+	TOOLS_OPTION(
+		"keytab", 0, TOOLS_STRING, move.keytab, "FILE",
+		"the key of the cell, a keytab, KeyFileExt or KeyFile; default: that of the folder",
+		.commands = MOVES),
+	TOOLS_OPTION("level", 0, TOOLS_CHOICE, move.level, "clear|auth|crypt",
+		     "protection of the calls; default: auth", .commands = MOVES),
+	TOOLS_OPTION("to", 0, TOOLS_STRING, move.to, "SERVER[:PARTITION]",
+		     "where volumes move; default: the server on this machine",
+		     .commands = "move-in"),
+	TOOLS_OPTION("only", 0, TOOLS_LIST, move.only, "PATTERN",
+		     "only volumes with such names, as 'user.*'; may be repeated",
+		     .commands = MOVES),
+	TOOLS_OPTION("exclude", 0, TOOLS_LIST, move.exclude, "PATTERN",
+		     "no volumes with such names; may be repeated", .commands = MOVES),
+	TOOLS_OPTION("parallel", 0, TOOLS_UINT, move.parallel, "N",
+		     "volumes that move at the same time; default: 4", .min = 1, .max = 16,
+		     .commands = MOVES),
+	TOOLS_OPTION("dry-run", 0, TOOLS_FLAG, move.dry_run, NULL, "only show what would move",
+		     .commands = "move-in"),
+	TOOLS_OPTION("take-over", 0, TOOLS_FLAG, move.take_over, NULL,
+		     "also end what a killed vos, or rxvol on another machine, has left of a move",
+		     .commands = "move-in"),
+	TOOLS_OPTION("state", 0, TOOLS_STRING, move.state, "DIR",
+		     "the folder of the logs of unfinished moves; default: " MOVE_STATE,
+		     .commands = MOVES),
+	TOOLS_OPTION("do", 0, TOOLS_FLAG, move.perform, NULL,
+		     "perform the moves, not only show them", .commands = "balance"),
+	TOOLS_OPTION("tolerance", 0, TOOLS_UINT, move.tolerance, "PERCENT",
+		     "how far partitions may differ from the mean; default: 5", .min = 1, .max = 50,
+		     .commands = "balance"),
+	TOOLS_OPTION("most", 0, TOOLS_UINT, move.most, "N", "at most so many moves; default: 100",
+		     .min = 1, .max = 10000, .commands = "balance"),
+	TOOLS_OPTION("load", 0, TOOLS_FLAG, move.load, NULL,
+		     "level the accesses of the last day, too", .commands = "balance"),
 	TOOLS_OPTION("quiet", 'q', TOOLS_FLAG, quiet, NULL, "show no progress"),
 	TOOLS_OPTION("json", 0, TOOLS_FLAG, json, NULL, "show the result as one JSON object"),
 };
@@ -99,7 +145,10 @@ static const struct tools_program program = {
 		"       rxvol -S DIR check [--fast | --data]\n"
 		"       rxvol -S DIR convert\n"
 		"       rxvol -S DIR use-copy\n"
-		"       rxvol rescue SOURCE TARGET [--copy DIR]\n",
+		"       rxvol rescue SOURCE TARGET [--copy DIR]\n"
+		"       rxvol move-in SERVER[:PARTITION] [--to SERVER[:PARTITION]] [--only PATTERN]... "
+		"[--exclude PATTERN]... [--parallel N] [--dry-run] [--take-over]\n"
+		"       rxvol balance [SERVER...] [--do] [--load] [--tolerance PERCENT] [--most N]\n",
 	.summary = "Manage the volumes of rxfsd, also while it runs.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
@@ -109,10 +158,17 @@ static const struct tools_program program = {
 static int run_volume_command(void *target, char **words, size_t count)
 {
 	struct rxvol *rxvol = target;
-	int status = rxvol_request(rxvol, &program, words, count);
+	int status;
 
+	if (tools_options_suit(&program, count ? words[0] : "") < 0)
+		return TOOLS_EXIT_USAGE;
+	status = rxvol_request(rxvol, &program, words, count);
 	if (status)
 		return status;
+	if (!strcmp(rxvol->command, "move-in"))
+		return rxvol_move_in(rxvol, words + 1, count - 1);
+	if (!strcmp(rxvol->command, "balance"))
+		return rxvol_balance(rxvol, words + 1, count - 1);
 	if (!strcmp(rxvol->command, "rescue"))
 		return rxvol_rescue(rxvol);
 	rxvol->store = tools_store_directory(rxvol->store, "store");
@@ -131,7 +187,14 @@ static int run_volume_command(void *target, char **words, size_t count)
 
 int main(int argc, char **argv)
 {
-	struct rxvol rxvol = {.directory = -1};
+	struct rxvol rxvol = {
+		.directory = -1,
+		.move = {.state = MOVE_STATE,
+			 .parallel = 4,
+			 .tolerance = 5,
+			 .most = 100,
+			 .level = 1},
+	};
 	int status = tools_run_program(&program, &rxvol, argc, argv, run_volume_command);
 
 	json_decref(rxvol.request);
@@ -140,5 +203,8 @@ int main(int argc, char **argv)
 	if (rxvol.directory >= 0)
 		close(rxvol.directory);
 	tools_list_free(&rxvol.acl);
+	tools_list_free(&rxvol.move.location);
+	tools_list_free(&rxvol.move.only);
+	tools_list_free(&rxvol.move.exclude);
 	return tools_finish(status);
 }

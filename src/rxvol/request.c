@@ -323,6 +323,8 @@ static const struct command {
 	{{"convert", 0, 0, ""}, request_nothing},
 	{{"use-copy", 0, 0, "[--copy DIR]"}, request_nothing},
 	{{"rescue", 2, 2, "SOURCE TARGET [--copy DIR]"}, request_rescue},
+	{{"move-in", 1, 1, "SERVER[:PARTITION] [--to SERVER[:PARTITION]]"}, request_nothing},
+	{{"balance", 0, SIZE_MAX, "[SERVER...] [--do]"}, request_nothing},
 };
 
 int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,

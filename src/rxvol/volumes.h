@@ -24,6 +24,14 @@ struct rxvol {
 	const char *target; /* of rescue */
 	const char *copy;   /* the directory of the copy of the metadata */
 	const char *since, *file, *damaged;
+	/* of move-in and balance */
+	struct {
+		const char *config, *cell, *keytab, *to, *state;
+		struct tools_list location, only, exclude;
+		uint64_t parallel, tolerance, most;
+		int level; /* enum rxw_level */
+		bool dry_run, take_over, perform, load;
+	} move;
 	bool backup, rw, set_id, negative, fast, data, replace, update, compare, remove, attributes, json,
 		quiet;
 
@@ -49,6 +57,10 @@ struct rxvol {
  */
 int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,
 		  size_t count);
+
+/* movein.c, balance.c: of servers of a cell, not of a store. The exit status. */
+int rxvol_move_in(struct rxvol *rxvol, char **words, size_t count);
+int rxvol_balance(struct rxvol *rxvol, char **words, size_t count);
 
 /* session.c: execute the request here, or let the server of the store do it: the exit status. */
 int rxvol_session(struct rxvol *rxvol);

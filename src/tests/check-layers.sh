@@ -160,7 +160,7 @@ may_include src/rxperf "$config|$common|$programs|(program|rxperf|afs)/.*|rxwire
 may_include src/afscp "$config|$common|$programs|(program|afscp|afs)/.*|rxwire/.*"
 may_include src/rxpt "$config|$common|$programs|(program|rxpt)/.*|protection/protection[.]h|rxwire/.*"
 may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(program|rxwstat)/.*|rxwire/.*"
-may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|admin/admin[.]h|volume/store/(store|upkeep)[.]h|rxwire/.*"
+may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|afs/.*|client/cell/cells[.]h|admin/admin[.]h|volume/store/(store|upkeep)[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/(guard|people)|callbacks/(callbacks|memory)|audit/audit|cell/(cell|volumes)|control/control|io/io|member/member|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'

@@ -591,6 +591,9 @@ static int32_t set_flags(void *context, rxw_call *call, int32_t tid, int32_t fla
 	volume.temporary = flags & 1;
 	volume.out = flags & 2;
 	result = cellvol_set(service->store, &volume, CELLVOL_STATE, permits_root, service);
+	/* The volume is about to move: callers try again, and then find it elsewhere. */
+	if (!result && volume.out && transaction.mode & FSD_BUSY)
+		result = cellvol_hold(service->store, transaction.volume, STORE_VBUSY, STORE_VBUSY);
 	if (!result) {
 		transaction.flags = flags;
 		transaction.changed |= (flags & 3) != 0;

@@ -99,6 +99,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/kernel_tests.bash \
 	src/tests/system/interop/kernel_writes \
 	src/tests/system/interop/kernel_writes.bash \
+	src/tests/system/interop/killed_at.c \
 	src/tests/system/interop/library.bash \
 	src/tests/system/interop/list_dump.py \
 	src/tests/system/interop/localauth_cell.bash \
@@ -106,6 +107,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/lossy_relay.c \
 	src/tests/system/interop/make_dump.c \
 	src/tests/system/interop/mount.bash \
+	src/tests/system/interop/move_in.bash \
 	src/tests/system/interop/offer.bash \
 	src/tests/system/interop/offer.py \
 	src/tests/system/interop/offer_relay.py \

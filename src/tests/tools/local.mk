@@ -64,6 +64,10 @@ src_tests_afscp_test_mode_SOURCES = src/tests/afscp/test_mode.c src/tests/tools/
 src_tests_afscp_test_mode_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_mode_OBJECTS): $(afs_headers)
 
+check_tests += src/tests/rxvol/test_plan
+src_tests_rxvol_test_plan_SOURCES = src/tests/rxvol/test_plan.c src/rxvol/plan.c src/tests/tools/testing.h
+src_tests_rxvol_test_plan_LDADD = $(tools_test_libs) -lm
+
 check_tests += src/tests/program/test_progress
 src_tests_program_test_progress_SOURCES = src/tests/program/test_progress.c src/tests/tools/testing.h
 src_tests_program_test_progress_LDADD = $(tools_test_libs)

@@ -238,6 +238,8 @@ compile_programs() {
 			# shellcheck disable=SC2086
 			$cc -std=gnu17 -D_GNU_SOURCE -O2 -g -o "$out/$p" "$here/$p.c" || openafs_lacks=1
 		done
+		# shellcheck disable=SC2086
+		$cc -std=gnu17 -D_GNU_SOURCE -O2 -shared -fPIC -o "$out/killed_at.so" "$here/killed_at.c" || openafs_lacks=1
 	} > "$work/compile.log" 2>&1
 	[ -z "$openafs_lacks" ] || {
 		tail -n 20 "$work/compile.log"
