@@ -6,5 +6,6 @@ src_protection_libprotection_la_SOURCES = \
 	src/protection/change.c src/protection/database.c src/protection/ids.c \
 	src/protection/names.c src/protection/private.h \
 	src/protection/protection.c src/protection/protection.h \
+	src/protection/request.c src/protection/request.h \
 	src/protection/view.c
 src_protection_libprotection_la_LIBADD = $(SQLITE_LIBS) $(PTHREAD_LIBS)

@@ -26,3 +26,7 @@ src_tests_protection_test_file_LDADD = $(protection_test_libs)
 check_tests += src/tests/protection/test_sharing
 src_tests_protection_test_sharing_SOURCES = src/tests/protection/test_sharing.c $(protection_test_fixture)
 src_tests_protection_test_sharing_LDADD = $(protection_test_libs)
+
+check_tests += src/tests/protection/test_requests
+src_tests_protection_test_requests_SOURCES = src/tests/protection/test_requests.c $(protection_test_fixture)
+src_tests_protection_test_requests_LDADD = $(protection_test_libs)
