@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Restores in place of what a volume has: what is the same stays, and the tree is right afterwards. */
+/*
+ * Restores in place of what a volume has: what is the same stays, and the tree is right afterwards.
+ *
+ * $STORE_DUMPS: how many changed dumps are tried; 100 if it is not set.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +193,114 @@ START_TEST(any_order)
 }
 END_TEST
 
+/* -- random changes -- */
+
+/* Where the record of a vnode begins; that of 11 is the end mark. An earlier change may have taken it away. */
+static size_t find_mark(const struct memory *dump, uint8_t vnode)
+{
+	const uint8_t key[] = {3, 0, 0, 0, vnode, 0};
+	size_t end = dump->length > 5 ? dump->length - 5 : 0, at = find_vnodes(dump);
+
+	while (at < end && (at + sizeof(key) > end || memcmp(dump->bytes + at, key, sizeof(key))))
+		at++;
+	return at < end ? at : end;
+}
+
+static size_t find_next_mark(const struct memory *dump, uint8_t vnode)
+{
+	size_t from = find_mark(dump, vnode), nearest = find_mark(dump, 11);
+
+	for (uint8_t i = 1; i <= 10; i++) {
+		size_t at = find_mark(dump, i);
+
+		if (at > from && at < nearest)
+			nearest = at;
+	}
+	return nearest;
+}
+
+/* A bit, a byte, an end, a vnode that does not come, or that is only named. */
+static void change_dump(struct memory *dump, uint64_t *random)
+{
+	uint8_t vnode = (uint8_t)(1 + crashdisk_random(random) % 10);
+	size_t mark = find_mark(dump, vnode), next = find_next_mark(dump, vnode);
+	size_t at = crashdisk_random(random) % (dump->length < 9000 ? dump->length : 9000);
+	size_t member = mark + 9 + crashdisk_random(random) % 60;
+
+	switch (crashdisk_random(random) % 8) {
+	case 0:
+		dump->length = at + 1;
+		break;
+	case 1:
+	case 2:
+		cut_out(dump, mark, next);
+		break;
+	case 3:
+	case 4:
+		if (mark + 9 < next)
+			cut_out(dump, mark + 9, next);
+		break;
+	case 5:
+		if (member < dump->length)
+			dump->bytes[member] = (uint8_t)crashdisk_random(random);
+		break;
+	default:
+		dump->bytes[at] ^= (uint8_t)(1u << crashdisk_random(random) % 8);
+	}
+}
+
+static unsigned count_changes(void)
+{
+	const char *text = getenv("STORE_DUMPS");
+
+	return text ? (unsigned)strtoul(text, NULL, 10) : 100;
+}
+
+static void expect_contents(struct store *store, const struct memory *dump)
+{
+	struct memory now = {0};
+
+	ck_assert_int_eq(dump_volume(store, w, 0, &now), 0);
+	expect_same_vnodes(dump, &now);
+	free(now.bytes);
+}
+
+/* Whatever is taken makes a sound tree; what is refused changes nothing. */
+START_TEST(changed_onto)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_disk(disk, &layer);
+	unsigned most = count_changes(), taken = 0;
+	uint64_t random = 1;
+
+	for (unsigned i = 0; i < most; i++) {
+		struct memory copy = {0};
+		int rc;
+
+		write_memory(&copy, dumps[0].bytes, dumps[0].length);
+		change_dump(&copy, &random);
+		if (crashdisk_random(&random) % 2)
+			change_dump(&copy, &random);
+		rc = restore_memory(store, &copy, NULL, w);
+		ck_assert_msg(!rc || rc == -EBADMSG, "result %d", rc);
+		if (!rc) {
+			taken++;
+			ck_assert_int_eq(diskstore_faults(store, "a changed dump"), 0);
+			ck_assert_int_eq(restore_memory(store, &dumps[0], NULL, w), 0);
+		}
+		expect_contents(store, &dumps[0]);
+		free(copy.bytes);
+	}
+	ck_assert_uint_gt(taken, most / 10);
+	ck_assert_uint_lt(taken, most);
+	ck_assert_int_eq(diskstore_faults(store, "after all"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free_dumps();
+}
+END_TEST
+
 /* An outline has what the whole record has. */
 START_TEST(outlines)
 {
@@ -231,4 +343,5 @@ START_TEST(outlines)
 }
 END_TEST
 
-TEST_MAIN("replace", outlines, same_directories, hostile_onto, links_onto, any_order)
+TEST_MAIN_WITHIN(300, "replace", outlines, same_directories, hostile_onto, links_onto, any_order,
+		 changed_onto)

@@ -517,8 +517,8 @@ static bool has_same_pages(const struct store_pages *pages, const uint8_t *image
 }
 
 /* Dumps have directories that have not changed: those are not written again. What cannot be read is replaced. */
-static bool is_same_directory(struct store_restore *restore, const struct store_vnode *vnode,
-			      const void *image)
+static bool has_directory_already(struct store_restore *restore, const struct store_vnode *vnode,
+				  const void *image)
 {
 	struct found found = {.view = restore_view(restore),
 			      .fid = {restore->old.id, vnode->vnode, vnode->unique}};
@@ -551,7 +551,7 @@ int store_restore_put(struct store_restore *restore, const struct store_vnode *v
 	assert((vnode->kind == STORE_DIR) == (vnode->vnode & 1));
 	if (result)
 		return result;
-	if (is_same_directory(restore, vnode, bytes))
+	if (has_directory_already(restore, vnode, bytes))
 		return note_restored(restore, vnode->vnode, vnode->unique);
 	version = make_stamp(vnode, parent_unique);
 	result = version ? fill_restored(version, vnode, bytes, small) : -ENOMEM;
@@ -650,7 +650,7 @@ static int pass_to(struct store_restore *restore, uint32_t vnode, bool finishing
 }
 
 /* Vnodes that are kept come in order, as a rule. */
-static int find_kept(struct store_restore *restore, uint32_t vnode, uint32_t *unique)
+static int find_kept_vnode(struct store_restore *restore, uint32_t vnode, uint32_t *unique)
 {
 	struct view view = restore_view(restore);
 	struct version *version;
@@ -677,7 +677,7 @@ static int find_kept(struct store_restore *restore, uint32_t vnode, uint32_t *un
 int store_restore_keep(struct store_restore *restore, uint32_t vnode, uint32_t unique)
 {
 	uint32_t now = 0;
-	int result = find_kept(restore, vnode, &now);
+	int result = find_kept_vnode(restore, vnode, &now);
 
 	if (result || now != unique)
 		return result && result != STORE_VNOVNODE ? result : -ENOENT;
