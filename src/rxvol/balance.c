@@ -37,8 +37,8 @@ static bool has_clone_here(const volEntries *entries, const volintInfo *volume)
 	return false;
 }
 
-static bool is_movable(const struct balance *balance, const volEntries *entries,
-		       const volintInfo *info)
+static bool may_be_balanced(const struct balance *balance, const volEntries *entries,
+			    const volintInfo *info)
 {
 	const struct tools_list *only = &balance->rxvol->move.only,
 				*exclude = &balance->rxvol->move.exclude;
@@ -73,7 +73,7 @@ static bool add_balanced_volume(struct balance *balance, const volEntries *entri
 		(struct plan_volume){.size_kib = info->size > 0 ? (uint32_t)info->size : 0,
 				     .use = info->dayUse > 0 ? (uint32_t)info->dayUse : 0,
 				     .at = balance->partitions,
-				     .fixed = !is_movable(balance, entries, info)};
+				     .fixed = !may_be_balanced(balance, entries, info)};
 	balance->job[at] = (struct move_job){
 		.id = info->volid, .rw = info->volid, .from = balance->place[balance->partitions]};
 	snprintf(balance->job[at].name, sizeof(balance->job[at].name), "%.31s", info->name);

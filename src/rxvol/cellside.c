@@ -134,7 +134,7 @@ static char *find_key_file(const struct cellside_options *options)
 }
 
 /* A token by which servers know the cell itself. 0, or -1 after a message. */
-static int make_token(struct cellside *side, const struct cellside_options *options)
+static int make_cell_token(struct cellside *side, const struct cellside_options *options)
 {
 	struct rxw_token_options token = {.size = sizeof(token),
 					  .source = RXW_TOKEN_LOCAL,
@@ -188,7 +188,7 @@ struct cellside *cellside_open(const struct cellside_options *options)
 	if (!side)
 		return tools_fail(NULL, "no memory");
 	pthread_mutex_init(&side->lock, NULL);
-	if (!find_location_servers(side, options) && !make_token(side, options) &&
+	if (!find_location_servers(side, options) && !make_cell_token(side, options) &&
 	    !open_network(side))
 		return side;
 	cellside_close(side);
@@ -275,7 +275,7 @@ static int32_t ask_location(struct cellside *cell, struct location_call *call)
 	}
 }
 
-static int32_t run_find(rxw_connection *connection, struct location_call *call)
+static int32_t run_find_entry(rxw_connection *connection, struct location_call *call)
 {
 	return VL_GetEntryByIDN(connection, call->id, -1, call->entry);
 }
@@ -285,12 +285,12 @@ static int32_t run_replace(rxw_connection *connection, struct location_call *cal
 	return VL_ReplaceEntryN(connection, call->id, AFS_VL_RW, call->put, call->number);
 }
 
-static int32_t run_lock(rxw_connection *connection, struct location_call *call)
+static int32_t run_lock_entry(rxw_connection *connection, struct location_call *call)
 {
 	return VL_SetLock(connection, call->id, AFS_VL_RW, call->number);
 }
 
-static int32_t run_unlock(rxw_connection *connection, struct location_call *call)
+static int32_t run_unlock_entry(rxw_connection *connection, struct location_call *call)
 {
 	return VL_ReleaseLock(connection, call->id, AFS_VL_RW, call->number);
 }
@@ -310,7 +310,7 @@ static int32_t run_addresses(rxw_connection *connection, struct location_call *c
 
 int32_t cellside_find_entry(struct cellside *cell, uint32_t id, nvldbentry *entry)
 {
-	struct location_call call = {.run = run_find, .id = id, .entry = entry};
+	struct location_call call = {.run = run_find_entry, .id = id, .entry = entry};
 	int32_t code = ask_location(cell, &call);
 
 	if (!code && (entry->nServers < 0 || entry->nServers > NMAXNSERVERS ||
@@ -331,14 +331,14 @@ int32_t cellside_replace_entry(struct cellside *cell, uint32_t id, const nvldben
 
 int32_t cellside_lock_entry(struct cellside *cell, uint32_t id, int32_t operation)
 {
-	struct location_call call = {.run = run_lock, .id = id, .number = operation};
+	struct location_call call = {.run = run_lock_entry, .id = id, .number = operation};
 
 	return ask_location(cell, &call);
 }
 
 int32_t cellside_unlock_entry(struct cellside *cell, uint32_t id)
 {
-	struct location_call call = {.run = run_unlock, .id = id, .number = RELEASE_ALL};
+	struct location_call call = {.run = run_unlock_entry, .id = id, .number = RELEASE_ALL};
 
 	return ask_location(cell, &call);
 }

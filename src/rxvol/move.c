@@ -70,7 +70,8 @@ static int fail_move(struct move *move, const char *format, ...)
 	return -1;
 }
 
-static int fail_call(struct move *move, const struct end *end, const char *what, int32_t code)
+static int fail_volume_call(struct move *move, const struct end *end, const char *what,
+			    int32_t code)
 {
 	char server[CELLSIDE_NAME], text[CELLSIDE_CODE];
 
@@ -131,7 +132,7 @@ static int32_t begin_transaction(const struct end *end, uint32_t id, int32_t mod
 	}
 }
 
-static int32_t end_transaction(const struct end *end, int32_t *transaction)
+static int32_t end_move_transaction(const struct end *end, int32_t *transaction)
 {
 	int32_t result = 0, code = 0;
 
@@ -142,7 +143,7 @@ static int32_t end_transaction(const struct end *end, int32_t *transaction)
 }
 
 /* A volume as the server lists it. ENODEV: there is none, or it is temporary. */
-static int32_t look_at_volume(const struct end *end, uint32_t id, volintInfo *info)
+static int32_t look_at_moved_volume(const struct end *end, uint32_t id, volintInfo *info)
 {
 	volEntries entries = {0};
 	int32_t code = AFSVolListOneVolume(end->connection, end->place.partition, id, &entries);
@@ -173,20 +174,20 @@ static int32_t delete_volume_at(const struct end *end, uint32_t id)
 	if (!code)
 		code = AFSVolDeleteVolume(end->connection, transaction);
 	if (code)
-		end_transaction(end, &transaction);
+		end_move_transaction(end, &transaction);
 	else
-		code = end_transaction(end, &transaction);
+		code = end_move_transaction(end, &transaction);
 	return code;
 }
 
-static int32_t set_service(const struct end *end, uint32_t id, int32_t flags)
+static int32_t set_volume_service(const struct end *end, uint32_t id, int32_t flags)
 {
 	int32_t transaction, code = begin_transaction(end, id, OFFLINE, &transaction), ended;
 
 	if (code)
 		return code;
 	code = AFSVolSetFlags(end->connection, transaction, flags);
-	ended = end_transaction(end, &transaction);
+	ended = end_move_transaction(end, &transaction);
 	return code ? code : ended;
 }
 
@@ -200,7 +201,7 @@ static bool is_move_site(const struct move *move, int at, const struct move_plac
 }
 
 /* The site of the volume's type at a place; -1: none. */
-static int find_site(const struct move *move, const struct move_place *place)
+static int find_move_site(const struct move *move, const struct move_place *place)
 {
 	int32_t flag = move->job->replica ? VLSF_ROVOL : VLSF_RWVOL;
 
@@ -240,8 +241,8 @@ static int replace_site(struct move *move, bool drop)
 
 	if (read_entry(move))
 		return -1;
-	at = find_site(move, &move->source.place);
-	there = find_site(move, &move->target.place) >= 0;
+	at = find_move_site(move, &move->source.place);
+	there = find_move_site(move, &move->target.place) >= 0;
 	if (at < 0)
 		return there ? 0 : fail_move(move, "the entry names neither server any more");
 	if (drop || there) {
@@ -327,7 +328,9 @@ static int end_dead_transaction(struct move *move, struct idle_transactions *all
 	if (monotonic_ns() - note_idle_transaction(all, end, info) < SETTLE_S * (uint64_t)NS_PER_S)
 		return 0;
 	code = AFSVolEndTrans(end->connection, info->tid, &ended);
-	return code && code != ENOENT ? fail_call(move, end, "the end of a transaction", code) : 0;
+	return code && code != ENOENT
+		       ? fail_volume_call(move, end, "the end of a transaction", code)
+		       : 0;
 }
 
 /* The number of those that are left at a server; -1: failed. */
@@ -336,7 +339,7 @@ static int look_at_transactions(struct move *move, struct idle_transactions *all
 {
 	transDebugEntries entries = {0};
 	int32_t code = AFSVolMonitor(end->connection, &entries);
-	int count = code ? fail_call(move, end, "the list of transactions", code) : 0;
+	int count = code ? fail_volume_call(move, end, "the list of transactions", code) : 0;
 
 	for (uint32_t i = 0; i < entries.len && count >= 0; i++) {
 		const transDebugInfo *info = &entries.val[i];
@@ -391,10 +394,10 @@ static int make_temporary_clone(struct move *move, int32_t *date)
 		code = AFSVolClone(source->connection, transaction, 0, AFS_VL_RO, CLONE_NAME,
 				   &clone);
 	if (code) {
-		end_transaction(source, &transaction);
-		return fail_call(move, source, "the temporary clone", code);
+		end_move_transaction(source, &transaction);
+		return fail_volume_call(move, source, "the temporary clone", code);
 	}
-	code = end_transaction(source, &transaction);
+	code = end_move_transaction(source, &transaction);
 	if (!code)
 		code = begin_transaction(source, clone, OFFLINE, &move->clone_transaction);
 	if (!code)
@@ -403,11 +406,11 @@ static int make_temporary_clone(struct move *move, int32_t *date)
 	if (!code)
 		code = AFSVolGetStatus(source->connection, move->clone_transaction, &status);
 	*date = status.creationDate - SLACK_S;
-	return code ? fail_call(move, source, "the temporary clone", code) : 0;
+	return code ? fail_volume_call(move, source, "the temporary clone", code) : 0;
 }
 
 /* An empty volume, in a transaction, which goes if the move does not end. */
-static int make_target(struct move *move)
+static int make_target_volume(struct move *move)
 {
 	struct end *target = &move->target;
 	const struct move_job *job = move->job;
@@ -416,7 +419,7 @@ static int make_target(struct move *move)
 
 	code = begin_transaction(target, id, OFFLINE, &transaction);
 	if (!code) {
-		end_transaction(target, &transaction);
+		end_move_transaction(target, &transaction);
 		return fail_move(
 			move,
 			"the target has a volume with the number %u already: remove it with "
@@ -424,7 +427,7 @@ static int make_target(struct move *move)
 			(unsigned)id);
 	}
 	if (code != AFS_VNOVOL)
-		return fail_call(move, target, "the new volume", code);
+		return fail_volume_call(move, target, "the new volume", code);
 	if (write_note(move, MOVE_MAKING, move->note.clone))
 		return -1;
 	code = AFSVolCreateVolume(target->connection, target->place.partition, job->name,
@@ -432,10 +435,10 @@ static int make_target(struct move *move)
 				  &target->transaction);
 	if (code) {
 		target->transaction = 0;
-		return fail_call(move, target, "the new volume", code);
+		return fail_volume_call(move, target, "the new volume", code);
 	}
 	code = AFSVolSetFlags(target->connection, target->transaction, FLAG_TEMPORARY | FLAG_OUT);
-	return code ? fail_call(move, target, "the new volume", code) : 0;
+	return code ? fail_volume_call(move, target, "the new volume", code) : 0;
 }
 
 /* -- a transfer, which the target must survive -- */
@@ -525,7 +528,7 @@ static int forward_volume_to(struct move *move, int32_t transaction, int32_t sin
 	if (gone)
 		return fail_move(move, "%s: the server %s has ended or started again meanwhile",
 				 what, cellside_address_text(server, move->target.place.address));
-	return code ? fail_call(move, &move->source, what, code) : 0;
+	return code ? fail_volume_call(move, &move->source, what, code) : 0;
 }
 
 /* Both have the same. */
@@ -535,10 +538,10 @@ static int compare_ends(struct move *move)
 	int32_t code = AFSVolGetSize(move->source.connection, move->source.transaction, 0, &source);
 
 	if (code)
-		return fail_call(move, &move->source, "the size of the dump", code);
+		return fail_volume_call(move, &move->source, "the size of the dump", code);
 	code = AFSVolGetSize(move->target.connection, move->target.transaction, 0, &target);
 	if (code)
-		return fail_call(move, &move->target, "the size of the dump", code);
+		return fail_volume_call(move, &move->target, "the size of the dump", code);
 	if (source.dump_size != target.dump_size)
 		return fail_move(move,
 				 "the dumps of both servers have different lengths, %llu and %llu "
@@ -558,8 +561,8 @@ static int bring_target_online(struct move *move)
 	move->decided = true;
 	code = AFSVolSetFlags(target->connection, target->transaction, 0);
 	if (!code)
-		code = end_transaction(target, &target->transaction);
-	return code ? fail_call(move, target, "bringing the volume on-line", code) : 0;
+		code = end_move_transaction(target, &target->transaction);
+	return code ? fail_volume_call(move, target, "bringing the volume on-line", code) : 0;
 }
 
 /* Nobody may change the volume from here on, until the entry names the target. */
@@ -570,7 +573,7 @@ static int switch_to_target(struct move *move, int32_t date)
 
 	if (code) {
 		source->transaction = 0;
-		return fail_call(move, source, "the last changes", code);
+		return fail_volume_call(move, source, "the last changes", code);
 	}
 	move->since = monotonic_ns();
 	if (write_note(move, MOVE_SWITCHING, move->note.clone))
@@ -578,7 +581,7 @@ static int switch_to_target(struct move *move, int32_t date)
 	/* So also a target whose client dies after the transfer is out of service. */
 	code = AFSVolSetFlags(source->connection, source->transaction, FLAG_OUT);
 	if (code)
-		return fail_call(move, source, "taking the volume off-line", code);
+		return fail_volume_call(move, source, "taking the volume off-line", code);
 	if (forward_volume_to(move, source->transaction, date) || compare_ends(move) ||
 	    bring_target_online(move))
 		return -1;
@@ -597,9 +600,9 @@ static int32_t drop_source(struct move *move)
 			    (int32_t)htonl(move->target.place.address));
 	code = AFSVolDeleteVolume(source->connection, source->transaction);
 	if (code)
-		end_transaction(source, &source->transaction);
+		end_move_transaction(source, &source->transaction);
 	else
-		code = end_transaction(source, &source->transaction);
+		code = end_move_transaction(source, &source->transaction);
 	return code;
 }
 
@@ -616,7 +619,7 @@ static void drop_stuck_clone(const struct move *move)
 	if (!code) {
 		AFSVolSetFlags(source->connection, transaction, FLAG_TEMPORARY | FLAG_OUT);
 		code = AFSVolDeleteVolume(source->connection, transaction);
-		end_transaction(source, &transaction);
+		end_move_transaction(source, &transaction);
 	}
 	if (code && code != AFS_VNOVOL)
 		say_about_move(
@@ -640,18 +643,18 @@ static int finish_move(struct move *move, bool drop_entry_site)
 		move->result->away_ns = monotonic_ns() - move->since;
 	code = drop_source(move);
 	if (code)
-		return fail_call(move, source, "removing the volume", code);
+		return fail_volume_call(move, source, "removing the volume", code);
 	backup = move->job->replica ? 0 : move->entry.volumeId[AFS_VL_BACKUP];
-	if (backup && look_at_volume(source, backup, &info) == 0) {
+	if (backup && look_at_moved_volume(source, backup, &info) == 0) {
 		move->result->backup = true;
 		code = delete_volume_at(source, backup);
 		if (code)
-			return fail_call(move, source, "removing the backup volume", code);
+			return fail_volume_call(move, source, "removing the backup volume", code);
 	}
-	end_transaction(source, &move->clone_transaction);
+	end_move_transaction(source, &move->clone_transaction);
 	code = delete_volume_at(source, move->note.clone);
 	if (code)
-		return fail_call(move, source, "removing the temporary clone", code);
+		return fail_volume_call(move, source, "removing the temporary clone", code);
 	drop_stuck_clone(move);
 	code = cellside_unlock_entry(move->settings->cell, move->job->rw);
 	return code ? fail_location(move, "the lock of the entry", code) : 0;
@@ -667,29 +670,31 @@ static int put_back(struct move *move, bool source_was_out)
 	/* First, so that it can never be on-line beside the source. */
 	code = move->note.stage >= MOVE_MAKING ? delete_volume_at(&move->target, move->job->id) : 0;
 	if (code)
-		return fail_call(move, &move->target, "removing the unfinished copy", code);
+		return fail_volume_call(move, &move->target, "removing the unfinished copy", code);
 	if (source_was_out) {
-		code = set_service(&move->source, move->job->id, 0);
+		code = set_volume_service(&move->source, move->job->id, 0);
 		if (code)
-			return fail_call(move, &move->source, "bringing the volume on-line", code);
+			return fail_volume_call(move, &move->source, "bringing the volume on-line",
+						code);
 	}
 	code = delete_volume_at(&move->source, move->note.clone);
-	return code ? fail_call(move, &move->source, "removing the temporary clone", code) : 0;
+	return code ? fail_volume_call(move, &move->source, "removing the temporary clone", code)
+		    : 0;
 }
 
 /* The servers as they are. 1: the move was done but for its end; 0: the source is as before; -1: failed. */
 static int judge_leftovers(struct move *move)
 {
 	volintInfo source = {0}, target = {0};
-	int32_t at_source = look_at_volume(&move->source, move->job->id, &source);
-	int32_t at_target = look_at_volume(&move->target, move->job->id, &target);
+	int32_t at_source = look_at_moved_volume(&move->source, move->job->id, &source);
+	int32_t at_target = look_at_moved_volume(&move->target, move->job->id, &target);
 	bool switching = move->note.stage == MOVE_SWITCHING;
 
 	if (at_source && at_source != ENODEV)
-		return fail_call(move, &move->source, "the state of the volume", at_source);
+		return fail_volume_call(move, &move->source, "the state of the volume", at_source);
 	if (at_target && at_target != ENODEV)
-		return fail_call(move, &move->target, "the state of the volume", at_target);
-	if (find_site(move, &move->target.place) >= 0 && !at_target &&
+		return fail_volume_call(move, &move->target, "the state of the volume", at_target);
+	if (find_move_site(move, &move->target.place) >= 0 && !at_target &&
 	    (move->job->replica || at_source || !is_served_volume(&source)))
 		return 1;
 	if (at_source)
@@ -728,8 +733,8 @@ static int revive_source(struct move *move)
 	assert(!move->decided);
 	if (was_out && source->transaction)
 		code = AFSVolSetFlags(source->connection, source->transaction, 0);
-	if (end_transaction(source, &source->transaction) || code)
-		code = was_out ? set_service(source, move->job->id, 0) : 0;
+	if (end_move_transaction(source, &source->transaction) || code)
+		code = was_out ? set_volume_service(source, move->job->id, 0) : 0;
 	return code || (was_out && write_note(move, MOVE_MAKING, move->note.clone)) ? -1 : 0;
 }
 
@@ -740,10 +745,10 @@ static void undo_move(struct move *move)
 
 	if (move->decided || revive_source(move))
 		return;
-	end_transaction(&move->target, &move->target.transaction);
+	end_move_transaction(&move->target, &move->target.transaction);
 	if (move->note.stage >= MOVE_MAKING && delete_volume_at(&move->target, move->job->id))
 		return;
-	end_transaction(&move->source, &move->clone_transaction);
+	end_move_transaction(&move->source, &move->clone_transaction);
 	code = delete_volume_at(&move->source, move->note.clone);
 	if ((move->locked && cellside_unlock_entry(move->settings->cell, move->job->rw)) || code)
 		return;
@@ -755,10 +760,10 @@ static int carry_volume_over(struct move *move)
 {
 	int32_t date = 0;
 
-	if (make_temporary_clone(move, &date) || make_target(move) ||
+	if (make_temporary_clone(move, &date) || make_target_volume(move) ||
 	    forward_volume_to(move, move->clone_transaction, 0))
 		return -1;
-	end_transaction(&move->source, &move->clone_transaction);
+	end_move_transaction(&move->source, &move->clone_transaction);
 	return switch_to_target(move, date) || finish_move(move, false) ? -1 : 0;
 }
 
@@ -770,15 +775,15 @@ static int carry_replica_over(struct move *move)
 
 	if (code) {
 		source->transaction = 0;
-		return fail_call(move, source, "the transfer", code);
+		return fail_volume_call(move, source, "the transfer", code);
 	}
-	if (make_target(move) || forward_volume_to(move, source->transaction, 0) ||
+	if (make_target_volume(move) || forward_volume_to(move, source->transaction, 0) ||
 	    compare_ends(move))
 		return -1;
 	code = AFSVolSetIdsTypes(target->connection, target->transaction, move->job->name,
 				 AFS_VL_RO, move->job->rw, 0, 0);
 	if (code)
-		return fail_call(move, target, "the type of the copy", code);
+		return fail_volume_call(move, target, "the type of the copy", code);
 	return bring_target_online(move) || finish_move(move, false) ? -1 : 0;
 }
 
@@ -802,7 +807,7 @@ static int begin_move(struct move *move, bool again)
 		return fail_move(move, "its entry is locked: another administrator works with the "
 				       "volume, or \"vos\" was killed; in the latter case add "
 				       "--take-over");
-	if (find_site(move, &move->source.place) < 0)
+	if (find_move_site(move, &move->source.place) < 0)
 		return fail_move(move, "its entry does not name this server; see \"vos syncvldb\"");
 	if (write_note(move, MOVE_COPYING, 0) || lock_entry(move, again))
 		return -1;
@@ -856,11 +861,11 @@ static int connect_ends(struct move *move, bool found)
 }
 
 /* What the target lists. */
-static void note_result(struct move *move)
+static void note_moved_volume(struct move *move)
 {
 	volintInfo info;
 
-	if (look_at_volume(&move->target, move->job->id, &info))
+	if (look_at_moved_volume(&move->target, move->job->id, &info))
 		return;
 	move->result->files = (uint32_t)info.filecount;
 	move->result->used_kib = (uint32_t)info.size;
@@ -885,7 +890,7 @@ int move_volume(const struct move_settings *settings, const struct move_job *job
 	if (rc)
 		undo_move(&move);
 	else
-		note_result(&move);
+		note_moved_volume(&move);
 	if (move.source.connection)
 		rxw_connection_release(move.source.connection);
 	if (move.target.connection)

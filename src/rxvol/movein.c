@@ -15,7 +15,7 @@
 
 /* -- the report before -- */
 
-static void print_volume(const struct survey_volume *volume)
+static void print_surveyed_volume(const struct survey_volume *volume)
 {
 	char size[CARRY_SIZE];
 
@@ -32,12 +32,12 @@ static void print_survey(const struct survey *survey)
 
 	for (size_t i = 0; i < survey->count; i++)
 		if (!*survey->volume[i].why)
-			print_volume(&survey->volume[i]);
+			print_surveyed_volume(&survey->volume[i]);
 	if (others)
 		printf("not moved:\n");
 	for (size_t i = 0; others && i < survey->count; i++)
 		if (*survey->volume[i].why) {
-			print_volume(&survey->volume[i]);
+			print_surveyed_volume(&survey->volume[i]);
 			printf("%29s%s\n", "", survey->volume[i].why);
 		}
 	if (survey->backups)
@@ -162,8 +162,8 @@ static struct carry_item *choose_items(const struct survey *survey)
 }
 
 /* SERVER of the command line and --to. 0, or an exit status after a message. */
-static int find_places(const struct rxvol *rxvol, struct cellside *cell, const char *source,
-		       struct survey_options *options)
+static int find_move_places(const struct rxvol *rxvol, struct cellside *cell, const char *source,
+			    struct survey_options *options)
 {
 	char own[CELLSIDE_NAME];
 
@@ -222,7 +222,7 @@ int rxvol_move_in(struct rxvol *rxvol, char **words, size_t count)
 	(void)count;
 	if (!cell)
 		return TOOLS_EXIT_FAILURE;
-	status = find_places(rxvol, cell, words[0], &options);
+	status = find_move_places(rxvol, cell, words[0], &options);
 	if (!status && survey_server(cell, &options, &survey))
 		status = TOOLS_EXIT_FAILURE;
 	else if (!status) {

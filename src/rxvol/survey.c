@@ -30,7 +30,7 @@ const char *survey_type(const struct move_job *job)
 
 /* -- servers -- */
 
-static int fail_at(uint32_t address, const char *what, int32_t code)
+static int fail_at_server(uint32_t address, const char *what, int32_t code)
 {
 	char server[CELLSIDE_NAME], text[CELLSIDE_CODE];
 
@@ -52,7 +52,7 @@ int survey_partitions(struct cellside *cell, uint32_t address, int32_t list[SURV
 	xdrfree_partEntries(&entries);
 	if (connection)
 		rxw_connection_release(connection);
-	return code ? fail_at(address, "the partitions", code) : count;
+	return code ? fail_at_server(address, "the partitions", code) : count;
 }
 
 int survey_list(struct cellside *cell, const struct move_place *place, volEntries *entries)
@@ -67,7 +67,7 @@ int survey_list(struct cellside *cell, const struct move_place *place, volEntrie
 	}
 	for (uint32_t i = 0; !code && i < entries->len; i++)
 		entries->val[i].name[sizeof(entries->val[i].name) - 1] = 0;
-	return code ? fail_at(place->address, "the list of volumes", code) : 0;
+	return code ? fail_at_server(place->address, "the list of volumes", code) : 0;
 }
 
 int survey_space(struct cellside *cell, const struct move_place *place, uint64_t *free_kib,
@@ -85,7 +85,7 @@ int survey_space(struct cellside *cell, const struct move_place *place, uint64_t
 	}
 	*free_kib = info.free > 0 ? (uint64_t)info.free : 0;
 	*size_kib = info.minFree > 0 ? (uint64_t)info.minFree : 0;
-	return code ? fail_at(place->address, "the space of the partition", code) : 0;
+	return code ? fail_at_server(place->address, "the space of the partition", code) : 0;
 }
 
 static bool answers_at(struct cellside *cell, uint32_t address)
@@ -132,7 +132,7 @@ static bool matches_any(const struct tools_list *patterns, const char *name)
 	return false;
 }
 
-static bool is_wanted(const struct survey_options *options, const char *name)
+static bool is_wanted_volume(const struct survey_options *options, const char *name)
 {
 	return (!options->only->count || matches_any(options->only, name)) &&
 	       !matches_any(options->exclude, name);
@@ -256,7 +256,7 @@ static bool take_listed_volume(struct cellside *cell, const struct survey_option
 	};
 	struct move_note note;
 
-	if (info->destroyMe || !is_wanted(options, info->name))
+	if (info->destroyMe || !is_wanted_volume(options, info->name))
 		return true;
 	if (info->type == AFS_VL_BACKUP) {
 		survey->backups++;
@@ -314,7 +314,7 @@ static void add_begun_volume(struct cellside *cell, const struct survey_options 
 				       .to = note.to};
 	snprintf(volume.job.name, sizeof(volume.job.name), "%.22s%s", entry.name,
 		 volume.job.replica ? ".readonly" : "");
-	if (is_wanted(options, volume.job.name))
+	if (is_wanted_volume(options, volume.job.name))
 		add_survey_volume(survey, &volume);
 }
 
