@@ -34,9 +34,11 @@ fileserver_sources += \
 	src/fileserver/io/task.c src/fileserver/io/timeline.c
 fileserver_sources += \
 	src/fileserver/cell/cell.h src/fileserver/cell/copies.c src/fileserver/cell/locations.c src/fileserver/cell/private.h \
-	src/fileserver/cell/pt_service.c src/fileserver/cell/rootafs.c \
+	src/fileserver/cell/rootafs.c \
 	src/fileserver/cell/transactions.c src/fileserver/cell/transfer.c \
 	src/fileserver/cell/volumes.h
+fileserver_sources += \
+	src/fileserver/pt/calls.h src/fileserver/pt/pt.h src/fileserver/pt/pt_change.c src/fileserver/pt/pt_service.c
 fileserver_sources += \
 	src/fileserver/service/fs.h \
 	src/fileserver/service/fs_acl.c \
@@ -58,12 +60,12 @@ fileserver_sources += \
 	src/fileserver/service/service.c \
 	src/fileserver/service/service.h \
 	src/fileserver/service/services.h \
-	src/fileserver/service/vl.h \
-	src/fileserver/service/vl_change.c \
-	src/fileserver/service/vl_service.c \
 	src/fileserver/service/vol.h \
 	src/fileserver/service/vol_list.c \
 	src/fileserver/service/vol_service.c
+fileserver_sources += \
+	src/fileserver/location/entries.h src/fileserver/location/location.h src/fileserver/location/vl_change.c \
+	src/fileserver/location/vl_entries.c src/fileserver/location/vl_list.c src/fileserver/location/vl_service.c
 fileserver_sources += \
 	src/fileserver/figures.c src/fileserver/reload.c src/fileserver/sandbox.c \
 	src/fileserver/holders.c src/fileserver/network.c src/fileserver/parts.h src/fileserver/report.c \

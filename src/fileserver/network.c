@@ -10,7 +10,7 @@
 
 #include "afs/numbers.h"
 #include "common/failure.h"
-#include "fileserver/cell/cell.h"
+#include "fileserver/location/location.h"
 #include "fileserver/storage.h"
 #include "program/address.h"
 
@@ -118,15 +118,16 @@ int fsd_server_reload(struct fsd_server *server)
 static int open_protection_port(struct fsd_server *server, const struct rxw_config *config,
 				char *message)
 {
-	struct rxw_service_options pt = {.size = sizeof(pt),
-					 .id = AFS_SERVICE_PT,
-					 .name = "pt",
-					 .handler = fsd_pt_serve,
-					 .context = server->prot};
+	struct rxw_service_options pt = {
+		.size = sizeof(pt), .id = AFS_SERVICE_PT, .name = "pt", .handler = fsd_pt_serve};
 	int rc;
 
 	if (!server->prot)
 		return 0;
+	server->pt_service = fsd_pt_create(server->prot, server->guard, server->audit);
+	if (!server->pt_service)
+		return fail_with(-1, message, FSD_MESSAGE_MAX, "no memory");
+	pt.context = server->pt_service;
 	guard_service(server, FSD_VL, &pt);
 	if (open_server_endpoint(server, config, (uint16_t)server->settings.pt_port, "--pt-port",
 				 &server->pt, message))

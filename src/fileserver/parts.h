@@ -12,6 +12,7 @@
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/callbacks/memory.h"
+#include "fileserver/pt/pt.h"
 #include "fileserver/control/control.h"
 #include "fileserver/io/io.h"
 #include "fileserver/member/member.h"
@@ -46,6 +47,7 @@ struct fsd_server {
 	rxw_endpoint *fs, *vl, *vol, *pt; /* pt: NULL without `prot` */
 	struct prot *prot;		  /* NULL: users are not known, or the cell knows them */
 	struct fsd_member *member;	  /* NULL: locations, users and groups are here */
+	struct fsd_pt *pt_service;
 	struct tools_metrics *metrics;
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */

@@ -231,6 +231,7 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_endpoint_destroy(server->vol);
 	if (server->pt)
 		rxw_endpoint_destroy(server->pt);
+	fsd_pt_destroy(server->pt_service);
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
 	destroy_service(server);

@@ -151,7 +151,7 @@ store_module op dir disk data db txn maint store[.]h transfer[.]h cellvol[.]h
 may_include src/volume/dump "$config|$common|afs/dir[.]h|volume/dump/.*|volume/store/transfer[.]h"
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
-may_include src/protection "$config|common/(clock|failure|held|sql)[.]h|protection/(protection|private)[.]h"
+may_include src/protection "$config|common/(clock|failure|held|sql)[.]h|protection/(protection|private|request)[.]h"
 may_include src/admin "$config|common/(clock|failure|grow|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/(store|transfer|upkeep)|dump/dump|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/observe "$config|$common|$programs|observe/observe[.]h|rxwire/.*"
@@ -163,13 +163,13 @@ may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(pro
 may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|afs/.*|client/cell/cells[.]h|admin/admin[.]h|volume/store/(store|upkeep)[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/(guard|people)|callbacks/(callbacks|memory)|audit/audit|cell/(cell|volumes)|control/control|io/io|member/member|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
+server_headers='fileserver/(base/base|guard/(guard|people)|callbacks/(callbacks|memory)|audit/audit|cell/(cell|volumes)|control/control|io/io|location/location|member/member|pt/pt|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	case " $* " in *" guard "*) ok="$ok|fileserver/guard/people[.]h" ;; esac
-	case $module in guard) ok="$ok|volume/interface[.]h" ;; member) ok="$ok|client/cell/cells[.]h" ;; cell) ok="$ok|volume/(interface|dump/dump|store/cellvol)[.]h" ;; service) ok="$ok|fileserver/cell/volumes[.]h|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
+	case $module in guard) ok="$ok|volume/interface[.]h" ;; member) ok="$ok|client/cell/cells[.]h" ;; cell) ok="$ok|volume/(interface|dump/dump|store/cellvol)[.]h" ;; location) ok="$ok|fileserver/service/services[.]h" ;; pt) ok="$ok|protection/request[.]h" ;; service) ok="$ok|fileserver/cell/volumes[.]h|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
@@ -183,7 +183,9 @@ server_module io base
 server_module audit base
 server_module control base
 server_module cell base
+server_module pt base guard audit
 server_module service base guard callbacks audit io cell
+server_module location base guard audit cell pt service
 may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/(store/(store|upkeep)|export/object)[.]h"
 

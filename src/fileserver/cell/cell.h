@@ -53,7 +53,7 @@ struct fsd_location {
 	struct fsd_site {
 		uint32_t address; /* FSD_HERE, or an IPv4 address */
 		uint8_t partition, flags;
-	} site[FSD_SITES];
+	} site[FSD_SITES]; /* at one of several addresses of a server: at the first */
 };
 #define FSD_LOCKS 0x1f0u /* of the flags */
 
@@ -81,7 +81,14 @@ struct fsd_cell_server {
 	uint32_t count, address[FSD_SERVER_ADDRESSES];
 };
 int32_t fsd_cell_register(struct fsd_cell *cell, const struct fsd_cell_server *server);
-/* By its place, from 0 on. */
+/*
+ * Sites at an address that no server has registered are at another one; AFS_VL_NOENT: there are none. A crash may leave some: the
+ * change can be repeated.
+ */
+int32_t fsd_cell_move_address(struct fsd_cell *cell, uint32_t from, uint32_t to);
+/* Forget the server with this address; AFS_VL_IDEXIST: entries name it. */
+int32_t fsd_cell_remove_server(struct fsd_cell *cell, uint32_t address);
+/* By its place, from 0 on. One without addresses: the place is vacant. */
 bool fsd_cell_server_at(struct fsd_cell *cell, uint32_t at, struct fsd_cell_server *server);
 bool fsd_cell_server_of(struct fsd_cell *cell, uint32_t address, struct fsd_cell_server *server);
 
@@ -100,8 +107,5 @@ void fsd_rootafs_destroy(struct fsd_rootafs *root);
 
 /* The same as a store, which lives as long. The rights in a status are those of all users. */
 struct store *fsd_rootafs_store(struct fsd_rootafs *root);
-
-/* -- the protection service: a handler for rxw_service_add(), whose context is a struct prot -- */
-int32_t fsd_pt_serve(rxw_call *call, void *prot);
 
 #endif

@@ -19,7 +19,10 @@
 #define SERVERS_MAX  254
 #define FIRST_SERVER 0xffffff00u /* ids of rows from here on are those of servers */
 
-/* An entry; its key is the first of its ids. */
+/*
+ * An entry; its key is the first of its ids. A site at a server that has registered has 1 + the place of that server instead of an
+ * address, so that the entry stays right when the addresses of the server change.
+ */
 struct location {
 	void *id_chain[3], *name_chain;
 	struct fsd_location entry;
@@ -192,6 +195,67 @@ static struct location *find_location_by_name(struct locations *all, const char 
 	return item;
 }
 
+/* -- sites -- */
+
+static bool has_server_address(const struct fsd_cell_server *server, uint32_t address)
+{
+	for (uint32_t i = 0; i < server->count; i++)
+		if (server->address[i] == address)
+			return true;
+	return false;
+}
+
+static bool is_place(uint32_t address)
+{
+	return address > 0 && address <= SERVERS_MAX;
+}
+
+/* 1 + the place of the server with this address; 0: none has it. */
+static uint32_t place_of_address(const struct locations *all, uint32_t address)
+{
+	for (uint32_t i = 0; i < all->server_count; i++)
+		if (has_server_address(&all->servers[i], address))
+			return i + 1;
+	return 0;
+}
+
+/* From addresses to places. */
+static void link_sites(const struct locations *all, struct fsd_location *entry)
+{
+	for (unsigned i = 0; i < entry->count; i++) {
+		uint32_t place = entry->site[i].address == FSD_HERE
+					 ? 0
+					 : place_of_address(all, entry->site[i].address);
+
+		if (place)
+			entry->site[i].address = place;
+	}
+}
+
+/* And back: the first address of the server. */
+static void show_sites(const struct locations *all, struct fsd_location *entry)
+{
+	for (unsigned i = 0; i < entry->count; i++) {
+		uint32_t place = entry->site[i].address;
+
+		if (!is_place(place))
+			continue;
+		entry->site[i].address = place <= all->server_count && all->servers[place - 1].count
+						 ? all->servers[place - 1].address[0]
+						 : UINT32_MAX;
+	}
+}
+
+/* Whether an entry has a site there, by address or place. */
+static bool is_location_used(const struct locations *all, uint32_t address)
+{
+	for (uint32_t i = 0; i < all->count; i++)
+		for (unsigned k = 0; k < all->order[i]->entry.count; k++)
+			if (all->order[i]->entry.site[k].address == address)
+				return true;
+	return false;
+}
+
 /* The place of the first entry with this key or a greater one. */
 static uint32_t find_location_place(const struct locations *all, uint32_t key)
 {
@@ -256,15 +320,20 @@ static struct location *make_location(struct locations *all, const struct fsd_lo
 
 /* -- opening -- */
 
-static bool append_cell_server(struct locations *all, const struct fsd_cell_server *server)
+/* At its place. Places before it may be vacant: their servers have no address. */
+static bool set_cell_server(struct locations *all, uint32_t at,
+			    const struct fsd_cell_server *server)
 {
-	struct fsd_cell_server *more =
-		realloc(all->servers, (all->server_count + 1) * sizeof(*more));
+	if (at >= all->server_count) {
+		struct fsd_cell_server *more = realloc(all->servers, (at + 1) * sizeof(*more));
 
-	if (!more)
-		return false;
-	all->servers = more;
-	more[all->server_count++] = *server;
+		if (!more)
+			return false;
+		memset(&more[all->server_count], 0, (at + 1 - all->server_count) * sizeof(*more));
+		all->servers = more;
+		all->server_count = at + 1;
+	}
+	all->servers[at] = *server;
 	return true;
 }
 
@@ -277,7 +346,9 @@ static int load_row(void *arg, uint32_t id, const void *record, size_t length)
 	struct location *item;
 
 	if (id >= FIRST_SERVER)
-		return !decode_server(record, length, &server) || append_cell_server(all, &server)
+		return id - FIRST_SERVER >= SERVERS_MAX ||
+				       !decode_server(record, length, &server) ||
+				       set_cell_server(all, id - FIRST_SERVER, &server)
 			       ? 0
 			       : -ENOMEM;
 	if (!decode_location(record, length, &entry) || key_of(&entry) != id ||
@@ -332,8 +403,10 @@ bool fsd_location_by_id(struct fsd_cell *cell, uint32_t id, struct fsd_location 
 
 	pthread_rwlock_rdlock(&cell->locations.lock);
 	item = find_location_by_id(&cell->locations, id);
-	if (item)
+	if (item) {
 		*location = item->entry;
+		show_sites(&cell->locations, location);
+	}
 	pthread_rwlock_unlock(&cell->locations.lock);
 	return item != NULL;
 }
@@ -344,8 +417,10 @@ bool fsd_location_by_name(struct fsd_cell *cell, const char *name, struct fsd_lo
 
 	pthread_rwlock_rdlock(&cell->locations.lock);
 	item = find_location_by_name(&cell->locations, name);
-	if (item)
+	if (item) {
 		*location = item->entry;
+		show_sites(&cell->locations, location);
+	}
 	pthread_rwlock_unlock(&cell->locations.lock);
 	return item != NULL;
 }
@@ -356,8 +431,10 @@ bool fsd_location_at(struct fsd_cell *cell, uint32_t at, struct fsd_location *lo
 
 	pthread_rwlock_rdlock(&cell->locations.lock);
 	found = at < cell->locations.count;
-	if (found)
+	if (found) {
 		*location = cell->locations.order[at]->entry;
+		show_sites(&cell->locations, location);
+	}
 	pthread_rwlock_unlock(&cell->locations.lock);
 	return found;
 }
@@ -395,6 +472,12 @@ static int32_t check_location(const struct fsd_location *entry)
 {
 	if (!afs_volume_name_valid(entry->name))
 		return AFS_VL_BADNAME;
+	for (unsigned i = 0; i < entry->count && i < FSD_SITES; i++)
+		if (is_place(entry->site[i].address))
+			return AFS_VL_BADSERVER;
+	for (int i = 0; i < 3; i++)
+		if (entry->id[i] && entry->id[i] == entry->id[(i + 1) % 3])
+			return AFS_VL_BADENTRY;
 	return !key_of(entry) || key_of(entry) >= FIRST_SERVER || entry->count > FSD_SITES
 		       ? AFS_VL_BADENTRY
 		       : 0;
@@ -445,16 +528,18 @@ static int32_t change_location(struct fsd_cell *cell, struct location *old,
 int32_t fsd_location_put(struct fsd_cell *cell, uint32_t id, const struct fsd_location *location)
 {
 	struct locations *all = &cell->locations;
+	struct fsd_location linked = *location;
 	struct location *old;
 	int32_t code = check_location(location);
 
 	if (code)
 		return code;
 	pthread_mutex_lock(&all->change);
+	link_sites(all, &linked);
 	old = find_location_by_id(all, id);
-	code = id && !old ? AFS_VL_NOENT : check_location_free(all, old, location);
+	code = id && !old ? AFS_VL_NOENT : check_location_free(all, old, &linked);
 	if (!code)
-		code = change_location(cell, old, location);
+		code = change_location(cell, old, &linked);
 	pthread_mutex_unlock(&all->change);
 	return code;
 }
@@ -501,41 +586,51 @@ static struct fsd_cell_server *find_server_by_uuid(struct locations *all,
 						   const struct rxw_uuid *uuid)
 {
 	for (uint32_t i = 0; i < all->server_count; i++)
-		if (afs_uuid_same(&all->servers[i].uuid, uuid))
+		if (all->servers[i].count && afs_uuid_same(&all->servers[i].uuid, uuid))
 			return &all->servers[i];
 	return NULL;
 }
 
-static bool has_server_address(const struct fsd_cell_server *server, uint32_t address)
+static uint32_t count_shared(const struct fsd_cell_server *server,
+			     const struct fsd_cell_server *other)
 {
-	for (uint32_t i = 0; i < server->count; i++)
-		if (server->address[i] == address)
-			return true;
-	return false;
+	uint32_t shared = 0;
+
+	for (uint32_t i = 0; i < other->count; i++)
+		shared += has_server_address(server, other->address[i]);
+	return shared;
 }
 
-/* A new server takes the place of the one that had its address; of several, an administrator has to say. */
+static uint32_t vacant_place(const struct locations *all)
+{
+	uint32_t at = 0;
+
+	while (at < all->server_count && all->servers[at].count)
+		at++;
+	return at;
+}
+
+/*
+ * A new server takes the place of the one that had its address. A known one takes addresses of another, *loser, that keeps some
+ * (otherwise SERVERS_MAX). What concerns several, an administrator has to settle.
+ */
 static int32_t find_server_place(struct locations *all, const struct fsd_cell_server *server,
-				 uint32_t *at)
+				 uint32_t *at, uint32_t *loser)
 {
 	const struct fsd_cell_server *known = find_server_by_uuid(all, &server->uuid);
-	uint32_t others = 0;
+	uint32_t others = 0, other = SERVERS_MAX;
 
-	*at = known ? (uint32_t)(known - all->servers) : all->server_count;
-	for (uint32_t i = 0; i < all->server_count; i++) {
-		bool shared = false;
-
-		for (uint32_t k = 0; k < server->count; k++)
-			shared |= has_server_address(&all->servers[i], server->address[k]);
-		if (!shared || &all->servers[i] == known)
-			continue;
-		others++;
-		if (!known)
-			*at = i;
-	}
-	if (others > !known)
+	for (uint32_t i = 0; i < all->server_count; i++)
+		if (&all->servers[i] != known && count_shared(server, &all->servers[i])) {
+			others++;
+			other = i;
+		}
+	*loser = known ? other : SERVERS_MAX;
+	*at = known ? (uint32_t)(known - all->servers) : others ? other : vacant_place(all);
+	if (others > 1 || (known && others &&
+			   count_shared(server, &all->servers[other]) == all->servers[other].count))
 		return AFS_VL_MULTIPADDR;
-	return *at == SERVERS_MAX ? AFS_VL_SIZEEXCEEDED : 0;
+	return *at >= SERVERS_MAX ? AFS_VL_SIZEEXCEEDED : 0;
 }
 
 static bool has_same_addresses(const struct fsd_cell_server *a, const struct fsd_cell_server *b)
@@ -544,41 +639,136 @@ static bool has_same_addresses(const struct fsd_cell_server *a, const struct fsd
 	       !memcmp(a->address, b->address, a->count * sizeof(a->address[0]));
 }
 
+/* Without an address: its place becomes vacant. */
 static int32_t write_cell_server(struct fsd_cell *cell, uint32_t at,
 				 const struct fsd_cell_server *server)
 {
 	struct locations *all = &cell->locations;
 	uint8_t record[RECORD_MAX];
+	size_t length = server->count ? encode_server(server, record) : 0;
 	int32_t code = 0;
 
-	if (cellvol_put_location(cell->store, FIRST_SERVER + at, record,
-				 encode_server(server, record)))
+	assert(mutex_is_held(&all->change));
+	if (cellvol_put_location(cell->store, FIRST_SERVER + at, record, length))
 		return AFS_VL_IO;
 	pthread_rwlock_wrlock(&all->lock);
-	if (at < all->server_count)
-		all->servers[at] = *server;
-	else if (!append_cell_server(all, server))
+	if (!set_cell_server(all, at, server))
 		code = AFS_VL_NOMEM;
 	pthread_rwlock_unlock(&all->lock);
 	return code;
+}
+
+/* Sites at one of the addresses, which no server had registered, are at another one. */
+static int32_t move_sites(struct fsd_cell *cell, const uint32_t *from, uint32_t count, uint32_t to)
+{
+	struct fsd_cell_server old = {.count = count};
+	struct locations *all = &cell->locations;
+	int32_t code = 0;
+
+	assert(mutex_is_held(&all->change) && count <= FSD_SERVER_ADDRESSES);
+	memcpy(old.address, from, count * sizeof(*from));
+	/* The order stays, since the ids do. */
+	for (uint32_t i = 0; i < all->count && !code; i++) {
+		struct fsd_location entry = all->order[i]->entry;
+		bool moved = false;
+
+		for (unsigned k = 0; k < entry.count; k++)
+			if (has_server_address(&old, entry.site[k].address)) {
+				entry.site[k].address = to;
+				moved = true;
+			}
+		if (moved)
+			code = change_location(cell, all->order[i], &entry);
+	}
+	return code;
+}
+
+/* The addresses of `server` are no more those of the one at `place`. */
+static int32_t take_server_addresses(struct fsd_cell *cell, uint32_t place,
+				     const struct fsd_cell_server *server)
+{
+	struct fsd_cell_server left = cell->locations.servers[place];
+
+	left.count = 0;
+	left.unique++;
+	for (uint32_t i = 0; i < cell->locations.servers[place].count; i++)
+		if (!has_server_address(server, cell->locations.servers[place].address[i]))
+			left.address[left.count++] = cell->locations.servers[place].address[i];
+	assert(left.count);
+	return write_cell_server(cell, place, &left);
+}
+
+/* Its entries follow it. */
+static int32_t register_at(struct fsd_cell *cell, uint32_t at, uint32_t loser,
+			   struct fsd_cell_server *server)
+{
+	struct locations *all = &cell->locations;
+	int32_t code = 0;
+
+	server->unique = at < all->server_count ? all->servers[at].unique : 0;
+	if (server->unique && has_same_addresses(&all->servers[at], server))
+		return 0;
+	server->unique++;
+	if (loser < SERVERS_MAX)
+		code = take_server_addresses(cell, loser, server);
+	if (!code)
+		code = write_cell_server(cell, at, server);
+	return code ? code : move_sites(cell, server->address, server->count, at + 1);
 }
 
 int32_t fsd_cell_register(struct fsd_cell *cell, const struct fsd_cell_server *server)
 {
 	struct locations *all = &cell->locations;
 	struct fsd_cell_server now = *server;
-	uint32_t at;
+	uint32_t at, loser;
 	int32_t code;
 
 	if (!server->count || server->count > FSD_SERVER_ADDRESSES)
 		return AFS_VL_INDEXERANGE;
+	for (uint32_t i = 0; i < server->count; i++)
+		if (server->address[i] == FSD_HERE || is_place(server->address[i]))
+			return AFS_VL_BADSERVER;
 	pthread_mutex_lock(&all->change);
-	code = find_server_place(all, server, &at);
-	now.unique = !code && at < all->server_count ? all->servers[at].unique : 0;
-	if (!code && !(now.unique && has_same_addresses(&all->servers[at], &now))) {
-		now.unique++;
-		code = write_cell_server(cell, at, &now);
-	}
+	code = find_server_place(all, server, &at, &loser);
+	if (!code)
+		code = register_at(cell, at, loser, &now);
+	pthread_mutex_unlock(&all->change);
+	return code;
+}
+
+int32_t fsd_cell_move_address(struct fsd_cell *cell, uint32_t from, uint32_t to)
+{
+	struct locations *all = &cell->locations;
+	int32_t code;
+
+	if (from == FSD_HERE || to == FSD_HERE || is_place(from) || is_place(to))
+		return AFS_VL_BADSERVER;
+	pthread_mutex_lock(&all->change);
+	if (!is_location_used(all, from))
+		code = AFS_VL_NOENT;
+	else if (place_of_address(all, to))
+		code = AFS_VL_MULTIPADDR;
+	else
+		code = move_sites(cell, &from, 1, to);
+	pthread_mutex_unlock(&all->change);
+	return code;
+}
+
+int32_t fsd_cell_remove_server(struct fsd_cell *cell, uint32_t address)
+{
+	static const struct fsd_cell_server vacant;
+	struct locations *all = &cell->locations;
+	uint32_t place;
+	int32_t code;
+
+	if (address == FSD_HERE || is_place(address))
+		return AFS_VL_NOENT;
+	pthread_mutex_lock(&all->change);
+	place = place_of_address(all, address);
+	if (is_location_used(all, place ? place : address))
+		code = AFS_VL_IDEXIST;
+	else
+		code = place ? write_cell_server(cell, place - 1, &vacant) : AFS_VL_NOENT;
 	pthread_mutex_unlock(&all->change);
 	return code;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <rxwire/call.h>
 
 #include "common/cpus.h"
 #include "common/failure.h"
@@ -57,6 +58,21 @@ bool fsd_is_superuser(const struct fsd_service *service, enum fsd_service_kind k
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, kind, call, &who);
 	return who.administrator && !who.below;
+}
+
+bool fsd_may_list(struct fsd_service *service, rxw_call *rx)
+{
+	struct store *store = service->store;
+	struct sockaddr_storage peer = {0};
+	struct store_totals totals = {0};
+	socklen_t length = sizeof(peer);
+
+	if (store->ops->totals)
+		store->ops->totals(store, &totals);
+	if (totals.count <= FSD_LIST_FEW)
+		return true;
+	rxw_call_peer(rx, &peer, &length);
+	return fsd_permit_take(&service->lists, rx, &peer);
 }
 
 struct fsd_service *fsd_service_create(const struct fsd_service_options *options, char *message)

@@ -83,10 +83,9 @@ void fsd_service_set_engine(struct fsd_service *service, const rxw_engine *engin
 
 /*
  * Handlers for rxw_service_add(), whose context is the struct fsd_service: serve one call of the
- * file service, of the location service (which touches memory only), or of the volume service.
+ * file service, or of the volume service.
  */
 int32_t fsd_fs_serve(rxw_call *call, void *service);
-int32_t fsd_vl_serve(rxw_call *call, void *service);
 int32_t fsd_vol_serve(rxw_call *call, void *service);
 
 /*

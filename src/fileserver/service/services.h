@@ -61,8 +61,6 @@ int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData
 bool fsd_is_superuser(const struct fsd_service *service, enum fsd_service_kind kind,
 		      const rxw_call *call);
 
-/* -- vl_service.c -- */
-
 /* Whether a call may list all volumes: they are few, or it has a permit until fsd_permit_return(). */
 bool fsd_may_list(struct fsd_service *service, rxw_call *rx);
 
@@ -99,6 +97,10 @@ void fsd_later_destroy(struct fsd_later *later); /* NULL is allowed */
 
 /* -- service.c -- */
 
+/* The calls of the location service that its GetStats counts. */
+#define FSD_VL_FIRST   501
+#define FSD_VL_OPCODES 50
+
 /* Any thread. */
 struct fsd_counters {
 	_Atomic uint64_t calls, failed, refused_writes;
@@ -111,7 +113,7 @@ struct fsd_counters {
 	_Atomic uint64_t store_ns;			    /* duration of all stores */
 	_Atomic uint64_t changes; /* calls that changed something, stores of data included */
 	_Atomic uint64_t locks;	  /* that were set */
-	_Atomic uint64_t vl_calls;
+	_Atomic uint64_t vl_calls, vl_requests[FSD_VL_OPCODES];
 };
 
 /* A change waits so long for clients that hold promises: their dead time, and a little more. */

@@ -62,10 +62,10 @@ src_tests_fileserver_service_test_fs_service_SOURCES = \
 	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture) $(fileserver_answer)
 src_tests_fileserver_service_test_fs_service_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/service/test_pt_service
-src_tests_fileserver_service_test_pt_service_SOURCES = \
-	src/tests/fileserver/service/test_pt_service.c $(fileserver_test_fixture)
-src_tests_fileserver_service_test_pt_service_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/pt/test_pt_service
+src_tests_fileserver_pt_test_pt_service_SOURCES = \
+	src/tests/fileserver/pt/test_pt_service.c $(fileserver_test_fixture)
+src_tests_fileserver_pt_test_pt_service_LDADD = $(fileserver_test_libs)
 
 fileserver_shop = src/tests/fileserver/shop.c src/tests/fileserver/shop.h $(fileserver_test_fixture)
 check_tests += src/tests/fileserver/service/test_store_service
@@ -171,10 +171,10 @@ src_tests_fileserver_test_state_SOURCES = \
 	src/tests/fileserver/test_state.c $(fileserver_test_fixture)
 src_tests_fileserver_test_state_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/service/test_vl_service
-src_tests_fileserver_service_test_vl_service_SOURCES = \
-	src/tests/fileserver/service/test_vl_service.c $(fileserver_test_fixture)
-src_tests_fileserver_service_test_vl_service_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/location/test_vl_service
+src_tests_fileserver_location_test_vl_service_SOURCES = \
+	src/tests/fileserver/location/test_vl_service.c $(fileserver_test_fixture)
+src_tests_fileserver_location_test_vl_service_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_watch
 src_tests_fileserver_test_watch_SOURCES = \

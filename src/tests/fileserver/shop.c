@@ -7,6 +7,7 @@
 
 #include "afs/numbers.h"
 #include "fileserver/callbacks/callbacks.h"
+#include "fileserver/location/location.h"
 #include "tests/support/counters.h"
 #include "volume/store/upkeep.h"
 

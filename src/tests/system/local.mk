@@ -113,6 +113,8 @@ EXTRA_DIST += \
 	src/tests/system/interop/offer_relay.py \
 	src/tests/system/interop/packages.bash \
 	src/tests/system/interop/protection.bash \
+	src/tests/system/interop/pts.bash \
+	src/tests/system/interop/pts_calls.txt \
 	src/tests/system/interop/run \
 	src/tests/system/interop/rxdebug.bash \
 	src/tests/system/interop/rxkad.bash \
@@ -126,9 +128,11 @@ EXTRA_DIST += \
 	src/tests/system/interop/store_calls.c \
 	src/tests/system/interop/store_calls.txt \
 	src/tests/system/interop/unvalidated.py \
+	src/tests/system/interop/vl_calls.txt \
 	src/tests/system/interop/vos.bash \
 	src/tests/system/interop/vos_kills.bash \
 	src/tests/system/interop/vos_levels.bash \
+	src/tests/system/interop/vos_locations.bash \
 	src/tests/system/interop/vos_openafs.bash \
 	src/tests/system/interop/vos_servers.bash \
 	src/tests/system/interop/writes.bash \
@@ -180,9 +184,15 @@ src_tests_system_interop_pt_ours_SOURCES = src/tests/system/interop/pt_ours.c
 src_tests_system_interop_pt_ours_LDADD = src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_tests_system_interop_pt_ours_OBJECTS): $(afs_headers)
 
+# Our client of the group vos_locations.
+check_PROGRAMS += src/tests/system/interop/vl_ours
+src_tests_system_interop_vl_ours_SOURCES = src/tests/system/interop/vl_ours.c
+src_tests_system_interop_vl_ours_LDADD = src/afs/libafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_tests_system_interop_vl_ours_OBJECTS): $(afs_headers)
+
 .PHONY: interop
 interop: all src/tests/system/interop/stubs_ours src/tests/system/interop/rxkad_ours src/tests/system/interop/cell_ours \
-		src/tests/system/interop/pt_ours
+		src/tests/system/interop/pt_ours src/tests/system/interop/vl_ours
 	bash $(srcdir)/src/tests/system/interop/run $(abs_top_builddir)
 
 # -- conformance

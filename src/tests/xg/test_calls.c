@@ -252,6 +252,13 @@ static const char *reply_to(json_t *packets, size_t at)
 	return NULL;
 }
 
+/* This server does not make users. */
+static bool has_handler(uint32_t operation)
+{
+	return operation == PR_OP_NameToID || operation == PR_OP_IDToName ||
+	       operation == PR_OP_ListEntry;
+}
+
 START_TEST(recorded)
 {
 	json_error_t error;
@@ -278,7 +285,7 @@ START_TEST(recorded)
 			from_hex(request_hex, &request);
 			if (reply_hex)
 				from_hex(reply_hex, &reply);
-			if (!PR_TranslateOpCode((int32_t)rxw_xdr_load32(request.data))) {
+			if (!has_handler(rxw_xdr_load32(request.data))) {
 				server_answers(id, &request, NULL, RXW_RPC_OPCODE);
 				unknown++;
 				continue;

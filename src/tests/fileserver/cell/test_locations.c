@@ -129,8 +129,8 @@ static struct fsd_cell_server make_server(uint32_t uuid, uint32_t first, uint32_
 
 START_TEST(servers)
 {
-	struct fsd_cell_server a = make_server(1, 100, 2), b = make_server(2, 200, 1), found;
-	struct fsd_cell_server both = make_server(3, 100, 101), none = make_server(4, 0, 0);
+	struct fsd_cell_server a = make_server(1, 1100, 2), b = make_server(2, 1200, 1), found;
+	struct fsd_cell_server both = make_server(3, 1100, 101), none = make_server(4, 0, 0);
 
 	make_cell(&plain);
 	ck_assert_int_eq(fsd_cell_register(cell, &none), AFS_VL_INDEXERANGE);
@@ -138,26 +138,113 @@ START_TEST(servers)
 	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
 	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
 	ck_assert_int_eq(fsd_cell_register(cell, &b), 0);
-	ck_assert(fsd_cell_server_of(cell, 101, &found));
+	ck_assert(fsd_cell_server_of(cell, 1101, &found));
 	ck_assert_uint_eq(found.uuid.time_low, 1);
 	ck_assert_uint_eq(found.unique, 1);
 	/* Other addresses of a known server; a new one with the address of another, whose place it takes. */
 	a.count = 1;
 	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
-	ck_assert(!fsd_cell_server_of(cell, 101, &found));
+	ck_assert(!fsd_cell_server_of(cell, 1101, &found));
 	a.uuid.time_low = 5;
 	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
 	close_cell();
 	open_cell(&plain);
-	ck_assert(fsd_cell_server_of(cell, 100, &found));
+	ck_assert(fsd_cell_server_of(cell, 1100, &found));
 	ck_assert_uint_eq(found.uuid.time_low, 5);
 	ck_assert_int_eq(found.uuid.clock_seq_low, -1);
 	ck_assert_uint_eq(found.unique, 3);
 	ck_assert(!fsd_cell_server_at(cell, 2, &found));
-	a.address[0] = 200;
+	a.address[0] = 1200;
 	ck_assert_int_eq(fsd_cell_register(cell, &a), AFS_VL_MULTIPADDR);
 	remove_cell();
 }
 END_TEST
 
-TEST_MAIN("locations", unique, changes, locks, contradictions, servers)
+static uint32_t site_of(uint32_t id)
+{
+	ck_assert(fsd_location_by_id(cell, id, &entry));
+	ck_assert_uint_eq(entry.count, 1);
+	return entry.site[0].address;
+}
+
+static int32_t put_at(uint32_t id, const char *name, uint32_t address)
+{
+	struct fsd_location made = make_entry(name, id, 0, 0);
+
+	made.site[0].address = address;
+	return fsd_location_put(cell, fsd_location_by_id(cell, id, &entry) ? id : 0, &made);
+}
+
+/* Entries stay with a server whose addresses change, whether they or the server were known first. */
+START_TEST(followers)
+{
+	struct fsd_cell_server a = make_server(1, 1100, 2), b = make_server(2, 1200, 1);
+
+	make_cell(&plain);
+	ck_assert_int_eq(put_at(10, "before", 1200), 0);
+	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
+	ck_assert_int_eq(fsd_cell_register(cell, &b), 0);
+	ck_assert_int_eq(put_at(20, "second", 1101), 0);
+	ck_assert_int_eq(put_at(30, "stranger", 1900), 0);
+	ck_assert_int_eq(put_at(40, "place", 2), AFS_VL_BADSERVER);
+	ck_assert_uint_eq(site_of(10), 1200);
+	ck_assert_uint_eq(site_of(20), 1100);
+	a.address[0] = 1300, a.address[1] = 1301;
+	b.address[0] = 1400;
+	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
+	ck_assert_int_eq(fsd_cell_register(cell, &b), 0);
+	for (int restarted = 0; restarted < 2; restarted++) {
+		ck_assert_uint_eq(site_of(10), 1400);
+		ck_assert_uint_eq(site_of(20), 1300);
+		ck_assert_uint_eq(site_of(30), 1900);
+		close_cell();
+		open_cell(&plain);
+	}
+	/* It takes one of several addresses of another, not all. */
+	b.address[1] = 1301, b.count = 2;
+	ck_assert_int_eq(fsd_cell_register(cell, &b), 0);
+	ck_assert_uint_eq(site_of(20), 1300);
+	b.address[1] = 1300;
+	ck_assert_int_eq(fsd_cell_register(cell, &b), AFS_VL_MULTIPADDR);
+	/* An address that nobody has registered. */
+	ck_assert_int_eq(fsd_cell_move_address(cell, 1900, 1400), AFS_VL_MULTIPADDR);
+	ck_assert_int_eq(fsd_cell_move_address(cell, 1901, 1902), AFS_VL_NOENT);
+	ck_assert_int_eq(fsd_cell_move_address(cell, 1900, 1902), 0);
+	ck_assert_uint_eq(site_of(30), 1902);
+	remove_cell();
+}
+END_TEST
+
+/* A server that entries name stays. The place of a removed one is used again, and no other one moves to it. */
+START_TEST(removal)
+{
+	struct fsd_cell_server a = make_server(1, 1100, 1), b = make_server(2, 1200, 1), found;
+
+	make_cell(&plain);
+	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
+	ck_assert_int_eq(fsd_cell_register(cell, &b), 0);
+	ck_assert_int_eq(put_at(10, "one", 1200), 0);
+	ck_assert_int_eq(put_at(20, "two", 1100), 0);
+	ck_assert_int_eq(fsd_cell_remove_server(cell, 1100), AFS_VL_IDEXIST);
+	ck_assert_int_eq(fsd_cell_remove_server(cell, 1300), AFS_VL_NOENT);
+	ck_assert_int_eq(fsd_location_delete(cell, 20), 0);
+	ck_assert_int_eq(fsd_cell_remove_server(cell, 1100), 0);
+	ck_assert_int_eq(fsd_cell_remove_server(cell, 1100), AFS_VL_NOENT);
+	close_cell();
+	open_cell(&plain);
+	ck_assert_uint_eq(site_of(10), 1200);
+	ck_assert(fsd_cell_server_at(cell, 0, &found));
+	ck_assert_uint_eq(found.count, 0);
+	ck_assert_int_eq(put_at(30, "three", 1300), 0);
+	a.uuid.time_low = 9;
+	a.address[0] = 1300;
+	ck_assert_int_eq(fsd_cell_register(cell, &a), 0);
+	ck_assert(fsd_cell_server_at(cell, 0, &found));
+	ck_assert_uint_eq(found.uuid.time_low, 9);
+	ck_assert_uint_eq(site_of(30), 1300);
+	ck_assert_uint_eq(site_of(10), 1200);
+	remove_cell();
+}
+END_TEST
+
+TEST_MAIN("locations", unique, changes, locks, contradictions, servers, followers, removal)

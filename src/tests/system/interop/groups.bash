@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs vos_levels vos_kills member move_in mount conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs vos_levels vos_kills member move_in vos_locations pts mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -146,6 +146,15 @@ tests_of_move_in() {
 		move-in-balance move-in-end
 }
 programs_of_move_in() { echo rxfsd rxvol rxpt afscp cell_ours; }
+tests_of_vos_locations() {
+	echo locations-calls locations-refusals locations-vos locations-audit
+}
+programs_of_vos_locations() { echo rxfsd rxvol cell_ours vl_ours; }
+
+tests_of_pts() {
+	echo pts-calls-change pts-commands pts-audit
+}
+programs_of_pts() { echo rxfsd rxvol cell_ours pt_ours; }
 
 programs_of_vos() { echo rxfsd rxvol cell_ours; }
 
@@ -204,7 +213,7 @@ seconds_of() {
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | store) echo 300 ;;
 	vos_kills) [ -n "${RXW_VOS_KILLS:-}" ] && echo 7200 || echo 900 ;;
-	writes | mount | vos | vos_servers | vos_openafs | vos_levels | member | move_in) echo 500 ;;
+	writes | mount | vos | vos_servers | vos_openafs | vos_levels | member | move_in | vos_locations | pts) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	bench | bench_volumes) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;

@@ -4,10 +4,18 @@
  *
  *   pt_ours HOST PORT KEYFILE|- NAME|ID...
  *   pt_ours HOST PORT KEYFILE|- hosts ID ADDRESS...
+ *   pt_ours HOST PORT KEYFILE script < SCRIPT
+ *
+ * A script changes the database; each line is a call. Entries are names or ids; 0 is no entry.
+ *
+ *   as USER@REALM|service|nobody        new NAME ID OWNER        newuser NAME        newgroup NAME OWNER
+ *   add USER GROUP        remove USER GROUP        delete ENTRY        rename ENTRY NAME        chown GROUP OWNER
+ *   number ENTRY ID       fields ENTRY MASK FLAGS GROUPS USERS        max ID IS-GROUP        show ENTRY...        owned ENTRY
  *
  * With the keys of the cell's servers it asks as the service itself, with "-" as nobody.
  */
 #include <arpa/inet.h>
+#include <rxwire/afs.h>
 #include <rxwire/rxwire.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +146,152 @@ static void ask_hosts(rxw_connection *c, int32_t id, char **addresses, int count
 	}
 }
 
+/* -- scripts -- */
+
+static rxw_endpoint *from;
+static struct sockaddr_in server;
+static rxw_keys *server_keys;
+
+/* The connection that acts as somebody; it replaces `old`. */
+static rxw_connection *act_as(const char *who, rxw_connection *old)
+{
+	const struct rxw_rxkad_print_options options = {.size = sizeof(options),
+							.name = strcmp(who, "service") ? who : NULL,
+							.lifetime_s = 3600};
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
+	rxw_security *security = NULL;
+	rxw_connection *c;
+	int result = 0;
+
+	rxw_connection_release(old);
+	if (strcmp(who, "nobody") != 0) {
+		result = rxw_rxkad_print_token(server_keys, &options, &token);
+		if (!result)
+			result = rxw_rxkad_client(&token, RXW_LEVEL_CRYPT, &security);
+		rxw_rxkad_token_free(&token);
+	}
+	if (result ||
+	    (result = rxw_connection_create(from, (struct sockaddr *)&server, sizeof(server),
+					    AFS_SERVICE_PT, security, &c)))
+		die(who, result, NULL);
+	if (security)
+		rxw_security_unref(security);
+	return c;
+}
+
+/* The id of a name; numbers stay. */
+static int32_t id_of(rxw_connection *c, const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 0);
+	prname name = {0};
+	const namelist list = {1, &name};
+	idlist ids = {0};
+	int32_t id = 0;
+
+	if (!*end)
+		return (int32_t)number;
+	memcpy(name, text, strnlen(text, sizeof(name) - 1));
+	if (!PR_NameToID(c, &list, &ids) && ids.len == 1)
+		id = ids.val[0];
+	xdrfree_idlist(&ids);
+	return id;
+}
+
+static int32_t show_one(rxw_connection *c, const char *text)
+{
+	int32_t id = id_of(c, text), over = 0, code;
+	prcheckentry e = {0};
+	prlist list = {0};
+
+	code = PR_ListEntry(c, id, &e);
+	if (code)
+		return code;
+	printf("  %.64s %d owner %d creator %d flags %x quota %d count %d:", e.name, e.id, e.owner,
+	       e.creator, (unsigned)e.flags, e.ngroups, e.count);
+	code = PR_ListElements(c, id, &list, &over);
+	for (uint32_t i = 0; i < list.len; i++)
+		printf(" %d", list.val[i]);
+	printf("\n");
+	xdrfree_prlist(&list);
+	return code;
+}
+
+static int32_t list_owned(rxw_connection *c, const char *text)
+{
+	prlist list = {0};
+	int32_t over = 0, code = PR_ListOwned(c, id_of(c, text), &list, &over);
+
+	printf("  owned:");
+	for (uint32_t i = 0; i < list.len; i++)
+		printf(" %d", list.val[i]);
+	printf("\n");
+	xdrfree_prlist(&list);
+	return code;
+}
+
+/* `a` to `e`: the arguments, "0" if there are none. */
+static int32_t make_change(rxw_connection *c, char **word)
+{
+	const char *verb = word[0], *a = word[1], *b = word[2];
+	int32_t id = 0, code;
+
+	if (!strcmp(verb, "new"))
+		return PR_INewEntry(c, a, id_of(c, b), id_of(c, word[3]));
+	if (!strcmp(verb, "newuser") || !strcmp(verb, "newgroup")) {
+		code = PR_NewEntry(c, a, !strcmp(verb, "newuser") ? PRUSER : PRGRP, id_of(c, b),
+				   &id);
+		printf("  id %d\n", id);
+		return code;
+	}
+	if (!strcmp(verb, "add"))
+		return PR_AddToGroup(c, id_of(c, a), id_of(c, b));
+	if (!strcmp(verb, "remove"))
+		return PR_RemoveFromGroup(c, id_of(c, a), id_of(c, b));
+	if (!strcmp(verb, "delete"))
+		return PR_Delete(c, id_of(c, a));
+	if (!strcmp(verb, "rename"))
+		return PR_ChangeEntry(c, id_of(c, a), b, 0, 0);
+	if (!strcmp(verb, "chown"))
+		return PR_ChangeEntry(c, id_of(c, a), "", id_of(c, b), 0);
+	if (!strcmp(verb, "number"))
+		return PR_ChangeEntry(c, id_of(c, a), "", 0, id_of(c, b));
+	if (!strcmp(verb, "fields"))
+		return PR_SetFieldsEntry(c, id_of(c, a), (uint32_t)strtoul(b, NULL, 0),
+					 (uint32_t)strtoul(word[3], NULL, 0), atoi(word[4]),
+					 atoi(word[5]), 0, 0);
+	if (!strcmp(verb, "max"))
+		return PR_SetMax(c, id_of(c, a), atoi(b));
+	return !strcmp(verb, "owned") ? list_owned(c, a) : -1;
+}
+
+static void run_script(void)
+{
+	rxw_connection *c = act_as("nobody", NULL);
+	char line[1000];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		char *word[12], *rest = line, *at;
+		int count = 0;
+
+		line[strcspn(line, "\n#")] = 0;
+		printf("%s\n", line);
+		while (count < 12 && (at = strsep(&rest, " ")))
+			if (*at)
+				word[count++] = at;
+		for (int i = count; i < 12; i++)
+			word[i] = "0";
+		if (count && !strcmp(word[0], "as"))
+			c = act_as(word[1], c);
+		else if (count && !strcmp(word[0], "show"))
+			for (int i = 1; i < count; i++)
+				printf("  code %d\n", show_one(c, word[i]));
+		else if (count)
+			printf("  code %d\n", make_change(c, word));
+	}
+	rxw_connection_release(c);
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
@@ -170,7 +324,12 @@ int main(int argc, char **argv)
 					    AFS_SERVICE_PT,
 					    token ? rxw_token_security(token) : NULL, &c)))
 		die("cannot start the client", result, NULL);
-	if (strcmp(argv[4], "hosts") == 0 && argc > 6)
+	from = endpoint;
+	server = address;
+	server_keys = to.keys;
+	if (strcmp(argv[4], "script") == 0)
+		run_script();
+	else if (strcmp(argv[4], "hosts") == 0 && argc > 6)
 		ask_hosts(c, atoi(argv[5]), argv + 6, argc - 6);
 	else
 		ask(c, argv + 4, argc - 4);

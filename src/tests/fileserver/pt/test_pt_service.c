@@ -10,7 +10,7 @@
 
 #include "afs/numbers.h"
 #include "afs/pt.h"
-#include "fileserver/cell/cell.h"
+#include "fileserver/pt/pt.h"
 #include "fileserver/service/service.h"
 #include "protection/protection.h"
 
@@ -22,6 +22,7 @@ static char *folder, message[PROT_MESSAGE_MAX];
 static struct prot *prot;
 static rxw_keys *keys;
 static rxw_engine *engine;
+static struct fsd_pt *service_under_test;
 static rxw_endpoint *server, *client;
 static rxw_connection *nobody, *myself; /* myself: the service itself */
 static rxw_connection *opened[16];
@@ -118,11 +119,12 @@ static void open_server(void)
 					      .id = AFS_SERVICE_PT,
 					      .name = "pt",
 					      .handler = fsd_pt_serve,
-					      .context = prot,
+					      .context = service_under_test,
 					      .security = classes,
 					      .security_count = 3};
 	rxw_service *service;
 
+	ck_assert_ptr_nonnull(service_under_test);
 	ck_assert_int_eq(rxw_rxkad_server(&kad_options, &classes[1]), 0);
 	ck_assert_int_eq(rxw_rxgk_server(&gk_options, &classes[2]), 0);
 	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
@@ -137,6 +139,7 @@ static void setup(void)
 {
 	folder = test_folder();
 	open_database();
+	service_under_test = fsd_pt_create(prot, NULL, NULL);
 	ck_assert_int_eq(rxw_keys_create(&keys), 0);
 	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_KRB5, 3, 18), 0);
 	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_RXGK, 3, 18), 0);
@@ -152,6 +155,7 @@ static void teardown(void)
 	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
 	ck_assert_int_eq(rxw_endpoint_destroy(server), 0);
 	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+	fsd_pt_destroy(service_under_test);
 	rxw_keys_unref(keys);
 	prot_close(prot);
 	tree_remove(folder);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The protection service: look-ups of users and groups. The network cannot change them; rxpt(8)
- * does. Callers see what the entries permit them to see, as with OpenAFS's server.
- */
+/* The protection service: look-ups of users and groups. Callers see what the entries permit them to see, as with OpenAFS's server. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,31 +8,21 @@
 #include <rxwire/security.h>
 
 #include "afs/numbers.h"
-#include "afs/pt.h"
-#include "fileserver/cell/cell.h"
-#include "protection/protection.h"
+#include "fileserver/pt/calls.h"
 
 #define LIST_MAX    5000 /* ids in a list, and names that a call may ask for: a reply of 1.3 MB */
 #define ENTRIES_MAX 1000 /* entries in one reply of ListEntries: 304 KB */
 
-/* Opcodes that change the database, or dump parts of its file. Others are unknown. */
+/* Opcodes of OpenAFS; those that are not here read or write the file of the database. */
 enum {
 	FIRST_OPCODE = 500, /* INewEntry */
 	LAST_OPCODE = 521,  /* ListEntries */
 };
 
-/* One call. Its handler takes the view, so that a slow request holds none. */
-struct asked {
-	struct prot *prot;
-	const struct prot_view *view; /* NULL before */
-	int32_t caller;		      /* PROT_ANONYMOUS: without an identity */
-	bool administrator;	      /* sees everything, or may look at everything */
-};
-
 /* -- the caller and its rights -- */
 
-/* The user of the caller; *service if it is the service itself. */
-static int32_t find_calling_user(const struct asked *asked, const rxw_call *call, bool *service)
+int32_t fsd_pt_caller(const struct prot *prot, const struct prot_view *view, const rxw_call *call,
+		      bool *service)
 {
 	struct rxw_identity identity = {.size = sizeof(identity)};
 
@@ -46,10 +33,9 @@ static int32_t find_calling_user(const struct asked *asked, const rxw_call *call
 	if (identity.local)
 		return PROT_ADMINISTRATORS;
 	if (identity.index == RXW_RXKAD_INDEX && identity.rxkad_primary)
-		return prot_user_of_parts(asked->prot, asked->view, identity.rxkad_primary,
+		return prot_user_of_parts(prot, view, identity.rxkad_primary,
 					  identity.rxkad_instance, identity.rxkad_cell);
-	return identity.name ? prot_user_of_principal(asked->prot, asked->view, identity.name)
-			     : PROT_ANONYMOUS;
+	return identity.name ? prot_user_of_principal(prot, view, identity.name) : PROT_ANONYMOUS;
 }
 
 /* Each handler begins with this: it gets the state of the database, and identifies the caller. */
@@ -60,7 +46,7 @@ static const struct asked *look_at_view(void *context, const rxw_call *call)
 
 	assert(!asked->view);
 	asked->view = prot_view_get(asked->prot);
-	asked->caller = find_calling_user(asked, call, &service);
+	asked->caller = fsd_pt_caller(asked->prot, asked->view, call, &service);
 	asked->administrator = service ||
 			       prot_is_member(asked->view, asked->caller, PROT_ADMINISTRATORS) ||
 			       prot_is_member(asked->view, asked->caller, PROT_PTSVIEWERS);
@@ -382,20 +368,70 @@ static const struct PR_handlers handlers = {
 	.ListOwned = list_owned,
 	.ListSuperGroups = list_super_groups,
 	.WhereIsIt = where_is_it,
+	.INewEntry = fsd_pt_new_with_id,
+	.NewEntry = fsd_pt_new,
+	.AddToGroup = fsd_pt_add,
+	.RemoveFromGroup = fsd_pt_remove,
+	.Delete = fsd_pt_delete,
+	.ChangeEntry = fsd_pt_change,
+	.SetFieldsEntry = fsd_pt_set_fields,
+	.SetMax = fsd_pt_set_max,
 };
 
-/* Calls that change the database are known, and refused to every caller. */
-static int32_t enter_pt_call(void *context, rxw_call *call, int32_t opcode, int function)
+static bool changes_database(int32_t opcode)
 {
-	(void)context, (void)call;
-	if (function < 0 && opcode >= FIRST_OPCODE && opcode <= LAST_OPCODE)
-		return AFS_PT_PERM;
-	return 0;
+	static const int32_t changes[] = {PR_OP_INewEntry,	 PR_OP_AddToGroup,    PR_OP_Delete,
+					  PR_OP_RemoveFromGroup, PR_OP_NewEntry,      PR_OP_SetMax,
+					  PR_OP_ChangeEntry,	 PR_OP_SetFieldsEntry};
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (changes[i] == opcode)
+			return true;
+	return false;
 }
 
-int32_t fsd_pt_serve(rxw_call *call, void *prot)
+/*
+ * Other calls of OpenAFS are known, and refused to every caller. The arguments of a change are not even decoded for a caller without an
+ * identity.
+ */
+static int32_t enter_pt_call(void *context, rxw_call *call, int32_t opcode, int function)
 {
-	struct asked asked = {.prot = prot};
+	struct rxw_identity identity = {.size = sizeof(identity)};
+
+	(void)context;
+	if (function < 0)
+		return opcode >= FIRST_OPCODE && opcode <= LAST_OPCODE ? AFS_PT_PERM : 0;
+	if (!changes_database(opcode))
+		return 0;
+	return rxw_call_identity(call, &identity) < 0 || (!identity.name && !identity.local)
+		       ? AFS_PT_PERM
+		       : 0;
+}
+
+struct fsd_pt *fsd_pt_create(struct prot *prot, struct fsd_guard *guard, struct fsd_audit *audit)
+{
+	struct fsd_pt *pt = calloc(1, sizeof(*pt));
+
+	if (!pt)
+		return NULL;
+	pt->prot = prot;
+	pt->guard = guard;
+	pt->audit = audit;
+	pthread_mutex_init(&pt->lock, NULL);
+	return pt;
+}
+
+void fsd_pt_destroy(struct fsd_pt *pt)
+{
+	if (!pt)
+		return;
+	pthread_mutex_destroy(&pt->lock);
+	free(pt);
+}
+
+int32_t fsd_pt_serve(rxw_call *call, void *pt)
+{
+	struct asked asked = {.pt = pt, .prot = ((struct fsd_pt *)pt)->prot};
 	struct PR_service service = {.base = {.context = &asked, .enter = enter_pt_call},
 				     .handlers = &handlers};
 	int32_t code = PR_ExecuteRequest(call, &service);
