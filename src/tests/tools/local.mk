@@ -49,6 +49,11 @@ src_tests_afscp_test_arguments_SOURCES = src/tests/afscp/test_arguments.c src/te
 src_tests_afscp_test_arguments_LDADD = $(afscp_test_libs)
 $(src_tests_afscp_test_arguments_OBJECTS): $(afs_headers)
 
+check_tests += src/tests/afscp/test_session
+src_tests_afscp_test_session_SOURCES = src/tests/afscp/test_session.c src/tests/tools/testing.h
+src_tests_afscp_test_session_LDADD = $(afscp_test_libs)
+$(src_tests_afscp_test_session_OBJECTS): $(afs_headers)
+
 check_tests += src/tests/afscp/test_change_error
 src_tests_afscp_test_change_error_SOURCES = src/tests/afscp/test_change_error.c src/tests/tools/testing.h
 src_tests_afscp_test_change_error_LDADD = $(afscp_test_libs)
