@@ -132,7 +132,7 @@ programs_of_vos_levels() { echo rxfsd rxvol rxpt cell_ours; }
 # Clones and copies of a killed vos may stay, and are listed.
 tests_of_vos_kills() {
 	echo kills-create kills-remove kills-backup kills-clone kills-dump kills-restore kills-release kills-move kills-copy \
-		kills-rename kills-convert kills-sites kills-end
+		kills-rename kills-convert kills-sites kills-busy kills-end
 }
 programs_of_vos_kills() { echo rxfsd rxvol cell_ours; }
 tests_of_member() {

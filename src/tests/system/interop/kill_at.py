@@ -6,7 +6,8 @@ usage: kill_at.py N FILE... -- COMMAND...
 
 Requests are counted as they pass the loopback interface: first packets of calls to the services for locations and volumes, also those
 that a volume service sends to another. FILE: has the number of a process that is killed at the same time. Prints "killed", or "ended
-STATUS COUNT" if the command has ended before.
+STATUS COUNT BUSY" if the command has ended before; BUSY: packets with which a server has refused a call for the moment, since its channel
+was still in use.
 """
 import os
 import signal
@@ -16,20 +17,17 @@ import subprocess
 import sys
 
 PORTS = (7003, 7005)
-DATA, CLIENT = 1, 1
+DATA, BUSY, CLIENT = 1, 3, 1
 
 
-def request(frame):
-    """What tells the call of a request from others; None: it is something else."""
+def header(frame):
+    """Source address and port, destination port, and the header of an Rx packet; None: it is something else."""
     if len(frame) < 14 + 20 + 8 + 28 or frame[12:14] != b"\x08\x00" or frame[23] != 17:
         return None
     udp = 14 + (frame[14] & 15) * 4
     source, port = struct.unpack(">HH", frame[udp : udp + 4])
     rx = frame[udp + 8 : udp + 36]
-    if port not in PORTS or len(rx) < 28:
-        return None
-    _, cid, call, seq, _, kind, flags = struct.unpack(">5I2B", rx[:22])
-    return (frame[26:30], source, cid, call) if kind == DATA and flags & CLIENT and seq == 1 else None
+    return (frame[26:30], source, port, *struct.unpack(">5I2B", rx[:22])) if len(rx) == 28 else None
 
 
 def main():
@@ -40,25 +38,29 @@ def main():
     wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 20)
     wire.settimeout(0.05)
     others = [int(open(name, encoding="ascii").read()) for name in files]
-    seen = set()
+    seen, busy = set(), 0
     with subprocess.Popen(command, stdout=sys.stderr) as process:
         while True:
             ended = process.poll() is not None
             try:
-                call = request(wire.recv(65536))
+                packet = header(wire.recv(65536))
             except TimeoutError:
                 if ended:
                     break
                 continue
-            if call:
-                seen.add(call)
+            if not packet:
+                continue
+            host, source, port, _, cid, call, seq, _, kind, flags = packet
+            if port in PORTS and kind == DATA and flags & CLIENT and seq == 1:
+                seen.add((host, source, cid, call))
+            busy += source in PORTS and kind == BUSY
             if len(seen) >= stop and not ended and process.poll() is None:
                 for pid in [process.pid, *others]:
                     os.kill(pid, signal.SIGKILL)
                 process.wait()
                 print("killed")
                 return
-    print("ended", process.returncode, len(seen))
+    print("ended", process.returncode, len(seen), busy)
 
 
 main()

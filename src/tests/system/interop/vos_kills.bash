@@ -240,7 +240,8 @@ one_kill() {
 	'ended 0 '*)
 		# It has none after this one, or this machine was too slow.
 		"check_$command"
-		total=${result##* }
+		read -r _ _ total busy <<< "$result"
+		[ "$busy" -eq 0 ] || fail "$where: a call was refused as busy"
 		return
 		;;
 	*) fail "$where: $result $(head -n 1 killed.txt)" ;;
@@ -289,6 +290,29 @@ test_kills_copy() { kill_command copy; }
 test_kills_rename() { kill_command rename; }
 test_kills_convert() { kill_command convert && kill_command convert_clone; }
 test_kills_sites() { kill_command addsite && kill_command remsite; }
+
+# quick COMMAND...: the command succeeds, and none of its calls is refused since its channel is still in use by the call before,
+# which would make vos wait for seconds.
+quick() {
+	local result status requests busy
+	result=$(limited 120 python3 -B "$here/kill_at.py" 1000000 -- vos "$@" -localauth 2> killed.txt | tail -n 1)
+	read -r _ status requests busy <<< "$result"
+	[ "$status" = 0 ] || fail "vos $*: $(head -n 1 killed.txt)"
+	[ "$busy" -eq 0 ] || fail "vos $*: $busy of $requests calls were refused as busy"
+}
+
+# RXW_VOS_RUNS: so many commands.
+test_kills_busy() {
+	local i runs=${RXW_VOS_RUNS:-10}
+	sweep
+	for ((i = 0; i < runs; i += 5)); do
+		quick create "$address" a k
+		quick backup k
+		quick restore "$address" a kc -file seed.dump
+		quick remove -id kc
+		quick remove -id k
+	done
+}
 
 # After all of them the servers have what they had before.
 test_kills_end() {
