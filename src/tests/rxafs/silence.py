@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many who wait for a silent cell, and one who does not. silence.py MOUNT"""
+"""Many who wait for a silent cell, and one who does not. silence.py MOUNT SERVER"""
 
 import fcntl
 import os
@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 
-root = sys.argv[1]
+root, server = sys.argv[1], int(sys.argv[2])
 failures = 0
 WAITING = 150  # more than one server, and one cell, may have threads
+CHANGES = 20   # more than threads that read requests
 SECONDS = 40   # of what does not wait; operations that do wait for 60
 
 
@@ -27,14 +28,14 @@ def is_asleep(child):
         return f.read().rsplit(')', 1)[1].split()[0] in 'SD'
 
 
-def wait_in_silent_cell():
-    """Children that look up a name each in the cell that was not entered, once each of them waits."""
+def wait_in_children(operation, count):
+    """Children that do operation(n), once each of them waits."""
     children = []
-    for n in range(WAITING):
+    for n in range(count):
         child = os.fork()
         if not child:
             try:
-                os.stat(f'{root}/silent.example/{n}')
+                operation(n)
             except OSError:
                 pass
             os._exit(0)
@@ -80,7 +81,24 @@ def ask_nonsense():
             os.close(fd)
 
 
-waiting = wait_in_silent_cell()
+def read_while_server_is_silent():
+    """The server of a cell that has answered soon is stopped: who waits for it leaves a thread that reads requests."""
+    top = f'{root}/test.example/rw'
+    for n in range(CHANGES):
+        os.mkdir(f'{top}/part{n}')
+    in_time('a read before', 'cat', f'{top}/file')
+    os.kill(server, signal.SIGSTOP)
+    try:
+        children = wait_in_children(lambda n: os.mkdir(f'{top}/part{n}/made'), CHANGES)
+        in_time('a read under a promise', 'cat', f'{top}/file')
+        kill_all(children)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    in_time('after the silence', 'ls', f'{top}/part0')
+
+
+# The cell was not entered.
+waiting = wait_in_children(lambda n: os.stat(f'{root}/silent.example/{n}'), WAITING)
 # None of these was entered.
 in_time('another cell', 'ls', f'{root}/test.example')
 in_time('its other path', 'ls', f'{root}/.test.example')
@@ -91,4 +109,5 @@ kill_all(waiting)
 in_time('after the waiting processes were killed', 'ls', f'{root}/test.example/rw')
 ask_nonsense()
 in_time('after nonsense', 'ls', f'{root}/test.example')
+read_while_server_is_silent()
 sys.exit(failures != 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A cell whose servers are silent: processes that wait for it do not stop those in another cell, and can be killed. And a daemon that is
+# A cell whose servers are silent, and one whose server becomes so: processes that wait for it do not stop others, and can be killed. And a daemon that is
 # asked nonsense by ioctl() goes on.
 
 . "${top_srcdir:-.}/src/tests/rxafs/lib.sh"
@@ -18,6 +18,6 @@ END
 servers="$servers $!"
 wait_until 60 test -e "$work/ports" || fail "no sockets"
 mount_afs mnt --servers "silent.example=127.0.0.1:$(cat "$work/ports")"
-timeout -k 1 400 "$python" "$top_srcdir/src/tests/rxafs/silence.py" "$work/mnt" || fail "silence.py"
+timeout -k 1 400 "$python" "$top_srcdir/src/tests/rxafs/silence.py" "$work/mnt" "$server" || fail "silence.py"
 unmount_afs mnt "$daemon"
 result
