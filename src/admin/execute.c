@@ -95,36 +95,42 @@ enum wanted {
 	WANTS_STREAM
 };
 
+enum effect {
+	CHANGES_NOTHING,
+	CHANGES_CONTENTS,
+	CHANGES_VOLUMES /* which there are, or their names */
+};
+
 #define MEMBERS(array) array, sizeof(array) / sizeof((array)[0])
 static const struct command {
 	const char *name;
 	int (*execute)(struct admin_run *run);
 	const struct admin_member *members;
 	size_t count;
-	bool changes;
+	enum effect changes;
 	enum wanted wants;
 } commands[] = {
-	{"create", admin_create, MEMBERS(create_members), true, WANTS_NOTHING},
-	{"list", admin_list, no_members, 0, false, WANTS_NOTHING},
-	{"examine", admin_examine, MEMBERS(volume_only), false, WANTS_NOTHING},
-	{"remove", admin_remove, MEMBERS(volume_only), true, WANTS_NOTHING},
-	{"rename", admin_rename, MEMBERS(rename_members), true, WANTS_NOTHING},
-	{"clone", admin_clone, MEMBERS(clone_members), true, WANTS_NOTHING},
-	{"quota", admin_quota, MEMBERS(quota_members), true, WANTS_NOTHING},
-	{"online", admin_online, MEMBERS(volume_only), true, WANTS_NOTHING},
-	{"offline", admin_offline, MEMBERS(offline_members), true, WANTS_NOTHING},
-	{"check", admin_check, MEMBERS(check_members), false, WANTS_NOTHING},
-	{"acl", admin_acl, MEMBERS(acl_members), true, WANTS_NOTHING},
-	{"mount", admin_mount, MEMBERS(mount_members), true, WANTS_NOTHING},
-	{"mounts", admin_mounts, MEMBERS(mounts_members), false, false},
-	{"unmount", admin_unmount, MEMBERS(unmount_members), true, false},
-	{"which", admin_which, MEMBERS(which_members), false, false},
-	{"import", admin_import, MEMBERS(import_members), true, WANTS_DIRECTORY},
-	{"export", admin_export, MEMBERS(export_members), false, WANTS_DIRECTORY},
-	{"compare", admin_compare, MEMBERS(compare_members), false, WANTS_DIRECTORY},
-	{"dump", admin_dump, MEMBERS(dump_members), false, WANTS_STREAM},
-	{"restore", admin_restore, MEMBERS(restore_members), true, WANTS_STREAM},
-	{"restore-from", admin_restore_from, MEMBERS(volume_only), true, WANTS_NOTHING},
+	{"create", admin_create, MEMBERS(create_members), CHANGES_VOLUMES, WANTS_NOTHING},
+	{"list", admin_list, no_members, 0, CHANGES_NOTHING, WANTS_NOTHING},
+	{"examine", admin_examine, MEMBERS(volume_only), CHANGES_NOTHING, WANTS_NOTHING},
+	{"remove", admin_remove, MEMBERS(volume_only), CHANGES_VOLUMES, WANTS_NOTHING},
+	{"rename", admin_rename, MEMBERS(rename_members), CHANGES_VOLUMES, WANTS_NOTHING},
+	{"clone", admin_clone, MEMBERS(clone_members), CHANGES_VOLUMES, WANTS_NOTHING},
+	{"quota", admin_quota, MEMBERS(quota_members), CHANGES_CONTENTS, WANTS_NOTHING},
+	{"online", admin_online, MEMBERS(volume_only), CHANGES_CONTENTS, WANTS_NOTHING},
+	{"offline", admin_offline, MEMBERS(offline_members), CHANGES_CONTENTS, WANTS_NOTHING},
+	{"check", admin_check, MEMBERS(check_members), CHANGES_NOTHING, WANTS_NOTHING},
+	{"acl", admin_acl, MEMBERS(acl_members), CHANGES_CONTENTS, WANTS_NOTHING},
+	{"mount", admin_mount, MEMBERS(mount_members), CHANGES_CONTENTS, WANTS_NOTHING},
+	{"mounts", admin_mounts, MEMBERS(mounts_members), CHANGES_NOTHING, WANTS_NOTHING},
+	{"unmount", admin_unmount, MEMBERS(unmount_members), CHANGES_CONTENTS, WANTS_NOTHING},
+	{"which", admin_which, MEMBERS(which_members), CHANGES_NOTHING, WANTS_NOTHING},
+	{"import", admin_import, MEMBERS(import_members), CHANGES_CONTENTS, WANTS_DIRECTORY},
+	{"export", admin_export, MEMBERS(export_members), CHANGES_NOTHING, WANTS_DIRECTORY},
+	{"compare", admin_compare, MEMBERS(compare_members), CHANGES_NOTHING, WANTS_DIRECTORY},
+	{"dump", admin_dump, MEMBERS(dump_members), CHANGES_NOTHING, WANTS_STREAM},
+	{"restore", admin_restore, MEMBERS(restore_members), CHANGES_VOLUMES, WANTS_STREAM},
+	{"restore-from", admin_restore_from, MEMBERS(volume_only), CHANGES_CONTENTS, WANTS_NOTHING},
 };
 
 static const struct command *find_request_command(const char *name)
@@ -198,6 +204,10 @@ int admin_execute(const struct admin_options *options, const json_t *request,
 	const struct command *command;
 	int rc = check_request(&run, &command);
 
+	if (!rc && options->cell && command->changes == CHANGES_VOLUMES)
+		return admin_fail(&run, 1,
+				  "%s: the volumes of this server belong to a cell: use vos",
+				  command->name);
 	return rc ? rc : command->execute(&run);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "afs/volname.h"
+#include "fileserver/member/member.h"
 #include "fileserver/service/service.h"
 #include "fileserver/storage.h"
 #include "volume/store/store.h"
@@ -273,8 +274,32 @@ static void put_volumes(FILE *f, const struct fsd_service *service, struct store
 	free(ranked);
 }
 
-char *fsd_storage_metrics(const struct fsd_service *service, struct store *store, size_t volumes,
-			  char *text)
+static void put_member(FILE *f, struct fsd_member *member)
+{
+	struct fsd_member_counts counts;
+
+	fsd_member_count(member, &counts);
+
+	const struct fsd_metric metrics[] = {
+		{"cell_registered", "Whether the location service of the cell has the addresses.",
+		 .value = counts.registered},
+		{"cell_protection_servers", "Protection servers of the cell.",
+		 .value = counts.servers},
+		{"cell_protection_servers_dead", "Those that do not answer.", .value = counts.dead},
+		{"cell_answers", "Users, machines and names of the cell in memory.",
+		 .value = counts.known},
+		{"cell_questions_total", "Questions about users, machines and names.",
+		 .value = counts.asked},
+		{"cell_questions_failed_total", "Those without an answer.", .value = counts.failed},
+		{"cell_questions_refused_total", "Those that would have been too many.",
+		 .value = counts.refused},
+	};
+
+	fsd_metrics_put(f, metrics, sizeof(metrics) / sizeof(metrics[0]));
+}
+
+char *fsd_storage_metrics(const struct fsd_service *service, struct store *store,
+			  struct fsd_member *member, size_t volumes, char *text)
 {
 	char *all = NULL;
 	size_t size;
@@ -290,6 +315,8 @@ char *fsd_storage_metrics(const struct fsd_service *service, struct store *store
 	put_store(f, store);
 	put_disk(f, store);
 	put_volumes(f, service, store, volumes);
+	if (member)
+		put_member(f, member);
 	bad = ferror(f);
 	if (fclose(f) == 0 && !bad)
 		return all;

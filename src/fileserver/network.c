@@ -251,9 +251,10 @@ static char *write_figures(void *arg)
 	char *text =
 		fsd_service_metrics(server->service, &server->key_loads, server->settings.promises);
 
-	return server->settings.store ? fsd_storage_metrics(server->service, server->served,
-							    server->settings.metrics_volumes, text)
-				      : text;
+	return server->settings.store
+		       ? fsd_storage_metrics(server->service, server->served, server->member,
+					     server->settings.metrics_volumes, text)
+		       : text;
 }
 
 int fsd_server_open_monitoring(struct fsd_server *server, char *message)

@@ -86,10 +86,11 @@ void fsd_storage_note_ids(struct store *store, struct prot *prot);
 
 /*
  * figures.c: figures of the store in the text format of Prometheus, added to `text`, which is freed; both may be NULL: no
- * memory. To be freed. `volumes`: the most read-write volumes with figures of their own.
+ * memory. To be freed. `volumes`: the most read-write volumes with figures of their own. `member` may be NULL.
  */
 struct fsd_service;
-char *fsd_storage_metrics(const struct fsd_service *service, struct store *store, size_t volumes,
-			  char *text);
+struct fsd_member;
+char *fsd_storage_metrics(const struct fsd_service *service, struct store *store,
+			  struct fsd_member *member, size_t volumes, char *text);
 
 #endif

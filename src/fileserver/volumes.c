@@ -208,6 +208,7 @@ int fsd_server_open_control(struct fsd_server *server, char *message)
 		.changed = break_administered,
 		.forbids = forbids_acl,
 		.arg = server,
+		.cell = server->member != NULL,
 	};
 
 	return server->settings.store ? fsd_control_start(&options, &server->control, message) : 0;

@@ -62,7 +62,8 @@ static struct server *make_database_server(const struct member_database_options 
 	if (server) {
 		server->refs = 1;
 		server->where = *where;
-		tools_address_set_port(&server->where.address, options->port);
+		if (options->port)
+			tools_address_set_port(&server->where.address, options->port);
 		rc = rxw_connpool_create(
 			options->endpoint, (const struct sockaddr *)&server->where.address,
 			server->where.len, options->service, security, CONNECTIONS, &server->pool);
@@ -70,7 +71,7 @@ static struct server *make_database_server(const struct member_database_options 
 	if (security)
 		rxw_security_unref(security);
 	if (!rc)
-		rc = rxw_connpool_set_timeouts(server->pool, DEAD_MS, 0, 0);
+		rc = rxw_connpool_set_timeouts(server->pool, options->dead_ms, 0, 0);
 	if (!rc)
 		return server;
 	if (server && server->pool)
@@ -86,6 +87,10 @@ struct member_database *member_database_open(const struct member_database_option
 	if (!database)
 		return NULL;
 	database->options = *options;
+	if (!options->dead_ms)
+		database->options.dead_ms = DEAD_MS;
+	if (!options->answer_ms)
+		database->options.answer_ms = ANSWER_MS;
 	pthread_mutex_init(&database->lock, NULL);
 	return database;
 }
@@ -218,11 +223,13 @@ static void note_server_result(struct member_database *database, struct server *
 		log_server(database, server, !alive, code);
 }
 
-static int32_t ask_database_server(const struct server *server,
+static int32_t ask_database_server(const struct member_database *database,
+				   const struct server *server,
 				   int32_t (*ask)(rxw_call *call, void *arg), void *arg,
 				   enum rxw_origin *origin)
 {
-	const struct rxw_call_options options = {.size = sizeof(options), .deadline_ms = ANSWER_MS};
+	const struct rxw_call_options options = {.size = sizeof(options),
+						 .deadline_ms = database->options.answer_ms};
 	rxw_call *call;
 	int32_t code = rxw_rpc_begin_pool(server->pool, &options, &call);
 
@@ -240,7 +247,7 @@ int32_t member_database_ask(struct member_database *database,
 
 	while ((server = next_server(database, &tried))) {
 		enum rxw_origin origin;
-		int32_t code = ask_database_server(server, ask, arg, &origin);
+		int32_t code = ask_database_server(database, server, ask, arg, &origin);
 		bool answered = answers_question(code, origin);
 
 		note_server_result(database, server, answered || is_not_in_charge(code, origin),
@@ -298,7 +305,7 @@ uint64_t member_database_probe(struct member_database *database,
 
 	while ((server = due_server(database, &next))) {
 		enum rxw_origin origin;
-		int32_t code = ask_database_server(server, ask, arg, &origin);
+		int32_t code = ask_database_server(database, server, ask, arg, &origin);
 
 		note_server_result(database, server, answers_question(code, origin), code);
 		unref_server(server);

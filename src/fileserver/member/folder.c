@@ -193,7 +193,10 @@ static bool read_cell_servers(struct member_folder *folder, const char *path, ch
 		snprintf(folder->cell, sizeof(folder->cell), "%s", cl_cell_name(home));
 		n = cl_cell_servers(home, 0, folder->server);
 	}
-	folder->servers = n > 0 ? (unsigned)n : 0;
+	/* OpenAFS's database servers have no other addresses. */
+	for (int i = 0; i < n; i++)
+		if (folder->server[i].address.ss_family == AF_INET)
+			folder->server[folder->servers++] = folder->server[i];
 	cl_cells_free(cells);
 	if (!folder->servers)
 		return fail_with(false, message, FSD_MESSAGE_MAX,

@@ -59,6 +59,8 @@ struct member_database_options {
 	/* A class with the present key of the cell, and a reference. NULL: anonymous. */
 	rxw_security *(*security)(void *arg);
 	void *arg;
+	/* How long a server may send nothing, or no answer; 0: 4 s and 8 s. */
+	unsigned dead_ms, answer_ms;
 };
 struct member_database *member_database_open(const struct member_database_options *options);
 void member_database_close(struct member_database *database); /* NULL is allowed */

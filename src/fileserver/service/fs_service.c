@@ -167,6 +167,9 @@ static void serve_after_answer(struct fsd_job *job)
 	code = serve_identified(call, &left);
 	if (left)
 		return;
+	/* Nothing waits for a part of the request that is still missing. The client sends all of it again. */
+	if (code == RXW_RPC_SS_UNMARSHAL || code == RXW_RPC_DECODE)
+		code = AFS_VBUSY;
 	rxw_call_end(call->rx, code, NULL);
 	fs_end(call, code);
 }
