@@ -30,6 +30,18 @@ src_tests_fileserver_callbacks_test_breaks_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pt
 check_tests += src/tests/fileserver/guard/test_acl
 src_tests_fileserver_guard_test_acl_LDADD = $(fileserver_test_libs)
 
+fileserver_fakecell = src/tests/fileserver/member/fakecell.c src/tests/fileserver/member/fakecell.h \
+	$(fileserver_test_fixture)
+check_tests += src/tests/fileserver/member/test_answers
+src_tests_fileserver_member_test_answers_SOURCES = \
+	src/tests/fileserver/member/test_answers.c $(fileserver_fakecell)
+src_tests_fileserver_member_test_answers_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_member_server
+src_tests_fileserver_test_member_server_SOURCES = \
+	src/tests/fileserver/test_member_server.c $(fileserver_fakecell)
+src_tests_fileserver_test_member_server_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/audit/test_audit
 src_tests_fileserver_audit_test_audit_LDADD = $(fileserver_test_libs)
 src_tests_fileserver_audit_test_audit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
