@@ -99,7 +99,7 @@ static void *run_copied_dump(void *arg)
 }
 
 /* The contents of one volume into another, which is temporary and stays so; *as: its name, type and ids. */
-static int32_t copy_contents(struct fsd_cell *cell, uint32_t from, const struct cellvol *as)
+static int32_t pipe_contents(struct fsd_cell *cell, uint32_t from, const struct cellvol *as)
 {
 	struct copying *copying = calloc(1, sizeof(*copying));
 	char message[STORE_MESSAGE_MAX] = "";
@@ -134,8 +134,8 @@ static int32_t copy_contents(struct fsd_cell *cell, uint32_t from, const struct 
 }
 
 /* A new volume with the contents of another one, in a transaction of its own. */
-static int32_t make_copy(struct fsd_cell *cell, uint32_t from, const struct cellvol *as,
-			 struct fsd_transaction *transaction)
+static int32_t make_volume_copy(struct fsd_cell *cell, uint32_t from, const struct cellvol *as,
+				struct fsd_transaction *transaction)
 {
 	int32_t id;
 	int32_t code = fsd_transaction_create(cell, as, false, &id);
@@ -144,7 +144,7 @@ static int32_t make_copy(struct fsd_cell *cell, uint32_t from, const struct cell
 		code = fsd_transaction_enter(cell, id, "Clone", transaction);
 	if (code)
 		return code;
-	code = copy_contents(cell, from, as);
+	code = pipe_contents(cell, from, as);
 	if (code)
 		fsd_transaction_end(cell, transaction); /* with which the volume goes */
 	return code;
@@ -170,7 +170,7 @@ int32_t fsd_volume_copy(struct fsd_cell *cell, uint32_t from, const struct cellv
 		copy.clone = from;
 	else if (source.type == STORE_BACKUP)
 		copy.backup = from;
-	code = make_copy(cell, from, &copy, &transaction);
+	code = make_volume_copy(cell, from, &copy, &transaction);
 	if (code)
 		return code;
 	/* It stays as it is until the caller says what becomes of it. */
@@ -192,7 +192,7 @@ static int32_t convert_held(struct fsd_cell *cell, const struct cellvol *ro)
 	if (!ro->independent)
 		return fsd_volume_code(cellvol_convert(cell->store, ro->id, rw.id));
 	memcpy(rw.name, ro->name, sizeof(rw.name));
-	code = make_copy(cell, ro->id, &rw, &made);
+	code = make_volume_copy(cell, ro->id, &rw, &made);
 	if (code)
 		return code;
 	code = fsd_volume_code(cellvol_convert(cell->store, ro->id, rw.id));

@@ -237,31 +237,27 @@ static void fill_volintinfo(const struct fsd_service *service, const struct stor
 	info->size = fsd_clip(v->used_kib);
 }
 
-static void fill_extended(const struct fsd_service *service, const struct store_volume *v,
-			  volintXInfo *x)
+static void extend_info(const volintInfo *info, volintXInfo *x)
 {
-	volintInfo info = {0};
-
-	fill_volintinfo(service, v, &info);
-	memcpy(x->name, info.name, sizeof(x->name));
-	x->volid = info.volid;
-	x->cloneID = info.cloneID;
-	x->backupID = info.backupID;
-	x->parentID = info.parentID;
-	x->type = info.type;
-	x->status = info.status;
-	x->inUse = info.inUse;
-	x->creationDate = info.creationDate;
-	x->copyDate = info.copyDate;
-	x->accessDate = info.accessDate;
-	x->updateDate = info.updateDate;
-	x->backupDate = info.backupDate;
-	x->dayUse = info.dayUse;
-	x->filecount = info.filecount;
-	x->maxquota = info.maxquota;
-	x->size = info.size;
+	memcpy(x->name, info->name, sizeof(x->name));
+	x->volid = info->volid;
+	x->cloneID = info->cloneID;
+	x->backupID = info->backupID;
+	x->parentID = info->parentID;
+	x->type = info->type;
+	x->status = info->status;
+	x->inUse = info->inUse;
+	x->creationDate = info->creationDate;
+	x->copyDate = info->copyDate;
+	x->accessDate = info->accessDate;
+	x->updateDate = info->updateDate;
+	x->backupDate = info->backupDate;
+	x->dayUse = info->dayUse;
+	x->filecount = info->filecount;
+	x->maxquota = info->maxquota;
+	x->size = info->size;
 	/* The network of readers is not recorded. */
-	x->stat_reads[0] = info.dayUse;
+	x->stat_reads[0] = info->dayUse;
 }
 
 /* `all`: every field; else only the id. */
@@ -287,20 +283,16 @@ static int32_t list_infos(struct fsd_service *service, uint32_t id, bool all, vo
 static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
 			     volXEntries *entries)
 {
-	struct looked looked;
-	int32_t code = look_at_volumes(service, id, &looked);
+	volEntries plain = {0};
+	int32_t code = list_infos(service, id, all, &plain);
 
 	if (code)
 		return code;
-	entries->val = calloc(looked.count ? looked.count : 1, sizeof(entries->val[0]));
-	entries->len = entries->val ? looked.count : 0;
-	for (uint32_t i = 0; i < entries->len; i++) {
-		if (all)
-			fill_extended(service, &looked.volumes[i], &entries->val[i]);
-		else
-			entries->val[i].volid = looked.volumes[i].id;
-	}
-	free(looked.volumes);
+	entries->val = calloc(plain.len ? plain.len : 1, sizeof(entries->val[0]));
+	entries->len = entries->val ? plain.len : 0;
+	for (uint32_t i = 0; i < entries->len; i++)
+		extend_info(&plain.val[i], &entries->val[i]);
+	free(plain.val);
 	return entries->val ? 0 : AFS_VOL_NO_MEMORY;
 }
 
