@@ -185,7 +185,7 @@ server_module control base
 server_module cell base
 server_module pt base guard audit
 server_module service base guard callbacks audit io cell
-server_module location base guard audit cell pt service
+server_module location base guard audit cell service
 may_include src/fileserver "$config|$common|$programs|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 may_include src/tests/fileserver "$config|$common|(base|program|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/(store/(store|upkeep)|export/object)[.]h"
 

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <rxwire/call.h>
+#include <rxwire/security.h>
 
 #include "afs/numbers.h"
 #include "afs/uuid.h"
 #include "fileserver/audit/audit.h"
-#include "fileserver/pt/pt.h"
 #include "fileserver/location/entries.h"
 
 #define BUMP_MAX 1000 /* ids of volumes at once */
@@ -28,18 +28,20 @@ struct vl_change {
 	char name[VL_MAXNAMELEN]; /* of the entry, for `note` */
 };
 
+/* For the record: the id of the caller, if it is known. */
 static int32_t calling_user(const struct fsd_service *service, const rxw_call *rx)
 {
-	const struct prot_view *view;
-	int32_t id = PROT_ANONYMOUS;
-	bool itself;
+	struct rxw_identity identity = {.size = sizeof(identity)};
+	struct fsd_ids ids = {.id = PROT_ANONYMOUS};
 
-	if (!service->database_people.prot)
-		return id;
-	view = prot_view_get(service->database_people.prot);
-	id = fsd_pt_caller(service->database_people.prot, view, rx, &itself);
-	prot_view_put(view);
-	return id;
+	if (rxw_call_identity(rx, &identity) < 0)
+		return PROT_ANONYMOUS;
+	if (identity.local)
+		return PROT_ADMINISTRATORS;
+	return identity.name && service->people &&
+			       !service->people->ops->user(service->people, &identity, NULL, &ids)
+		       ? ids.id
+		       : PROT_ANONYMOUS;
 }
 
 /*
