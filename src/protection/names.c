@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of users and groups: their rules, machines, and the user of an authenticated identity. */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,18 +256,30 @@ static bool is_plain_name(const struct prot_options *options, const char *name,
 	return !strchr(name, '.');
 }
 
-/* `foreign`: the cell or realm, NULL for local identities. */
+/* False: the name would be too long. */
+static bool append_part(char user[PROT_NAME_MAX + 1], size_t *length, const char *mark,
+			const char *part)
+{
+	size_t marks = strlen(mark), n = strlen(part);
+
+	if (*length + marks + n > PROT_NAME_MAX)
+		return false;
+	memcpy(user + *length, mark, marks);
+	memcpy(user + *length + marks, part, n + 1);
+	*length += marks + n;
+	return true;
+}
+
+/* `foreign`: the cell or realm, NULL for local identities. Each call of the file service needs this. */
 static bool make_user_name(const struct prot_options *options, const char *name,
 			   const char *instance, const char *foreign, char user[PROT_NAME_MAX + 1])
 {
 	uint32_t address;
-	int length;
+	size_t length = 0;
 
-	if (!is_plain_name(options, name, instance))
-		return false;
-	length = snprintf(user, PROT_NAME_MAX + 1, "%s%s%s%s%s", name, *instance ? "." : "",
-			  instance, foreign ? "@" : "", foreign ? foreign : "");
-	if (length < 0 || length > PROT_NAME_MAX)
+	if (!is_plain_name(options, name, instance) || !append_part(user, &length, "", name) ||
+	    (*instance && !append_part(user, &length, ".", instance)) ||
+	    (foreign && !append_part(user, &length, "@", foreign)))
 		return false;
 	for (char *at = strchr(user, '@'); at && *at; at++)
 		*at = lower_ascii(*at);

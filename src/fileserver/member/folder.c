@@ -264,6 +264,18 @@ bool member_name_of(const struct fsd_member_options *options, const struct membe
 	return identity->name && prot_name_of_principal(&names, identity->name, user);
 }
 
+bool member_may_be_superuser(const struct member_folder *folder,
+			     const struct rxw_identity *identity)
+{
+	const char *name = identity->rxkad_primary ? identity->rxkad_primary : identity->name;
+	size_t length = name ? strcspn(name, "/@") : 0;
+
+	for (size_t i = 0; i < folder->superusers; i++)
+		if (length && strncmp(folder->superuser[i], name, length) == 0)
+			return true;
+	return false;
+}
+
 /* An octet of 255 stands for all. */
 static bool is_restricted(const struct member_folder *folder, uint32_t address)
 {

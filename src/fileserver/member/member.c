@@ -106,7 +106,7 @@ bool fsd_member_superuser(void *arg, const struct rxw_identity *identity)
 	bool is = false;
 
 	pthread_mutex_lock(&member->lock);
-	if (member->folder->superusers &&
+	if (member_may_be_superuser(member->folder, identity) &&
 	    member_name_of(&member->options, member->folder, identity, user))
 		for (size_t i = 0; i < member->folder->superusers && !is; i++)
 			is = strcmp(member->folder->superuser[i], user) == 0;

@@ -41,6 +41,9 @@ void member_folder_unref(struct member_folder *folder);
 /* The name of the user of an identity. False: it can have none. */
 bool member_name_of(const struct fsd_member_options *options, const struct member_folder *folder,
 		    const struct rxw_identity *identity, char user[PROT_NAME_MAX + 1]);
+/* Whether a superuser begins like this identity: for most callers, a name need not be made to know that they are none. */
+bool member_may_be_superuser(const struct member_folder *folder,
+			     const struct rxw_identity *identity);
 /* Which of these addresses, and of those that are fake, are to be registered; their number. */
 unsigned member_filter_addresses(const struct member_folder *folder, const uint32_t *have,
 				 unsigned count, uint32_t address[MEMBER_ADDRESSES]);
