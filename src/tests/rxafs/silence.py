@@ -23,9 +23,27 @@ def check(good, text):
         print('FAIL:', text)
 
 
+def state_of(task):
+    with open(f'/proc/{task}/stat', encoding='utf-8', errors='replace') as f:
+        return f.read().rsplit(')', 1)[1].split()[0]
+
+
 def is_asleep(child):
-    with open(f'/proc/{child}/stat', encoding='utf-8', errors='replace') as f:
-        return f.read().rsplit(')', 1)[1].split()[0] in 'SD'
+    return state_of(child) in 'SD'
+
+
+def is_stopped(thread):
+    try:
+        return state_of(f'{server}/task/{thread}') == 'T'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def stop_server():
+    """A thread that runs on another processor may answer until it has seen the signal."""
+    os.kill(server, signal.SIGSTOP)
+    while not all(is_stopped(thread) for thread in os.listdir(f'/proc/{server}/task')):
+        time.sleep(0.02)
 
 
 def wait_in_children(operation, count):
@@ -87,7 +105,7 @@ def read_while_server_is_silent():
     for n in range(CHANGES):
         os.mkdir(f'{top}/part{n}')
     in_time('a read before', 'cat', f'{top}/file')
-    os.kill(server, signal.SIGSTOP)
+    stop_server()
     try:
         children = wait_in_children(lambda n: os.mkdir(f'{top}/part{n}/made'), CHANGES)
         in_time('a read under a promise', 'cat', f'{top}/file')
