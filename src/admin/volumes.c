@@ -129,6 +129,17 @@ int admin_examine(struct admin_run *run)
 	return admin_done(run, json_pack("{s:o}", "volume", volume_json(&volume)), false, 0);
 }
 
+/* Its entry would name a volume that is gone, or has another name. */
+static int refuse_cell_volume(struct admin_run *run, const struct store_volume *volume,
+			      const char *command)
+{
+	return admin_fail(
+		run, 1,
+		"%s: the location service has an entry of the volume, which must change with it: "
+		"use \"%s\" of OpenAFS",
+		volume->name, command);
+}
+
 int admin_remove(struct admin_run *run)
 {
 	struct store_volume volume;
@@ -136,6 +147,8 @@ int admin_remove(struct admin_run *run)
 
 	if (admin_find_volume(run, &volume))
 		return 1;
+	if (volume.cell)
+		return refuse_cell_volume(run, &volume, "vos remove");
 	rc = store_volume_remove(run->store, volume.id);
 	if (rc == -ENOTEMPTY)
 		return admin_fail(run, 1, "%s: the volume has clones; remove %s%s%s first",
@@ -164,6 +177,8 @@ int admin_rename(struct admin_run *run)
 	if (volume.type != STORE_RW)
 		return admin_fail(run, 1, "%s: a clone is renamed with its read-write volume",
 				  volume.name);
+	if (volume.cell)
+		return refuse_cell_volume(run, &volume, "vos rename");
 	rc = store_volume_rename(run->store, volume.id, name);
 	if (rc == -EEXIST)
 		return name_taken(run, name);

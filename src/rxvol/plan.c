@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <math.h>
 
-#define LEAST_GAIN 1e-9
+#define LEAST_GAIN 1e-5 /* a move that helps less is not worth it */
 #define FILL_MAX   0.95 /* no move fills a partition further */
 
 double plan_fill(const struct plan_partition *partition)

@@ -108,6 +108,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/make_dump.c \
 	src/tests/system/interop/mount.bash \
 	src/tests/system/interop/move_in.bash \
+	src/tests/system/interop/moving.bash \
 	src/tests/system/interop/offer.bash \
 	src/tests/system/interop/offer.py \
 	src/tests/system/interop/offer_relay.py \

@@ -250,10 +250,29 @@ test_move_in_server_killed() {
 		wait $pid || failed=$((failed + 1))
 		! { is_online "$theirs" tvol && is_online "$address" tvol; } || fail "on-line twice"
 		m move-in "$theirs" --to "$address" --only tvol
-		moved tvol "$theirs" "$address" tvol.dump
+		on "$address" tvol RW On-line
+		not_on "$theirs" tvol
+		v dump tvol -file moved.dump
+		same_dumps tvol.dump moved.dump
 		m_well move-in "$address" --to "$theirs" --only tvol
 	done
+	[ -z "$(ls "$state")" ] || fail "logs are left: $(ls "$state")"
 	echo "$failed of $i moves failed"
+}
+
+# rxvol does not remove or rename what the location service has an entry of.
+test_move_in_entries() {
+	v create "$address" a evol
+	for command in 'remove evol' 'rename evol fvol'; do
+		# shellcheck disable=SC2086
+		limited 20 "$rxvol" -S store $command > vol.txt 2>&1 && fail "rxvol $command was not refused"
+		want_line vol.txt "the location service has an entry of the volume.*vos ${command%% *}"
+	done
+	v rename evol fvol
+	v remove -id fvol
+	vol create gvol
+	vol rename gvol hvol
+	vol remove hvol
 }
 
 test_move_in_balance() {
@@ -264,6 +283,8 @@ test_move_in_balance() {
 	done
 	m_well balance "$address" "$theirs"
 	want_line move.txt '/vicepa .* full'
+	m_well balance --do --only 'bvol*' --most 2
+	[ "$(limited 20 vos listvol "$theirs" -localauth | grep -c '^bvol.* On-line')" -eq 2 ] || fail "not two volumes moved: $(cat move.txt)"
 	m_well balance --json
 	python3 -c 'import json; b = json.load(open("move.txt")); assert len(b["partitions"]) == 2 and "moves" in b, b' ||
 		fail "not the expected JSON: $(cat move.txt)"
