@@ -15,8 +15,9 @@
 
 #define PIPE_BYTES (256 << 10)
 
-/* `lock` covers everything. */
+/* `lock` covers everything but `cell`. */
 struct dump_pipe {
+	const struct fsd_cell *cell;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uint64_t put, taken; /* bytes */
@@ -29,6 +30,9 @@ static int put_into_pipe(void *arg, const void *bytes, size_t length)
 	struct dump_pipe *pipe = arg;
 	bool broken;
 
+	/* The server stops: the copy is given up. */
+	if (atomic_load(&pipe->cell->stopping))
+		return -EINTR;
 	pthread_mutex_lock(&pipe->lock);
 	while (length && !pipe->broken) {
 		size_t at = pipe->put % PIPE_BYTES, n = length;
@@ -111,6 +115,7 @@ static int32_t pipe_contents(struct fsd_cell *cell, uint32_t from, const struct 
 	if (!copying)
 		return AFS_VOL_NO_MEMORY;
 	copying->cell = cell;
+	copying->pipe.cell = cell;
 	copying->from = from;
 	input.arg = &copying->pipe;
 	pthread_mutex_init(&copying->pipe.lock, NULL);

@@ -4,6 +4,7 @@
 #define FILESERVER_CELL_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "common/background.h"
 #include "common/htable.h"
@@ -58,6 +59,7 @@ int transfer_restore(struct fsd_cell *cell, uint32_t id, const struct dump_input
 
 struct fsd_cell {
 	struct fsd_cell_options options;
+	_Atomic bool stopping; /* what takes long and waits for no caller is given up */
 	struct store *store;
 	struct locations locations;
 	struct transactions transactions;

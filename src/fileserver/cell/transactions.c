@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -458,6 +459,7 @@ void fsd_cell_settle(struct fsd_cell *cell)
 	if (!cell)
 		return;
 	all = &cell->transactions;
+	atomic_store(&cell->stopping, true);
 	pthread_mutex_lock(&all->ender.lock);
 	while (all->running)
 		pthread_cond_wait(&all->idle, &all->ender.lock);

@@ -224,6 +224,11 @@ START_TEST(copies)
 	ro.temporary = ro.out = true;
 	ck_assert_int_eq(fsd_transaction_create(cell, &ro, true, &id), 0);
 	ck_assert_int_eq(fsd_volume_convert(cell, 6002), EXDEV);
+	/* The server does not wait for copies when it stops. */
+	fsd_cell_settle(cell);
+	as.id = 6003;
+	ck_assert_int_ne(fsd_volume_copy(cell, volume, &as), 0);
+	ck_assert_int_eq(cellvol_get(cell_store, 6003, &found), STORE_VNOVOL);
 	remove_cell();
 }
 END_TEST
