@@ -232,7 +232,7 @@ compile_programs() {
 		find_classic
 		[ -z "$classic_lib" ] || compile_classic "$out" "$root" || openafs_lacks=1
 		! wanted served || (compile_served "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
-		! { chosen store || chosen member; } || (compile_store "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
+		! { chosen store || chosen member || chosen member_three; } || (compile_store "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
 		! wanted admin || compile_admin "$out" "$root" "$crypto" "$roken" || openafs_lacks=1
 		for p in make_dump lossy_relay; do
 			# shellcheck disable=SC2086
