@@ -38,6 +38,8 @@ struct options {
 #define TICK_S		1     /* between two of fsd_server_tick() */
 #define DESCRIPTORS	4096  /* room for them takes 8 bytes each */
 
+static const char loopback[] = "127.0.0.1"; /* the default of --listen */
+
 #define SETTING(member) offsetof(struct options, settings.member)
 
 static const struct tools_option table[] = {
@@ -66,8 +68,9 @@ static const struct tools_option table[] = {
 		     "name of the volume; default: the last component of DIR"),
 	TOOLS_OPTION("cell", 0, TOOLS_STRING, cell, "NAME",
 		     "cell of the server; selects the keys and is shown in root.afs"),
-	TOOLS_OPTION("listen", 'l', TOOLS_STRING, listen, "ADDR",
-		     "address to serve on; 0.0.0.0 or :: for all; default 127.0.0.1"),
+	TOOLS_OPTION(
+		"listen", 'l', TOOLS_STRING, listen, "ADDR",
+		"address to serve on; 0.0.0.0 or :: for all; default 127.0.0.1, with --cell-config all"),
 	TOOLS_OPTION("port", 'p', TOOLS_UINT, port, "PORT",
 		     "UDP port of the file service; default 7000, 0 = a free port", .max = 65535),
 	TOOLS_OPTION("vl-port", 0, TOOLS_UINT, vl_port, "PORT",
@@ -307,6 +310,9 @@ static int derive_settings(struct options *options, char *message)
 		return -1;
 	if (options->settings.watches == WATCHES_UNSET)
 		options->settings.watches = WATCHES;
+	/* Clients of the cell are on other machines. */
+	if (options->settings.cell_config && options->settings.listen == loopback)
+		options->settings.listen = "0.0.0.0";
 	/* A second server on the machine that has its own --vl-port needs no --vol-port. */
 	if (options->settings.vol_port == PORT_UNSET)
 		options->settings.vol_port = options->settings.vl_port == VL_PORT ? VOL_PORT : 0;
@@ -384,7 +390,7 @@ int main(int argc, char **argv)
 	struct options options = {
 		.settings =
 			{
-				.listen = "127.0.0.1",
+				.listen = loopback,
 				.port = 7000,
 				.vl_port = VL_PORT,
 				.vol_port = PORT_UNSET,

@@ -186,7 +186,11 @@ static void log_server(const struct member_database *database, const struct serv
 	char text[TOOLS_ADDRESS_TEXT];
 
 	tools_address_text(&server->where.address, text, sizeof(text));
-	if (dead)
+	if (dead && is_between(code, RXKAD_FIRST, RXKAD_LAST))
+		fsd_log(RXW_LOG_WARNING,
+			"the %s server %s refuses this one: %s; the key of --cell-config must be that of the cell",
+			database->options.name, text, rxw_code_text(code));
+	else if (dead)
 		fsd_log(RXW_LOG_WARNING, "the %s server %s does not answer: %s",
 			database->options.name, text, rxw_code_text(code));
 	else

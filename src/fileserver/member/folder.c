@@ -127,7 +127,7 @@ static bool add_superuser(struct member_folder *folder, char *line)
 
 	if (*line == ' ' || *line == '\t')
 		return true;
-	if (folder->superusers == MEMBER_NAMES)
+	if (folder->superusers == MEMBER_NAMES || strpbrk(line, " \t"))
 		return false;
 	if (at && is_local_domain(folder, at + 1))
 		*at = 0;
@@ -180,6 +180,9 @@ static bool read_cell_servers(struct member_folder *folder, const char *path, ch
 	int n = 0;
 
 	snprintf(name, sizeof(name), "%s/ThisCell", path);
+	if (access(name, R_OK))
+		return fail_with(false, message, FSD_MESSAGE_MAX, "--cell-config: %.300s: %s", name,
+				 strerror(errno));
 	if (!read_lines(name, set_cell, folder, message))
 		return false;
 	if (!*folder->cell)

@@ -76,7 +76,8 @@ static unsigned read_own_addresses(const char *listen, uint32_t address[INTERFAC
 	    sin->sin_addr.s_addr == htonl(INADDR_ANY))
 		return read_interfaces(address);
 	*address = ntohl(sin->sin_addr.s_addr);
-	return 1;
+	/* All machines have a loopback address. */
+	return *address >> 24 != 127;
 }
 
 static unsigned choose_addresses(const struct member_folder *folder,

@@ -347,6 +347,7 @@ static void refused(const char *file, const char *text, const char *why)
 START_TEST(folders)
 {
 	refused("ThisCell", "", "ThisCell does not name the cell");
+	refused("UserList", "ali ce\n", "\"ali ce\" cannot be used");
 	refused("CellServDB", ">other.example\n10.0.0.1\n", "CellServDB has no servers");
 	refused("NetInfo", "10.1.2.3\nhere\n", "\"here\" cannot be used");
 	refused("NetRestrict", "10.1.2\n", "\"10.1.2\" cannot be used");
