@@ -345,7 +345,7 @@ int transfer_restore(struct fsd_cell *cell, uint32_t id, const struct dump_input
 		result = result ? result : end;
 	}
 	if (!result)
-		result = cellvol_restored(cell->store, id);
+		result = cellvol_restored(cell->store, id, info.header.volume.created);
 	dump_read_end(reader);
 	return result ? result : take_dump_header(cell, id, cookie, &info.header);
 }

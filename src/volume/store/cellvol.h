@@ -43,11 +43,12 @@ int cellvol_reclone(struct store *store, uint32_t source, uint32_t clone);
 
 /*
  * As store_restore_onto(), also for a clone whose volume was removed: it shows what it had until cellvol_restored(), which follows
- * the end of the restore. -EINVAL: the clone of a volume that is here.
+ * the end of the restore. -EINVAL: the clone of a volume that is here. A read-only copy gets the `date` of its release, by which
+ * clients compare sites, unless that is older than what they know.
  */
 struct store_restore;
 int cellvol_restore_onto(struct store *store, uint32_t id, struct store_restore **restore);
-int cellvol_restored(struct store *store, uint32_t id);
+int cellvol_restored(struct store *store, uint32_t id, uint32_t date);
 
 /*
  * A read-only volume takes the place of its read-write one, and goes. `rw`: a temporary volume with its contents, or the one that

@@ -317,6 +317,53 @@ START_TEST(replica)
 }
 END_TEST
 
+/* A restore with nothing but the root, of a release of this date. The date that clients see. */
+static uint32_t restore_dated(uint32_t id, uint32_t date)
+{
+	const struct store_header header = {.volume.created = date, .next_unique = 50};
+	struct store_restore *restore;
+	uint64_t lost;
+
+	ck_assert_int_eq(cellvol_restore_onto(store, id, &restore), 0);
+	ck_assert_int_eq(store_restore_keep(restore, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE), 0);
+	ck_assert_int_eq(store_restore_finish(restore, &header, &lost, message), 0);
+	ck_assert_int_eq(store_restore_end(restore), 0);
+	ck_assert_int_eq(cellvol_restored(store, id, date), 0);
+	if (cellvol_get(store, id, &cell) == 0 && cell.temporary)
+		ck_assert_int_eq(try_ready(id), 0);
+	fixture_volume(id);
+	return about.sync;
+}
+
+/* Copies have the date of their release on each server, whenever it came there. It never goes back. */
+START_TEST(dates_of_copies)
+{
+	const struct cellvol new = {
+		.id = 3000, .parent = 2999, .type = STORE_RO, .name = "x.readonly"};
+	uint32_t date;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(cellvol_create(store, &new, true), 0);
+	ck_assert_uint_eq(restore_dated(3000, 1000000), 1000000);
+	ck_assert_uint_eq(restore_dated(3000, 1000007), 1000007);
+	ck_assert_uint_eq(restore_dated(3000, 1000007), 1000007);
+	ck_assert_uint_gt(restore_dated(3000, 1000001), 1000007);
+
+	/* A clone whose volume has left. */
+	ck_assert_int_eq(try_clone(volume, 1000, STORE_RO, "v.readonly"), 0);
+	ck_assert_int_eq(try_ready(1000), 0);
+	ck_assert_uint_eq(cell.creation, (fixture_volume(1000), about.sync));
+	ck_assert_int_eq(cellvol_reclone(store, volume, 1000), 0);
+	ck_assert_int_eq(cellvol_get(store, 1000, &cell), 0);
+	fixture_volume(1000);
+	date = about.sync;
+	ck_assert_uint_eq(cell.creation, date);
+	ck_assert_int_eq(cellvol_delete(store, volume), 0);
+	ck_assert_uint_eq(restore_dated(1000, date + 70), date + 70);
+	ck_assert_uint_gt(restore_dated(1000, date + 7), date + 70);
+}
+END_TEST
+
 /* A volume comes to the server that has a copy of it: the copy becomes a clone. */
 START_TEST(adopted_replica)
 {
@@ -390,7 +437,7 @@ START_TEST(restored_clone)
 	ck_assert_int_eq(store_restore_finish(restore, &header, &lost, message), 0);
 	ck_assert_int_eq(store_restore_end(restore), 0);
 	same_in(1000, file, "shown");
-	ck_assert_int_eq(cellvol_restored(store, 1000), 0);
+	ck_assert_int_eq(cellvol_restored(store, 1000, 0), 0);
 	same_in(1000, file, "shown");
 	fixture_volume(1000);
 	ck_assert_uint_eq(about.quota_kib, 7);
@@ -562,10 +609,19 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {many_clones,	 clones_of_clones,  clone_without_volume,
-				      temporary_volumes, killed_restore,    restored_beyond_quota,
-				      replica,		 adopted_replica,   restored_clone,
-				      converted_clone,	 converted_replica, holds,
+	const TTest *const tests[] = {many_clones,
+				      clones_of_clones,
+				      clone_without_volume,
+				      temporary_volumes,
+				      killed_restore,
+				      restored_beyond_quota,
+				      replica,
+				      dates_of_copies,
+				      adopted_replica,
+				      restored_clone,
+				      converted_clone,
+				      converted_replica,
+				      holds,
 				      ids_and_locations};
 	Suite *suite = suite_create("volumes of a cell");
 	TCase *tcase = tcase_create("volumes of a cell");

@@ -25,7 +25,7 @@ struct cell_op {
 	const void *entry;
 	size_t length;
 	unsigned count;
-	uint32_t into, epoch;
+	uint32_t into, epoch, date;
 };
 
 static int run_cell_op(struct store *store, struct cell_op *op,
@@ -104,8 +104,9 @@ static void fill_made_record(struct volrec *rec, const struct cellvol *volume, u
 	rec->quota_kib = volume->quota_kib;
 	rec->minimum = 0;
 	rec->creation = rec->copied = rec->updated = now;
-	/* Clients take another date for another content. */
-	rec->created = rec->created >= now ? rec->created + 1 : now;
+	/* Clients take another date for another content. A copy gets the date of what it is a copy of. */
+	if (!rec->as)
+		rec->created = rec->created >= now ? rec->created + 1 : now;
 }
 
 /* A volume that was removed before its clones comes back: what it had is replaced. *revived: it is one. */
@@ -247,7 +248,7 @@ static void fill_clone_contents(struct volrec *clone, const struct volrec *sourc
 	clone->next_unique = source->next_unique;
 	clone->incarnation = source->incarnation;
 	clone->created = clone->created >= now ? clone->created + 1 : now;
-	clone->creation = now;
+	clone->creation = clone->created;
 	clone->cloned = clone->type == STORE_BACKUP ? now : source->cloned;
 }
 
@@ -398,7 +399,7 @@ static int apply_restored_clone(struct txn_op *txn, struct work *work)
 	const struct cell_op *op = (const struct cell_op *)txn;
 	struct workvol *ghost, *clone;
 	struct db *db;
-	uint32_t old;
+	uint32_t old, known;
 	int result = find_cell_volume(work, op->id, &clone), place;
 
 	if (!result)
@@ -411,7 +412,10 @@ static int apply_restored_clone(struct txn_op *txn, struct work *work)
 	if (place == VOLREC_CLONES || !(ghost->rec.cell & VOLUME_GHOST))
 		return -EINVAL;
 	old = clone->rec.epoch;
+	known = clone->rec.created;
 	fill_clone_contents(&clone->rec, &ghost->rec, take_clone_epoch(ghost, ghost), work->now);
+	if (op->date >= known)
+		clone->rec.created = op->date;
 	ghost->rec.clone_epoch[place] = clone->rec.epoch;
 	clone->changed = true;
 	result = admin_prune_clone(db, &ghost->rec, old);
@@ -419,9 +423,9 @@ static int apply_restored_clone(struct txn_op *txn, struct work *work)
 	return result;
 }
 
-int cellvol_restored(struct store *store, uint32_t id)
+int cellvol_restored(struct store *store, uint32_t id, uint32_t date)
 {
-	struct cell_op op = {.id = id};
+	struct cell_op op = {.id = id, .date = date};
 	struct volrec rec;
 	int result = volumes_get(&core_of(store)->volumes, id, &rec);
 

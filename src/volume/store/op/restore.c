@@ -722,6 +722,18 @@ static uint32_t later(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+/*
+ * The date by which clients compare sites. Copies of one release have that of the release. Other contents that replace what clients
+ * knew get a later one.
+ */
+static uint32_t choose_restored_date(const struct volrec *rec, const struct store_volume *from,
+				     bool known, uint32_t now)
+{
+	if (!known || (rec->as && from->created >= rec->created))
+		return from->created;
+	return later(now, rec->created + 1);
+}
+
 static int apply_finish(struct txn_op *txn, struct work *work)
 {
 	const struct restore_op *op = (const struct restore_op *)txn;
@@ -753,8 +765,7 @@ static int apply_finish(struct txn_op *txn, struct work *work)
 	rec->next_unique =
 		later(later(rec->next_unique, op->header->next_unique), restore->top_unique + 1);
 	rec->incarnation = work->base.incarnation;
-	/* Clients that knew the volume take another date for another content. */
-	rec->created = !known ? from->created : later(work->now, rec->created + 1);
+	rec->created = choose_restored_date(rec, from, known, work->now);
 	volume->changed = true;
 	volume->moves++;
 	return 0;
