@@ -343,6 +343,26 @@ static struct cl_server *find_numbered_server(struct cl_net *net, struct cl_cell
 	return cl_server_by_address(net, cell, (struct sockaddr *)&sin, sizeof(sin));
 }
 
+/*
+ * While a volume is released, and after a release that did not reach all sites, those that have the new one are marked. They serve once
+ * they are half of all, and only they. Before that the others do (K-052).
+ */
+static void choose_release(struct cl_site *sites, unsigned count)
+{
+	unsigned all = 0, fresh = 0;
+	int32_t wanted;
+
+	for (unsigned i = 0; i < count; i++)
+		if (sites[i].flags & VLSF_ROVOL) {
+			all++;
+			fresh += (sites[i].flags & VLSF_NEWREPSITE) != 0;
+		}
+	wanted = 2 * fresh >= all ? VLSF_NEWREPSITE : 0;
+	for (unsigned i = 0; fresh && i < count; i++)
+		if ((sites[i].flags & VLSF_NEWREPSITE) != wanted)
+			sites[i].flags &= ~VLSF_ROVOL;
+}
+
 /* The servers of an entry's sites, with addresses. 0 or a negative errno value. */
 static int find_sites(struct cl_net *net, struct cl_cell *cell, const struct cl_caller *caller,
 		      const struct cl_entry *entry, struct cl_site sites[NMAXNSERVERS],
@@ -368,6 +388,7 @@ static int find_sites(struct cl_net *net, struct cl_cell *cell, const struct cl_
 		if (site.server)
 			sites[(*count)++] = site;
 	}
+	choose_release(sites, *count);
 	return 0;
 }
 

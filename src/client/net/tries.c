@@ -533,16 +533,17 @@ static void pause_site(struct cl_tries *t, unsigned least, unsigned most)
 	pthread_mutex_unlock(&record->lock);
 }
 
-/* The server does not have the volume, or says where it went. */
+/*
+ * The server does not have the volume, or says where it went. The location service is asked each time, since a volume may move again. If it
+ * says nothing new, the pause comes first.
+ */
 static void follow_volume(struct cl_tries *t, enum cl_verdict verdict, int number)
 {
-	if (verdict == CL_VERDICT_MOVED) {
-		if (t->hops++ >= HOPS_MOST) {
-			fail_by_code(t, number);
-			return;
-		}
-		t->refreshed = false;
+	if (verdict == CL_VERDICT_MOVED && t->hops++ >= HOPS_MOST) {
+		fail_by_code(t, number);
+		return;
 	}
+	t->refreshed = false;
 	if (refresh_once(t)) {
 		t->tried = 0;
 		return;
@@ -649,6 +650,12 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 	fail_by_code(t, number);
 }
 
+enum acceptance {
+	ACCEPTED,
+	ASK_AGAIN, /* with the present sites of the volume */
+	TOO_OLD
+};
+
 /*
  * Whether a site with a newer state than the given one may answer soon: it is up, or was so a short
  * time ago.
@@ -674,28 +681,51 @@ static bool is_newer_near(const struct cl_volume *volume, uint32_t creation)
 }
 
 /*
- * The site has answered, with a state of the volume. False: it is older than one that was seen, and
- * the answer does not count, so that time does not run backwards (K-052). Only if newer sites were
- * away for long is it taken.
+ * The site has a newer release than was seen. While fewer than half of the sites have it, others serve (choose_release()), so the
+ * location service is asked first. Else nobody could go on if this site went away.
  */
-static bool accept_site(struct cl_tries *t)
+static bool is_release_unsure(struct cl_tries *t, uint32_t creation)
+{
+	const struct cl_volume *volume = t->volume;
+
+	assert(mutex_is_held(&volume->record->lock));
+	if (t->release_known || volume->type != AFS_VL_RO || !volume->newest ||
+	    creation <= volume->newest)
+		return false;
+	t->release_known = true;
+	atomic_store(&volume->record->stale, true);
+	return true;
+}
+
+/*
+ * The site has answered, with a state of the volume. If that is older than one that was seen, the answer does not count, so that time
+ * does not run backwards (K-052). Only if newer sites were away for long is it taken.
+ */
+static enum acceptance accept_site(struct cl_tries *t)
 {
 	struct cl_record *record = record_of(t);
 	struct cl_volume *volume = t->volume;
 	uint32_t creation = t->stamp->sync.spare1;
-	bool accepted = true;
+	enum acceptance acceptance = ACCEPTED;
+	bool same;
 
 	pthread_mutex_lock(&record->lock);
-	if (t->version != record->version)
-		goto out;
+	same = t->version == record->version;
 	if (volume->type != AFS_VL_RW && creation) {
-		volume->creation[t->site] = creation;
-		accepted = creation >= volume->newest || !is_newer_near(volume, creation);
+		if (same)
+			volume->creation[t->site] = creation;
+		if (creation < volume->newest && is_newer_near(volume, creation))
+			acceptance = TOO_OLD;
+		else if (is_release_unsure(t, creation))
+			acceptance = ASK_AGAIN;
 	}
-	if (!accepted)
+	if (acceptance)
 		goto out;
 	if (creation)
 		volume->newest = creation;
+	/* Sites that were found meanwhile have other indexes. */
+	if (!same)
+		goto out;
 	volume->last = t->site;
 	if (!(t->flags & CL_NOW)) {
 		volume->pause[t->site] = (struct cl_pause){0};
@@ -703,7 +733,7 @@ static bool accept_site(struct cl_tries *t)
 	}
 out:
 	pthread_mutex_unlock(&record->lock);
-	return accepted;
+	return acceptance;
 }
 
 /* A call has succeeded. */
@@ -711,7 +741,12 @@ static void note_success(struct cl_tries *t)
 {
 	struct cl_stamp *stamp = t->stamp;
 
-	if (!accept_site(t)) {
+	switch (accept_site(t)) {
+	case ACCEPTED:
+		break;
+	case ASK_AGAIN:
+		return;
+	case TOO_OLD:
 		t->reason = ETIMEDOUT;
 		t->tried |= 1u << t->site;
 		pause_site(t, 1, BUSY_MOST);

@@ -37,6 +37,7 @@ struct cl_tries {
 	uint32_t version; /* of the record that `site` and `tried` belong to */
 	uint64_t began, lost; /* lost: when the first server did not answer; 0 = none */
 	unsigned hops, restarts;
+	bool release_known; /* the sites of a newer release were asked for */
 	bool refreshed, renewed, anonymous, repeated, over;
 	int reason; /* errno value for the user if the time ends now */
 	int result;

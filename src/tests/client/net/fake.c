@@ -350,7 +350,8 @@ static int32_t fill_entry(const void *context, const char *name, uvldbentry *e)
 	add_site(e, fake.rw_server, VLSF_RWVOL);
 	for (unsigned i = 0; i < FAKE_SERVERS; i++)
 		if (fake.has_ro && (fake.ro_servers & 1u << i))
-			add_site(e, i, VLSF_ROVOL);
+			add_site(e, i,
+				 VLSF_ROVOL | (fake.new_sites & 1u << i ? VLSF_NEWREPSITE : 0));
 	pthread_mutex_unlock(&fake_lock);
 	if (code)
 		return code;

@@ -66,6 +66,7 @@ struct fake {
 	bool no_uuids;			/* an older location server */
 	unsigned rw_server, ro_servers; /* the latter: bits */
 	unsigned also; /* bits: servers whose addresses are those of server 0, too */
+	unsigned new_sites; /* bits: read-only sites that have the new release */
 	bool has_ro, has_backup;
 	unsigned generation;
 	rxw_security *security[2]; /* what file servers accept beside the null class */

@@ -540,6 +540,81 @@ START_TEST(another_site_instead_of_one_that_ends_no_call)
 }
 END_TEST
 
+/* What a look at a volume shows, by a site that did not answer before with another release. */
+static uint32_t release_of(struct cl_volume *ro)
+{
+	looks(ro);
+	return fake_stamp.sync.spare1;
+}
+
+/* The next release comes to the site that is used. Its number. */
+static unsigned release_to_used_site(uint32_t release)
+{
+	unsigned used = fake_stamp.server - 1;
+
+	pthread_mutex_lock(&fake_lock);
+	fake.servers[used].creation = release;
+	fake.new_sites |= 1u << used;
+	pthread_mutex_unlock(&fake_lock);
+	return used;
+}
+
+/* While fewer than half of the sites have a new release the others serve, then only they do, and also after one of them has died. */
+START_TEST(releases_by_their_sites)
+{
+	struct cl_volume *ro;
+	unsigned first;
+
+	fake.has_ro = true;
+	fake.ro_servers = 7;
+	for (unsigned i = 0; i < 3; i++)
+		fake.servers[i].creation = 1000;
+	fake_open(3, 30000);
+	ro = fake_find("vol.readonly", CL_WANT_EXACT);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	first = release_to_used_site(2000);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	ck_assert_uint_ne(fake_stamp.server - 1, first);
+	fake_server_stop(first);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	fake_server_start(first);
+	release_to_used_site(2000);
+	ck_assert_uint_eq(release_of(ro), 2000);
+	fake_server_stop(fake_stamp.server - 1);
+	ck_assert_uint_eq(release_of(ro), 2000);
+	cl_volume_unref(ro);
+	/* A client that has seen nothing. */
+	ro = fake_find("vol.readonly", CL_WANT_EXACT);
+	ck_assert_uint_eq(release_of(ro), 2000);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
+/* The location service is asked again for as long as the operation waits. */
+START_TEST(a_volume_that_moves_while_it_is_looked_for)
+{
+	pthread_t thread;
+
+	fake_open(3, 30000);
+	looks(fake_volume);
+	fake_answers(0, FAKE_REPEATS, 1, AFS_VNOVOL);
+	fake_answers(1, FAKE_REPEATS, 1, AFS_VNOVOL);
+	pthread_mutex_lock(&fake_lock);
+	fake.rw_server = 1;
+	pthread_mutex_unlock(&fake_lock);
+	ck_assert_int_eq(pthread_create(&thread, NULL, look_once, NULL), 0);
+	while (fake_calls(1) == 0)
+		usleep(1000);
+	pthread_mutex_lock(&fake_lock);
+	fake.rw_server = 2;
+	pthread_mutex_unlock(&fake_lock);
+	pthread_join(thread, NULL);
+	ck_assert_uint_gt(fake_calls(2), 0);
+	fake_close();
+}
+END_TEST
+
 START_TEST(another_address_of_the_server)
 {
 	struct cl_server_info info;
@@ -810,7 +885,8 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 a_linked_cell_has_the_volume, second_location_server, no_location_server,
 		 a_dead_server_is_waited_for, many_threads_survive_restarts,
 		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
-		 another_site_instead_of_one_that_ends_no_call, calls_that_never_end,
+		 another_site_instead_of_one_that_ends_no_call, releases_by_their_sites,
+		 a_volume_that_moves_while_it_is_looked_for, calls_that_never_end,
 		 a_slow_fetch_is_no_end, another_address_of_the_server,
 		 a_change_without_answer_is_not_repeated, a_fetch_begins_again, a_store_is_repeated,
 		 older_file_server, a_server_that_wants_a_length, an_empty_access_list)
