@@ -10,6 +10,7 @@ dist_doc_DATA += \
 	doc/architecture-transport.md \
 	doc/attacks.md \
 	doc/backup.md \
+	doc/cell.md \
 	doc/choosing.md \
 	doc/classic.md \
 	doc/client.md \

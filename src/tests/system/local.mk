@@ -196,6 +196,19 @@ interop: all src/tests/system/interop/stubs_ours src/tests/system/interop/rxkad_
 		src/tests/system/interop/pt_ours src/tests/system/interop/vl_ours
 	bash $(srcdir)/src/tests/system/interop/run $(abs_top_builddir)
 
+# -- cell
+#
+# A cell of several machines under faults: not part of `make check`, since it needs packages, root and ten minutes. `./quickstart cell`,
+# or a stage of `./quickstart check --all`; see src/tests/system/cell/README.md.
+
+EXTRA_DIST += \
+	src/tests/system/cell/README.md \
+	src/tests/system/cell/hands.py \
+	src/tests/system/cell/load.py \
+	src/tests/system/cell/machines.py \
+	src/tests/system/cell/main.py \
+	src/tests/system/cell/run
+
 # -- conformance
 #
 # Conformance: a scripted peer against an endpoint of ours, of OpenAFS, or any Rx server. A stage of
