@@ -1013,6 +1013,8 @@ static bool is_word_of(const char *list, const char *word)
 {
 	size_t length = strlen(word);
 
+	if (!length)
+		return false;
 	for (const char *at = list; (at = strstr(at, word)); at += length)
 		if ((at == list || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
 			return true;
