@@ -163,15 +163,19 @@ int32_t fsd_dump_size(struct fsd_cell *cell, const struct fsd_transaction *trans
 
 /* -- forwarding: the calls of a client, which wait -- */
 
+#define FORWARD_IDLE_MS 600000 /* without progress, as long as an idle transaction lives */
+
 struct forwarding {
 	struct fsd_forward *to;
-	rxw_connection *connection;
-	rxw_call *call; /* NULL: it has failed, with to->code */
+	rxw_connection *connection; /* covered by the lock of all */
+	rxw_call *call;		    /* NULL: it has failed, with to->code */
 };
 
 struct forwardings {
 	struct forwarding item[FSD_FORWARDS];
 	unsigned count;
+	pthread_mutex_t lock;
+	bool gone; /* the caller; covered by the lock */
 };
 
 void fsd_cell_set_network(struct fsd_cell *cell, rxw_endpoint *endpoint,
@@ -183,35 +187,76 @@ void fsd_cell_set_network(struct fsd_cell *cell, rxw_endpoint *endpoint,
 	cell->security_arg = arg;
 }
 
-static void fail_forwarding(struct forwarding *item, int32_t code)
+/* What nobody waits for any more ends, even if a server takes no further byte. */
+static void abandon_forwardings(rxw_call *call, unsigned events, void *arg)
+{
+	struct forwardings *all = arg;
+
+	(void)call;
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	pthread_mutex_lock(&all->lock);
+	all->gone = true;
+	for (unsigned i = 0; i < all->count; i++)
+		if (all->item[i].connection)
+			rxw_connection_abort(all->item[i].connection, RXW_USER_ABORT);
+	pthread_mutex_unlock(&all->lock);
+}
+
+static bool is_caller_gone(struct forwardings *all)
+{
+	bool gone;
+
+	pthread_mutex_lock(&all->lock);
+	gone = all->gone;
+	pthread_mutex_unlock(&all->lock);
+	return gone;
+}
+
+/* Its call has ended. */
+static void release_forwarding(struct forwardings *all, struct forwarding *item)
+{
+	rxw_connection *connection;
+
+	pthread_mutex_lock(&all->lock);
+	connection = item->connection;
+	item->connection = NULL;
+	pthread_mutex_unlock(&all->lock);
+	rxw_connection_release(connection);
+}
+
+static void fail_forwarding(struct forwardings *all, struct forwarding *item, int32_t code)
 {
 	int32_t told = item->call ? rxw_call_end(item->call, code, NULL) : code;
 
 	item->call = NULL;
 	item->to->code = told ? told : code;
-	rxw_connection_release(item->connection);
-	item->connection = NULL;
+	release_forwarding(all, item);
 }
 
-static void begin_forwarding(struct fsd_cell *cell, struct forwarding *item, rxw_security *security,
-			     int32_t flags, const restoreCookie *cookie)
+static void begin_forwarding(struct fsd_cell *cell, struct forwardings *all,
+			     struct forwarding *item, rxw_security *security, int32_t flags,
+			     const restoreCookie *cookie)
 {
 	struct sockaddr_in peer = {.sin_family = AF_INET,
 				   .sin_port = htons(item->to->port),
 				   .sin_addr.s_addr = htonl(item->to->host)};
 	const struct rxw_call_options options = {.size = sizeof(options)};
+	rxw_connection *connection;
 
 	item->to->code = -1;
 	if (rxw_connection_create(cell->endpoint, (const struct sockaddr *)&peer, sizeof(peer),
-				  AFS_SERVICE_VOL, security, &item->connection)) {
-		item->connection = NULL;
+				  AFS_SERVICE_VOL, security, &connection))
 		return;
-	}
-	if (rxw_call_begin(item->connection, &options, &item->call)) {
+	rxw_connection_set_timeouts(connection, 0, FORWARD_IDLE_MS, 0);
+	pthread_mutex_lock(&all->lock);
+	item->connection = connection;
+	pthread_mutex_unlock(&all->lock);
+	if (rxw_call_begin(connection, &options, &item->call)) {
 		item->call = NULL;
-		fail_forwarding(item, -1);
+		fail_forwarding(all, item, -1);
 	} else if (StartAFSVolRestore(item->call, item->to->transaction, flags, cookie)) {
-		fail_forwarding(item, -1);
+		fail_forwarding(all, item, -1);
 	}
 }
 
@@ -221,11 +266,13 @@ static int forward_dump_bytes(void *arg, const void *bytes, size_t length)
 	struct forwardings *all = arg;
 	int result = -ECONNABORTED;
 
+	if (is_caller_gone(all))
+		return result;
 	for (unsigned i = 0; i < all->count; i++) {
 		struct forwarding *item = &all->item[i];
 
 		if (item->call && rxw_call_write(item->call, bytes, length) != (ssize_t)length)
-			fail_forwarding(item, -1);
+			fail_forwarding(all, item, -1);
 		if (item->call)
 			result = 0;
 	}
@@ -233,17 +280,17 @@ static int forward_dump_bytes(void *arg, const void *bytes, size_t length)
 }
 
 /* `code`: of the dump. */
-static void end_forwarding(struct forwarding *item, int32_t code)
+static void end_forwarding(struct forwardings *all, struct forwarding *item, int32_t code)
 {
 	if (!item->call)
 		return;
 	if (code) {
-		fail_forwarding(item, code);
+		fail_forwarding(all, item, code);
 		return;
 	}
 	item->to->code = rxw_call_end(item->call, 0, NULL);
 	item->call = NULL;
-	rxw_connection_release(item->connection);
+	release_forwarding(all, item);
 }
 
 static void fill_cookie(restoreCookie *cookie, const struct cellvol *from)
@@ -257,7 +304,7 @@ static void fill_cookie(restoreCookie *cookie, const struct cellvol *from)
 
 int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *transaction,
 			 const struct fsd_dump *dump, const struct cellvol *from, uint8_t level,
-			 struct fsd_forward *to, unsigned count)
+			 struct fsd_forward *to, unsigned count, rxw_call *call)
 {
 	const struct dump_base base = {.date = dump->from, .dated = true, .sparse = dump->sparse};
 	struct forwardings all = {.count = count};
@@ -272,13 +319,18 @@ int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *tr
 		return AFS_VOL_DUMPERROR;
 	security = cell->security(cell->security_arg, level);
 	fill_cookie(&cookie, from);
+	pthread_mutex_init(&all.lock, NULL);
+	rxw_call_set_callback(call, abandon_forwardings, &all);
 	for (unsigned i = 0; i < count; i++) {
 		all.item[i].to = &to[i];
-		begin_forwarding(cell, &all.item[i], security, dump->from != 0, &cookie);
+		begin_forwarding(cell, &all, &all.item[i], security, dump->from != 0, &cookie);
 	}
 	code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
 	for (unsigned i = 0; i < count; i++)
-		end_forwarding(&all.item[i], code);
+		end_forwarding(&all, &all.item[i], code);
+	/* It does not run afterwards. */
+	rxw_call_set_callback(call, NULL, NULL);
+	pthread_mutex_destroy(&all.lock);
 	if (security)
 		rxw_security_unref(security);
 	/* The codes of those that failed say more than that the last one did. */

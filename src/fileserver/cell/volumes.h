@@ -86,10 +86,13 @@ struct fsd_forward {
 	int32_t transaction;
 	int32_t code; /* the result */
 };
-/* `cookie`: what they put into the header. The result is not 0 if the volume cannot be dumped, or all of them failed. */
+/*
+ * `cookie`: what they put into the header. The result is not 0 if the volume cannot be dumped, or all of them failed. It
+ * ends early if `call`, which is deferred and waits for it, fails.
+ */
 int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *transaction,
 			 const struct fsd_dump *dump, const struct cellvol *cookie, uint8_t level,
-			 struct fsd_forward *to, unsigned count);
+			 struct fsd_forward *to, unsigned count, rxw_call *call);
 /* A call's dump becomes the contents; name and type: of the cookie. The volume is as before if that fails. */
 int32_t fsd_dump_receive(struct fsd_cell *cell, struct fsd_transaction *transaction,
 			 const struct cellvol *cookie, rxw_call *call);

@@ -225,7 +225,7 @@ static void run_forwarding(struct vol_job *job)
 	int32_t codes[FSD_FORWARDS];
 	const manyResults results = {.len = job->count, .val = codes};
 	int32_t code = fsd_dump_forward(job->service->cell, &job->transaction, &job->dump,
-					&job->cookie, job->level, job->to, job->count);
+					&job->cookie, job->level, job->to, job->count, job->call);
 
 	fsd_transaction_leave(job->service->cell, &job->transaction);
 	for (unsigned i = 0; i < job->count; i++)

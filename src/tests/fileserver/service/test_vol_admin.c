@@ -295,6 +295,58 @@ START_TEST(stalled_restores)
 }
 END_TEST
 
+/* A server that answers PINGs, but whose volume service reads nothing. */
+static rxw_endpoint *open_silent_server(rxw_queue *queue)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options options = {.size = sizeof(options),
+					       .server = true,
+					       .address = (void *)&sa,
+					       .address_len = sizeof(sa)};
+	struct rxw_service_options offered = {
+		.size = sizeof(offered), .id = AFS_SERVICE_VOL, .name = "silent", .queue = queue};
+	rxw_endpoint *endpoint;
+	rxw_service *service;
+
+	offered.security = fsd_guard_classes(shop.guard, FSD_VOL, &offered.security_count);
+	ck_assert_int_eq(rxw_endpoint_create(shop.engine, &options, &endpoint), 0);
+	ck_assert_int_eq(rxw_service_add(endpoint, &offered, &service), 0);
+	return endpoint;
+}
+
+/* A forward whose caller has given up ends, although the other server never answers. */
+START_TEST(forward_without_caller)
+{
+	const struct rxw_call_options hurried = {.size = sizeof(hurried), .deadline_ms = 500};
+	destServer there = {.destHost = INADDR_LOOPBACK, .destSSID = 1};
+	rxw_connection *admin;
+	rxw_endpoint *silent;
+	rxw_queue *queue;
+	rxw_call *call;
+	int32_t tid, code;
+
+	open_guarded_shop("vol:clear");
+	fill_data();
+	admin = act_as_cell(1, RXW_LEVEL_CLEAR);
+	ck_assert_int_eq(rxw_queue_create(shop.engine, NULL, &queue), 0);
+	silent = open_silent_server(queue);
+	there.destPort = port_of(silent);
+	tid = begin_in(admin, shop.volume, 2);
+	ck_assert_int_eq(rxw_call_begin(admin, &hurried, &call), 0);
+	code = StartAFSVolForward(call, tid, 0, &there, 1, &cookie);
+	ck_assert_int_eq(rxw_call_end(call, code ? code : EndAFSVolForward(call), NULL),
+			 RXW_CALL_TIMEOUT);
+	do {
+		code = end_in(admin, tid);
+	} while (code == AFS_VOL_VOLBUSY);
+	ck_assert_int_eq(code, 0);
+	ck_assert_int_eq(rxw_endpoint_destroy(silent), 0);
+	ck_assert_int_eq(rxw_queue_destroy(queue), 0);
+	rxw_connection_release(admin);
+	close_guarded_shop();
+}
+END_TEST
+
 /* -- the audit log -- */
 
 /* Whether a line of the log has all these texts. */
@@ -578,6 +630,7 @@ int main(void)
 	tcase_set_timeout(tcase, 240 + (seconds ? atoi(seconds) : 0));
 	tcase_add_loop_test(tcase, each_level, 0, sizeof(levels) / sizeof(levels[0]));
 	tcase_add_test(tcase, stalled_restores);
+	tcase_add_test(tcase, forward_without_caller);
 	tcase_add_test(tcase, recorded);
 	tcase_add_test(tcase, any_calls);
 	suite_add_tcase(suite, tcase);
