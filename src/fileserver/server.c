@@ -201,8 +201,10 @@ int fsd_server_drain(struct fsd_server *server)
 		rxw_endpoint_stop(server->vl, 0);
 	if (server->vol)
 		rxw_endpoint_stop(server->vol, 0);
-	if (server->pt)
+	if (server->pt) {
+		fsd_pt_stop(server->pt_service);
 		rxw_endpoint_stop(server->pt, 0);
+	}
 	return server->aborted;
 }
 

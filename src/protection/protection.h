@@ -56,7 +56,7 @@ enum prot_access {
 	PROT_OWNED_ANY = 0x20,	/* anyone may list what it owns */
 	PROT_MEMBER_ANY = 0x10, /* anyone may list its members, or groups */
 	PROT_MEMBER_MEM = 0x08, /* members may */
-	PROT_ADD_ANY = 0x04,	/* kept, not used here: anyone may add members */
+	PROT_ADD_ANY = 0x04,	/* anyone may add members */
 	PROT_ADD_MEM = 0x02,
 	PROT_REMOVE_MEM = 0x01
 };

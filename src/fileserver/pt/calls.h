@@ -16,10 +16,13 @@ struct fsd_pt {
 	struct prot *prot;
 	struct fsd_guard *guard;
 	struct fsd_audit *audit;
-	/* Changes by others than administrators: see await_pt_turn(). */
+	/* Changes by others than administrators: see await_pt_turn(). All of this: lock. */
 	pthread_mutex_t lock;
-	uint64_t next;			 /* lock: when the next one may begin; monotonic ns */
-	int32_t waiting[FSD_PT_WAITING]; /* lock: users; 0: none */
+	pthread_cond_t moved; /* something of the following is different */
+	bool stopping, busy;  /* busy: a change is being made */
+	uint64_t next;	      /* when the next one may begin; monotonic ns */
+	unsigned waiting_count;
+	int32_t waiting[FSD_PT_WAITING]; /* users, the first one is next */
 };
 
 /* One call. Its handler takes the view, so that a slow request holds none. */

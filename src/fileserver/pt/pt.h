@@ -16,6 +16,7 @@ struct fsd_pt;
 
 /* `guard` and `audit` may be NULL; they and `prot` outlive it. NULL: no memory. */
 struct fsd_pt *fsd_pt_create(struct prot *prot, struct fsd_guard *guard, struct fsd_audit *audit);
+void fsd_pt_stop(struct fsd_pt *pt);	/* changes that wait for their turn are refused */
 void fsd_pt_destroy(struct fsd_pt *pt); /* NULL is allowed */
 
 /* A handler for rxw_service_add(), whose context is the service. */

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The protection service: calls that change the database. Their rights are judged by the database (protection/request.h). */
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <rxwire/call.h>
 
 #include "afs/numbers.h"
 #include "common/clock.h"
+#include "common/held.h"
 #include "fileserver/base/base.h"
 #include "fileserver/pt/calls.h"
 #include "protection/request.h"
 
 /*
- * Everybody may change something, and each change has the database read again. So changes by users take at most a tenth of the time,
- * at least SPACING apart, and a call that would wait for longer than PATIENCE is refused as busy.
+ * Everybody may change something, and each change has the database read again. So a change by a user is followed by a pause of PART
+ * times its duration, between SPACING and PAUSE. A call waits for its turn behind those of FSD_PT_WAITING - 1 other users at most.
  */
-#define SPACING_NS  (20ull * NS_PER_MS)
-#define PATIENCE_NS (2000ull * NS_PER_MS)
-#define PART	    10u
+#define SPACING_NS (20ull * NS_PER_MS)
+#define PAUSE_NS   (2000ull * NS_PER_MS)
+#define PART	   10u
 
 /* A change in work. */
 struct pt_change {
@@ -67,64 +66,82 @@ static int32_t pt_code(const struct pt_change *change, int rc, bool adding)
 	}
 }
 
-/* -- turns -- */
+/* -- turns: users in the order in which their calls came, each with one call in the line -- */
 
-/* The place of this user among those that wait; FSD_PT_WAITING: it waits already, or there is none. */
-static unsigned find_waiting_place(const struct fsd_pt *pt, int32_t user)
+/* Lock held. False: too many users wait, or this one does. */
+static bool join_pt_line(struct fsd_pt *pt, int32_t user)
 {
-	unsigned vacant = FSD_PT_WAITING;
-
-	for (unsigned i = 0; i < FSD_PT_WAITING; i++) {
+	assert(mutex_is_held(&pt->lock));
+	if (pt->stopping || pt->waiting_count == FSD_PT_WAITING)
+		return false;
+	for (unsigned i = 0; i < pt->waiting_count; i++)
 		if (pt->waiting[i] == user)
-			return FSD_PT_WAITING;
-		if (!pt->waiting[i])
-			vacant = i;
-	}
-	return vacant;
+			return false;
+	pt->waiting[pt->waiting_count++] = user;
+	return true;
 }
 
-static void sleep_until(uint64_t until)
+static void leave_pt_line(struct fsd_pt *pt, int32_t user)
 {
-	const struct timespec at = {.tv_sec = (time_t)(until / NS_PER_S),
-				    .tv_nsec = (long)(until % NS_PER_S)};
+	unsigned at = 0;
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
+	assert(mutex_is_held(&pt->lock));
+	while (pt->waiting[at] != user)
+		at++;
+	assert(at < pt->waiting_count);
+	pt->waiting_count--;
+	memmove(&pt->waiting[at], &pt->waiting[at + 1],
+		(pt->waiting_count - at) * sizeof(pt->waiting[0]));
+	pthread_cond_broadcast(&pt->moved);
 }
 
-/* Wait for a turn. False: too many wait, or the caller does. */
+/* Wait for a turn. False: there is none for this call. */
 static bool await_pt_turn(struct fsd_pt *pt, int32_t user)
 {
-	uint64_t now = monotonic_ns(), begin;
-	unsigned at;
+	bool joined, turn;
 
 	assert(user);
 	pthread_mutex_lock(&pt->lock);
-	at = find_waiting_place(pt, user);
-	begin = pt->next > now ? pt->next : now;
-	if (at == FSD_PT_WAITING || begin - now > PATIENCE_NS) {
-		pthread_mutex_unlock(&pt->lock);
-		return false;
+	joined = join_pt_line(pt, user);
+	turn = joined;
+	while (turn && (pt->busy || pt->waiting[0] != user || monotonic_ns() < pt->next)) {
+		if (pt->busy || pt->waiting[0] != user)
+			pthread_cond_wait(&pt->moved, &pt->lock);
+		else
+			monotonic_wait(&pt->moved, &pt->lock, pt->next);
+		turn = !pt->stopping;
 	}
-	pt->waiting[at] = user;
-	pt->next = begin + SPACING_NS;
+	if (joined)
+		leave_pt_line(pt, user);
+	pt->busy |= turn;
 	pthread_mutex_unlock(&pt->lock);
-	sleep_until(begin);
-	pthread_mutex_lock(&pt->lock);
-	pt->waiting[at] = 0;
-	pthread_mutex_unlock(&pt->lock);
-	return true;
+	return turn;
 }
 
 static void end_pt_turn(struct pt_change *change)
 {
-	uint64_t now = monotonic_ns(), next = now + (now - change->begun) * PART;
+	struct fsd_pt *pt = change->pt;
+	uint64_t now = monotonic_ns(), pause = (now - change->begun) * PART;
 
-	pthread_mutex_lock(&change->pt->lock);
-	if (change->pt->next < next)
-		change->pt->next = next;
-	pthread_mutex_unlock(&change->pt->lock);
+	if (pause < SPACING_NS)
+		pause = SPACING_NS;
+	if (pause > PAUSE_NS)
+		pause = PAUSE_NS;
+	pthread_mutex_lock(&pt->lock);
+	assert(pt->busy);
+	pt->busy = false;
+	pt->next = now + pause;
+	pthread_cond_broadcast(&pt->moved);
+	pthread_mutex_unlock(&pt->lock);
 	change->turn = false;
+}
+
+void fsd_pt_stop(struct fsd_pt *pt)
+{
+	pthread_mutex_lock(&pt->lock);
+	pt->stopping = true;
+	pthread_cond_broadcast(&pt->moved);
+	pthread_mutex_unlock(&pt->lock);
 }
 
 /* -- a change -- */
@@ -284,6 +301,15 @@ int32_t fsd_pt_delete(void *context, rxw_call *call, int32_t id)
 	return end_pt_change(&change, code);
 }
 
+static bool is_pt_entry(const struct fsd_pt *pt, int32_t id)
+{
+	const struct prot_view *view = prot_view_get(pt->prot);
+	bool found = prot_by_id(view, id) != NULL;
+
+	prot_view_put(view);
+	return found;
+}
+
 /* One of them: a name, or an owner. ACLs name ids, so an entry keeps its own. */
 int32_t fsd_pt_change(void *context, rxw_call *call, int32_t id, const char *name, int32_t owner,
 		      int32_t number)
@@ -295,6 +321,8 @@ int32_t fsd_pt_change(void *context, rxw_call *call, int32_t id, const char *nam
 	note_entries(&change, id, owner);
 	if (name[0])
 		change.note.to_name = name;
+	if (!code && !name[0] && !owner && !is_pt_entry(change.pt, id))
+		code = AFS_PT_NOENT;
 	if (!code && (number || (name[0] && owner)))
 		code = AFS_PT_PERM;
 	if (!code && name[0])

@@ -8,6 +8,7 @@
 #include <rxwire/security.h>
 
 #include "afs/numbers.h"
+#include "common/clock.h"
 #include "fileserver/pt/calls.h"
 
 #define LIST_MAX    5000 /* ids in a list, and names that a call may ask for: a reply of 1.3 MB */
@@ -417,6 +418,10 @@ struct fsd_pt *fsd_pt_create(struct prot *prot, struct fsd_guard *guard, struct 
 	pt->prot = prot;
 	pt->guard = guard;
 	pt->audit = audit;
+	if (monotonic_cond_init(&pt->moved)) {
+		free(pt);
+		return NULL;
+	}
 	pthread_mutex_init(&pt->lock, NULL);
 	return pt;
 }
@@ -425,6 +430,8 @@ void fsd_pt_destroy(struct fsd_pt *pt)
 {
 	if (!pt)
 		return;
+	assert(!pt->waiting_count && !pt->busy);
+	pthread_cond_destroy(&pt->moved);
 	pthread_mutex_destroy(&pt->lock);
 	free(pt);
 }

@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <rxwire/error.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
@@ -508,9 +510,91 @@ START_TEST(hostile)
 	ck_assert_int_eq(PR_ListSuperGroups(nobody, -207, &list, &over), AFS_PT_PERM);
 	ck_assert_int_eq(PR_ListSuperGroups(nobody, 99, &list, &over), AFS_PT_NOENT);
 	ck_assert_int_eq(look_up(nobody, "alice"), 1);
+	/* A change of nothing is none of an entry that does not exist. */
+	ck_assert_int_eq(PR_ChangeEntry(kad("alice@TEST.EXAMPLE"), 0, "", 0, 0), AFS_PT_NOENT);
+	teardown();
+}
+END_TEST
+
+/* -- turns of changes by users -- */
+
+static _Atomic bool enough;
+
+/* Change something again and again, also after refusals. */
+static void *change_endlessly(void *connection)
+{
+	for (bool add = false; !atomic_load(&enough); add = !add)
+		if (add)
+			PR_AddToGroup(connection, 3, -206);
+		else
+			PR_RemoveFromGroup(connection, 3, -206);
+	return NULL;
+}
+
+static void *change_once(void *connection)
+{
+	static int32_t code;
+
+	code = PR_AddToGroup(connection, 3, -206);
+	return &code;
+}
+
+/* The next change by a user takes so long, as with a large database, that the pause after it is of the greatest length. */
+static void make_slow_change(rxw_connection *by)
+{
+	pthread_t thread;
+	int32_t user, group;
+	void *code;
+
+	/* The view is fresh: nothing before the change itself waits for the database. */
+	ck_assert_int_eq(PR_ListMax(by, &user, &group), 0);
+	well(prot_begin(prot, message));
+	ck_assert_int_eq(pthread_create(&thread, NULL, change_once, by), 0);
+	nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+	prot_rollback(prot);
+	ck_assert_int_eq(pthread_join(thread, &code), 0);
+	ck_assert_int_eq(*(int32_t *)code, 0);
+}
+
+/* A change that takes long delays the next one, but neither refuses it, nor gives one user all turns. */
+START_TEST(turns_of_users)
+{
+	rxw_connection *alice[2], *bob;
+	pthread_t threads[2];
+	int32_t id;
+
+	setup();
+	bob = kad("bob@TEST.EXAMPLE");
+	for (int i = 0; i < 2; i++)
+		alice[i] = kad("alice@TEST.EXAMPLE");
+	make_slow_change(alice[0]);
+	ck_assert_int_eq(PR_RemoveFromGroup(alice[0], 3, -206), 0);
+	make_slow_change(alice[0]);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, change_endlessly, alice[i]), 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(PR_NewEntry(bob, (char[]){'b', 'o', 'b', ':', (char)('a' + i), 0},
+					     PRGRP, 0, &id),
+				 0);
+	atomic_store(&enough, true);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	teardown();
+}
+END_TEST
+
+/* A server that stops does not wait for them. */
+START_TEST(turns_end_with_the_service)
+{
+	rxw_connection *alice;
+
+	setup();
+	alice = kad("alice@TEST.EXAMPLE");
+	fsd_pt_stop(service_under_test);
+	ck_assert_int_eq(PR_AddToGroup(alice, 3, -206), AFS_VBUSY);
 	teardown();
 }
 END_TEST
 
 TEST_MAIN_WITHIN(60, "protection service", names_and_ids, groups_of_callers, who_sees_what,
-		 long_lists, hostile)
+		 long_lists, hostile, turns_of_users, turns_end_with_the_service)
