@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxafs: mounts AFS. */
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
@@ -249,10 +250,22 @@ static int go_to_background(int ready[2])
 	}
 }
 
+/* A program that reads the output of its starter must not wait for the end of the mount. */
+static void leave_output(void)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nothing >= 0; fd++)
+		dup2(nothing, fd);
+	if (nothing > STDERR_FILENO)
+		close(nothing);
+}
+
 static void tell_ready(int ready[2])
 {
 	if (ready[1] < 0)
 		return;
+	leave_output();
 	if (write(ready[1], "", 1) != 1)
 		tools_error("cannot tell the parent process: %s", strerror(errno));
 	close(ready[1]);

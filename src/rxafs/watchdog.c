@@ -93,11 +93,16 @@ static _Noreturn void watch_daemon(int from, pid_t daemon)
 	_exit(write(file, "1", 1) == 1 ? 0 : 1);
 }
 
-/* Descriptors of the daemon would outlive it, and /dev/fuse may be among them. */
+/* Descriptors of the daemon would outlive it, and /dev/fuse or the output of its starter may be among them. */
 static void close_all_but(int kept)
 {
+	int nothing;
+
 	if (dup2(kept, STDERR_FILENO + 1) < 0)
 		_exit(1);
+	nothing = open("/dev/null", O_RDWR);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nothing >= 0; fd++)
+		dup2(nothing, fd);
 	if (syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0))
 		for (int fd = STDERR_FILENO + 2; fd < 1024; fd++)
 			close(fd);

@@ -53,6 +53,11 @@ daemons="$daemons $(daemon_of "$at")"
 touch "$at/.test.example/rw/file" 2> /dev/null && fail "a read-only mount was changed"
 user cat "$at/test.example/rw/file" 2> /dev/null && fail "another user reads without allow_other"
 timeout 60 umount "$at" || fail "umount"
+# What reads the output of the program that mounts does not wait for the end of the mount.
+timeout 60 mount -t fuse.rxafs -o "$options" none "$at" 2>&1 | timeout 60 cat > "$work/mount.out" || fail "the daemon keeps the output of its starter"
+daemons="$daemons $(daemon_of "$at")"
+mountpoint -q "$at" || fail "mount beside a reader of its output: $(cat "$work/mount.out")"
+timeout 60 umount "$at" || fail "umount"
 timeout 60 mount -t fuse.rxafs -o "$options,nonsense=1" none "$at" > "$work/mount.out" 2>&1 && fail "a mount with an unknown option"
 grep -q nonsense "$work/mount.out" || fail "unknown option: $(cat "$work/mount.out")"
 
