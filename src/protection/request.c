@@ -148,7 +148,8 @@ static size_t owner_part(const char *name)
 /* Names and owners that look like those of the system are for administrators. */
 static int need_common_owner(const struct request *request, const struct row *owner)
 {
-	return strncmp(owner->name, "system:", strlen("system:"))
+	return owner_part(owner->name) != strlen("system") ||
+			       memcmp(owner->name, "system", strlen("system"))
 		       ? 0
 		       : need_administrator(request, "give a group to the system");
 }

@@ -5,7 +5,8 @@
 
 static struct database d;
 static const struct prot_actor root = {.id = PROT_ADMINISTRATORS, .administrator = true},
-			       alice = {.id = 1}, bob = {.id = 2}, nobody = {.id = PROT_ANONYMOUS};
+			       alice = {.id = 1}, bob = {.id = 2}, system_user = {.id = 4},
+			       nobody = {.id = PROT_ANONYMOUS};
 static int32_t id;
 
 #define well(call) ck_assert_msg((call) == 0, "%s", d.message)
@@ -69,6 +70,9 @@ START_TEST(makers)
 	refused(make_group(&alice, "bob:mine", 0), PROT_BAD_NAME);
 	refused(make_group(&alice, "alic:mine", 0), PROT_BAD_NAME);
 	refused(make_group(&alice, "system:mine", PROT_ADMINISTRATORS), PROT_REFUSED);
+	/* A user of that name is no way to such a group. */
+	database_user(&d, "system", 4);
+	refused(make_group(&system_user, "system:mine", 0), PROT_REFUSED);
 	refused(make_group(&alice, "alice:mine", 99), PROT_NO_ENTRY);
 	well(make_group(&alice, "alice:mine", 0));
 	ck_assert_int_eq(entry(id).owner, 1);
