@@ -26,7 +26,8 @@ struct pt_change {
 	struct fsd_pt *pt;
 	struct prot_actor actor;
 	struct fsd_audit_change note;
-	bool turn; /* it has one */
+	bool limited; /* it must have a turn */
+	bool turn;    /* it has one */
 	uint64_t begun;
 	char name[PROT_NAME_MAX + 1], other[PROT_NAME_MAX + 1]; /* for `note` */
 	char message[PROT_MESSAGE_MAX];
@@ -169,6 +170,9 @@ static int32_t find_actor(struct pt_change *change, const rxw_call *call)
 		fsd_guard_enter(pt->guard, FSD_VL, call, &who);
 	change->actor.id = fsd_pt_caller(pt->prot, view, call, &service);
 	change->actor.administrator = service || who.administrator;
+	/* The change itself looks at the membership again. */
+	change->limited = !change->actor.administrator &&
+			  !prot_is_member(view, change->actor.id, PROT_ADMINISTRATORS);
 	change->note.id = change->actor.id;
 	change->note.who = who.name ? who.name : service ? "(this service)" : NULL;
 	if (who.refused || who.below)
@@ -210,7 +214,7 @@ static int32_t begin_pt_change(struct pt_change *change, void *context, const rx
 	if (!change->actor.administrator && change->actor.id == PROT_ANONYMOUS)
 		return AFS_PT_PERM;
 	code = fsd_audit_begin(&change->note);
-	if (code || change->actor.administrator)
+	if (code || !change->limited)
 		return code;
 	change->turn = await_pt_turn(change->pt, change->actor.id);
 	change->begun = monotonic_ns();
