@@ -10,7 +10,7 @@
 #include "common/failure.h"
 #include "fileserver/member/membership.h"
 
-#define LINE_MAX_ 512
+#define LINE_BYTES 510 /* of a line */
 
 static void free_folder(struct member_folder *folder)
 {
@@ -35,13 +35,29 @@ void member_folder_unref(struct member_folder *folder)
 
 /* -- lines -- */
 
+/* The next line, without blanks at its end; what follows a part of one is none. 1; 0: there are no more; -1: it is too long. */
+static int read_line(FILE *f, char line[LINE_BYTES + 2])
+{
+	size_t n;
+
+	if (!fgets(line, LINE_BYTES + 2, f))
+		return 0;
+	n = strlen(line);
+	if (!n || (line[n - 1] != '\n' && !feof(f)))
+		return -1;
+	while (n && strchr(" \t\r\n", line[n - 1]))
+		line[--n] = 0;
+	return 1;
+}
+
 /* Gives each line of a file, without blanks at its end. A file that is missing has none. False: it cannot be read. */
 static bool read_lines(const char *path, bool (*each)(struct member_folder *folder, char *line),
 		       struct member_folder *folder, char *message)
 {
-	char line[LINE_MAX_];
+	char line[LINE_BYTES + 2];
 	FILE *f = fopen(path, "re");
 	bool good = true;
+	int got = 1;
 
 	if (!f && errno == ENOENT)
 		return true;
@@ -50,16 +66,19 @@ static bool read_lines(const char *path, bool (*each)(struct member_folder *fold
 			 strerror(errno));
 		return false;
 	}
-	while (good && fgets(line, sizeof(line), f)) {
-		size_t n = strlen(line);
-
-		while (n && strchr(" \t\r\n", line[n - 1]))
-			line[--n] = 0;
-		if (n && line[0] != '#' && !each(folder, line)) {
+	while (good && (got = read_line(f, line)) > 0) {
+		if (*line && line[0] != '#' && !each(folder, line)) {
 			snprintf(message, FSD_MESSAGE_MAX,
 				 "--cell-config: %.300s: \"%.80s\" cannot be used", path, line);
 			good = false;
 		}
+	}
+	if (got < 0) {
+		snprintf(
+			message, FSD_MESSAGE_MAX,
+			"--cell-config: %.300s: a line has more than %d bytes, or no text: shorten it",
+			path, LINE_BYTES);
+		good = false;
 	}
 	if (good && ferror(f)) {
 		snprintf(message, FSD_MESSAGE_MAX, "--cell-config: %.300s cannot be read", path);

@@ -344,6 +344,17 @@ static void refused(const char *file, const char *text, const char *why)
 	tree_remove(folder);
 }
 
+/* What follows the first part of a long line is no line: else the end of a comment would be an administrator. */
+static void refused_long(const char *file)
+{
+	char line[600];
+
+	memset(line, 'x', sizeof(line));
+	line[0] = '#';
+	strcpy(line + 511, "10.9.8.7\n");
+	refused(file, line, "a line has more than 510 bytes");
+}
+
 START_TEST(folders)
 {
 	refused("ThisCell", "", "ThisCell does not name the cell");
@@ -351,6 +362,11 @@ START_TEST(folders)
 	refused("CellServDB", ">other.example\n10.0.0.1\n", "CellServDB has no servers");
 	refused("NetInfo", "10.1.2.3\nhere\n", "\"here\" cannot be used");
 	refused("NetRestrict", "10.1.2\n", "\"10.1.2\" cannot be used");
+	refused_long("ThisCell");
+	refused_long("UserList");
+	refused_long("NetInfo");
+	refused_long("NetRestrict");
+	refused_long("krb.conf");
 }
 END_TEST
 
