@@ -417,7 +417,8 @@ static rxw_endpoint *serve(uint32_t address, uint16_t *port, uint16_t id, rxw_ha
 	struct rxw_endpoint_options eo = {.size = sizeof(eo),
 					  .address = (struct sockaddr *)&sin,
 					  .address_len = sizeof(sin),
-					  .server = 1};
+					  .server = 1,
+					  .paused = 1};
 	rxw_security *classes[3] = {rxw_security_null(), fake.security[0], fake.security[1]};
 	struct rxw_service_options so = {.size = sizeof(so),
 					 .id = id,
@@ -437,6 +438,8 @@ static rxw_endpoint *serve(uint32_t address, uint16_t *port, uint16_t id, rxw_ha
 	if (rxw_endpoint_create(fake.engine, &eo, &endpoint) < 0)
 		return NULL;
 	ck_assert_int_eq(rxw_service_add(endpoint, &so, &service), 0);
+	/* Calls that were under way find the service. */
+	ck_assert_int_eq(rxw_endpoint_start(endpoint), 0);
 	ck_assert_int_eq(rxw_endpoint_address(endpoint, &bound, &len), 0);
 	memcpy(&sin, &bound, sizeof(sin));
 	*port = ntohs(sin.sin_port);
