@@ -45,8 +45,6 @@ struct admin_options {
 	 */
 	bool (*forbids)(void *arg, const struct store_acl *acl);
 	void *arg;
-	/* The volumes are entries of a cell, whose location service gives out ids and names: only vos makes, renames and removes them. */
-	bool cell;
 };
 
 /* Where the answers go. */

@@ -192,6 +192,22 @@ static int check_request(struct admin_run *run, const struct command **command)
 	return 0;
 }
 
+/* Ids and names of a member's volumes are given out by the location service of its cell. */
+static int check_membership(struct admin_run *run, const struct command *command)
+{
+	bool member = false;
+	int rc = command->changes == CHANGES_VOLUMES ? store_is_member(run->store, &member) : 0;
+
+	if (rc)
+		return admin_fail_code(run, rc, "%s", command->name);
+	if (!member)
+		return 0;
+	return admin_fail(run, 1,
+			  "%s: the volumes of this store belong to a cell, whose location service "
+			  "gives out their ids and names: use vos",
+			  command->name);
+}
+
 int admin_execute(const struct admin_options *options, const json_t *request,
 		  const struct admin_output *output)
 {
@@ -204,10 +220,8 @@ int admin_execute(const struct admin_options *options, const json_t *request,
 	const struct command *command;
 	int rc = check_request(&run, &command);
 
-	if (!rc && options->cell && command->changes == CHANGES_VOLUMES)
-		return admin_fail(&run, 1,
-				  "%s: the volumes of this server belong to a cell: use vos",
-				  command->name);
+	if (!rc)
+		rc = check_membership(&run, command);
 	return rc ? rc : command->execute(&run);
 }
 

@@ -88,6 +88,8 @@ static const struct tools_option table[] = {
 	TOOLS_OPTION(
 		"cell-config", 0, TOOLS_STRING, cell_config, "DIR",
 		"be a member of the cell of OpenAFS's folder DIR: its servers have locations, users and groups"),
+	TOOLS_OPTION("leave-cell", 0, TOOLS_FLAG, leave_cell, NULL,
+		     "without --cell-config: serve a store that has belonged to such a cell"),
 	TOOLS_OPTION(
 		"identity-age", 0, TOOLS_UINT, identity_age, "SECONDS",
 		"how long what the cell says about a user is used without asking again; default 300",
@@ -290,6 +292,8 @@ static int check_use(const struct options *options, char *message)
 		option = "--allow-anonymous-writes";
 	else if (settings->cell_config)
 		option = "--cell-config";
+	else if (settings->leave_cell)
+		option = "--leave-cell";
 	if (!option)
 		return 0;
 	return fail_with(-1, message, FSD_MESSAGE_MAX,

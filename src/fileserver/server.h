@@ -31,6 +31,7 @@ struct fsd_settings {
 	const char *protection;
 	/* A folder of OpenAFS's, of the cell whose databases other servers have, at vl_port and pt_port; NULL: they are here. */
 	const char *cell_config;
+	bool leave_cell;	/* the store was one of such a cell, and is not any more */
 	uint64_t identity_age;	/* s: how long its answers about users are used; 0: the default */
 	bool dotted_principals; /* john.doe is a user of that name; john/doe is not then */
 	uint64_t pt_port;  /* of the protection service; 0: any free one */

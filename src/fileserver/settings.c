@@ -82,6 +82,9 @@ static int check_cell(struct fsd_server *server, char *message)
 
 	if (!settings->cell_config)
 		return 0;
+	if (settings->leave_cell)
+		return fail_with(-1, message, FSD_MESSAGE_MAX,
+				 "--leave-cell: with --cell-config the store belongs to a cell");
 	if (settings->protection)
 		return fail_with(
 			-1, message, FSD_MESSAGE_MAX,

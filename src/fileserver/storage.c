@@ -60,6 +60,27 @@ int fsd_storage_open(const char *path, const char *durability, const char *copy,
 	}
 }
 
+int fsd_storage_set_member(struct store *store, bool member, bool leave, char *message)
+{
+	bool was = false;
+	int rc = store_is_member(store, &was);
+
+	if (!rc && was && !member && !leave)
+		return fail_with(
+			FSD_STORAGE_UNFIT, message, FSD_MESSAGE_MAX,
+			"--store: the volumes belong to a cell, which gives out their ids and names: "
+			"give --cell-config DIR, or --leave-cell once to serve them without that cell");
+	if (!rc && was != member)
+		rc = store_set_member(store, member);
+	if (rc)
+		return fail_with(
+			-1, message, FSD_MESSAGE_MAX,
+			"--store: it cannot remember whether it belongs to a cell: result %d", rc);
+	if (was && !member)
+		fsd_log(RXW_LOG_INFO, "the volumes of the store no longer belong to a cell");
+	return 0;
+}
+
 size_t fsd_storage_volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)
 {
 	struct store *store = arg;

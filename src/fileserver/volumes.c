@@ -152,6 +152,10 @@ static int open_store(struct fsd_server *server, char *message)
 
 	if (rc)
 		return rc == FSD_STORAGE_UNFIT ? FSD_WRONG_SETTINGS : -1;
+	rc = fsd_storage_set_member(server->served, server->member != NULL, settings->leave_cell,
+				    message);
+	if (rc)
+		return rc == FSD_STORAGE_UNFIT ? FSD_WRONG_SETTINGS : -1;
 	if (!settings->anonymous_writes && !fsd_guard_near(server->guard) &&
 	    fsd_storage_check_anonymous(server->served, message))
 		return -1;
@@ -208,7 +212,6 @@ int fsd_server_open_control(struct fsd_server *server, char *message)
 		.changed = break_administered,
 		.forbids = forbids_acl,
 		.arg = server,
-		.cell = server->member != NULL,
 	};
 
 	return server->settings.store ? fsd_control_start(&options, &server->control, message) : 0;

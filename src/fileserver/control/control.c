@@ -433,7 +433,6 @@ static struct fsd_control *create_control(const struct fsd_control_options *opti
 		.changed = options->changed,
 		.forbids = options->forbids,
 		.arg = options->arg,
-		.cell = options->cell,
 	};
 	if (control->wake >= 0 && control->directory)
 		return control;

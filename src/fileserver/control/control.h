@@ -20,7 +20,6 @@ struct fsd_control_options {
 	void (*changed)(void *arg, const struct store_changes *changes);
 	bool (*forbids)(void *arg, const struct store_acl *acl); /* as in struct admin_options */
 	void *arg;
-	bool cell; /* as in struct admin_options */
 };
 
 /*

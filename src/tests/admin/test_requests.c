@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/admin/fixture.h"
@@ -482,6 +483,38 @@ START_TEST(anonymous_writes)
 }
 END_TEST
 
+/* The next id of the store may be that of another volume of the cell: no command takes one, also while no server runs. */
+START_TEST(members_of_cells)
+{
+	static const char *const requests[] = {
+		"{\"command\": \"create\", \"name\": \"w\"}",
+		"{\"command\": \"create\", \"name\": \"w\", \"id\": 78}",
+		"{\"command\": \"clone\", \"volume\": \"v\"}",
+		"{\"command\": \"clone\", \"volume\": \"v\", \"backup\": true}",
+		"{\"command\": \"restore\", \"volume\": \"w\"}",
+		"{\"command\": \"restore\", \"volume\": \"v\", \"replace\": true}",
+		"{\"command\": \"rename\", \"volume\": \"v\", \"name\": \"w\"}",
+		"{\"command\": \"remove\", \"volume\": \"v\"}",
+	};
+	struct fixture f;
+
+	fixture_open(&f);
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"v\"}");
+	f.directory = memfd_create("dump", MFD_CLOEXEC);
+	ck_assert_int_ge(f.directory, 0);
+	ck_assert_int_eq(store_set_member(f.store, true), 0);
+	f.store->ops->close(f.store);
+	fixture_again(&f);
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		fixture_refuses(&f, 1, "use vos", "%s", requests[i]);
+	fixture_do(&f, "{\"command\": \"quota\", \"volume\": \"v\", \"quota\": 8192}");
+	ck_assert_int_eq(store_set_member(f.store, false), 0);
+	fixture_do(&f, "{\"command\": \"clone\", \"volume\": \"v\"}");
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"w\"}");
+	fixture_close(&f);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "administration of a store: requests", anonymous_writes, not_requests,
 		 hostile_members, answers, changes, rights, rights_by_two, rights_beside_a_client,
-		 many_checks, targets)
+		 many_checks, targets, members_of_cells)

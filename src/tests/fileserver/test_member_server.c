@@ -76,16 +76,17 @@ static void make_store(void)
 	store->ops->close(store);
 }
 
-static int start(void)
+static int start_with(bool member, bool leave)
 {
 	static const char *const require_none = "none";
 	const uint16_t port =
 		ntohs(((const struct sockaddr_in *)(const void *)&fake.address)->sin_port);
 	const struct fsd_settings settings = {
 		.store = store_path,
-		.cell_config = config_path,
-		.vl_port = port,
-		.pt_port = port,
+		.cell_config = member ? config_path : NULL,
+		.leave_cell = leave,
+		.vl_port = member ? port : 0,
+		.pt_port = member ? port : 0,
 		.listen = "127.0.0.1",
 		.readers = 2,
 		.read_ahead = 8 << 20,
@@ -98,6 +99,11 @@ static int start(void)
 	rxw_config_init(&config, sizeof(config));
 	config.workers_max = WORKERS;
 	return fsd_server_start(&settings, &config, &server, message);
+}
+
+static int start(void)
+{
+	return start_with(true, false);
 }
 
 static void setup(void)
@@ -333,6 +339,31 @@ START_TEST(stops)
 }
 END_TEST
 
+/* The store knows that its ids are those of a cell, until it is told otherwise. */
+START_TEST(remembers_the_cell)
+{
+	const struct store_options options = {.path = store_path};
+	char why[STORE_MESSAGE_MAX];
+	struct store *store;
+	bool member = false;
+
+	setup();
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	ck_assert_msg(store_open(&options, &store, why) == 0, "%s", why);
+	ck_assert_int_eq(store_is_member(store, &member), 0);
+	ck_assert(member);
+	store->ops->close(store);
+	ck_assert_int_eq(start_with(false, false), FSD_WRONG_SETTINGS);
+	ck_assert_msg(strstr(message, "--leave-cell"), "%s", message);
+	ck_assert_int_eq(start_with(true, true), FSD_WRONG_SETTINGS);
+	ck_assert_msg(strstr(message, "--leave-cell"), "%s", message);
+	ck_assert_msg(start_with(false, true) == 0, "%s", message);
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	ck_assert_msg(start_with(false, false) == 0, "%s", message);
+	teardown();
+}
+END_TEST
+
 static void refused(const char *file, const char *text, const char *why)
 {
 	make_folder();
@@ -371,4 +402,4 @@ START_TEST(folders)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "member of a cell", registers, waits_without_worker, first_calls, names, stops,
-		 folders)
+		 remembers_the_cell, folders)

@@ -62,6 +62,13 @@ void store_uuid(struct store *store, uint8_t uuid[16]);
 int store_note_ids(struct store *store, int32_t user, int32_t group);
 int store_noted_ids(struct store *store, int32_t *user, int32_t *group);
 
+/*
+ * A member: ids and names of its volumes are given out by a cell, never by the store. store_set_member() remembers that, or no longer.
+ * 0 or a result.
+ */
+int store_set_member(struct store *store, bool member);
+int store_is_member(struct store *store, bool *member);
+
 /* -- volumes -- */
 
 struct store_new_volume {

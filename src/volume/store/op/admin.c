@@ -921,3 +921,46 @@ int store_noted_ids(struct store *store, int32_t *user, int32_t *group)
 	*group = -(int32_t)last_group;
 	return 0;
 }
+
+/* -- that the volumes are those of a cell -- */
+
+#define MEMBER "member" /* a number in the database, if they are */
+
+struct member_op {
+	struct txn_op txn;
+	bool member;
+};
+
+static int apply_membership(struct txn_op *txn, struct work *work)
+{
+	const struct member_op *op = (const struct member_op *)txn;
+	struct db *db;
+	int result = work_db(work, &db);
+
+	if (result)
+		return result;
+	return op->member ? db_number_put(db, MEMBER, 1) : db_number_delete(db, MEMBER);
+}
+
+int store_set_member(struct store *store, bool member)
+{
+	struct member_op op = {.txn = {.apply = apply_membership, .alone = true}, .member = member};
+	int result = txn_run(core_of(store)->txn, &op.txn);
+
+	return result ? result : keeper_flush(core_of(store)->keeper);
+}
+
+int store_is_member(struct store *store, bool *member)
+{
+	struct core *core = core_of(store);
+	uint64_t value = 0;
+	struct db *db;
+	int result = readers_get(core->readers, &db);
+
+	if (result)
+		return result;
+	result = db_number_get(db, MEMBER, &value);
+	readers_put(core->readers, db);
+	*member = value != 0;
+	return result == -ENOENT ? 0 : result;
+}
