@@ -69,8 +69,30 @@ fi
 ! grep -q 'volume="empty"' "$work/store.metrics" || fail "a volume too many: $(grep empty "$work/store.metrics")"
 stop_server "$store_pid" TERM || fail "rxfsd --store ended with $?"
 
+# So has a member of a cell, here of one whose servers do not answer.
+mkdir "$work/cell" && mkdir -m 700 "$work/member" && echo metrics.example > "$work/cell/ThisCell" &&
+	printf '>metrics.example\n127.254.0.9 #nobody\n' > "$work/cell/CellServDB" || exit 99
+# A KeyFileExt: one key of type 2, kvno 3, enctype 18, with 32 bytes.
+printf '\0\0\0\1\0\0\0\20\0\0\0\2\0\0\0\3\0\0\0\22\0\0\0\40abcdefghijklmnopqrstuvwxyz012345' > "$work/cell/KeyFileExt"
+chmod 600 "$work/cell/KeyFileExt"
+"$rxfsd" --store "$work/member" --cell-config "$work/cell" --listen 127.0.0.1 --port 0 --vl-port 9 --pt-port 9 \
+	--metrics-file "$work/member.prom" --metrics-interval 0.1 > "$work/member.out" 2> "$work/member.err" &
+member_pid=$!
+servers="$servers $member_pid"
+wait_for "$work/member.prom" '^rxfsd_cell_questions_refused_total 0$' "$member_pid" ||
+	{ cat "$work/member.err"; fail "the server of a cell has no metrics of it"; }
+grep '\(^\| \)rxfsd_cell_' "$work/member.prom" > "$work/member.metrics"
+for line in 'registered 0' 'protection_servers 1'; do
+	grep -q "^rxfsd_cell_$line\$" "$work/member.metrics" || fail "no $line: $(cat "$work/member.metrics")"
+done
+if command -v promtool > /dev/null 2>&1; then
+	promtool check metrics < "$work/member.prom" > "$work/promtool" 2>&1 && [ ! -s "$work/promtool" ] ||
+		fail "promtool, member: $(head -n 5 "$work/promtool")"
+fi
+stop_server "$member_pid" TERM || fail "rxfsd --cell-config ended with $?"
+
 # Every name in the dashboard is exported.
-cat "$text" "$work/store.metrics" > "$work/all"
+cat "$text" "$work/store.metrics" "$work/member.metrics" > "$work/all"
 sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$work/all" > "$work/names"
 sed 's/^\(.*duration_seconds\)$/\1\n\1_bucket\n\1_sum\n\1_count/' "$work/names" | sort -u > "$work/series"
 grep -oh '\(rxwire\|rxfsd\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" | sort -u > "$work/named"
@@ -196,7 +218,7 @@ awk '
 		if (match($1, /[{][a-z]*/))
 			label = " " substr($1, RSTART + 1, RLENGTH - 1)
 		print name label
-	}' "$text" "$work/store.metrics" | sort -u > "$work/served"
+	}' "$text" "$work/store.metrics" "$work/member.metrics" | sort -u > "$work/served"
 diff "$work/manual" "$work/served" > "$work/differ" ||
 	fail "rxfsd.8 (<) and the exported metrics (>) differ: $(cat "$work/differ")"
 [ "$(wc -l < "$work/served")" -ge 25 ] || fail "too few metrics of rxfsd are served"
