@@ -103,6 +103,22 @@ static const char *admin_name(const struct admin_names *names, int32_t id, char 
 	return text;
 }
 
+/* Whether a cell has the users and groups; false also if that cannot be read. */
+static bool is_of_cell(const struct admin_run *run)
+{
+	bool member = false;
+
+	return store_is_member(run->store, &member) == 0 && member;
+}
+
+static int refuse_name(struct admin_run *run, const char *name)
+{
+	return admin_fail(run, 2, "%.100s: no such user or group; %s", name,
+			  is_of_cell(run) ? "the cell has others: give the number that pts shows, "
+					    "or use \"fs setacl\" on a client"
+					  : "add it with rxpt, or give its number");
+}
+
 /* -- access lists -- */
 
 /* The entry for `id` becomes `rights`; 0 removes it. 0 or -E2BIG. */
@@ -156,13 +172,10 @@ static int change_entry(struct admin_run *run, const struct admin_names *names,
 	if (rights && prot_name_is_machine(name, &address))
 		return admin_fail(run, 2,
 				  "%.100s: an access list cannot name a machine; add it to a group "
-				  "with rxpt, and name the group",
-				  name);
+				  "with %s, and name the group",
+				  name, is_of_cell(run) ? "pts" : "rxpt");
 	if (admin_id(names, name, &id))
-		return admin_fail(run, 2,
-				  "%.100s: no such user or group; add it with rxpt, or give its "
-				  "number",
-				  name);
+		return refuse_name(run, name);
 	if (set_entry(acl, json_is_true(json_object_get(object, "negative")), id, rights))
 		return admin_fail(run, 1,
 				  "%.100s: an access list has room for %d entries; remove one "
@@ -258,10 +271,7 @@ int admin_owner(struct admin_run *run, int32_t missing, int32_t *owner)
 		return 0;
 	rc = admin_names_open(run, &names);
 	if (!rc && admin_id(&names, text, owner))
-		rc = admin_fail(
-			run, 2,
-			"%.100s: no such user or group; add it with rxpt, or give its number",
-			text);
+		rc = refuse_name(run, text);
 	admin_names_close(&names);
 	return rc;
 }

@@ -508,6 +508,11 @@ START_TEST(members_of_cells)
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 		fixture_refuses(&f, 1, "use vos", "%s", requests[i]);
 	fixture_do(&f, "{\"command\": \"quota\", \"volume\": \"v\", \"quota\": 8192}");
+	fixture_refuses(&f, 2, "give the number that pts shows",
+			"{\"command\": \"acl\", \"volume\": \"v\", \"acl\": [{\"name\": "
+			"\"alice\", \"rights\": \"read\"}]}");
+	fixture_do(&f, "{\"command\": \"acl\", \"volume\": \"v\", \"acl\": [{\"name\": "
+		       "\"204\", \"rights\": \"read\"}]}");
 	ck_assert_int_eq(store_set_member(f.store, false), 0);
 	fixture_do(&f, "{\"command\": \"clone\", \"volume\": \"v\"}");
 	fixture_do(&f, "{\"command\": \"create\", \"name\": \"w\"}");
