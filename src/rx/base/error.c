@@ -13,6 +13,7 @@
 #define RXGK_BASE  1233242880
 #define VL_BASE    363520
 #define PT_BASE    267264
+#define VOLS_BASE	1492325120
 #define UBIK_BASE  5376
 
 #define CODE_VDISKFULL	108
@@ -332,6 +333,27 @@ static const char *const pt_texts[] = {
 	"PT: name too long",
 };
 
+static const char *const vols_texts[] = {
+	"volume service: general error",
+	"volume service: operation is not offered",
+	"volume service: the dump cannot be read",
+	"volume service: the dump cannot be made",
+	"volume service: the volume cannot be attached",
+	"volume service: no such partition",
+	"volume service: the volume cannot be detached",
+	"volume service: permission denied",
+	"volume service: location database failure",
+	"volume service: bad volume name",
+	"volume service: the volume has moved",
+	"volume service: bad operation",
+	"volume service: the release failed",
+	"volume service: the volume is in use by another transaction",
+	"volume service: out of memory",
+	"volume service: no such volume",
+	"volume service: several read-write volumes",
+	"volume service: the operation failed",
+};
+
 static const char *const ubik_texts[] = {
 	"ubik: no quorum",
 	"ubik: not the sync site",
@@ -342,11 +364,9 @@ static const struct family {
 	size_t count;
 	const char *const *texts;
 } families[] = {
-	{ RXKAD_BASE, COUNT(rxkad_texts), rxkad_texts },
-	{ RXGK_BASE, COUNT(rxgk_texts), rxgk_texts },
-	{ VL_BASE, COUNT(vl_texts), vl_texts },
-	{ PT_BASE, COUNT(pt_texts), pt_texts },
-	{ UBIK_BASE, COUNT(ubik_texts), ubik_texts },
+	{RXKAD_BASE, COUNT(rxkad_texts), rxkad_texts}, {RXGK_BASE, COUNT(rxgk_texts), rxgk_texts},
+	{VL_BASE, COUNT(vl_texts), vl_texts},	       {PT_BASE, COUNT(pt_texts), pt_texts},
+	{VOLS_BASE, COUNT(vols_texts), vols_texts},    {UBIK_BASE, COUNT(ubik_texts), ubik_texts},
 };
 
 const char *rxw_strerror(int result)

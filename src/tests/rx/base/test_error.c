@@ -29,47 +29,51 @@ START_TEST(code_texts)
 		int32_t code;
 		const char *part;
 	} cases[] = {
-		{ 0, "success" },
-		{ -1, "dead" },
-		{ -2, "unknown service" },
-		{ -3, "timed out" },
-		{ -5, "protocol" },
-		{ -6, "aborted" },
-		{ -100, "restarting" },
-		{ -101, "mapping" },
-		{ -450, "encode" },
-		{ -455, "operation" },
-		{ -457, "free" },
-		{ 2, "ENOENT" },
-		{ 13, "EACCES" },
-		{ 30, "EROFS" },
-		{ 101, "VSALVAGE" },
-		{ 103, "VNOVOL" },
-		{ 108, "VDISKFULL" },
-		{ 110, "VBUSY" },
-		{ 112, "VIO" },
-		{ 122, "EDQUOT" },
-		{ UAE, "EPERM" },
-		{ UAE + 1, "ENOENT" },
-		{ UAE + 40, "EWOULDBLOCK" },
-		{ UAE + 129, "EDISCON" },
-		{ 19270400, "rxkad" },
-		{ 19270408, "unknown service key" },
-		{ 19270409, "expired" },
-		{ 19270412, "level" },
-		{ 1233242880, "rxgk" },
-		{ 1233242886, "expired" },
-		{ 1233242891, "rxgk" },
-		{ 363524, "no such entry" },
-		{ 363546, "permission" },
-		{ 363552, "damaged" },
-		{ 267268, "no such user" },
-		{ 267282, "too long" },
-		{ 5377, "sync site" },
+		{0, "success"},
+		{-1, "dead"},
+		{-2, "unknown service"},
+		{-3, "timed out"},
+		{-5, "protocol"},
+		{-6, "aborted"},
+		{-100, "restarting"},
+		{-101, "mapping"},
+		{-450, "encode"},
+		{-455, "operation"},
+		{-457, "free"},
+		{2, "ENOENT"},
+		{13, "EACCES"},
+		{30, "EROFS"},
+		{101, "VSALVAGE"},
+		{103, "VNOVOL"},
+		{108, "VDISKFULL"},
+		{110, "VBUSY"},
+		{112, "VIO"},
+		{122, "EDQUOT"},
+		{UAE, "EPERM"},
+		{UAE + 1, "ENOENT"},
+		{UAE + 40, "EWOULDBLOCK"},
+		{UAE + 129, "EDISCON"},
+		{19270400, "rxkad"},
+		{19270408, "unknown service key"},
+		{19270409, "expired"},
+		{19270412, "level"},
+		{1233242880, "rxgk"},
+		{1233242886, "expired"},
+		{1233242891, "rxgk"},
+		{363524, "no such entry"},
+		{363546, "permission"},
+		{363552, "damaged"},
+		{267268, "no such user"},
+		{267282, "too long"},
+		{5377, "sync site"},
+		{1492325125, "no such partition"},
+		{1492325133, "in use"},
+		{1492325137, "failed"},
 	};
 	static const int32_t unknown[] = {
-		-7777,    -9,       -11,        -458,   41,     134,    500,  UAE - 1,   UAE + 130,
-		19270399, 19270413, 1233242892, 363519, 363553, 267283, 5378, INT32_MAX, INT32_MIN,
+		-7777,	 -9,	    -11,	-458,	    41,		134,	   500,
+		UAE - 1, UAE + 130, 19270399,	19270413,   1233242892, 363519,	   363553,
+		267283,	 5378,	    1492325119, 1492325138, INT32_MAX,	INT32_MIN,
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -112,9 +116,8 @@ START_TEST(families_are_complete)
 {
 	static const struct {
 		int32_t base, count;
-	} families[] = {
-		{ 19270400, 13 }, { 1233242880, 12 }, { 363520, 33 }, { 267264, 19 }, { UAE, 130 }
-	};
+	} families[] = {{19270400, 13}, {1233242880, 12}, {363520, 33},
+			{267264, 19},	{UAE, 130},	  {1492325120, 18}};
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		for (int32_t n = 0; n < families[i].count; n++)
