@@ -1074,6 +1074,15 @@ void tools_report_missing_store(const char *what)
 		    what);
 }
 
+/* Commands without a store stand behind the name of the program in its usage. */
+static bool needs_store(const struct tools_program *program, const char *command)
+{
+	char bare[NEAR_TEXT];
+
+	snprintf(bare, sizeof(bare), " %s %s ", program->name, command);
+	return strstr(program->usage, " -S DIR ") && !strstr(program->usage, bare);
+}
+
 const void *tools_find_command(const struct tools_program *program, const void *table, size_t count,
 			       size_t size, char **words, size_t word_count)
 {
@@ -1102,7 +1111,7 @@ const void *tools_find_command(const struct tools_program *program, const void *
 	if (word_count - 1 >= command->least && word_count - 1 <= command->most)
 		return command;
 	return tools_fail(NULL, "usage: %s %s%s%s%s", program->name,
-			  strstr(program->usage, " -S DIR ") ? "-S DIR " : "", command->name,
+			  needs_store(program, command->name) ? "-S DIR " : "", command->name,
 			  *command->arguments ? " " : "", command->arguments);
 }
 

@@ -349,6 +349,7 @@ bad_input() {
 	no 2 'only a volume can be given' examine taken:path
 	no 2 'the name of a volume is missing' examine :path
 	no 2 'usage: rxvol -S DIR rename VOLUME NEWNAME' rename taken
+	no 2 'usage: rxvol move-in SERVER' move-in
 	no 2 'mend: no such command; see' mend
 	no 2 'examin: no such command: did you mean examine?; see' examin taken
 	no 2 '--rw is an option of mount' list --rw
