@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define LEAST_GAIN 1e-5 /* a move that helps less is not worth it */
+#define SHOWN	   1e-3 /* moves that all together change no partition by more are left out */
 #define FILL_MAX   0.95 /* no move fills a partition further */
 
 double plan_fill(const struct plan_partition *partition)
@@ -108,6 +109,34 @@ static size_t find_best_move(const struct plan_partition *partitions, unsigned p
 	return found;
 }
 
+/* At most so much all moves change the fill of a partition. */
+static double most_change(const struct plan_partition *partitions,
+			  const struct plan_volume *volumes, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t from = partitions[volumes[i].at].size_kib,
+			 to = partitions[volumes[i].moves_to].size_kib;
+
+		if (volumes[i].moves_to != volumes[i].at)
+			sum += (double)volumes[i].size_kib /
+			       (double)(from && from < to ? from : to);
+	}
+	return sum;
+}
+
+static void take_moves_back(struct plan_partition *partitions, struct plan_volume *volumes,
+			    size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (volumes[i].moves_to != volumes[i].at)
+			shift_volume(&partitions[volumes[i].moves_to], &partitions[volumes[i].at],
+				     &volumes[i]);
+		volumes[i].moves_to = volumes[i].at;
+	}
+}
+
 size_t plan_moves(struct plan_partition *partitions, unsigned partition_count,
 		  struct plan_volume *volumes, size_t volume_count, const struct plan_aims *aims)
 {
@@ -128,6 +157,10 @@ size_t plan_moves(struct plan_partition *partitions, unsigned partition_count,
 		shift_volume(&partitions[volumes[at].at], &partitions[to], &volumes[at]);
 		volumes[at].moves_to = to;
 		moves++;
+	}
+	if (moves && !aims->use && most_change(partitions, volumes, volume_count) < SHOWN) {
+		take_moves_back(partitions, volumes, volume_count);
+		moves = 0;
 	}
 	return moves;
 }

@@ -98,6 +98,23 @@ START_TEST(accesses)
 }
 END_TEST
 
+/* A small partition is less full, but what could move changes nothing that is shown. */
+START_TEST(nothing_worth)
+{
+	struct plan_partition partitions[] = {{252 * (uint64_t)GIB, 217 * (uint64_t)GIB, 0},
+					      {252 * (uint64_t)GIB, 217 * (uint64_t)GIB, 0},
+					      {40 * 1024, 19 * 1024, 0}};
+	struct plan_volume volumes[5];
+
+	for (unsigned i = 0; i < 5; i++)
+		volumes[i] = (struct plan_volume){2, 0, i % 2, false, 9};
+	ck_assert_uint_eq(plan_moves(partitions, 3, volumes, 5, &usual), 0);
+	ck_assert_uint_eq(count_moves(volumes, 5), 0);
+	ck_assert_uint_eq(partitions[2].used_kib, 19 * 1024);
+	ck_assert_uint_eq(partitions[0].used_kib, 217 * (uint64_t)GIB);
+}
+END_TEST
+
 /* Whatever there is: nothing is lost, fixed ones stay, no disk is over-filled, and the worst is not worse than before. */
 static void level_anything(unsigned seed)
 {
@@ -148,4 +165,4 @@ START_TEST(anything)
 END_TEST
 
 TEST_MAIN("plan", level_already, fewest_moves, fixed_volumes_stay, no_move_helps, most_moves,
-	  accesses, anything)
+	  accesses, nothing_worth, anything)
