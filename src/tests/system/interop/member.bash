@@ -19,12 +19,19 @@ start_databases() {
 start_member() {
 	launch server "$rxfsd" --store store --cell-config config --listen "$ours" --require none --identity-age $age \
 		--allow-anonymous-writes
-	wait_port 7005 server
+	# OpenAFS's volume server has the same port at another address.
+	wait_for listening_or_dead "$ours" && alive server && return 0
+	echo "rxfsd does not serve: $(tail -n 1 server.err)"
+	return 1
 }
 
 # listening ADDRESS: vos finds a volume service there.
 listening() {
 	limited 10 vos listpart "$1" -noauth 2> /dev/null | grep -q vicepa
+}
+
+listening_or_dead() {
+	listening "$1" || ! alive server
 }
 
 registered() {
