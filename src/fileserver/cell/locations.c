@@ -475,9 +475,6 @@ static int32_t check_location(const struct fsd_location *entry)
 	for (unsigned i = 0; i < entry->count && i < FSD_SITES; i++)
 		if (is_place(entry->site[i].address))
 			return AFS_VL_BADSERVER;
-	for (int i = 0; i < 3; i++)
-		if (entry->id[i] && entry->id[i] == entry->id[(i + 1) % 3])
-			return AFS_VL_BADENTRY;
 	return !key_of(entry) || key_of(entry) >= FIRST_SERVER || entry->count > FSD_SITES
 		       ? AFS_VL_BADENTRY
 		       : 0;

@@ -44,6 +44,14 @@ START_TEST(unique)
 	ck_assert_int_eq(put(0, "ro", 0, 5, 0), 0);
 	ck_assert(fsd_location_by_id(cell, 5, &entry));
 	ck_assert_uint_eq(fsd_location_count(cell), 3);
+	/* vos restore -readonly gives the id of a new volume twice. */
+	ck_assert_int_eq(put(0, "twice", 40, 40, 0), 0);
+	ck_assert_int_eq(put(0, "c", 0, 0, 40), AFS_VL_IDEXIST);
+	ck_assert_int_eq(put(40, "twice", 41, 40, 0), 0);
+	ck_assert(fsd_location_by_id(cell, 40, &entry));
+	ck_assert_uint_eq(entry.id[0], 41);
+	ck_assert_int_eq(fsd_location_delete(cell, 40), 0);
+	ck_assert(!fsd_location_by_id(cell, 41, &entry));
 	remove_cell();
 }
 END_TEST
