@@ -108,6 +108,9 @@ enum afs_pt_code {
 	AFS_PT_NOMEM = 267280,
 };
 
+/* The volume root.afs.readonly that a server of ours makes itself. */
+#define AFS_RXFSD_ROOTAFS 0x1fffffffu
+
 /* Codes of the volume service: 1492325120 + n (afs-location 5.3). */
 enum afs_vol_code {
 	AFS_VOL_NO_OP = 1492325121,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxvol balance: moves that level the servers of a cell. */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 struct balance {
 	const struct rxvol *rxvol;
 	struct cellside *cell;
+	struct survey_filter *filter;
 	struct move_place place[PARTITIONS_MAX];
 	struct plan_partition before[PARTITIONS_MAX], after[PARTITIONS_MAX];
 	unsigned partitions;
@@ -37,18 +37,11 @@ static bool has_clone_here(const volEntries *entries, const volintInfo *volume)
 	return false;
 }
 
-static bool may_be_balanced(const struct balance *balance, const volEntries *entries,
+static bool may_be_balanced(struct balance *balance, const volEntries *entries,
 			    const volintInfo *info)
 {
-	const struct tools_list *only = &balance->rxvol->move.only,
-				*exclude = &balance->rxvol->move.exclude;
-	bool wanted = !only->count;
-
-	for (size_t i = 0; i < only->count; i++)
-		wanted |= !fnmatch(only->items[i], info->name, 0);
-	for (size_t i = 0; i < exclude->count; i++)
-		wanted &= fnmatch(exclude->items[i], info->name, 0) != 0;
-	return wanted && info->inUse && info->status == 2 && !has_clone_here(entries, info);
+	return survey_wants(balance->filter, info->name) && info->inUse && info->status == 2 &&
+	       !has_clone_here(entries, info);
 }
 
 static bool add_balanced_volume(struct balance *balance, const volEntries *entries,
@@ -181,7 +174,8 @@ static void print_proposal(const struct balance *balance, const struct carry_ite
 		printf("no move makes the partitions more equal than %llu %%\n",
 		       (unsigned long long)balance->rxvol->move.tolerance);
 	else if (!balance->rxvol->move.perform)
-		printf("%zu moves; --do performs them\n", count);
+		printf("%zu move%s; --do performs %s\n", count, carry_plural(count),
+		       count == 1 ? "it" : "them");
 	fflush(stdout);
 }
 
@@ -271,10 +265,13 @@ int rxvol_balance(struct rxvol *rxvol, char **words, size_t count)
 	if (!balance)
 		return tools_fail(TOOLS_EXIT_FAILURE, "no memory");
 	balance->rxvol = rxvol;
-	balance->cell = carry_open_cell(rxvol);
-	if (balance->cell && !read_servers(balance, words, count) && balance->partitions)
+	balance->filter = survey_filter_create(&rxvol->move.only, &rxvol->move.exclude);
+	balance->cell = balance->filter ? carry_open_cell(rxvol) : NULL;
+	if (balance->cell && !read_servers(balance, words, count) && balance->partitions &&
+	    !survey_filter_check(balance->filter))
 		status = propose_moves(balance);
 	cellside_close(balance->cell);
+	free(balance->filter);
 	free(balance->volume);
 	free(balance->job);
 	free(balance);

@@ -46,7 +46,18 @@ struct cellside *carry_open_cell(const struct rxvol *rxvol)
 		.level = rxvol->move.level,
 	};
 
-	return cellside_open(&options);
+	struct cellside *cell = cellside_open(&options);
+
+	if (cell && cellside_probe(cell)) {
+		cellside_close(cell);
+		return NULL;
+	}
+	return cell;
+}
+
+const char *carry_plural(size_t count)
+{
+	return count == 1 ? "" : "s";
 }
 
 char *carry_size_text(char text[CARRY_SIZE], uint64_t kib)
@@ -191,7 +202,8 @@ void carry_volumes(const struct rxvol *rxvol, struct cellside *cell, struct carr
 	totals->left = (unsigned)(count - all.next);
 	totals->ns = monotonic_ns() - all.start;
 	if (totals->left)
-		tools_error("stopped: %u volumes were not begun", totals->left);
+		tools_error("stopped: %u volume%s not begun", totals->left,
+			    totals->left == 1 ? " was" : "s were");
 }
 
 json_t *carry_json(const struct carry_item *item)

@@ -31,6 +31,8 @@ void carry_volumes(const struct rxvol *rxvol, struct cellside *cell, struct carr
 		   size_t count, struct carry_totals *totals);
 /* A move and its result. */
 json_t *carry_json(const struct carry_item *item);
+/* "s", unless it is one. */
+const char *carry_plural(size_t count);
 /* "1.5 GiB" of KiB. Returns text. */
 #define CARRY_SIZE 32
 char *carry_size_text(char text[CARRY_SIZE], uint64_t kib);

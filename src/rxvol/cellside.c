@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rxwire/call.h>
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
@@ -30,6 +32,7 @@
 #define CONFIG_FOLDER "/etc/openafs/server"
 #define VOL_PORT      7005
 #define PATIENCE_S    30 /* until the location servers have chosen one that takes changes */
+#define PROBE_MS      6000 /* until one that does not answer is taken for dead */
 #define NO_QUORUM     5376
 #define NOT_SYNC      5377
 #define PARTITIONS    256
@@ -273,6 +276,30 @@ static int32_t ask_location(struct cellside *cell, struct location_call *call)
 			return code;
 		nanosleep(&pause, NULL);
 	}
+}
+
+int cellside_probe(struct cellside *cell)
+{
+	const struct rxw_call_options limit = {.size = sizeof(limit), .deadline_ms = PROBE_MS};
+	char text[CELLSIDE_CODE], list[512] = "";
+	size_t length = 0;
+
+	for (int i = 0; i < cell->count; i++) {
+		int32_t code = VL_ProbeServer_opt(cell->location[i], &limit);
+		char host[INET6_ADDRSTRLEN] = "?";
+
+		if (!is_passing_fault(code)) {
+			cell->first = i;
+			return 0;
+		}
+		getnameinfo((const struct sockaddr *)&cell->servers[i].address,
+			    cell->servers[i].len, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
+		if (length < sizeof(list))
+			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s: %s",
+						   i ? ", " : "", host,
+						   cellside_code_text(text, code));
+	}
+	return tools_fail(-1, "no location server of the cell %s answers: %s", cell->name, list);
 }
 
 static int32_t run_find_entry(rxw_connection *connection, struct location_call *call)

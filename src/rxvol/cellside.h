@@ -31,6 +31,8 @@ struct cellside_options {
 struct cellside *cellside_open(const struct cellside_options *options);
 /* After the release of all connections. NULL is allowed. */
 void cellside_close(struct cellside *cell);
+/* Whether a location server answers. 0, or -1 after a message that names all. */
+int cellside_probe(struct cellside *cell);
 /* The name of the cell. */
 const char *cellside_name(const struct cellside *cell);
 

@@ -25,11 +25,13 @@
 #define FLAG_OUT       2
 #define STATUS_OK      2
 #define SLACK_S	       2 /* of dates, as vos has it */
-#define BUSY_TRIES     12
+#define BUSY_TRIES     60
 #define BUSY_MS	       500
 #define WATCH_S	       5	   /* between looks whether the target is still there */
 #define SILENCE_S      60	   /* after which a target is given up that does not answer */
 #define SETTLE_S       UINT64_C(3) /* after which an idle transaction is that of a dead client */
+#define RUNNING_S      600	   /* of what runs in the transaction of a dead client */
+#define CLONE_S	       20	   /* the same, in that of a temporary clone */
 #define LOCKS	       0x1f0	   /* of an entry's flags */
 
 /* A server, with the transaction that this move has there with its volume. */
@@ -315,19 +317,35 @@ static uint64_t note_idle_transaction(struct idle_transactions *all, const struc
 	return all->item[at].since;
 }
 
-/* That of a dead client ends. */
+static void say_what_runs(const struct move *move, struct idle_transactions *all,
+			  const struct end *end, const transDebugInfo *info)
+{
+	char server[CELLSIDE_NAME];
+
+	if (all->said)
+		return;
+	all->said = true;
+	say_about_move(
+		move, "waits for what an earlier run has begun: %.*s of volume %u at %s still runs",
+		(int)sizeof(info->lastProcName), info->lastProcName, (unsigned)info->volid,
+		cellside_address_text(server, end->place.address));
+}
+
+/* That of a dead client ends. A server needs a while to find that a client is dead. */
 static int end_dead_transaction(struct move *move, struct idle_transactions *all,
 				const struct end *end, const transDebugInfo *info)
 {
 	int32_t code, ended;
 
-	if (info->callValid && !all->said) {
-		say_about_move(move, "waits for what an earlier run has begun");
-		all->said = true;
-	}
+	if (info->callValid)
+		say_what_runs(move, all, end, info);
 	if (monotonic_ns() - note_idle_transaction(all, end, info) < SETTLE_S * (uint64_t)NS_PER_S)
 		return 0;
 	code = AFSVolEndTrans(end->connection, info->tid, &ended);
+	if (code == AFS_VOL_VOLBUSY) {
+		say_what_runs(move, all, end, info);
+		return 0;
+	}
 	return code && code != ENOENT
 		       ? fail_volume_call(move, end, "the end of a transaction", code)
 		       : 0;
@@ -362,6 +380,7 @@ static int look_at_transactions(struct move *move, struct idle_transactions *all
 static int settle_transactions(struct move *move)
 {
 	struct idle_transactions all = {0};
+	uint64_t end = monotonic_ns() + RUNNING_S * (uint64_t)NS_PER_S;
 	int source, target;
 
 	for (;;) {
@@ -371,6 +390,11 @@ static int settle_transactions(struct move *move)
 			return -1;
 		if (!source && !target)
 			return 0;
+		if (monotonic_ns() > end)
+			return fail_move(move,
+					 "what an earlier run has begun still runs at the %s; "
+					 "\"vos status\" shows it: give the command again later",
+					 source ? "source" : "target");
 		pause_ms(250);
 	}
 }
@@ -606,20 +630,46 @@ static int32_t drop_source(struct move *move)
 	return code;
 }
 
-/* If the server has not given it up, an administrator has to remove it. */
-static void drop_stuck_clone(const struct move *move)
+static int32_t remove_stuck_clone(const struct move *move)
 {
 	const struct end *source = &move->source;
-	int32_t transaction, code;
+	int32_t transaction,
+		code = AFSVolTransCreate(source->connection, move->note.stuck,
+					 source->place.partition, OFFLINE, &transaction);
+
+	if (code)
+		return code;
+	AFSVolSetFlags(source->connection, transaction, FLAG_TEMPORARY | FLAG_OUT);
+	code = AFSVolDeleteVolume(source->connection, transaction);
+	end_move_transaction(source, &transaction);
+	return code;
+}
+
+/* The transaction of the dead client with it, in which nothing runs any more. */
+static void end_clone_transaction(const struct move *move)
+{
+	const struct end *source = &move->source;
+	transDebugEntries entries = {0};
+	int32_t ended;
+
+	if (!AFSVolMonitor(source->connection, &entries))
+		for (uint32_t i = 0; i < entries.len; i++)
+			if (entries.val[i].volid == move->note.stuck && !entries.val[i].callValid)
+				AFSVolEndTrans(source->connection, entries.val[i].tid, &ended);
+	xdrfree_transDebugEntries(&entries);
+}
+
+/* If the server does not give it up for long, an administrator has to remove it. */
+static void drop_stuck_clone(const struct move *move)
+{
+	uint64_t end = monotonic_ns() + CLONE_S * (uint64_t)NS_PER_S;
+	int32_t code;
 
 	if (!move->note.stuck)
 		return;
-	code = AFSVolTransCreate(source->connection, move->note.stuck, source->place.partition,
-				 OFFLINE, &transaction);
-	if (!code) {
-		AFSVolSetFlags(source->connection, transaction, FLAG_TEMPORARY | FLAG_OUT);
-		code = AFSVolDeleteVolume(source->connection, transaction);
-		end_move_transaction(source, &transaction);
+	while ((code = remove_stuck_clone(move)) == AFS_VOL_VOLBUSY && monotonic_ns() < end) {
+		end_clone_transaction(move);
+		pause_ms(250);
 	}
 	if (code && code != AFS_VNOVOL)
 		say_about_move(

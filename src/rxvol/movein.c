@@ -41,11 +41,14 @@ static void print_survey(const struct survey *survey)
 			printf("%29s%s\n", "", survey->volume[i].why);
 		}
 	if (survey->backups)
-		printf("%zu backup volumes are not copied; \"vos backupsys\" makes them again\n",
-		       survey->backups);
-	printf("%zu volumes move, %s; the target has room for %s; about %s at 50 MiB/s\n",
-	       survey->moving, carry_size_text(size, survey->moving_kib),
-	       carry_size_text(room, survey->free_kib),
+		printf("%zu backup volume%s not copied; \"vos backupsys\" makes %s again\n",
+		       survey->backups, survey->backups == 1 ? " is" : "s are",
+		       survey->backups == 1 ? "it" : "them");
+	if (survey->own_root)
+		printf("root.afs.readonly does not move: rxfsd makes it itself\n");
+	printf("%zu volume%s, %s; the target has room for %s; about %s at 50 MiB/s\n",
+	       survey->moving, survey->moving == 1 ? " moves" : "s move",
+	       carry_size_text(size, survey->moving_kib), carry_size_text(room, survey->free_kib),
 	       tools_format_time(time, sizeof(time),
 				 (survey->moving_kib / USUAL_RATE + survey->moving + 1) *
 					 1000000000));
@@ -110,12 +113,15 @@ static void print_totals(const struct carry_totals *totals)
 {
 	char bytes[CARRY_SIZE], time[32];
 
-	printf("moved %u volumes, %s in %s; the dumps of both servers had the same lengths\n",
-	       totals->moved, tools_format_size(bytes, sizeof(bytes), totals->bytes),
-	       tools_format_time(time, sizeof(time), totals->ns));
+	printf("moved %u volume%s", totals->moved, carry_plural(totals->moved));
+	if (totals->bytes)
+		printf(", %s in %s; the dumps of both servers had the same lengths",
+		       tools_format_size(bytes, sizeof(bytes), totals->bytes),
+		       tools_format_time(time, sizeof(time), totals->ns));
+	printf("\n");
 	if (totals->failed)
-		printf("%u were not moved: see the messages above, and give the command again\n",
-		       totals->failed);
+		printf("%u %s not moved: see the messages above, and give the command again\n",
+		       totals->failed, totals->failed == 1 ? "was" : "were");
 }
 
 /* The exit status. */
@@ -210,18 +216,20 @@ static int move_surveyed(const struct rxvol *rxvol, struct cellside *cell,
 
 int rxvol_move_in(struct rxvol *rxvol, char **words, size_t count)
 {
-	struct survey_options options = {.only = &rxvol->move.only,
-					 .exclude = &rxvol->move.exclude,
-					 .state = rxvol->move.state,
-					 .take_over = rxvol->move.take_over,
-					 .to.partition = -1};
-	struct cellside *cell = carry_open_cell(rxvol);
+	struct survey_options options = {
+		.filter = survey_filter_create(&rxvol->move.only, &rxvol->move.exclude),
+		.state = rxvol->move.state,
+		.take_over = rxvol->move.take_over,
+		.to.partition = -1};
+	struct cellside *cell = options.filter ? carry_open_cell(rxvol) : NULL;
 	struct survey survey;
 	int status;
 
 	(void)count;
-	if (!cell)
+	if (!cell) {
+		free(options.filter);
 		return TOOLS_EXIT_FAILURE;
+	}
 	status = find_move_places(rxvol, cell, words[0], &options);
 	if (!status && survey_server(cell, &options, &survey))
 		status = TOOLS_EXIT_FAILURE;
@@ -230,5 +238,6 @@ int rxvol_move_in(struct rxvol *rxvol, char **words, size_t count)
 		survey_free(&survey);
 	}
 	cellside_close(cell);
+	free(options.filter);
 	return status;
 }

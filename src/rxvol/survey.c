@@ -124,18 +124,51 @@ uint32_t survey_own_address(struct cellside *cell, uint32_t but)
 
 /* -- one volume -- */
 
-static bool matches_any(const struct tools_list *patterns, const char *name)
+struct survey_filter *survey_filter_create(const struct tools_list *only,
+					   const struct tools_list *exclude)
 {
-	for (size_t i = 0; i < patterns->count; i++)
-		if (!fnmatch(patterns->items[i], name, 0))
-			return true;
-	return false;
+	struct survey_filter *filter =
+		calloc(1, sizeof(*filter) + (only->count + exclude->count) * sizeof(bool));
+
+	if (!filter)
+		return tools_fail(NULL, "no memory");
+	filter->only = only;
+	filter->exclude = exclude;
+	return filter;
 }
 
-static bool is_wanted_volume(const struct survey_options *options, const char *name)
+static bool matches_any(const struct tools_list *patterns, const char *name, bool *met)
 {
-	return (!options->only->count || matches_any(options->only, name)) &&
-	       !matches_any(options->exclude, name);
+	bool found = false;
+
+	for (size_t i = 0; i < patterns->count; i++)
+		if (!fnmatch(patterns->items[i], name, 0)) {
+			met[i] = true;
+			found = true;
+		}
+	return found;
+}
+
+bool survey_wants(struct survey_filter *filter, const char *name)
+{
+	size_t count = filter->only->count;
+	bool in = matches_any(filter->only, name, filter->met) || !count;
+
+	return !matches_any(filter->exclude, name, filter->met + count) && in;
+}
+
+int survey_filter_check(const struct survey_filter *filter)
+{
+	size_t only = filter->only->count;
+	int result = 0;
+
+	for (size_t i = 0; i < only + filter->exclude->count; i++)
+		if (!filter->met[i])
+			result = tools_fail(-1, "%s %s: no volume has such a name",
+					    i < only ? "--only" : "--exclude",
+					    i < only ? filter->only->items[i]
+						     : filter->exclude->items[i - only]);
+	return result;
 }
 
 static void set_reason(struct survey_volume *volume, const char *format, ...)
@@ -256,8 +289,12 @@ static bool take_listed_volume(struct cellside *cell, const struct survey_option
 	};
 	struct move_note note;
 
-	if (info->destroyMe || !is_wanted_volume(options, info->name))
+	if (info->destroyMe || !survey_wants(options->filter, info->name))
 		return true;
+	if (info->volid == AFS_RXFSD_ROOTAFS) {
+		survey->own_root = true;
+		return true;
+	}
 	if (info->type == AFS_VL_BACKUP) {
 		survey->backups++;
 		return true;
@@ -314,24 +351,44 @@ static void add_begun_volume(struct cellside *cell, const struct survey_options 
 				       .to = note.to};
 	snprintf(volume.job.name, sizeof(volume.job.name), "%.22s%s", entry.name,
 		 volume.job.replica ? ".readonly" : "");
-	if (is_wanted_volume(options, volume.job.name))
+	if (survey_wants(options->filter, volume.job.name))
 		add_survey_volume(survey, &volume);
 }
 
 /* -- all of them -- */
 
-/* -1 in a place becomes the only partition. 0, or -1 after a message. */
-static int complete_place(struct cellside *cell, struct move_place *place)
+/* Whether the server has the partition. 0, or -1 after a message. */
+static int find_partition(const struct move_place *place, const int32_t *list, int count)
+{
+	char server[CELLSIDE_NAME], name[CELLSIDE_NAME], all[256] = "";
+	size_t length = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (list[i] == place->partition)
+			return 0;
+		if (length < sizeof(all))
+			length += (size_t)snprintf(all + length, sizeof(all) - length, "%s%s",
+						   i ? ", " : "",
+						   cellside_partition_text(name, list[i]));
+	}
+	return tools_fail(-1, "%s has no partition %s; it has: %s",
+			  cellside_address_text(server, place->address),
+			  cellside_partition_text(name, place->partition), count ? all : "none");
+}
+
+/* -1 becomes the only partition if `one` is wanted. 0, or -1 after a message. */
+static int complete_place(struct cellside *cell, struct move_place *place, bool one)
 {
 	int32_t list[SURVEY_PARTITIONS];
 	char server[CELLSIDE_NAME];
-	int count;
+	int count = survey_partitions(cell, place->address, list);
 
-	if (place->partition >= 0)
-		return 0;
-	count = survey_partitions(cell, place->address, list);
 	if (count < 0)
 		return -1;
+	if (place->partition >= 0)
+		return find_partition(place, list, count);
+	if (!one)
+		return 0;
 	if (count != 1)
 		return tools_fail(-1, "%s has %d partitions: give one of them, such as %s:a",
 				  cellside_address_text(server, place->address), count, server);
@@ -392,18 +449,32 @@ static int survey_volumes(struct cellside *cell, const struct survey_options *op
 	return 0;
 }
 
+/* What the target has already is no typing error. */
+static int look_for_moved_names(struct cellside *cell, const struct survey_options *options)
+{
+	volEntries entries;
+
+	if (survey_list(cell, &options->to, &entries))
+		return -1;
+	for (uint32_t i = 0; i < entries.len; i++)
+		if (!entries.val[i].destroyMe && complete_listed_volume(cell, &entries.val[i]))
+			survey_wants(options->filter, entries.val[i].name);
+	xdrfree_volEntries(&entries);
+	return survey_filter_check(options->filter);
+}
+
 int survey_server(struct cellside *cell, struct survey_options *options, struct survey *survey)
 {
 	uint64_t size;
 
 	*survey = (struct survey){0};
-	if (complete_place(cell, &options->to))
+	if (complete_place(cell, &options->from, false) || complete_place(cell, &options->to, true))
 		return -1;
 	if (cellside_same_server(cell, options->from.address, options->to.address) &&
 	    (options->from.partition < 0 || options->from.partition == options->to.partition))
 		return tools_fail(-1, "source and target are the same");
 	if (survey_space(cell, &options->to, &survey->free_kib, &size) ||
-	    survey_volumes(cell, options, survey)) {
+	    survey_volumes(cell, options, survey) || look_for_moved_names(cell, options)) {
 		survey_free(survey);
 		return -1;
 	}

@@ -17,12 +17,25 @@ struct survey_volume {
 struct survey {
 	struct survey_volume *volume;
 	size_t count, moving, backups;
+	bool own_root; /* rxfsd's root.afs is there, which every such server makes itself */
 	uint64_t moving_kib, free_kib; /* of those that move; at the target */
 };
 
+/* Patterns of names, and which of them a volume has met. */
+struct survey_filter {
+	const struct tools_list *only, *exclude;
+	bool met[]; /* those of `only`, then those of `exclude` */
+};
+/* To be freed. NULL after a message. */
+struct survey_filter *survey_filter_create(const struct tools_list *only,
+					   const struct tools_list *exclude);
+bool survey_wants(struct survey_filter *filter, const char *name);
+/* 0, or -1 after a message: no volume has met a pattern. */
+int survey_filter_check(const struct survey_filter *filter);
+
 struct survey_options {
-	struct move_place from, to;		 /* partition -1: all of them, or the only one */
-	const struct tools_list *only, *exclude; /* patterns of names */
+	struct move_place from, to; /* partition -1: all of them, or the only one */
+	struct survey_filter *filter;
 	const char *state;
 	bool take_over;
 };

@@ -12,6 +12,7 @@
 #include <rxwire/types.h>
 #include <rxwire/coder.h>
 
+#include "afs/numbers.h"
 #include "volume/store/cellvol.h"
 
 struct fsd_cell;
@@ -95,7 +96,7 @@ bool fsd_cell_server_of(struct fsd_cell *cell, uint32_t address, struct fsd_cell
 /* -- the volume root.afs, which holds the mount points of the cell: CELL and .CELL -- */
 
 /* This id is below those that cells assign to volumes. */
-#define FSD_ROOTAFS_ID	 0x1fffffffu
+#define FSD_ROOTAFS_ID	 AFS_RXFSD_ROOTAFS
 #define FSD_ROOTAFS_NAME "root.afs"
 
 /* Constant; any thread. */

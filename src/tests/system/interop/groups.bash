@@ -145,8 +145,8 @@ tests_of_member_three() { echo three-registers three-protection three-location t
 programs_of_member_three() { echo rxfsd rxvol cell_ours; }
 tests_of_move_in() {
 	[ -z "${MOVE_TESTS:-}" ] || { echo "$MOVE_TESTS"; return; }
-	echo move-in-plain move-in-refused move-in-written move-in-killed move-in-replica move-in-take-over move-in-server-killed \
-		move-in-entries move-in-balance move-in-end
+	echo move-in-plain move-in-refused move-in-mistyped move-in-written move-in-killed move-in-killed-copy move-in-replica \
+		move-in-take-over move-in-server-killed move-in-entries move-in-balance move-in-end
 }
 tests_of_moving() { echo moving-joins moving-one moving-all moving-balance moving-back moving-end; }
 programs_of_moving() { echo rxfsd rxvol cell_ours; }

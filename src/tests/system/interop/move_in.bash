@@ -80,7 +80,7 @@ test_move_in_refused() {
 	v create "$theirs" a unknown
 	v delentry unknown
 	m move-in "$theirs" --to "$address" --exclude tvol && fail "it succeeded"
-	for pattern in 'it is off-line' 'its entry is locked' 'the location service has no entry' '0 volumes move'; do
+	for pattern in 'it is off-line' 'its entry is locked' 'the location service has no entry' '^0 volumes move'; do
 		want_line move.txt "$pattern"
 	done
 	v unlock locked
@@ -94,6 +94,31 @@ test_move_in_refused() {
 	m move-in "$theirs" --to "$address" --only tvol --keytab wrong && fail "it succeeded with a wrong key"
 	on "$theirs" tvol RW On-line
 	rm -rf "$state"
+}
+
+# refused PATTERN OPTIONS...: status 1, and a message.
+refused() {
+	local rc=0
+	m "${@:2}" || rc=$?
+	[ $rc -eq 1 ] || fail "rxvol ${*:2} ended with $rc"
+	want_line move.err "$1"
+}
+
+# What was mistyped is named, and nothing moves.
+test_move_in_mistyped() {
+	refused '--only tvll: no volume has such a name' move-in "$theirs" --to "$address" --only tvol --only tvll
+	refused '--exclude tvll: no volume has such a name' move-in "$theirs" --to "$address" --exclude tvll
+	refused '--only tvll: no volume has such a name' balance --only tvll
+	refused "$theirs has no partition /vicepb; it has: /vicepa" move-in "$theirs:b" --to "$address"
+	refused "$address has no partition /vicepc; it has: /vicepa" move-in "$theirs" --to "$address:c"
+	limited 60 "$rxvol" move-in "$theirs" --to "$address" --cell interop.example --location "$address:7999" \
+		--keytab /etc/openafs/server/KeyFileExt > move.txt 2>&1 && fail "it succeeded without a location server"
+	want_line move.txt 'no location server of the cell interop.example answers'
+	on "$theirs" tvol RW On-line
+	m_well move-in "$theirs" --to "$address" --only tvol --dry-run
+	want_line move.txt '^1 volume moves'
+	m move-in "$address" --to "$theirs" --dry-run
+	want_line move.txt 'root.afs.readonly does not move'
 }
 
 # writer: puts files until the file `enough` is there; the names and contents of those that were acknowledged go to `acknowledged`.
@@ -176,6 +201,37 @@ test_move_in_killed() {
 	killed_moves "${ONLY_SOME:-}"
 }
 
+# copying: a transfer runs.
+copying() {
+	limited 10 vos status "$1" -localauth 2> err.txt | grep -q 'procedure: *Forward'
+}
+
+# Killed in the copy of a large volume: the servers go on with it. The command, given again at once, waits for that.
+test_move_in_killed_copy() {
+	local from=$address to=$theirs next volumes pid i
+	mkdir -p heavy
+	head -c 100000000 /dev/urandom > heavy/file
+	v create "$from" a wvol -maxquota 200000
+	vol import wvol heavy
+	v dump wvol -file wvol.dump
+	volumes=$(($(their_volumes) + $(our_volumes)))
+	for i in 1 2 3 4; do
+		"$rxvol" move-in "$from" --to "$to" --only wvol --cell-config /etc/openafs/server --state "$state" > killed.txt 2>&1 &
+		pid=$!
+		wait_for copying "$from"
+		kill -KILL "$pid"
+		wait "$pid"
+		m_well move-in "$from" --to "$to" --only wvol
+		moved wvol "$from" "$to" wvol.dump
+		next=$from
+		from=$to
+		to=$next
+	done
+	[ $(($(their_volumes) + $(our_volumes))) -eq "$volumes" ] || fail "temporary volumes are left after $i kills"
+	v remove -id wvol
+	rm -rf heavy wvol.dump moved.dump
+}
+
 # A read-only copy moves as well, and is not kept twice.
 test_move_in_replica() {
 	m_well move-in "$address" --to "$theirs" --only tvol
@@ -213,7 +269,13 @@ test_move_in_take_over() {
 		killed_move "$from" "$to" "$number" "" || break
 		rm -rf "$state"
 		limited 20 vos examine kvol -localauth > out.txt 2>&1
-		grep -q LOCKED out.txt || { m move-in "$from" --to "$to" --only kvol; continue; }
+		if ! grep -q LOCKED out.txt; then
+			m_well move-in "$from" --to "$to" --only kvol
+			next=$from
+			from=$to
+			to=$next
+			continue
+		fi
 		tried=$((tried + 1))
 		if m move-in "$from" --to "$to" --only kvol; then
 			on "$to" kvol RW On-line
