@@ -201,6 +201,7 @@ static void judge_entry(struct cellside *cell, const struct survey_options *opti
 	nvldbentry entry;
 	char text[CELLSIDE_CODE];
 	int32_t code = cellside_find_entry(cell, job->id, &entry);
+	int32_t site = job->replica ? VLSF_ROVOL : VLSF_RWVOL;
 	int type = job->replica ? AFS_VL_RO : AFS_VL_RW;
 
 	if (code == AFS_VL_NOENT) {
@@ -209,11 +210,13 @@ static void judge_entry(struct cellside *cell, const struct survey_options *opti
 		set_reason(volume, "its entry: %s", cellside_code_text(text, code));
 	} else if (entry.volumeId[type] != job->id || entry.volumeId[AFS_VL_RW] != job->rw) {
 		set_reason(volume, "its entry has other numbers; see \"vos syncvldb\"");
-	} else if (!has_site_at(cell, &entry, job->replica ? VLSF_ROVOL : VLSF_RWVOL, &job->from)) {
+	} else if (options->take_over && entry.flags & VLOP_MOVE &&
+		   (has_site_at(cell, &entry, site, &job->from) ||
+		    has_site_at(cell, &entry, site, &job->to))) {
+		volume->begun = true;
+	} else if (!has_site_at(cell, &entry, site, &job->from)) {
 		set_reason(volume, "its entry names other servers: this is a copy that is left; "
 				   "\"vos zap\" removes it");
-	} else if (options->take_over && entry.flags & VLOP_MOVE) {
-		volume->begun = true;
 	} else if (entry.flags & LOCKS) {
 		set_reason(
 			volume,
