@@ -121,6 +121,11 @@ static int load_once(struct fs_vnode *v, struct rxafs_request *request, struct c
 	return result;
 }
 
+bool fs_is_gone(struct fs_vnode *v)
+{
+	return cl_object_status(v->object, cl_net_now(), &(struct cl_status){0}) == -ENOENT;
+}
+
 int fs_load_names(struct fs_vnode *v, struct rxafs_request *request, struct cl_names **once)
 {
 	int result;
@@ -140,7 +145,7 @@ int fs_load_names(struct fs_vnode *v, struct rxafs_request *request, struct cl_n
 		cl_names_free(*once);
 		*once = NULL;
 		result = load_once(v, request, once);
-		if (cl_object_status(v->object, cl_net_now(), &(struct cl_status){0}) == -ENOENT)
+		if (fs_is_gone(v))
 			break;
 	}
 	fs_unclaim(v, CL_CLAIM_NAMES);

@@ -71,6 +71,8 @@ void fs_unclaim(struct fs_vnode *vnode, unsigned claim);
 /* The FID of a name. -ENOENT. *known_ns: how long the answer holds. */
 int fs_find(struct fs_vnode *directory, struct rxafs_request *request, const char *name,
 	    struct rxafs_fid *fid, uint64_t *known_ns);
+/* Whether the server has said that the object is gone. */
+bool fs_is_gone(struct fs_vnode *v);
 /* Fetch the names. *once: names that are right only for this operation; NULL: they are in the cache. */
 int fs_load_names(struct fs_vnode *directory, struct rxafs_request *request,
 		  struct cl_names **once);

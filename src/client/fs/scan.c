@@ -111,8 +111,10 @@ static int gather_names(struct gathering *g, struct fs_vnode *v, struct rxafs_re
 		cl_names_free(once);
 		once = NULL;
 	}
-	return result == -ESTALE ? fs_fail(request, -EAGAIN, "the directory changes all the time")
-				 : result;
+	/* One that was removed meanwhile does not come back. */
+	return result == -ESTALE && !fs_is_gone(v)
+		       ? fs_fail(request, -EAGAIN, "the directory changes all the time")
+		       : result;
 }
 
 static int gather_dynamic(struct gathering *g, rxafs_object *directory,

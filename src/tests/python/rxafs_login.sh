@@ -34,6 +34,7 @@ chmod 600 "$work/both" "$work/kad"
 } > "$work/init.log" 2>&1 || { cat "$work/init.log"; exit 99; }
 
 for keytab in both kad; do
+	rm -f "$work/out"
 	"$top_builddir/src/fileserver/rxfsd" --store "$work/store" --listen 127.0.0.1 --port 0 --vl-port 0 --vol-port 0 --keytab "$work/$keytab" \
 		--protection "$work/store" --pt-port 0 --cell "$KDC_CELL" > "$work/out" 2> "$work/err" &
 	server=$!

@@ -144,5 +144,45 @@ START_TEST(readers_see_what_was_stored)
 }
 END_TEST
 
+/* Breaks the promises of other clients on a directory, then removes it. A removal alone breaks none on what it removes. */
+static void remove_changed_directory(rxafs_client *remover, const char *path)
+{
+	struct rxafs_request asked = {0};
+	struct rxafs_attributes attributes;
+	rxafs_object *parent, *directory, *made;
+	char name[256];
+
+	ck_assert_int_eq(rxafs_find_parent(remover, &asked, path, &parent, name), 0);
+	ck_assert_int_eq(rxafs_find_path(remover, &asked, path, true, &directory), 0);
+	ck_assert_int_eq(rxafs_mkdir(directory, &asked, "in", 0755, &made, &attributes), 0);
+	rxafs_release(made);
+	ck_assert_int_eq(rxafs_rmdir(directory, &asked, "in"), 0);
+	rxafs_release(directory);
+	ck_assert_int_eq(rxafs_rmdir(parent, &asked, name), 0);
+	rxafs_release(parent);
+}
+
+/* A directory that another client has removed has no names, and is not one that changes. */
+START_TEST(names_of_a_removed_directory)
+{
+	rxafs_client *remover;
+	rxafs_object *gone;
+	struct rxafs_names listed;
+
+	open_program_cell();
+	make_directory("music:gone");
+	gone = object_at("music:gone");
+	ck_assert_int_eq(rxafs_list_names(gone, &request, &listed), 0);
+	ck_assert_uint_eq(listed.count, 0);
+	rxafs_free_names(&listed);
+	remover = open_program_client();
+	remove_changed_directory(remover, "music:gone");
+	rxafs_close_client(remover, 1000);
+	ck_assert_int_eq(rxafs_list_names(gone, &request, &listed), -ESTALE);
+	rxafs_release(gone);
+	close_program_cell();
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "newfiles", files_are_made_whole, names_in_the_cache,
-		 readers_see_what_was_stored)
+		 readers_see_what_was_stored, names_of_a_removed_directory)
