@@ -84,6 +84,12 @@ END
 read -r port status < "$work/ports"
 "$top_builddir/src/bench/crowd_raw_server" 127.0.0.1 "$port" "$status" "$work/files" 1 &
 server=$!
+for one in "$port" "$status"; do
+	until grep -qi ":$(printf %04X "$one") " /proc/net/udp; do
+		kill -0 "$server" 2> /dev/null || break
+		sleep 0.05
+	done
+done
 load() { "$top_builddir/src/bench/crowd_load" -d "$port" -q "$status" -t 60 "$@" > "$work/load" 2> "$work/err"; }
 load -k "$work/files" || fail "the same files: status $?: $(cat "$work/err")"
 load -k "$work/others" && fail "other bytes were accepted"
