@@ -57,6 +57,7 @@ struct wide {
 	unsigned path_count;
 	uint64_t length;   /* of the file */
 	uint32_t creation; /* of the volume, as its server says */
+	bool read_only;	   /* the volume, which several servers may have in different states */
 	uint64_t moved;	   /* when the last bytes came */
 	bool unconfirmed; /* bytes came by calls without a status */
 	bool refused;	  /* the ordinary way tells why */
@@ -105,7 +106,8 @@ static bool is_same_state(const struct wide *w, const AFSFetchStatus *status,
 			  const AFSVolSync *sync)
 {
 	return afs_status_version(status) == w->request->version &&
-	       afs_status_length(status) == w->length && sync->spare1 == w->creation;
+	       afs_status_length(status) == w->length &&
+	       (!w->read_only || sync->spare1 == w->creation);
 }
 
 /* Otherwise the server would send their bytes for a while, before those of new calls. */
@@ -443,7 +445,6 @@ static void end_wide(struct wide *w)
 		cl_server_put_lane(w->server, w->paths[i].lane);
 	}
 	rxw_queue_destroy(w->queue);
-	cl_credential_unref(w->credential);
 	report_paths(w);
 	w->request->count = w->spread.hole_count;
 	memcpy(w->request->missing, w->spread.holes, sizeof(w->spread.holes));
@@ -499,7 +500,7 @@ static int run_wide(struct wide *w, const struct cl_caller *caller)
 	uint64_t now = cl_net_now();
 
 	if (rxw_queue_create(w->server->net->engine, NULL, &w->queue) < 0)
-		return -ENOMEM;
+		return cl_fail(w->failure, ENOMEM, "FetchData64: no memory");
 	for (unsigned i = 0; i < request->count; i++)
 		cl_spread_add(&w->spread, request->missing[i].at, request->missing[i].end);
 	w->moved = now;
@@ -513,6 +514,22 @@ static int run_wide(struct wide *w, const struct cl_caller *caller)
 			       cl_server_text(w->server, where, sizeof(where)),
 			       w->result == -EINTR ? "interrupted" : "it sends nothing");
 	return w->result;
+}
+
+/*
+ * Bytes without a status count if the server that sent them still has the version (P-022). Another server of a read-only volume may say so
+ * while that one has got a new release: then the fetch begins again, as it does if the next try may go to another server.
+ */
+static int confirm_bytes(struct wide *w, struct cl_volume *volume, const struct cl_caller *caller)
+{
+	int result = confirm_version(volume, caller, w->request, w->stamp, w->failure);
+
+	if (result)
+		return result;
+	return is_same_state(w, &w->request->status, &w->stamp->sync) &&
+			       w->stamp->server == w->server->number
+		       ? 0
+		       : -EAGAIN;
 }
 
 int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
@@ -537,6 +554,7 @@ int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 	w->failure = failure;
 	w->length = afs_status_length(&request->status);
 	w->creation = stamp->sync.spare1;
+	w->read_only = cl_volume_type(volume) != AFS_VL_RW;
 	w->server = cl_server_at(net, stamp->server);
 	list_paths(w);
 	if (w->path_count > 1) {
@@ -545,7 +563,10 @@ int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 				caller->identity, cl_cell_number(volume->record->cell));
 		result = run_wide(w, caller);
 		if (!result && w->unconfirmed)
-			result = confirm_version(volume, caller, request, stamp, failure);
+			result = confirm_bytes(w, volume, caller);
+		else if (result == -ETIMEDOUT && w->unconfirmed && w->read_only)
+			result = -EAGAIN;
+		cl_credential_unref(w->credential);
 	}
 	free(w);
 	return result;
