@@ -9,15 +9,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rxwire/call.h>
 
 #include "afs/numbers.h"
 #include "fileserver/base/base.h"
 
 #define PIPE_BYTES (256 << 10)
 
-/* `lock` covers everything but `cell`. */
+/* `lock` covers everything but `cell` and `call`. */
 struct dump_pipe {
 	const struct fsd_cell *cell;
+	const rxw_call *call; /* that waits for the copy; NULL: none that ends early */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uint64_t put, taken; /* bytes */
@@ -30,8 +32,8 @@ static int put_into_pipe(void *arg, const void *bytes, size_t length)
 	struct dump_pipe *pipe = arg;
 	bool broken;
 
-	/* The server stops: the copy is given up. */
-	if (atomic_load(&pipe->cell->stopping))
+	/* The server stops, or nobody waits any more: the copy is given up. */
+	if (atomic_load(&pipe->cell->stopping) || (pipe->call && rxw_call_error(pipe->call, NULL)))
 		return -EINTR;
 	pthread_mutex_lock(&pipe->lock);
 	while (length && !pipe->broken) {
@@ -103,7 +105,8 @@ static void *run_copied_dump(void *arg)
 }
 
 /* The contents of one volume into another, which is temporary and stays so; *as: its name, type and ids. */
-static int32_t pipe_contents(struct fsd_cell *cell, uint32_t from, const struct cellvol *as)
+static int32_t pipe_contents(struct fsd_cell *cell, uint32_t from, const struct cellvol *as,
+			     const rxw_call *call)
 {
 	struct copying *copying = calloc(1, sizeof(*copying));
 	char message[STORE_MESSAGE_MAX] = "";
@@ -116,6 +119,7 @@ static int32_t pipe_contents(struct fsd_cell *cell, uint32_t from, const struct 
 		return AFS_VOL_NO_MEMORY;
 	copying->cell = cell;
 	copying->pipe.cell = cell;
+	copying->pipe.call = call;
 	copying->from = from;
 	input.arg = &copying->pipe;
 	pthread_mutex_init(&copying->pipe.lock, NULL);
@@ -140,7 +144,7 @@ static int32_t pipe_contents(struct fsd_cell *cell, uint32_t from, const struct 
 
 /* A new volume with the contents of another one, in a transaction of its own. */
 static int32_t make_volume_copy(struct fsd_cell *cell, uint32_t from, const struct cellvol *as,
-				struct fsd_transaction *transaction)
+				const rxw_call *call, struct fsd_transaction *transaction)
 {
 	int32_t id;
 	int32_t code = fsd_transaction_create(cell, as, false, &id);
@@ -149,7 +153,7 @@ static int32_t make_volume_copy(struct fsd_cell *cell, uint32_t from, const stru
 		code = fsd_transaction_enter(cell, id, "Clone", transaction);
 	if (code)
 		return code;
-	code = pipe_contents(cell, from, as);
+	code = pipe_contents(cell, from, as, call);
 	if (code)
 		fsd_transaction_end(cell, transaction); /* with which the volume goes */
 	return code;
@@ -157,10 +161,12 @@ static int32_t make_volume_copy(struct fsd_cell *cell, uint32_t from, const stru
 
 /* -- read-write clones -- */
 
-int32_t fsd_volume_copy(struct fsd_cell *cell, uint32_t from, const struct cellvol *as)
+int32_t fsd_volume_copy(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+			const struct cellvol *as, rxw_call *call)
 {
-	struct fsd_transaction transaction;
 	struct cellvol source, copy = *as;
+	struct fsd_transaction made;
+	uint32_t from = transaction->volume;
 	int32_t code;
 	int result = cellvol_get(cell->store, from, &source);
 
@@ -175,12 +181,14 @@ int32_t fsd_volume_copy(struct fsd_cell *cell, uint32_t from, const struct cellv
 		copy.clone = from;
 	else if (source.type == STORE_BACKUP)
 		copy.backup = from;
-	code = make_volume_copy(cell, from, &copy, &transaction);
+	transactions_expose(cell, transaction, call);
+	code = make_volume_copy(cell, from, &copy, call, &made);
+	transactions_expose(cell, transaction, NULL);
 	if (code)
 		return code;
 	/* It stays as it is until the caller says what becomes of it. */
-	transaction.mode = FSD_OFFLINE;
-	fsd_transaction_end(cell, &transaction);
+	made.mode = FSD_OFFLINE;
+	fsd_transaction_end(cell, &made);
 	fsd_transaction_made(cell, copy.id);
 	return 0;
 }
@@ -197,7 +205,7 @@ static int32_t convert_held(struct fsd_cell *cell, const struct cellvol *ro)
 	if (!ro->independent)
 		return fsd_volume_code(cellvol_convert(cell->store, ro->id, rw.id));
 	memcpy(rw.name, ro->name, sizeof(rw.name));
-	code = make_volume_copy(cell, ro->id, &rw, &made);
+	code = make_volume_copy(cell, ro->id, &rw, NULL, &made);
 	if (code)
 		return code;
 	code = fsd_volume_code(cellvol_convert(cell->store, ro->id, rw.id));

@@ -44,7 +44,11 @@ struct transactions {
 	unsigned running; /* threads of fsd_cell_run() */
 	struct fsd_shares shares; /* of those whose callers determine how long they take */
 	pthread_cond_t idle;
+	pthread_cond_t left; /* a call has left a transaction, or one has ended */
 };
+/* This call may be aborted from now on, by the one that ends the transaction; NULL: no more. */
+void transactions_expose(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+			 rxw_call *call);
 int transactions_open(struct fsd_cell *cell);
 void transactions_close(struct fsd_cell *cell);
 

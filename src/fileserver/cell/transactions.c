@@ -18,6 +18,7 @@
 
 #define IDLE_S	    600
 #define LOOK_S	    30 /* between looks for idle ones */
+#define SEIZE_S	    30 /* for a call that was aborted to leave its transaction */
 #define THREADS_MAX 64
 #define WAITING_MAX 56 /* of them, for those whose callers determine how long they take */
 
@@ -83,6 +84,7 @@ static void drop_transaction(struct fsd_cell *cell, int32_t id)
 	item = find_by_number(all, id);
 	assert(item && item->running);
 	*item = all->item[--all->count];
+	pthread_cond_broadcast(&all->left);
 	pthread_mutex_unlock(&all->ender.lock);
 }
 
@@ -164,7 +166,7 @@ int32_t fsd_transaction_enter(struct fsd_cell *cell, int32_t id, const char *nam
 	pthread_mutex_lock(&all->ender.lock);
 	item = find_by_number(all, id);
 	if (item)
-		code = item->running ? AFS_VOL_VOLBUSY : 0;
+		code = item->running || item->ending ? AFS_VOL_VOLBUSY : 0;
 	if (!code) {
 		item->running = true;
 		snprintf(item->name, sizeof(item->name), "%s", name);
@@ -178,15 +180,62 @@ void fsd_transaction_leave(struct fsd_cell *cell, const struct fsd_transaction *
 {
 	struct transactions *all = &cell->transactions;
 	struct fsd_transaction *item;
+	bool ending;
 
 	pthread_mutex_lock(&all->ender.lock);
 	item = find_by_number(all, transaction->id);
-	assert(item && item->running && item->volume == transaction->volume);
+	assert(item && item->running && item->volume == transaction->volume && !item->call);
+	ending = item->ending;
 	*item = *transaction;
 	item->used = (uint32_t)time(NULL);
 	item->touched = fsd_now();
 	item->running = false;
+	item->ending = ending;
+	pthread_cond_broadcast(&all->left);
 	pthread_mutex_unlock(&all->ender.lock);
+}
+
+void transactions_expose(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+			 rxw_call *call)
+{
+	struct transactions *all = &cell->transactions;
+	struct fsd_transaction *item;
+
+	pthread_mutex_lock(&all->ender.lock);
+	item = find_by_number(all, transaction->id);
+	assert(item && item->running && !(item->call && call));
+	item->call = call;
+	if (call && item->ending)
+		rxw_call_abort(call, ENOENT);
+	pthread_mutex_unlock(&all->ender.lock);
+}
+
+int32_t fsd_transaction_seize(struct fsd_cell *cell, int32_t id, const char *name,
+			      struct fsd_transaction *transaction)
+{
+	struct transactions *all = &cell->transactions;
+	uint64_t until = monotonic_ns() + (uint64_t)SEIZE_S * NS_PER_S;
+	struct fsd_transaction *item;
+	int32_t code = ENOENT;
+
+	pthread_mutex_lock(&all->ender.lock);
+	while ((item = find_by_number(all, id)) && item->running && monotonic_ns() < until) {
+		item->ending = true;
+		if (item->call)
+			rxw_call_abort(item->call, ENOENT);
+		monotonic_wait(&all->left, &all->ender.lock, until);
+	}
+	if (item) {
+		item->ending = false;
+		code = item->running ? AFS_VOL_VOLBUSY : 0;
+	}
+	if (!code) {
+		item->running = true;
+		snprintf(item->name, sizeof(item->name), "%s", name);
+		*transaction = *item;
+	}
+	pthread_mutex_unlock(&all->ender.lock);
+	return code;
 }
 
 int32_t fsd_transaction_look(struct fsd_cell *cell, int32_t id, struct fsd_transaction *transaction)
@@ -335,7 +384,7 @@ static bool take_idle_transaction(struct fsd_cell *cell, struct fsd_transaction 
 	for (uint32_t i = 0; i < all->count; i++) {
 		struct fsd_transaction *item = &all->item[i];
 
-		if (item->running || now - item->touched <= cell->options.idle_s)
+		if (item->running || item->ending || now - item->touched <= cell->options.idle_s)
 			continue;
 		item->running = true;
 		*transaction = *item;
@@ -484,6 +533,7 @@ int transactions_open(struct fsd_cell *cell)
 	    !fsd_shares_init(&all->shares, sizeof(struct fsd_share), secret))
 		return -ENOMEM;
 	pthread_cond_init(&all->idle, NULL);
+	monotonic_cond_init(&all->left);
 	return start_background(&all->ender, run_ender, cell) ? -EAGAIN : 0;
 }
 
@@ -494,6 +544,7 @@ void transactions_close(struct fsd_cell *cell)
 	fsd_cell_settle(cell);
 	stop_background(&all->ender);
 	pthread_cond_destroy(&all->idle);
+	pthread_cond_destroy(&all->left);
 	fsd_shares_fini(&all->shares);
 	free(all->item);
 	free(all->unready);

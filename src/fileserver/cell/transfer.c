@@ -107,8 +107,10 @@ static ssize_t receive_dump_bytes(void *arg, void *bytes, size_t length)
 
 static int discard_dump_bytes(void *arg, const void *bytes, size_t length)
 {
-	(void)arg, (void)bytes, (void)length;
-	return 0;
+	const rxw_call *call = arg;
+
+	(void)bytes, (void)length;
+	return rxw_call_error(call, NULL) ? -ECONNABORTED : 0;
 }
 
 int32_t transfer_dump(struct fsd_cell *cell, uint32_t id, const struct dump_base *given,
@@ -143,20 +145,25 @@ int32_t fsd_dump_send(struct fsd_cell *cell, const struct fsd_transaction *trans
 	int32_t code;
 
 	open_call_stream(&stream, cell, call);
+	transactions_expose(cell, transaction, call);
 	code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
+	transactions_expose(cell, transaction, NULL);
 	close_call_stream(&stream);
 	return code;
 }
 
 int32_t fsd_dump_size(struct fsd_cell *cell, const struct fsd_transaction *transaction,
-		      const struct fsd_dump *dump, uint64_t *bytes)
+		      const struct fsd_dump *dump, rxw_call *call, uint64_t *bytes)
 {
 	const struct dump_base base = {
 		.date = dump->from, .dated = true, .sparse = dump->sparse, .measured = true};
-	const struct dump_output output = {.write = discard_dump_bytes};
+	const struct dump_output output = {.write = discard_dump_bytes, .arg = call};
 	struct dump_counts counts;
-	int32_t code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
+	int32_t code;
 
+	transactions_expose(cell, transaction, call);
+	code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
+	transactions_expose(cell, transaction, NULL);
 	*bytes = code ? 0 : counts.bytes;
 	return code;
 }
@@ -321,6 +328,7 @@ int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *tr
 	fill_cookie(&cookie, from);
 	pthread_mutex_init(&all.lock, NULL);
 	rxw_call_set_callback(call, abandon_forwardings, &all);
+	transactions_expose(cell, transaction, call);
 	for (unsigned i = 0; i < count; i++) {
 		all.item[i].to = &to[i];
 		begin_forwarding(cell, &all, &all.item[i], security, dump->from != 0, &cookie);
@@ -328,6 +336,7 @@ int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *tr
 	code = transfer_dump(cell, transaction->volume, &base, &output, &counts);
 	for (unsigned i = 0; i < count; i++)
 		end_forwarding(&all, &all.item[i], code);
+	transactions_expose(cell, transaction, NULL);
 	/* It does not run afterwards. */
 	rxw_call_set_callback(call, NULL, NULL);
 	pthread_mutex_destroy(&all.lock);
@@ -414,7 +423,9 @@ int32_t fsd_dump_receive(struct fsd_cell *cell, struct fsd_transaction *transact
 
 	assert(transaction->running);
 	open_call_stream(&stream, cell, call);
+	transactions_expose(cell, transaction, call);
 	result = transfer_restore(cell, transaction->volume, &input, cookie, message);
+	transactions_expose(cell, transaction, NULL);
 	close_call_stream(&stream);
 	transaction->changed = true;
 	if (!result)

@@ -30,6 +30,8 @@ struct fsd_transaction {
 	uint64_t touched;	/* `used` by the monotonic clock, s */
 	char name[30];		/* of the last call */
 	bool running;		/* a call is */
+	bool ending;		/* it ends as soon as that call does; no other one begins */
+	rxw_call *call;		/* that call, while another one may abort it; only in the table */
 	bool deleted;		/* the volume is */
 	bool moved;		/* callers are told that it is elsewhere, also after the end */
 	bool frozen;		/* nobody may change the volume */
@@ -49,6 +51,12 @@ int32_t fsd_transaction_create(struct fsd_cell *cell, const struct cellvol *volu
 int32_t fsd_transaction_enter(struct fsd_cell *cell, int32_t id, const char *name,
 			      struct fsd_transaction *transaction);
 void fsd_transaction_leave(struct fsd_cell *cell, const struct fsd_transaction *transaction);
+/*
+ * The same for its end. A call that carries a volume in it, or copies one, is aborted, and any call is waited for: AFS_VOL_VOLBUSY after
+ * 30 seconds. Not on a thread that must not wait.
+ */
+int32_t fsd_transaction_seize(struct fsd_cell *cell, int32_t id, const char *name,
+			      struct fsd_transaction *transaction);
 /* A copy of it as it is now. Hinders no call in it, and is no use of it. ENOENT. */
 int32_t fsd_transaction_look(struct fsd_cell *cell, int32_t id,
 			     struct fsd_transaction *transaction);
@@ -77,7 +85,7 @@ struct fsd_dump {
 int32_t fsd_dump_send(struct fsd_cell *cell, const struct fsd_transaction *transaction,
 		      const struct fsd_dump *dump, rxw_call *call);
 int32_t fsd_dump_size(struct fsd_cell *cell, const struct fsd_transaction *transaction,
-		      const struct fsd_dump *dump, uint64_t *bytes);
+		      const struct fsd_dump *dump, rxw_call *call, uint64_t *bytes);
 #define FSD_FORWARDS FSD_SITES
 /* A dump goes to transactions of several servers. */
 struct fsd_forward {
@@ -97,8 +105,12 @@ int32_t fsd_dump_forward(struct fsd_cell *cell, const struct fsd_transaction *tr
 int32_t fsd_dump_receive(struct fsd_cell *cell, struct fsd_transaction *transaction,
 			 const struct cellvol *cookie, rxw_call *call);
 
-/* A new volume with the contents of another one of this server, temporary and for writing; *as: id and name. */
-int32_t fsd_volume_copy(struct fsd_cell *cell, uint32_t from, const struct cellvol *as);
+/*
+ * A new volume with the contents of the transaction's, temporary and for writing; *as: id and name. It ends early if `call`, which
+ * is deferred and waits for it, fails.
+ */
+int32_t fsd_volume_copy(struct fsd_cell *cell, const struct fsd_transaction *transaction,
+			const struct cellvol *as, rxw_call *call);
 /*
  * A read-only volume takes the place of its read-write one, which is not here. A copy that another server has sent is copied once
  * more, unless its volume has left this server. Clients are told, which may wait for them.

@@ -211,6 +211,7 @@ struct vol_job {
 	struct vol_call *from;
 	rxw_call *call; /* deferred */
 	int32_t opcode;
+	int32_t seized; /* a transaction in which a call runs, and that is to end */
 	struct fsd_transaction transaction;
 	struct fsd_dump dump;
 	struct cellvol cookie;
@@ -236,6 +237,16 @@ static void run_forwarding(struct vol_job *job)
 		AFSVolForward_reply(job->call, end_vol_record(&job->vol, code ? code : codes[0]));
 }
 
+static int32_t seize_transaction(struct vol_job *job)
+{
+	int32_t code = fsd_transaction_seize(job->service->cell, job->seized, "EndTrans",
+					     &job->transaction);
+
+	if (!code)
+		job->vol.volume = job->transaction.volume;
+	return code;
+}
+
 static void run_vol_job(void *arg)
 {
 	struct vol_job *job = arg;
@@ -245,8 +256,10 @@ static void run_vol_job(void *arg)
 
 	switch (job->opcode) {
 	case AFSVol_OP_EndTrans:
-		fsd_transaction_end(cell, &job->transaction);
-		AFSVolEndTrans_reply(job->call, end_vol_record(&job->vol, 0), 0);
+		code = job->seized ? seize_transaction(job) : 0;
+		if (!code)
+			fsd_transaction_end(cell, &job->transaction);
+		AFSVolEndTrans_reply(job->call, end_vol_record(&job->vol, code), 0);
 		break;
 	case AFSVol_OP_NukeVolume:
 		fsd_transaction_end(cell, &job->transaction);
@@ -257,7 +270,7 @@ static void run_vol_job(void *arg)
 		run_forwarding(job);
 		break;
 	case AFSVol_OP_Clone:
-		code = fsd_volume_copy(cell, job->transaction.volume, &job->cookie);
+		code = fsd_volume_copy(cell, &job->transaction, &job->cookie, job->call);
 		fsd_transaction_leave(cell, &job->transaction);
 		AFSVolClone_reply(job->call, end_vol_record(&job->vol, code), job->cookie.id);
 		break;
@@ -271,7 +284,8 @@ static void run_vol_job(void *arg)
 		AFSVolRestore_reply(job->call, end_vol_record(&job->vol, code));
 		break;
 	case AFSVol_OP_GetSize:
-		code = fsd_dump_size(cell, &job->transaction, &job->dump, &size.dump_size);
+		code = fsd_dump_size(cell, &job->transaction, &job->dump, job->call,
+				     &size.dump_size);
 		fsd_transaction_leave(cell, &job->transaction);
 		AFSVolGetSize_reply(job->call, code, &size);
 		break;
@@ -286,10 +300,11 @@ static void run_vol_job(void *arg)
 /* Whether it waits for clients that hold promises, but not for its caller or a disk. */
 static bool is_short_job(const struct vol_job *job)
 {
-	return job->opcode == AFSVol_OP_EndTrans || job->opcode == AFSVol_OP_NukeVolume;
+	return (job->opcode == AFSVol_OP_EndTrans && !job->seized) ||
+	       job->opcode == AFSVol_OP_NukeVolume;
 }
 
-/* One of a conversion has no transaction of its caller. */
+/* That of a conversion, or of an end that waits, is in no transaction. */
 static void leave_job(const struct vol_job *job)
 {
 	if (job->transaction.id)
@@ -327,6 +342,10 @@ static int32_t end_transaction(void *context, rxw_call *call, int32_t tid, int32
 		.service = service, .from = context, .call = call, .opcode = AFSVol_OP_EndTrans};
 	int32_t code = fsd_transaction_enter(service->cell, tid, "EndTrans", &job.transaction);
 
+	if (code == AFS_VOL_VOLBUSY) {
+		job.seized = tid;
+		return give_to_thread(&job);
+	}
 	if (code)
 		return code;
 	job.from->volume = job.transaction.volume;

@@ -186,6 +186,17 @@ START_TEST(unready_clone)
 }
 END_TEST
 
+static int32_t copy_volume(const struct cellvol *as)
+{
+	int32_t id, code;
+
+	ck_assert_int_eq(fsd_transaction_begin(cell, volume, FSD_BUSY, &id), 0);
+	ck_assert_int_eq(fsd_transaction_enter(cell, id, "Clone", &t), 0);
+	code = fsd_volume_copy(cell, &t, as, NULL);
+	fsd_transaction_end(cell, &t);
+	return code;
+}
+
 /* A read-write clone, and a read-only copy in the place of its volume. */
 START_TEST(copies)
 {
@@ -194,9 +205,8 @@ START_TEST(copies)
 	int32_t id;
 
 	make_volume_cell(&plain);
-	ck_assert_int_eq(fsd_volume_copy(cell, 5, &as), STORE_VNOVOL);
-	ck_assert_int_eq(fsd_volume_copy(cell, volume, &as), 0);
-	ck_assert_int_eq(fsd_volume_copy(cell, volume, &as), EIO);
+	ck_assert_int_eq(copy_volume(&as), 0);
+	ck_assert_int_eq(copy_volume(&as), EIO);
 	ck_assert(!fsd_transaction_of(cell, 6000, NULL));
 	ck_assert_int_eq(cellvol_get(cell_store, 6000, &found), 0);
 	ck_assert(found.temporary && found.out && found.type == STORE_RW);
@@ -227,7 +237,7 @@ START_TEST(copies)
 	/* The server does not wait for copies when it stops. */
 	fsd_cell_settle(cell);
 	as.id = 6003;
-	ck_assert_int_ne(fsd_volume_copy(cell, volume, &as), 0);
+	ck_assert_int_ne(copy_volume(&as), 0);
 	ck_assert_int_eq(cellvol_get(cell_store, 6003, &found), STORE_VNOVOL);
 	remove_cell();
 }

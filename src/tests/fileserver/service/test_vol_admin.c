@@ -314,6 +314,52 @@ static rxw_endpoint *open_silent_server(rxw_queue *queue)
 	return endpoint;
 }
 
+/* What a dead client has left is ended by any administrator, at once: its restore, and its forward to a server that reads nothing. */
+START_TEST(stalled_call_ended)
+{
+	destServer there = {.destHost = INADDR_LOOPBACK, .destSSID = 1};
+	rxw_connection *admin, *other;
+	rxw_endpoint *silent;
+	rxw_queue *queue;
+	rxw_call *call;
+	int32_t tid;
+
+	open_guarded_shop("vol:clear");
+	fill_data();
+	other = act_as_cell(2, RXW_LEVEL_CLEAR);
+	admin = act_as_cell(1, RXW_LEVEL_CLEAR);
+	tid = create_in(admin, "stalled", 6000);
+	ck_assert_int_eq(rxw_call_begin(admin, NULL, &call), 0);
+	ck_assert_int_eq(StartAFSVolRestore(call, tid, 0, &cookie), 0);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	while (!count_running(other))
+		;
+	ck_assert_int_eq(end_in(other, tid), 0);
+	ck_assert_int_eq(end_in(other, tid), ENOENT);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), ENOENT);
+	ck_assert_int_eq(AFSVolTransCreate(other, 6000, 0, 1, &tid), AFS_VNOVOL);
+
+	ck_assert_int_eq(rxw_queue_create(shop.engine, NULL, &queue), 0);
+	silent = open_silent_server(queue);
+	there.destPort = port_of(silent);
+	tid = begin_in(admin, shop.volume, 2);
+	ck_assert_int_eq(rxw_call_begin(admin, NULL, &call), 0);
+	ck_assert_int_eq(StartAFSVolForward(call, tid, 0, &there, 1, &cookie), 0);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	while (!count_running(other))
+		;
+	ck_assert_int_eq(end_in(other, tid), 0);
+	ck_assert_int_eq(rxw_call_end(call, EndAFSVolForward(call), NULL), ENOENT);
+	ck_assert_uint_eq(count_running(other), 0);
+	ck_assert_int_eq(end_in(other, begin_in(other, shop.volume, 1)), 0);
+	ck_assert_int_eq(rxw_endpoint_destroy(silent), 0);
+	ck_assert_int_eq(rxw_queue_destroy(queue), 0);
+	rxw_connection_release(admin);
+	rxw_connection_release(other);
+	close_guarded_shop();
+}
+END_TEST
+
 /* A forward whose caller has given up ends, although the other server never answers. */
 START_TEST(forward_without_caller)
 {
@@ -630,6 +676,7 @@ int main(void)
 	tcase_set_timeout(tcase, 240 + (seconds ? atoi(seconds) : 0));
 	tcase_add_loop_test(tcase, each_level, 0, sizeof(levels) / sizeof(levels[0]));
 	tcase_add_test(tcase, stalled_restores);
+	tcase_add_test(tcase, stalled_call_ended);
 	tcase_add_test(tcase, forward_without_caller);
 	tcase_add_test(tcase, recorded);
 	tcase_add_test(tcase, any_calls);
