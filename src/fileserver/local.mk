@@ -33,7 +33,7 @@ fileserver_sources += \
 	src/fileserver/io/stream.c \
 	src/fileserver/io/task.c src/fileserver/io/timeline.c
 fileserver_sources += \
-	src/fileserver/cell/cell.h src/fileserver/cell/copies.c src/fileserver/cell/locations.c src/fileserver/cell/private.h \
+	src/fileserver/cell/cell.h src/fileserver/cell/copies.c src/fileserver/cell/locations.c src/fileserver/cell/private.h src/fileserver/cell/relocate.c \
 	src/fileserver/cell/rootafs.c \
 	src/fileserver/cell/transactions.c src/fileserver/cell/transfer.c \
 	src/fileserver/cell/volumes.h

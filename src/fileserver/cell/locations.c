@@ -598,11 +598,13 @@ static uint32_t count_shared(const struct fsd_cell_server *server,
 	return shared;
 }
 
+/* One whose server's row was lost may still be named by entries: another server there would get their volumes. */
 static uint32_t vacant_place(const struct locations *all)
 {
 	uint32_t at = 0;
 
-	while (at < all->server_count && all->servers[at].count)
+	while (at < SERVERS_MAX && ((at < all->server_count && all->servers[at].count) ||
+				    is_location_used(all, at + 1)))
 		at++;
 	return at;
 }

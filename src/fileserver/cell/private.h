@@ -27,6 +27,11 @@ struct locations {
 int locations_open(struct fsd_cell *cell); /* 0 or a result */
 void locations_close(struct fsd_cell *cell);
 
+/* -- relocate.c -- */
+
+/* After a rescue: volumes without an entry get one. 0 or a result. */
+int relocate_volumes(struct fsd_cell *cell);
+
 /* -- transactions.c -- */
 
 /* `lock` of the thread covers everything. */

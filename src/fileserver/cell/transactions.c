@@ -563,6 +563,8 @@ struct fsd_cell *fsd_cell_open(const struct fsd_cell_options *options, char *mes
 		cell->options.idle_s = IDLE_S;
 	result = locations_open(cell);
 	if (!result)
+		result = relocate_volumes(cell);
+	if (!result)
 		result = transactions_open(cell);
 	if (!result)
 		return cell;

@@ -63,6 +63,10 @@ check_tests += src/tests/fileserver/cell/test_locations
 src_tests_fileserver_cell_test_locations_SOURCES = src/tests/fileserver/cell/test_locations.c \
 	src/tests/fileserver/cell/cell_store.h
 src_tests_fileserver_cell_test_locations_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/cell/test_relocate
+src_tests_fileserver_cell_test_relocate_SOURCES = src/tests/fileserver/cell/test_relocate.c \
+	src/tests/fileserver/cell/cell_store.h
+src_tests_fileserver_cell_test_relocate_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/cell/test_transactions
 src_tests_fileserver_cell_test_transactions_SOURCES = src/tests/fileserver/cell/test_transactions.c \

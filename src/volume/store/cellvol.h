@@ -88,5 +88,8 @@ int cellvol_put_location(struct store *store, uint32_t id, const void *entry, si
 int cellvol_locations(struct store *store,
 		      int (*each)(void *arg, uint32_t id, const void *entry, size_t length),
 		      void *arg);
+/* Whether the store was rescued from damaged pages, so that some may be missing; until cellvol_locations_complete(). 0 or a result. */
+int cellvol_locations_lost(struct store *store, bool *lost);
+int cellvol_locations_complete(struct store *store);
 
 #endif

@@ -13,6 +13,7 @@
 #include "tests/volume/store/crashdisk.h"
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
+#include "volume/store/cellvol.h"
 #include "volume/store/disk/vfs.h"
 #include "volume/store/upkeep.h"
 
@@ -1063,7 +1064,70 @@ START_TEST(contents_alone)
 }
 END_TEST
 
+static int take_location(void *arg, uint32_t id, const void *entry, size_t length)
+{
+	unsigned *count = arg;
+
+	ck_assert_uint_eq(id, 0xffffff00u + *count);
+	ck_assert_uint_eq(length, 100 + *count);
+	ck_assert_uint_eq(*(const uint8_t *)entry, *count);
+	++*count;
+	return 0;
+}
+
+static void check_locations(struct crashdisk *disk)
+{
+	struct store_layer *layer = crashdisk_layer(disk);
+	struct store *store = open_on(layer);
+	unsigned count = 0;
+
+	ck_assert_msg(store != NULL, "%s", message);
+	ck_assert_int_eq(cellvol_locations(store, take_location, &count), 0);
+	ck_assert_uint_eq(count, 200);
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	crashdisk_killed(disk);
+}
+
+/* What the location service keeps is in the rescued store, from the database and from the copy. */
+START_TEST(locations)
+{
+	struct store_rescue result = {.source = "disk", .target = "new", .line = take_rescue_line};
+	struct crashdisk *disk, *target;
+	struct store *store;
+	uint8_t entry[300];
+
+	make_base();
+	disk = crashdisk_copy(base);
+	result.layers[0] = crashdisk_layer(disk);
+	store = open_on(result.layers[0]);
+	for (unsigned i = 0; i < 200; i++) {
+		memset(entry, (int)i, sizeof(entry));
+		ck_assert_int_eq(cellvol_put_location(store, 0xffffff00u + i, entry, 100 + i), 0);
+	}
+	store->ops->close(store);
+	result.layers[0]->ops->destroy(result.layers[0]);
+	crashdisk_killed(disk);
+	for (int copied = 0; copied < 2; copied++) {
+		target = crashdisk_new();
+		if (copied)
+			cut_to_nothing(disk, "meta/db");
+		result.layers[0] = crashdisk_layer(disk);
+		result.layers[1] = crashdisk_layer(target);
+		ck_assert_msg(store_rescue(&result, message) == 0, "%s", message);
+		result.layers[0]->ops->destroy(result.layers[0]);
+		result.layers[1]->ops->destroy(result.layers[1]);
+		crashdisk_killed(target);
+		check_locations(target);
+		crashdisk_free(target);
+	}
+	crashdisk_free(disk);
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, kept_files,
 		 stopped_on_the_way, older_copy, lost_log, shortened_database, older_rows,
 		 lost_mark, empty_database, damaged_frame, other_log, copy_apart, use_apart,
-		 contents_alone)
+		 contents_alone, locations)

@@ -57,7 +57,7 @@ struct carving {
 	unsigned usable; /* bytes of a page */
 	uint8_t *state;	 /* by page */
 	bool hides;	/* a damaged page is above others */
-	sqlite3_stmt *insert[10];
+	sqlite3_stmt *insert[11];
 	uint8_t *record; /* RECORD_MOST bytes */
 	int result;
 };
@@ -79,6 +79,7 @@ static const struct table {
 	{"prune", "ONNNN", false, 1, FIRST_OBJECT - 1},
 	{"slot", "ONNNB", false, 1, INT64_MAX},
 	{"dropped", "ONNNNN", false, 1, FIRST_OBJECT - 1},
+	{"location", "OB", false, 1, UINT32_MAX},
 	/* The index of changes says which records of vnodes there were. */
 	{"temp.known", "NNN", true, 0, 0},
 };
@@ -601,7 +602,7 @@ int db_carve(struct store_pageset *set, struct db *db, struct carve_counts *coun
 
 	_Static_assert(sizeof(carving.insert) / sizeof(carving.insert[0]) == TABLES, "a statement each");
 	*counts = (struct carve_counts){.taken = counts->taken, .arg = counts->arg};
-	result = db_sql(db, make_known);
+	result = db_sql(db, make_known) ?: db_make_locations(db);
 	if (!result)
 		result = prepare_inserts(&carving);
 	if (!result)

@@ -172,9 +172,10 @@ int db_prune_count(struct db *db, uint32_t group, uint64_t *count); /* of a grou
 /* Whether a whole group waits to be removed. */
 int db_prune_has(struct db *db, uint32_t group, bool *has);
 
-/* -- entries of the database of locations, whose form is another module's -- */
+/* -- entries of the database of locations, whose form is another module's; `length` 0: there is none any more -- */
 
-/* The table is made with the first entry. `length` 0: there is none any more. */
+#define DB_LOCATIONS_LOST "locations lost" /* a number, if some may be missing after a rescue */
+int db_make_locations(struct db *db);	   /* the table, if it is missing */
 int db_location_put(struct db *db, uint32_t id, const void *entry, size_t length);
 /* Ascending. Nonzero stops. */
 int db_locations(struct db *db,

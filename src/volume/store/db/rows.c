@@ -148,6 +148,13 @@ static int has_location_table(struct db *db, bool *has)
 	return end_rows(statement, result == -ENOENT ? 0 : result);
 }
 
+int db_make_locations(struct db *db)
+{
+	return db_sql(
+		db,
+		"CREATE TABLE IF NOT EXISTS location(id INTEGER PRIMARY KEY, entry BLOB NOT NULL)");
+}
+
 int db_location_put(struct db *db, uint32_t id, const void *entry, size_t length)
 {
 	sqlite3_stmt *statement;
@@ -157,8 +164,7 @@ int db_location_put(struct db *db, uint32_t id, const void *entry, size_t length
 	if (result || (!has && !length))
 		return result;
 	if (!has)
-		result = db_sql(
-			db, "CREATE TABLE location(id INTEGER PRIMARY KEY, entry BLOB NOT NULL)");
+		result = db_make_locations(db);
 	if (result || !length)
 		return result ? result : db_run(db, BIND(db, LOCATION_DELETE, id));
 	statement = BIND(db, LOCATION_PUT, id);

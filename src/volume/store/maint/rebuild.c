@@ -129,6 +129,9 @@ static int carve_rows(struct rebuild *rebuild, struct db *db)
 		result = carve_copy(rebuild, db, !counts.rows);
 	if (!result)
 		result = db_carve_losses(db, &lost);
+	/* They are not in the count: nothing shows which ones there were. */
+	if (!result && rebuild->out->damaged_pages)
+		result = db_number_put(db, DB_LOCATIONS_LOST, 1);
 	rebuild->out->lost += lost;
 	return result;
 }

@@ -710,6 +710,36 @@ int cellvol_put_location(struct store *store, uint32_t id, const void *entry, si
 	return run_cell_op(store, &op, apply_location);
 }
 
+static int apply_complete(struct txn_op *txn, struct work *work)
+{
+	struct db *db;
+	int result = work_db(work, &db);
+
+	(void)txn;
+	return result ? result : db_number_delete(db, DB_LOCATIONS_LOST);
+}
+
+int cellvol_locations_complete(struct store *store)
+{
+	struct cell_op op = {0};
+
+	return run_cell_op(store, &op, apply_complete);
+}
+
+int cellvol_locations_lost(struct store *store, bool *lost)
+{
+	uint64_t value = 0;
+	struct db *db;
+	int result = readers_get(core_of(store)->readers, &db);
+
+	if (result)
+		return result;
+	result = db_number_get(db, DB_LOCATIONS_LOST, &value);
+	readers_put(core_of(store)->readers, db);
+	*lost = value != 0;
+	return result == -ENOENT ? 0 : result;
+}
+
 int cellvol_locations(struct store *store,
 		      int (*each)(void *arg, uint32_t id, const void *entry, size_t length),
 		      void *arg)
