@@ -125,10 +125,12 @@ struct cl_reply {
 	uint64_t sent;	   /* when the request was sent that was answered */
 	uint32_t server;   /* number of the server */
 	uint32_t identity; /* of the caller; 0 = anonymous */
-	uint32_t sync;	   /* the first word of AFSVolSync; 0 = unknown */
+	/*
+	 * 0 = unknown. Of a read-write volume: the first word of AFSVolSync. Of others: a number that is greater for a later release
+	 */
+	uint32_t sync;
 	uint32_t
 		lifetime; /* ExpirationTime of the promise in the same reply, in seconds; 0 = none */
-	bool older; /* take it even if the site of a read-only volume is older than what was seen */
 };
 
 /* Before a call. One note serves all objects in the reply, known or not. */
@@ -139,7 +141,7 @@ enum cl_verdict {
 	CL_KEEP,
 	CL_DROP_CLEAN, /* other contents: drop what is not dirty (K-060, K-061, K-077) */
 	CL_DROP_ALL,   /* the object is gone, or is another kind of object */
-	CL_OTHER_SITE, /* ignored: the site has an older release than was seen (K-052). Ask another one */
+	CL_OTHER_SITE, /* ignored: it is of an older release than was seen (K-052). Ask again */
 	CL_ASK_AGAIN, /* ignored: the volume was restored, or a change of one's own ended meanwhile. *known may be old */
 };
 

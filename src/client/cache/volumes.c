@@ -104,8 +104,8 @@ bool cache_volume_meet(struct cache_volume *volume, const struct cl_reply *reply
 	if (reply->sync && reply->sync != atomic_load(&volume->sync)) {
 		uint32_t sync = (uint32_t)atomic_load(&volume->sync);
 
-		/* The older release of another site; or a request that was sent before the replacement was seen. */
-		if (readonly && reply->sync < sync && !reply->older)
+		/* The answer was of an older release; or the request was sent before the replacement was seen. */
+		if (readonly && reply->sync < sync)
 			*verdict = CL_OTHER_SITE;
 		if (!readonly && reply->note < atomic_load(&volume->replaced_at))
 			*verdict = CL_ASK_AGAIN;

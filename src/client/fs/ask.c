@@ -26,7 +26,7 @@ const struct cl_reply *fs_reply(struct fs_call *call, const AFSCallBack *callbac
 	call->reply.sent = call->stamp.sent;
 	call->reply.server = call->stamp.server;
 	call->reply.identity = call->stamp.identity;
-	call->reply.sync = call->stamp.sync.spare1;
+	call->reply.sync = call->stamp.release ? call->stamp.release : call->stamp.sync.spare1;
 	call->reply.lifetime = callback ? callback->ExpirationTime : 0;
 	return &call->reply;
 }
@@ -132,7 +132,7 @@ void fs_learned(struct fs_vnode *v, const struct cl_status *status)
 }
 
 /* One question. *again: what is known is not the answer, and may be old. *rights: those that the caller was told. */
-static int ask_status_once(struct fs_vnode *v, struct rxafs_request *request, bool older,
+static int ask_status_once(struct fs_vnode *v, struct rxafs_request *request,
 			   struct cl_status *status, uint32_t *rights, bool *again)
 {
 	AFSFid fid = fs_afs_fid(&v->fid);
@@ -142,7 +142,6 @@ static int ask_status_once(struct fs_vnode *v, struct rxafs_request *request, bo
 	int result;
 
 	fs_begin_call(&call, v->client, request);
-	call.reply.older = older;
 	result = cl_net_fetch_status(v->volume, &call.caller, &fid, &answer, &call.stamp,
 				     &request->failure);
 	if (result) {
@@ -156,7 +155,6 @@ static int ask_status_once(struct fs_vnode *v, struct rxafs_request *request, bo
 	return 0;
 }
 
-/* An object of which nothing is known is shown as a site with an older release has it, if that is all there is. */
 static int ask_status(struct fs_vnode *v, struct rxafs_request *request, struct cl_status *status,
 		      uint32_t *rights)
 {
@@ -164,8 +162,7 @@ static int ask_status(struct fs_vnode *v, struct rxafs_request *request, struct 
 	int result = 0;
 
 	for (unsigned asked = 0; !result && again && asked < ASKS_MOST; asked++)
-		result = ask_status_once(v, request, asked + 1 == ASKS_MOST && !status->kind,
-					 status, rights, &again);
+		result = ask_status_once(v, request, status, rights, &again);
 	if (!result)
 		fs_learned(v, status);
 	return result;

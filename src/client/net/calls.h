@@ -29,6 +29,10 @@ struct cl_stamp {
 	uint32_t resets;   /* of that server, before the request was sent: see cl_net_ops */
 	uint32_t identity; /* number of the identity that the server saw; 0 = anonymous */
 	AFSVolSync sync;
+	/*
+	 * Of a volume for reading: number of the release, greater for a later one, although that may have an earlier date. 0: unknown
+	 */
+	uint32_t release;
 	AFSCallBack callback; /* ExpirationTime 0: no promise. Counts from `sent` */
 	/*
 	 * Whether an earlier try of the call got no answer and may have been carried out: the

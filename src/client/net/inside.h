@@ -33,6 +33,7 @@ struct cl_net {
 	struct RXAFSCB_service callbacks; /* its context is the instance */
 	struct rxw_uuid self;
 	_Atomic bool cancelled;
+	_Atomic uint32_t releases; /* of volumes that were seen; counts their numbers */
 
 	/* Waits for changes of servers and records: see cl_wait(). */
 	pthread_mutex_t wait_lock;

@@ -22,6 +22,8 @@ client_sources += \
 	src/client/net/pulse.c \
 	src/client/net/record.c \
 	src/client/net/record.h \
+	src/client/net/release.c \
+	src/client/net/release.h \
 	src/client/net/server.c \
 	src/client/net/server.h \
 	src/client/net/statuscalls.c \

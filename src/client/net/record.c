@@ -344,23 +344,33 @@ static struct cl_server *find_numbered_server(struct cl_net *net, struct cl_cell
 }
 
 /*
- * While a volume is released, and after a release that did not reach all sites, those that have the new one are marked. They serve once
- * they are half of all, and only they. Before that the others do (K-052).
+ * While a volume is released, and after a release that did not reach all sites, those that have the new one are marked, and vos marks the
+ * others as not to be used. They have the release before, and are used nevertheless: the marked ones are asked first once they are half
+ * of all, and before that the others (K-052). If no site is marked, not even the read-write one, one that is not to be used has got no
+ * release yet. Returns the number of sites that are left.
  */
-static void choose_release(struct cl_site *sites, unsigned count)
+static unsigned choose_release(struct cl_site *sites, unsigned count)
 {
-	unsigned all = 0, fresh = 0;
-	int32_t wanted;
+	unsigned all = 0, fresh = 0, kept = 0;
+	bool released = false;
 
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
+		released |= cl_site_marked(&sites[i]);
 		if (sites[i].flags & VLSF_ROVOL) {
 			all++;
-			fresh += (sites[i].flags & VLSF_NEWREPSITE) != 0;
+			fresh += cl_site_marked(&sites[i]);
 		}
-	wanted = 2 * fresh >= all ? VLSF_NEWREPSITE : 0;
-	for (unsigned i = 0; fresh && i < count; i++)
-		if ((sites[i].flags & VLSF_NEWREPSITE) != wanted)
-			sites[i].flags &= ~VLSF_ROVOL;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		struct cl_site *site = &sites[i];
+		bool copy = site->flags & VLSF_ROVOL;
+
+		if (site->flags & VLSF_DONTUSE && !(released && copy))
+			continue;
+		site->behind = copy && fresh && cl_site_marked(site) != (2 * fresh >= all);
+		sites[kept++] = *site;
+	}
+	return kept;
 }
 
 /* The servers of an entry's sites, with addresses. 0 or a negative errno value. */
@@ -373,8 +383,6 @@ static int find_sites(struct cl_net *net, struct cl_cell *cell, const struct cl_
 		struct cl_site site = {.flags = entry->site[i].flags};
 		int rc = 0;
 
-		if (site.flags & VLSF_DONTUSE)
-			continue;
 		if (entry->from.ss_family == AF_INET6)
 			site.server = find_neighbour_server(net, cell, entry);
 		else if (entry->site[i].by_uuid)
@@ -388,7 +396,7 @@ static int find_sites(struct cl_net *net, struct cl_cell *cell, const struct cl_
 		if (site.server)
 			sites[(*count)++] = site;
 	}
-	choose_release(sites, *count);
+	*count = choose_release(sites, *count);
 	return 0;
 }
 
@@ -463,20 +471,40 @@ static bool are_same_sites(const struct cl_record *record, const struct cl_site 
 	return record->site_count == count;
 }
 
+/* What was learnt of sites stays with their servers, but for pauses. */
+static void keep_learnt(struct cl_volume *volume, const struct cl_site *sites, unsigned count)
+{
+	struct cl_record *record = volume->record;
+	struct cl_releases before = volume->releases;
+	int last = volume->last;
+
+	assert(mutex_is_held(&record->lock));
+	memset(volume->pause, 0, sizeof(volume->pause));
+	memset(volume->refused, 0, sizeof(volume->refused));
+	memset(volume->releases.date, 0, sizeof(before.date));
+	memset(volume->releases.asked, 0, sizeof(before.asked));
+	memset(volume->releases.heard, 0, sizeof(before.heard));
+	volume->gone = 0;
+	volume->last = -1;
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned j = 0; j < record->site_count; j++)
+			if (record->sites[j].server == sites[i].server &&
+			    cl_site_serves(&record->sites[j], volume->type) &&
+			    cl_site_serves(&sites[i], volume->type)) {
+				cl_release_keep(&volume->releases, i, &before, j);
+				volume->last = last == (int)j ? (int)i : volume->last;
+			}
+}
+
 static void set_sites(struct cl_record *record, const struct cl_site *sites, unsigned count)
 {
 	assert(mutex_is_held(&record->lock));
 	if (!are_same_sites(record, sites, count)) {
+		for (unsigned i = 0; i < MAXTYPES; i++)
+			keep_learnt(&record->volumes[i], sites, count);
 		memcpy(record->sites, sites, count * sizeof(*sites));
 		record->site_count = count;
 		record->version++;
-		for (unsigned i = 0; i < MAXTYPES; i++) {
-			struct cl_volume *v = &record->volumes[i];
-
-			memset(v->pause, 0, sizeof(v->pause));
-			memset(v->creation, 0, sizeof(v->creation));
-			v->last = -1;
-		}
 	}
 	record->fetched_at = cl_net_now();
 	record->renew_at = record->fetched_at + LIFE_NS;

@@ -3,6 +3,7 @@
 #ifndef CLIENT_NET_RECORD_H
 #define CLIENT_NET_RECORD_H
 
+#include "client/net/release.h"
 #include "client/net/server.h"
 #include "client/net/volume.h"
 
@@ -50,6 +51,7 @@ void cl_locations_free(struct cl_net *net);
 struct cl_site {
 	struct cl_server *server;
 	int32_t flags; /* VLSF_… */
+	bool behind;   /* by the marks of a release another one is asked first */
 };
 
 /* How long calls to a site of a volume wait, for all that wait: by the kind of refusal (K-135). */
@@ -66,9 +68,11 @@ struct cl_volume {
 	_Atomic bool offline_told; /* the log has a line since it went off-line */
 	/* the record's lock covers the rest: */
 	struct cl_pause pause[NMAXNSERVERS]; /* by index of the site */
-	uint32_t creation[NMAXNSERVERS];     /* newest VolSync of a site; 0 = not seen */
-	uint32_t newest;		     /* of those that were accepted (K-052) */
-	int last;			     /* the site that answered last; -1 = none */
+	uint64_t refused[NMAXNSERVERS]; /* since when a site has given no answer; 0 = it does */
+	uint32_t gone;			/* bits of the sites that do not have it */
+	struct cl_releases releases;	/* of a read-only or backup one (K-052) */
+	uint32_t release; /* number of the current one; 0 = none. Later ones have greater numbers */
+	int last;	  /* the site that answered last; -1 = none */
 };
 
 /* A name of a record. Former ones stay as long as the record: somebody may be reading them. */
@@ -119,6 +123,11 @@ int cl_record_renew(struct cl_volume *volume, const struct cl_caller *caller,
 const char *cl_record_name(const struct cl_record *record);
 /* Whether a site has volumes of a type. */
 bool cl_site_serves(const struct cl_site *site, enum afs_vl_type type);
+/* Whether the location service says that it has the new release. */
+static inline bool cl_site_marked(const struct cl_site *site)
+{
+	return (site->flags & (VLSF_NEWREPSITE | VLSF_DONTUSE)) == VLSF_NEWREPSITE;
+}
 
 /* ---- failure.c ---- */
 

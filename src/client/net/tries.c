@@ -123,33 +123,58 @@ struct search {
 	uint64_t next; /* the earliest end of a pause; 0 = none */
 };
 
-/* Known to have an older state of the volume than the newest that was seen (K-052). */
-static bool is_site_older(const struct cl_volume *volume, unsigned i)
+/* The site of a volume at a server. -1: it is none any more. */
+static int find_site_at(const struct cl_volume *volume, const struct cl_server *server)
 {
-	return volume->creation[i] && volume->creation[i] < volume->newest;
+	const struct cl_record *record = volume->record;
+
+	for (unsigned i = 0; i < record->site_count; i++)
+		if (record->sites[i].server == server &&
+		    cl_site_serves(&record->sites[i], volume->type))
+			return (int)i;
+	return -1;
 }
+
+/* Ranks of sites that are for times when there is no other, above all round trips. */
+#define RANK_UNSETTLED ((uint64_t)1 << 40) /* was down a short time ago */
+#define RANK_BEHIND    ((uint64_t)1 << 41) /* by the marks of a release */
+#define RANK_OTHER     ((uint64_t)1 << 42) /* has shown an older release, or one that is too new */
+#define RANK_GONE      ((uint64_t)1 << 43) /* does not have the volume */
 
 /*
  * How good a site is, less is better: the shorter round trip, but for the one in use only if the
- * difference is a fifth (K-136). One that was down a short time ago, or has an older state, is for
- * times when there is no other.
+ * difference is a fifth (K-136).
  */
 static uint64_t rank_site(const struct cl_volume *volume, unsigned i)
 {
-	struct cl_server *server = volume->record->sites[i].server;
-	uint64_t up_since = atomic_load(&server->up_since), rank;
+	const struct cl_releases *releases = &volume->releases;
+	const struct cl_site *site = &volume->record->sites[i];
+	uint64_t up_since = atomic_load(&site->server->up_since), rank;
 
-	pthread_mutex_lock(&server->lock);
-	rank = server->addresses[server->current].rtt_us;
-	pthread_mutex_unlock(&server->lock);
+	pthread_mutex_lock(&site->server->lock);
+	rank = site->server->addresses[site->server->current].rtt_us;
+	pthread_mutex_unlock(&site->server->lock);
 	rank = (rank ? rank : UINT32_MAX) * 10;
 	if (volume->last == (int)i)
 		rank = rank * 8 / 10;
 	else if (up_since && cl_net_now() < up_since + SETTLED_NS)
-		rank |= (uint64_t)1 << 58;
-	if (is_site_older(volume, i))
-		rank |= (uint64_t)1 << 59;
+		rank |= RANK_UNSETTLED;
+	if (site->behind)
+		rank |= RANK_BEHIND;
+	if (releases->date[i] && releases->date[i] != releases->current)
+		rank |= RANK_OTHER;
+	if (volume->gone & 1u << i)
+		rank |= RANK_GONE;
 	return rank * 16 + (i + volume->record->net->spread) % NMAXNSERVERS;
+}
+
+/* A site can be asked now: it was not tried, is not known to be down, and nobody has to leave it in peace. */
+static bool can_ask_site(const struct cl_tries *t, unsigned i)
+{
+	const struct cl_volume *volume = t->volume;
+
+	return (volume->pause[i].until <= cl_net_now() || t->flags & CL_NOW) &&
+	       !(t->tried & 1u << i) && !atomic_load(&volume->record->sites[i].server->down);
 }
 
 static void search_sites(struct search *s)
@@ -162,7 +187,7 @@ static void search_sites(struct search *s)
 	/* Indexes of sites mean others now. */
 	if (s->t->version != record->version) {
 		s->t->version = record->version;
-		s->t->tried = 0;
+		s->t->tried = s->t->aside = 0;
 	}
 	s->server = NULL;
 	s->any = s->down = false;
@@ -194,6 +219,7 @@ static void search_sites(struct search *s)
 	}
 }
 
+/* Sites with a release that is too new are asked again once there is no other. */
 static bool find_site(void *arg)
 {
 	struct search *s = arg;
@@ -201,6 +227,11 @@ static bool find_site(void *arg)
 
 	pthread_mutex_lock(&record->lock);
 	search_sites(s);
+	if (!s->server && s->t->aside) {
+		s->t->tried &= ~s->t->aside;
+		s->t->aside = 0;
+		search_sites(s);
+	}
 	pthread_mutex_unlock(&record->lock);
 	return s->server != NULL;
 }
@@ -590,6 +621,24 @@ static void note_refusal(struct cl_tries *t)
 		    cl_cell_name(record_of(t)->cell), rxw_code_text_from(t->code, t->origin));
 }
 
+/* The site has given no answer. */
+static void note_refused_site(struct cl_tries *t, enum cl_verdict verdict)
+{
+	struct cl_volume *volume = t->volume;
+	int site;
+
+	if (verdict == CL_VERDICT_FINAL || verdict == CL_VERDICT_MISSING ||
+	    verdict == CL_VERDICT_EXPIRED)
+		return;
+	pthread_mutex_lock(&volume->record->lock);
+	site = find_site_at(volume, t->sent.server);
+	if (site >= 0 && !volume->refused[site])
+		volume->refused[site] = cl_net_now();
+	if (site >= 0 && verdict == CL_VERDICT_GONE)
+		volume->gone |= 1u << site;
+	pthread_mutex_unlock(&volume->record->lock);
+}
+
 /* After a failure: what is to be done. */
 static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int number)
 {
@@ -650,90 +699,100 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 	fail_by_code(t, number);
 }
 
-enum acceptance {
-	ACCEPTED,
-	ASK_AGAIN, /* with the present sites of the volume */
-	TOO_OLD
-};
+/* ---- releases ---- */
 
-/*
- * Whether a site with a newer state than the given one may answer soon: it is up, or was so a short
- * time ago.
- */
-static bool is_newer_near(const struct cl_volume *volume, uint32_t creation)
+/* Whether a site answers for the volume, or has done so a short time ago. */
+static bool is_site_near(const struct cl_volume *volume, unsigned i, uint64_t now)
 {
-	const struct cl_record *record = volume->record;
-	uint64_t soft = record->net->soft_ms == UINT32_MAX
-				? UINT64_MAX / 2
-				: (uint64_t)record->net->soft_ms * NS_PER_MS;
+	const struct cl_net *net = volume->record->net;
+	const struct cl_server *server = volume->record->sites[i].server;
+	uint64_t soft =
+		net->soft_ms == UINT32_MAX ? UINT64_MAX / 2 : (uint64_t)net->soft_ms * NS_PER_MS;
 
-	for (unsigned i = 0; i < record->site_count; i++) {
-		struct cl_server *server = record->sites[i].server;
-
-		/* One that was not asked yet may be newer, too. */
-		if ((volume->creation[i] > creation ||
-		     (!volume->creation[i] && cl_site_serves(&record->sites[i], volume->type))) &&
-		    (!atomic_load(&server->down) ||
-		     cl_net_now() < atomic_load(&server->down_since) + soft))
-			return true;
-	}
-	return false;
+	if (volume->gone & 1u << i || (volume->refused[i] && now >= volume->refused[i] + soft))
+		return false;
+	return !atomic_load(&server->down) || now < atomic_load(&server->down_since) + soft;
 }
 
-/*
- * The site has a newer release than was seen. While fewer than half of the sites have it, others serve (choose_release()), so the
- * location service is asked first. Else nobody could go on if this site went away.
- */
-static bool is_release_unsure(struct cl_tries *t, uint32_t creation)
+static void list_release_sites(const struct cl_tries *t, struct cl_release_sites *sites)
 {
 	const struct cl_volume *volume = t->volume;
+	struct cl_record *record = volume->record;
+	uint64_t now = cl_net_now();
 
-	assert(mutex_is_held(&volume->record->lock));
-	if (t->release_known || volume->type != AFS_VL_RO || !volume->newest ||
-	    creation <= volume->newest)
-		return false;
-	t->release_known = true;
-	atomic_store(&volume->record->stale, true);
-	return true;
+	assert(mutex_is_held(&record->lock));
+	*sites = (struct cl_release_sites){.settled = t->release_known || volume->type != AFS_VL_RO,
+					   .since = t->began};
+	for (unsigned i = 0; i < record->site_count; i++) {
+		uint32_t bit = 1u << i;
+
+		if (!cl_site_serves(&record->sites[i], volume->type))
+			continue;
+		sites->all |= bit;
+		sites->marked |= cl_site_marked(&record->sites[i]) ? bit : 0;
+		sites->near |= is_site_near(volume, i, now) ? bit : 0;
+		sites->open |= can_ask_site(t, i) ? bit : 0;
+	}
 }
 
-/*
- * The site has answered, with a state of the volume. If that is older than one that was seen, the answer does not count, so that time
- * does not run backwards (K-052). Only if newer sites were away for long is it taken.
- */
-static enum acceptance accept_site(struct cl_tries *t)
+/* The release of an answer, beside those of other sites. */
+static enum cl_release_verdict judge_release(struct cl_tries *t, int site, uint32_t date)
 {
-	struct cl_record *record = record_of(t);
 	struct cl_volume *volume = t->volume;
-	uint32_t creation = t->stamp->sync.spare1;
-	enum acceptance acceptance = ACCEPTED;
-	bool same;
+	uint32_t before = volume->releases.current;
+	const struct cl_release_answer answer = {
+		.site = (unsigned)site, .date = date, .asked = t->sent.at, .heard = cl_net_now()};
+	struct cl_release_sites sites;
+	enum cl_release_verdict verdict;
 
-	pthread_mutex_lock(&record->lock);
-	same = t->version == record->version;
-	if (volume->type != AFS_VL_RW && creation) {
-		if (same)
-			volume->creation[t->site] = creation;
-		if (creation < volume->newest && is_newer_near(volume, creation))
-			acceptance = TOO_OLD;
-		else if (is_release_unsure(t, creation))
-			acceptance = ASK_AGAIN;
+	/* Its server has no copy any more. */
+	if (site < 0)
+		return date == before ? CL_RELEASE_TAKE : CL_RELEASE_LATE;
+	list_release_sites(t, &sites);
+	verdict = cl_release_judge(&volume->releases, &answer, &sites);
+	if (volume->releases.current != before)
+		volume->release = 1 + atomic_fetch_add(&volume->record->net->releases, 1);
+	return verdict;
+}
+
+/* The site has answered: it is used from now on, if it has the release that is shown. */
+static enum cl_release_verdict accept_site(struct cl_tries *t)
+{
+	struct cl_volume *volume = t->volume;
+	uint32_t date = t->stamp->sync.spare1;
+	enum cl_release_verdict verdict = CL_RELEASE_TAKE;
+	int site;
+
+	pthread_mutex_lock(&volume->record->lock);
+	site = find_site_at(volume, t->sent.server);
+	if (site >= 0)
+		volume->gone &= ~(1u << site);
+	if (volume->type != AFS_VL_RW && date)
+		verdict = judge_release(t, site, date);
+	if (verdict == CL_RELEASE_TAKE || verdict == CL_RELEASE_BACK) {
+		t->stamp->release = volume->type != AFS_VL_RW && date ? volume->release : 0;
+		if (site >= 0) {
+			volume->last = site;
+			volume->refused[site] = 0;
+		}
+		if (site >= 0 && !(t->flags & CL_NOW)) {
+			volume->pause[site] = (struct cl_pause){0};
+			atomic_store(&volume->offline_told, false);
+		}
 	}
-	if (acceptance)
-		goto out;
-	if (creation)
-		volume->newest = creation;
-	/* Sites that were found meanwhile have other indexes. */
-	if (!same)
-		goto out;
-	volume->last = t->site;
-	if (!(t->flags & CL_NOW)) {
-		volume->pause[t->site] = (struct cl_pause){0};
-		atomic_store(&volume->offline_told, false);
-	}
-out:
-	pthread_mutex_unlock(&record->lock);
-	return acceptance;
+	pthread_mutex_unlock(&volume->record->lock);
+	return verdict;
+}
+
+static void note_older_release(const struct cl_tries *t)
+{
+	char where[96];
+
+	cl_net_note(
+		record_of(t)->net,
+		"volume %s of cell %s: no server with its last release answers, server %s has an older one",
+		cl_record_name(record_of(t)), cl_cell_name(record_of(t)->cell),
+		cl_server_text(t->sent.server, where, sizeof(where)));
 }
 
 /* A call has succeeded. */
@@ -742,14 +801,25 @@ static void note_success(struct cl_tries *t)
 	struct cl_stamp *stamp = t->stamp;
 
 	switch (accept_site(t)) {
-	case ACCEPTED:
+	case CL_RELEASE_BACK:
+		note_older_release(t);
 		break;
-	case ASK_AGAIN:
+	case CL_RELEASE_TAKE:
+		break;
+	case CL_RELEASE_MARKS:
+		t->release_known = true;
+		atomic_store(&record_of(t)->stale, true);
 		return;
-	case TOO_OLD:
+	case CL_RELEASE_ASIDE:
+		t->tried |= 1u << t->site;
+		t->aside |= 1u << t->site;
+		return;
+	case CL_RELEASE_OLD:
 		t->reason = ETIMEDOUT;
 		t->tried |= 1u << t->site;
 		pause_site(t, 1, BUSY_MOST);
+		return;
+	case CL_RELEASE_LATE:
 		return;
 	}
 	stamp->sent = t->sent.at;
@@ -805,6 +875,7 @@ void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 				return;
 			}
 		}
+		note_refused_site(t, verdict);
 		follow_verdict(t, verdict, number);
 		if (t->over && t->failure && is_second_answer(t))
 			t->failure->maybe_done = true;

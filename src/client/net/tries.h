@@ -34,10 +34,11 @@ struct cl_tries {
 
 	int site;	  /* index in the record */
 	uint32_t tried;	  /* by index: not again in this round */
+	uint32_t aside;	  /* of these: their release is too new, as long as others can be asked */
 	uint32_t version; /* of the record that `site` and `tried` belong to */
 	uint64_t began, lost; /* lost: when the first server did not answer; 0 = none */
 	unsigned hops, restarts;
-	bool release_known; /* the sites of a newer release were asked for */
+	bool release_known; /* the location service was asked for the sites of a newer release */
 	bool refreshed, renewed, anonymous, repeated, over;
 	int reason; /* errno value for the user if the time ends now */
 	int result;

@@ -313,19 +313,35 @@ static struct rxw_uuid uuid_of(unsigned server)
 	return (struct rxw_uuid){.time_low = 0x1000 + server, .time_mid = 7};
 }
 
+static void add_another_site(uvldbentry *e, unsigned server, int32_t flags)
+{
+	int32_t i = e->nServers++;
+
+	e->serverNumber[i] = uuid_of(server);
+	e->serverUnique[i] = (int32_t)fake.generation;
+	e->serverFlags[i] = VLSF_UUID | flags;
+}
+
 static void add_site(uvldbentry *e, unsigned server, int32_t flag)
 {
-	int32_t i = 0;
+	for (int32_t i = 0; i < e->nServers; i++)
+		if (e->serverNumber[i].time_low == 0x1000 + server) {
+			e->serverFlags[i] |= flag;
+			return;
+		}
+	add_another_site(e, server, flag);
+}
 
-	while (i < e->nServers && e->serverNumber[i].time_low != 0x1000 + server)
-		i++;
-	if (i == e->nServers) {
-		e->nServers++;
-		e->serverNumber[i] = uuid_of(server);
-		e->serverUnique[i] = (int32_t)fake.generation;
-		e->serverFlags[i] = VLSF_UUID;
-	}
-	e->serverFlags[i] |= flag;
+/* As vos has it: a site beside that of the read-write volume if one of them is marked. */
+static void add_ro_site(uvldbentry *e, unsigned server)
+{
+	int32_t marks = (fake.new_sites & 1u << server ? VLSF_NEWREPSITE : 0) |
+			(fake.closed_sites & 1u << server ? VLSF_DONTUSE : 0);
+
+	if (fake.rw_marked || marks)
+		add_another_site(e, server, VLSF_ROVOL | marks);
+	else
+		add_site(e, server, VLSF_ROVOL);
 }
 
 /* The one entry, if it has that name or number. */
@@ -347,11 +363,13 @@ static int32_t fill_entry(const void *context, const char *name, uvldbentry *e)
 	e->volumeId[AFS_VL_BACKUP] = FAKE_BACKUP + fake.shift;
 	e->flags = VLF_RWEXISTS | (fake.has_ro ? VLF_ROEXISTS : 0) |
 		   (fake.has_backup ? VLF_BACKEXISTS : 0);
-	add_site(e, fake.rw_server, VLSF_RWVOL);
+	if (fake.rw_marked)
+		add_another_site(e, fake.rw_server, VLSF_RWVOL | VLSF_NEWREPSITE);
+	else
+		add_site(e, fake.rw_server, VLSF_RWVOL);
 	for (unsigned i = 0; i < FAKE_SERVERS; i++)
 		if (fake.has_ro && (fake.ro_servers & 1u << i))
-			add_site(e, i,
-				 VLSF_ROVOL | (fake.new_sites & 1u << i ? VLSF_NEWREPSITE : 0));
+			add_ro_site(e, i);
 	pthread_mutex_unlock(&fake_lock);
 	if (code)
 		return code;
@@ -502,6 +520,8 @@ static void print_note(void *arg, const char *text)
 		fake.moves++;
 		fake.probes_at_move = fake.servers[0].probes;
 	}
+	if (strstr(text, "has an older one"))
+		fake.older++;
 	pthread_mutex_unlock(&fake_lock);
 	if (getenv("FAKE_VERBOSE"))
 		fprintf(stderr, "note: %s\n", text);

@@ -67,11 +67,14 @@ struct fake {
 	unsigned rw_server, ro_servers; /* the latter: bits */
 	unsigned also; /* bits: servers whose addresses are those of server 0, too */
 	unsigned new_sites; /* bits: read-only sites that have the new release */
+	unsigned closed_sites; /* bits: those that are marked as not to be used */
+	bool rw_marked;	       /* as vos does during a release */
 	bool has_ro, has_backup;
 	unsigned generation;
 	rxw_security *security[2]; /* what file servers accept beside the null class */
 	/* what the client was told */
 	unsigned breaks, resets, renewals;
+	unsigned older;		 /* times that an older release was shown */
 	unsigned moves;		 /* addresses of this machine that came or went */
 	unsigned probes_at_move; /* of server 0, when it was told */
 	struct rxafs_fid broken[8];

@@ -11,3 +11,7 @@ src_tests_client_net_test_net_sites_LDADD = $(client_test_libs)
 check_tests += src/tests/client/net/test_net_callers
 src_tests_client_net_test_net_callers_SOURCES = src/tests/client/net/test_net_callers.c $(client_fake_cell)
 src_tests_client_net_test_net_callers_LDADD = $(client_test_libs)
+check_tests += src/tests/client/net/test_releases
+src_tests_client_net_test_releases_LDADD = $(client_test_libs)
+
+src/tests/client/net/test_releases.$(OBJEXT): $(afs_headers)

@@ -591,6 +591,176 @@ START_TEST(releases_by_their_sites)
 }
 END_TEST
 
+static struct cl_volume *open_three_sites(uint32_t release)
+{
+	fake.has_ro = true;
+	fake.ro_servers = 7;
+	for (unsigned i = 0; i < 3; i++)
+		fake.servers[i].creation = release;
+	fake_open(3, 30000);
+	return fake_find("vol.readonly", CL_WANT_EXACT);
+}
+
+static void set_release(unsigned server, uint32_t release)
+{
+	pthread_mutex_lock(&fake_lock);
+	fake.servers[server].creation = release;
+	pthread_mutex_unlock(&fake_lock);
+}
+
+/* A release that came to an end after its first site: vos has marked the others as not to be used. */
+START_TEST(a_release_that_stopped_hides_no_site)
+{
+	struct cl_volume *ro = open_three_sites(1000);
+	unsigned first, second;
+
+	ck_assert_uint_eq(release_of(ro), 1000);
+	first = release_to_used_site(2000);
+	pthread_mutex_lock(&fake_lock);
+	fake.closed_sites = 7 & ~fake.new_sites;
+	fake.rw_marked = true;
+	pthread_mutex_unlock(&fake_lock);
+	cl_volume_forget_record(ro);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	second = fake_stamp.server - 1;
+	ck_assert_uint_ne(second, first);
+	fake_server_stop(second);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	ck_assert_uint_ne(fake_stamp.server - 1, first);
+	/* The last one. */
+	fake_server_stop(fake_stamp.server - 1);
+	ck_assert_uint_eq(release_of(ro), 2000);
+	/* From then on nothing older. */
+	fake_server_start(second);
+	while (cl_net_server_state(fake_net, second + 1) != CL_SERVER_UP)
+		usleep(1000);
+	for (int i = 0; i < 5; i++)
+		ck_assert_uint_eq(release_of(ro), 2000);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
+/* Not even the first site is marked, but that of the read-write volume. */
+START_TEST(a_release_that_reached_no_site_hides_none)
+{
+	struct cl_volume *ro;
+
+	fake.rw_marked = true;
+	fake.closed_sites = 7;
+	ro = open_three_sites(1000);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	/* A volume that was never released has none. */
+	pthread_mutex_lock(&fake_lock);
+	fake.rw_marked = false;
+	pthread_mutex_unlock(&fake_lock);
+	cl_volume_forget_record(ro);
+	ck_assert_int_eq(fake_look(ro), -ENODEV);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
+/* The location service could not be told. */
+START_TEST(a_release_without_marks)
+{
+	struct cl_volume *ro = open_three_sites(1000);
+	unsigned first, second, calls;
+
+	ck_assert_uint_eq(release_of(ro), 1000);
+	first = fake_stamp.server - 1;
+	set_release(first, 2000);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	second = fake_stamp.server - 1;
+	/* It is not asked each time. */
+	calls = fake_calls(first);
+	for (int i = 0; i < 5; i++)
+		ck_assert_uint_eq(release_of(ro), 1000);
+	ck_assert_uint_eq(fake_calls(first), calls);
+	fake_server_stop(first);
+	ck_assert_uint_eq(release_of(ro), 1000);
+	fake_server_start(first);
+	/* The second of three sites, as soon as it is asked. */
+	set_release(second, 2000);
+	fake_answers(3 - first - second, FAKE_REPEATS, 1, AFS_VBUSY);
+	while (release_of(ro) == 1000)
+		usleep(1000);
+	fake_answers(3 - first - second, 0, 0);
+	for (int i = 0; i < 5; i++)
+		ck_assert_uint_eq(release_of(ro), 2000);
+	ck_assert_uint_eq(fake.older, 0);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
+static uint32_t release_at(struct cl_volume *ro, unsigned server)
+{
+	uint32_t release;
+
+	for (unsigned i = 0; i < 3; i++)
+		fake_answers(i, FAKE_REPEATS, 1, i == server ? 0 : AFS_VBUSY);
+	do
+		release = release_of(ro);
+	while (fake_stamp.server != server + 1);
+	for (unsigned i = 0; i < 3; i++)
+		fake_answers(i, 0, 0);
+	return release;
+}
+
+/* The clock of the server that makes the releases was fast before. */
+START_TEST(a_later_release_with_an_earlier_date)
+{
+	struct cl_volume *ro = open_three_sites(5000);
+	uint32_t number;
+
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(release_at(ro, i), 5000);
+	number = fake_stamp.release;
+	set_release(0, 2000);
+	set_release(1, 2000);
+	ck_assert_uint_eq(release_at(ro, 0), 2000);
+	ck_assert_uint_gt(fake_stamp.release, number);
+	for (int i = 0; i < 5; i++)
+		ck_assert_uint_eq(release_of(ro), 2000);
+	set_release(2, 2000);
+	ck_assert_uint_eq(release_at(ro, 2), 2000);
+	ck_assert_uint_eq(fake.older, 0);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
+/* The server lives, but its volume does not. */
+START_TEST(an_older_release_while_the_newer_is_off_line)
+{
+	struct cl_volume *ro;
+	unsigned used;
+	int rc;
+
+	fake.has_ro = true;
+	fake.ro_servers = 3;
+	fake.servers[0].creation = fake.servers[1].creation = 10;
+	fake_open(2, 2500);
+	ro = fake_find("vol.readonly", CL_WANT_EXACT);
+	ck_assert_uint_eq(release_of(ro), 10);
+	used = fake_stamp.server - 1;
+	set_release(used, 20);
+	fake_answers(1 - used, FAKE_REPEATS, 1, AFS_VBUSY);
+	ck_assert_uint_eq(release_of(ro), 20);
+	fake_answers(1 - used, 0, 0);
+	fake_answers(used, FAKE_REPEATS, 1, AFS_VOFFLINE);
+	do
+		rc = fake_look(ro);
+	while (rc == -ETIMEDOUT || rc == -EIO);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_uint_eq(fake_stamp.sync.spare1, 10);
+	ck_assert_uint_eq(fake.older, 1);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
 /* The location service is asked again for as long as the operation waits. */
 START_TEST(a_volume_that_moves_while_it_is_looked_for)
 {
@@ -886,6 +1056,9 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 a_dead_server_is_waited_for, many_threads_survive_restarts,
 		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
 		 another_site_instead_of_one_that_ends_no_call, releases_by_their_sites,
+		 a_release_that_stopped_hides_no_site, a_release_that_reached_no_site_hides_none,
+		 a_release_without_marks, a_later_release_with_an_earlier_date,
+		 an_older_release_while_the_newer_is_off_line,
 		 a_volume_that_moves_while_it_is_looked_for, calls_that_never_end,
 		 a_slow_fetch_is_no_end, another_address_of_the_server,
 		 a_change_without_answer_is_not_repeated, a_fetch_begins_again, a_store_is_repeated,
