@@ -190,7 +190,7 @@ class Reader(Worker):
 
     def turn(self):
         name = 'page%d' % self.random.randrange(self.run_of.pages)
-        floor, seen = self.run_of.released, self.run_of.seen.get(self.client.name, 0)
+        floor, seen = self.run_of.released, self.run_of.seen.get(self.name, 0)
         began = time.monotonic()
         content = self.read(name)
         ended = time.monotonic()
@@ -229,7 +229,7 @@ class Reader(Worker):
         elif number < floor or number < seen:
             self.errors.append('%s: %s is of release %d, after release %d, when %d had been seen' % (self.name, name, number, floor, seen))
             self.journal.note('old', by=self.name, name=name, number=number, released=floor, seen=seen)
-        self.run_of.see(self.client.name, number)
+        self.run_of.see(self.name, number)
 
 
 class CopyReader(Reader):

@@ -45,9 +45,9 @@ class Run:
     def say(self, text):
         print('%6.1f %s' % (time.monotonic() - self.journal.began, text), flush=True)
 
-    def see(self, client, number):
+    def see(self, reader, number):
         with self.lock:
-            self.seen[client] = max(self.seen.get(client, 0), number)
+            self.seen[reader] = max(self.seen.get(reader, 0), number)
 
     def time_away(self, names, began, ended):
         """How long of this time one of the machines was away."""
