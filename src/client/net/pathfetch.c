@@ -25,6 +25,7 @@
 #define PATIENT_NS ((uint64_t)5 * NS_PER_S) /* a path that is out for longer is asked less often: */
 #define SELDOM_NS  ((uint64_t)2 * NS_PER_S)
 #define STATUS_NS  ((uint64_t)250 * NS_PER_MS)
+#define QUIET_NS   ((uint64_t)20 * NS_PER_MS) /* without bytes: have packets come? */
 #define WAIT_NS	   ((uint64_t)100 * NS_PER_MS) /* a cancel is seen after this time */
 
 struct pathway {
@@ -44,6 +45,7 @@ struct flight {
 	rxw_call *call;
 	struct afs_fetch fetch;
 	uint64_t whole; /* when its last byte came; 0 = not yet */
+	uint64_t packets; /* that have come */
 };
 
 struct wide {
@@ -99,6 +101,17 @@ static rxw_call *begin_on_path(struct wide *w, struct pathway *path, void *arg)
 	return call;
 }
 
+/* What the transport knows. One call fills a path if the server has large windows. */
+static struct rxw_call_statistics read_statistics(struct wide *w, rxw_call *call)
+{
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
+
+	rxw_call_stats(call, &stats);
+	if (stats.wide)
+		cl_spread_widen(&w->spread);
+	return stats;
+}
+
 /* ---- probes ---- */
 
 /* Version and length are those of the beginning; of a read-only volume also its time (P-021). */
@@ -141,7 +154,7 @@ static void begin_path_probe(struct wide *w, struct pathway *path, uint64_t now)
  */
 static void take_probe(struct wide *w, struct pathway *path, uint64_t now)
 {
-	struct rxw_call_statistics stats = {.size = sizeof(stats)};
+	struct rxw_call_statistics stats;
 	unsigned number = (unsigned)(path - w->paths);
 	AFSFetchStatus status;
 	AFSCallBack callback;
@@ -150,7 +163,7 @@ static void take_probe(struct wide *w, struct pathway *path, uint64_t now)
 
 	if (!(rxw_call_events(path->probe) & RXW_EVENT_DONE))
 		return;
-	rxw_call_stats(path->probe, &stats);
+	stats = read_statistics(w, path->probe);
 	same = EndRXAFS_FetchStatus(path->probe, &status, &callback, &sync) == 0 &&
 	       is_same_state(w, &status, &sync);
 	end_path_probe(path);
@@ -268,6 +281,8 @@ static void read_flight(struct wide *w, unsigned range, uint64_t now)
 			kept = cl_spread_take(&w->spread, range, flight->fetch.received - before,
 					      now);
 			w->moved = now;
+			if (!flight->kept)
+				read_statistics(w, flight->call);
 			flight->kept = flight->kept || kept;
 			w->result = hand_bytes_kept(w, at, kept, iov);
 			/* A whole range has its status still to come. */
@@ -276,6 +291,23 @@ static void read_flight(struct wide *w, unsigned range, uint64_t now)
 			else if (!cl_spread_wants(&w->spread, range))
 				abort_flight(w, range);
 		}
+	}
+}
+
+/* Packets behind a lost one bring no bytes until that one is repeated, but show that the path lives. */
+static void hear_paths(struct wide *w, uint64_t now)
+{
+	for (unsigned i = 0; i < CL_RANGES; i++) {
+		struct flight *flight = &w->flights[i];
+		unsigned path = w->spread.ranges[i].path;
+		uint64_t packets;
+
+		if (!flight->used || now < w->spread.paths[path].heard + QUIET_NS)
+			continue;
+		packets = read_statistics(w, flight->call).packets_received;
+		if (packets > flight->packets)
+			cl_spread_hear(&w->spread, path, now);
+		flight->packets = packets;
 	}
 }
 
@@ -403,6 +435,7 @@ static bool turn_wide(struct wide *w, const struct cl_caller *caller)
 	rxw_batch_end();
 	if (w->refused || !has_path(w))
 		return false;
+	hear_paths(w, now);
 	next = cl_spread_tick(&w->spread, now);
 	lose_dead_flights(w);
 	abort_whole_flights(w, now);
@@ -493,6 +526,17 @@ static bool has_several_paths(struct cl_volume *volume)
 	return several;
 }
 
+/* The first range may be long if the server is known to have large windows: by a call that is not sent. */
+static void look_at_server(struct wide *w)
+{
+	rxw_call *call = begin_on_path(w, &w->paths[0], NULL);
+
+	if (!call)
+		return;
+	read_statistics(w, call);
+	rxw_rpc_end(call, RXW_USER_ABORT, &RXAFS_interface, RXAFS_FN_FetchData64);
+}
+
 static int run_wide(struct wide *w, const struct cl_caller *caller)
 {
 	char where[96];
@@ -504,6 +548,7 @@ static int run_wide(struct wide *w, const struct cl_caller *caller)
 	for (unsigned i = 0; i < request->count; i++)
 		cl_spread_add(&w->spread, request->missing[i].at, request->missing[i].end);
 	w->moved = now;
+	look_at_server(w);
 	cl_spread_join(&w->spread, 0, now, (uint64_t)w->paths[0].remote.rtt_us * 1000);
 	while (turn_wide(w, caller))
 		;

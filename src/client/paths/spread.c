@@ -2,6 +2,7 @@
 #include "client/paths/spread.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -10,6 +11,10 @@
 #define PAGE	     4096u
 #define RANGE_FIRST  ((uint64_t)1 << 20) /* while the rate is unknown (P-064) */
 #define RANGE_MOST   ((uint64_t)64 << 20)
+#define WIDE_MOST    ((uint64_t)1 << 30)
+#define AHEAD_RTT    3u /* so many round trips before the end of a range the next one is asked for */
+#define SAVED_RTT    2u /* round trips that a split saves the other path at least */
+#define LAST_RTT     8u /* when what is left takes so long, each path takes its whole share of it */
 #define SHARE_LEAST  ((uint64_t)256 << 10) /* of what is left, near the end */
 #define FLYING	     2u
 #define FLYING_MOST  4u
@@ -67,6 +72,11 @@ void cl_spread_init(struct cl_spread *spread)
 	memset(spread, 0, sizeof(*spread));
 }
 
+void cl_spread_widen(struct cl_spread *spread)
+{
+	spread->wide = true;
+}
+
 void cl_spread_add(struct cl_spread *spread, uint64_t at, uint64_t end)
 {
 	add_hole(spread, at, end);
@@ -105,6 +115,12 @@ static uint64_t path_rtt(const struct cl_spread_path *path)
 static double range_rate(const struct cl_spread_path *path)
 {
 	return path->rate / (path->flying ? path->flying : 1);
+}
+
+/* What a range has on its way. */
+static double range_bdp(const struct cl_spread_path *path)
+{
+	return range_rate(path) * (double)path_rtt(path) / NS_PER_S;
 }
 
 static double sum_rates(const struct cl_spread *s, const struct cl_spread_path *without)
@@ -150,7 +166,7 @@ static void measure_arrival(struct cl_spread *s, struct cl_spread_path *path, ui
 	path->rate = (double)path->counted * NS_PER_S / (double)(path->worked + now - path->since);
 	path->since = now;
 	path->worked = path->counted = 0;
-	if (path->flying == path->most && path->most < FLYING_MOST &&
+	if (!s->wide && path->flying == path->most && path->most < FLYING_MOST &&
 	    path->rate > RISE * path->raised) {
 		path->raised = path->rate;
 		path->most++;
@@ -210,12 +226,50 @@ void cl_spread_leave(struct cl_spread *s, unsigned path)
 
 /* ---- ranges ---- */
 
+/* Seconds until a path has brought what it is asked for. */
+static double expect_work(const struct cl_spread *s, const struct cl_spread_path *path)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < CL_RANGES; i++)
+		if (is_flying(&s->ranges[i]) && &s->paths[s->ranges[i].path] == path)
+			bytes += s->ranges[i].end - s->ranges[i].at;
+	return path->rate > 0 ? (double)bytes / path->rate : bytes ? HUGE_VAL : 0;
+}
+
+/*
+ * Of what is left a path takes half of what it would carry if all end together, since rates change. The rest is shared out later, and all
+ * of it when there is little.
+ */
+static uint64_t choose_wide_length(const struct cl_spread *s, const struct cl_spread_path *path)
+{
+	double left = (double)count_unfetched(s), sum = 0, share;
+	unsigned paths = 0, known = 0;
+
+	for (unsigned i = 0; i < CL_PATHS; i++) {
+		if (s->paths[i].state != CL_PATH_LIVE)
+			continue;
+		paths++;
+		known += s->paths[i].rate > 0;
+		sum += s->paths[i].rate;
+	}
+	assert(paths > 0);
+	share = known == paths ? left * path->rate / sum : left / paths;
+	if (known < paths || left / sum > LAST_RTT * (double)path_rtt(path) / NS_PER_S)
+		share /= 2;
+	if (share < SHARE_LEAST)
+		return SHARE_LEAST;
+	return share < WIDE_MOST ? (uint64_t)share / UNIT * UNIT : WIDE_MOST;
+}
+
 /* How much of a hole a path takes (P-064). */
 static uint64_t choose_length(const struct cl_spread *s, const struct cl_spread_path *path)
 {
 	uint64_t span = 32 * path_rtt(path), length = path->first, share = SHARE_LEAST;
 	unsigned paths = 0;
 
+	if (s->wide)
+		return choose_wide_length(s, path);
 	if (span < NS_PER_S)
 		span = NS_PER_S;
 	if (path->rate > 0)
@@ -256,32 +310,38 @@ static struct cl_spread_range *find_late(struct cl_spread *s, const struct cl_sp
 	if (!late)
 		return NULL;
 	owner = &s->paths[late->path];
-	return (double)(late->end - late->at) <
-			       2 * range_rate(owner) * (double)path_rtt(owner) / NS_PER_S
-		       ? NULL
-		       : late;
+	return (double)(late->end - late->at) < 2 * range_bdp(owner) ? NULL : late;
 }
 
 /*
  * Where a path without work takes over from another one, so that both end at the same time (P-065): x ÷ own + start = (left − x) ÷ other.
- * A path with an unknown rate takes what it begins with, at most a half. False: it would not be done much earlier.
+ * A path with an unknown rate takes a half, or less if it shall begin with less. False: it would not be done much earlier.
+ * With large windows that is more than the abort of the other call costs, and with small ones a quarter of the time. Long ranges are for
+ * all paths: then no path takes more than its part of all that is left.
  */
 static bool choose_split(const struct cl_spread *s, const struct cl_spread_path *path,
 			 const struct cl_spread_range *late, uint64_t *at)
 {
-	double own = path->rate / (path->flying + 1), rest = expect_rest(s, late),
+	double own = path->rate / (s->wide ? 1 : path->flying + 1), rest = expect_rest(s, late),
 	       other = range_rate(&s->paths[late->path]), start = (double)path_rtt(path) / NS_PER_S;
 	uint64_t left = late->end - late->at, share = left / 2;
+	uint64_t fair = (uint64_t)((double)count_unfetched(s) * own / (sum_rates(s, NULL) + 1));
 
+	if (s->wide && expect_work(s, path) > start)
+		start = expect_work(s, path);
 	if (rest <= start)
 		return false;
 	if (own > 0)
 		share = (uint64_t)((rest - start) * own * other / (own + other));
-	else if (share > path->first)
+	else if (!s->wide && share > path->first)
 		share = path->first;
+	if (s->wide && own > 0 && share > fair)
+		share = fair;
 	*at = (late->end - share + PAGE - 1) / PAGE * PAGE;
 	if (*at >= late->end || *at <= late->at)
 		return false;
+	if (s->wide)
+		return (double)(late->end - *at) > SAVED_RTT * range_bdp(&s->paths[late->path]);
 	return own == 0 || (double)(late->end - *at) / own + start < 0.75 * rest;
 }
 
@@ -293,6 +353,15 @@ static struct cl_spread_range *find_free_range(struct cl_spread *s)
 	return NULL;
 }
 
+/* Whether a path can be asked for more. */
+static bool has_room(const struct cl_spread *s, const struct cl_spread_path *path)
+{
+	if (path->state != CL_PATH_LIVE || path->flying >= path->most)
+		return false;
+	return !s->wide || path->flying == 0 ||
+	       expect_work(s, path) < AHEAD_RTT * (double)path_rtt(path) / NS_PER_S;
+}
+
 /* The live path with room that has the fewest ranges in flight; the faster one of two. */
 static struct cl_spread_path *find_room(struct cl_spread *s, unsigned refused)
 {
@@ -301,7 +370,7 @@ static struct cl_spread_path *find_room(struct cl_spread *s, unsigned refused)
 	for (unsigned i = 0; i < CL_PATHS; i++) {
 		struct cl_spread_path *path = &s->paths[i];
 
-		if (path->state != CL_PATH_LIVE || path->flying >= path->most || refused & 1u << i)
+		if (!has_room(s, path) || refused & 1u << i)
 			continue;
 		if (!best || path->flying < best->flying ||
 		    (path->flying == best->flying && path->rate > best->rate))
@@ -403,6 +472,14 @@ uint64_t cl_spread_take(struct cl_spread *s, unsigned number, uint64_t bytes, ui
 		start_path(s, path, now);
 	measure_arrival(s, path, bytes, now);
 	return kept;
+}
+
+void cl_spread_hear(struct cl_spread *s, unsigned path, uint64_t now)
+{
+	assert(path < CL_PATHS);
+	if (s->paths[path].state == CL_PATH_SUSPECT)
+		start_path(s, &s->paths[path], now);
+	s->paths[path].heard = now;
 }
 
 bool cl_spread_wants(const struct cl_spread *s, unsigned range)

@@ -50,6 +50,7 @@ struct cl_spread_range {
 };
 
 struct cl_spread {
+	bool wide; /* see cl_spread_widen() */
 	struct cl_spread_path paths[CL_PATHS];
 	struct cl_spread_range ranges[CL_RANGES];
 	struct cl_hole {
@@ -61,6 +62,11 @@ struct cl_spread {
 void cl_spread_init(struct cl_spread *spread);
 /* Bytes that are to be fetched. */
 void cl_spread_add(struct cl_spread *spread, uint64_t at, uint64_t end);
+/*
+ * One call fills a path, and does not hinder others for as long as it lasts: a path has one range in flight, which may be long, and gets the
+ * next one shortly before that ends. Calls that share a path would compete for its queue. Not so for small windows (P-082).
+ */
+void cl_spread_widen(struct cl_spread *spread);
 /* Whether every byte has come. */
 bool cl_spread_complete(const struct cl_spread *spread);
 
@@ -81,6 +87,8 @@ bool cl_spread_next(struct cl_spread *spread, uint64_t now, struct cl_spread_ask
  */
 uint64_t cl_spread_take(struct cl_spread *spread, unsigned range, uint64_t bytes, uint64_t now);
 bool cl_spread_wants(const struct cl_spread *spread, unsigned range);
+/* Packets have come on a path, although none of them brought the next bytes of a range. */
+void cl_spread_hear(struct cl_spread *spread, unsigned path, uint64_t now);
 /* The call of a range is over. What it has not brought is asked for again. */
 void cl_spread_end(struct cl_spread *spread, unsigned range);
 

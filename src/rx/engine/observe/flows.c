@@ -59,6 +59,7 @@ void rxw_flow_read(const struct rxw_call *call, struct rxw_call_statistics *s)
 	s->ended_ns = call->finished;
 	s->security = call->conn->p.security_index;
 	s->level = call->conn->p.auth.level;
+	s->wide = call->conn->p.rx.wide_heard;
 	read_sender(p, s);
 }
 

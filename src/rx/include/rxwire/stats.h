@@ -113,6 +113,7 @@ struct rxw_call_statistics {
 	uint32_t cwnd, peer_window;    /* packets */
 	uint64_t started_ns, ended_ns; /* monotonic clock */
 	uint8_t security, level;       /* security index; enum rxw_level */
+	uint8_t wide; /* 1: the peer has offered windows of more than 255 packets */
 	/* of the sender; packets, unless stated */
 	uint64_t pacing_rate;	     /* bytes of payload per second; 0 = not paced */
 	uint64_t rtt_min_ns;	     /* 0 = no sample */
