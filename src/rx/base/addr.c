@@ -55,6 +55,17 @@ bool rxw_addr_set(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len)
 	return false;
 }
 
+bool rxw_addr_set_local(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len)
+{
+	if (!rxw_addr_set(a, sa, len))
+		return false;
+	if (a->u.sa.sa_family == AF_INET)
+		a->u.in.sin_port = 0;
+	else
+		a->u.in6.sin6_port = 0;
+	return true;
+}
+
 bool rxw_addr_same_host(const struct rxw_addr *a, const struct rxw_addr *b)
 {
 	if (a->len != b->len)

@@ -21,7 +21,7 @@ struct rxw_addr {
 struct rxw_path {
 	struct rxw_addr peer;
 	struct rxw_addr local;
-	int ifindex; /* 0 = any; set for IPv6 link-local */
+	int ifindex; /* 0 = that of the route; set for IPv6 link-local, and where an application names one */
 };
 
 /*
@@ -30,6 +30,8 @@ struct rxw_path {
  * IPv4 or IPv6 or `len` is too small.
  */
 bool rxw_addr_set(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len);
+/* The same for an address of this machine: the port becomes 0. */
+bool rxw_addr_set_local(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len);
 bool rxw_addr_equal(const struct rxw_addr *a, const struct rxw_addr *b); /* address, port, scope */
 bool rxw_addr_same_host(const struct rxw_addr *a, const struct rxw_addr *b); /* without the port */
 uint16_t rxw_addr_port(const struct rxw_addr *a);                            /* host order */

@@ -37,15 +37,15 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 
 	/* A dual-stack socket sends to IPv4 as one of IPv4 does. */
 	if (say && (s->family == AF_INET || s->dual) && local->u.sa.sa_family == AF_INET) {
-		/* No interface: routing selects it, as for any datagram from this address. */
-		struct in_pktinfo info = { .ipi_spec_dst = local->u.in.sin_addr };
+		/* Without an interface routing selects it, as for any datagram from this address. */
+		struct in_pktinfo info = {.ipi_ifindex = tx->path->ifindex,
+					  .ipi_spec_dst = local->u.in.sin_addr};
 
 		n = add_control(c, n, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
 	} else if (say && s->family == AF_INET6 && local->u.sa.sa_family == AF_INET6) {
-		struct in6_pktinfo info = { .ipi6_addr = local->u.in6.sin6_addr };
+		struct in6_pktinfo info = {.ipi6_addr = local->u.in6.sin6_addr,
+					   .ipi6_ifindex = (unsigned)tx->path->ifindex};
 
-		if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr) && tx->path->ifindex > 0)
-			info.ipi6_ifindex = (unsigned)tx->path->ifindex;
 		n = add_control(c, n, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
 	}
 	if (tx->fragment && tx->path->peer.u.sa.sa_family == AF_INET6) {

@@ -55,16 +55,11 @@ static int insert_client_connection(struct rxw_connection *c)
 	return r;
 }
 
-int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
-			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
+int rxw_conn_open(rxw_endpoint *endpoint, const struct rxw_path *path, uint16_t service_id,
+		  rxw_security *security, rxw_connection **connection)
 {
-	struct rxw_path path = {.ifindex = 0};
 	int r = -RXW_EAGAIN;
 
-	if (!endpoint || !connection || !service_id || !peer ||
-	    !rxw_addr_set(&path.peer, peer, peer_len) ||
-	    !rxw_takes_family(endpoint, path.peer.u.sa.sa_family) || !rxw_addr_port(&path.peer))
-		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
 	*connection = NULL;
@@ -77,7 +72,7 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 
 		if (error)
 			return error;
-		c = rxw_conn_create(endpoint, &path, epoch, cid, service_id,
+		c = rxw_conn_create(endpoint, path, epoch, cid, service_id,
 				    security ? security : rxw_security_null(), true,
 				    (cid >> 2) % endpoint->shard_count, &error);
 		if (!c)
@@ -93,6 +88,18 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 		}
 	}
 	return r == -RXW_EAGAIN ? -RXW_ELIMIT : r;
+}
+
+int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
+			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
+{
+	struct rxw_path path = {.ifindex = 0};
+
+	if (!endpoint || !connection || !service_id || !peer ||
+	    !rxw_addr_set(&path.peer, peer, peer_len) ||
+	    !rxw_takes_family(endpoint, path.peer.u.sa.sa_family) || !rxw_addr_port(&path.peer))
+		return -RXW_EINVAL;
+	return rxw_conn_open(endpoint, &path, service_id, security, connection);
 }
 
 rxw_connection *rxw_call_connection(const rxw_call *call)
@@ -329,14 +336,10 @@ int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *
 	int r = 0;
 
 	if (!connection || !connection->p.client || !local ||
-	    !rxw_addr_set(&addr, local, local_len))
+	    !rxw_addr_set_local(&addr, local, local_len))
 		return -RXW_EINVAL;
 	if (rxw_conn_inherited(connection))
 		return -RXW_ESTATE;
-	if (addr.u.sa.sa_family == AF_INET)
-		addr.u.in.sin_port = 0;
-	else
-		addr.u.in6.sin6_port = 0;
 	rxw_conn_lock(connection);
 	if (addr.u.sa.sa_family != connection->p.path.peer.u.sa.sa_family)
 		r = -RXW_EINVAL;

@@ -237,7 +237,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	if (!c)
 		return NULL;
 	rxw_peers_lock(ep);
-	peer = rxw_peer_get(ep->peers.table, &path->peer, now);
+	peer = rxw_peer_get_from(ep->peers.table, &path->peer,
+				 client && path->local.len ? &path->local : NULL, now);
 	c->settings = ep->settings.current;
 	atomic_fetch_add(&c->settings->refs, 1);
 	rxw_peers_unlock(ep);

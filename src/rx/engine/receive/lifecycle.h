@@ -18,6 +18,9 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 				       uint32_t epoch, uint32_t cid, uint16_t service,
 				       struct rxw_security *security, bool client, unsigned home,
 				       int *error);
+/* rxw_connection_create() without the checks of its arguments. A local side of the path is that of all its packets. */
+int rxw_conn_open(struct rxw_endpoint *endpoint, const struct rxw_path *path, uint16_t service_id,
+		  struct rxw_security *security, struct rxw_connection **connection);
 /* Can the endpoint's sockets send to addresses of this family? */
 bool rxw_takes_family(const struct rxw_endpoint *ep, sa_family_t family);
 /* Public functions of connections and calls: an address of the connection's path. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pools of connections: a channel of any of them. */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -18,7 +19,8 @@ struct rxw_connpool {
 	struct rxw_alive alive;
 	/* fixed */
 	rxw_endpoint *endpoint;
-	struct rxw_addr peer;
+	struct rxw_path
+		path; /* rxw_connpool_set_local() changes its local side, before the first use */
 	uint16_t service;
 	rxw_security *security; /* one reference, or NULL */
 	unsigned most;
@@ -47,8 +49,8 @@ __attribute__((cold)) int rxw_connpool_create(rxw_endpoint *endpoint, const stru
 	p = calloc(1, sizeof(*p) + most * sizeof(p->slot[0]));
 	if (!p)
 		return -RXW_ENOMEM;
-	if (!rxw_addr_set(&p->peer, peer, peer_len) || !rxw_addr_port(&p->peer) ||
-	    !rxw_takes_family(endpoint, p->peer.u.sa.sa_family)) {
+	if (!rxw_addr_set(&p->path.peer, peer, peer_len) || !rxw_addr_port(&p->path.peer) ||
+	    !rxw_takes_family(endpoint, p->path.peer.u.sa.sa_family)) {
 		free(p);
 		return -RXW_EINVAL;
 	}
@@ -111,8 +113,7 @@ static rxw_connection *ref_slot(struct rxw_connpool *p, unsigned i)
 static int create_pooled_connection(struct rxw_connpool *p, rxw_connection **c)
 {
 	struct rxw_conn_channels *channels = calloc(1, sizeof(*channels));
-	int r = channels ? rxw_connection_create(p->endpoint, &p->peer.u.sa, p->peer.len,
-						 p->service, p->security, c)
+	int r = channels ? rxw_conn_open(p->endpoint, &p->path, p->service, p->security, c)
 			 : -RXW_ENOMEM;
 
 	if (r) {
@@ -420,4 +421,22 @@ int rxw_connpool_set_timeouts(rxw_connpool *pool, unsigned dead_ms, unsigned idl
 	r = for_each_connection(pool, set_one);
 	pthread_mutex_unlock(&pool->making);
 	return r;
+}
+
+int rxw_connpool_set_local(rxw_connpool *pool, const struct sockaddr *local, socklen_t local_len,
+			   unsigned interface)
+{
+	struct rxw_addr address;
+
+	if (!pool || !local || interface > INT_MAX ||
+	    !rxw_addr_set_local(&address, local, local_len) ||
+	    address.u.sa.sa_family != pool->path.peer.u.sa.sa_family)
+		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(pool->endpoint))
+		return -RXW_ESTATE;
+	pthread_mutex_lock(&pool->making);
+	pool->path.local = address;
+	pool->path.ifindex = (int)interface;
+	pthread_mutex_unlock(&pool->making);
+	return 0;
 }

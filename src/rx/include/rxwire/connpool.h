@@ -36,6 +36,16 @@ int rxw_connpool_abort(rxw_connpool *pool, rxw_code code);
 int rxw_connpool_set_timeouts(rxw_connpool *pool, unsigned dead_ms, unsigned idle_ms,
 			      unsigned hard_ms);
 
+/*
+ * Send from this address of the machine, and by this interface (its index; 0: that of the route); the port is that of the endpoint. So
+ * a client with several addresses has several paths to one server, each with its own measurements, by one socket. Replies are received by any
+ * interface. For connections that are created later: before the first rxw_connpool_begin(). No effect if the endpoint is bound to one
+ * address. Calls fail if the machine does not have the address. -RXW_EINVAL: also for an address of another family than
+ * that of the peer. Any thread, while no other function of the pool runs.
+ */
+int rxw_connpool_set_local(rxw_connpool *pool, const struct sockaddr *local, socklen_t local_len,
+			   unsigned interface);
+
 #ifdef __cplusplus
 }
 #endif

@@ -93,18 +93,18 @@ static void sweep_slots(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 }
 
 static struct rxw_peer *find_peer(const struct rxw_peer_table *t, const struct rxw_addr *addr,
-				  uint64_t hash)
+				  uint64_t source, uint64_t hash)
 {
 	struct rxw_peer *p = htable_first(&t->peers, hash);
 
-	while (p != NULL && !rxw_addr_equal(&p->addr, addr))
+	while (p != NULL && (p->source != source || !rxw_addr_equal(&p->addr, addr)))
 		p = p->hash_next;
 	return p;
 }
 
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
 {
-	return find_peer(t, addr, rxw_addr_hash(addr, t->peers.key, true));
+	return find_peer(t, addr, 0, rxw_addr_hash(addr, t->peers.key, true));
 }
 
 bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
@@ -115,8 +115,15 @@ bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_a
 
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
 {
+	return rxw_peer_get_from(t, addr, NULL, now);
+}
+
+struct rxw_peer *rxw_peer_get_from(struct rxw_peer_table *t, const struct rxw_addr *addr,
+				   const struct rxw_addr *local, uint64_t now)
+{
 	uint64_t hash = rxw_addr_hash(addr, t->peers.key, true);
-	struct rxw_peer *p = find_peer(t, addr, hash);
+	uint64_t source = local != NULL ? rxw_addr_hash(local, t->peers.key, false) | 1 : 0;
+	struct rxw_peer *p = find_peer(t, addr, source, hash);
 
 	if (p != NULL) {
 		rxw_peer_ref(p);
@@ -128,6 +135,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	if (t->peers.count > UNVALIDATED_KEPT)
 		sweep_slots(t, SWEEP, now);
 	p->addr = *addr;
+	p->source = source;
 	p->local = rxw_addr_is_loopback(addr);
 	atomic_init(&p->refs, 1);
 	atomic_init(&p->idle_since, now);

@@ -62,6 +62,8 @@ struct rxw_peer {
 	struct rxw_validated_marks *marks;
 	/* as calls begin and end */
 	void *hash_next; /* covered by the table's lock */
+	uint64_t
+		source; /* of the address that our packets to it name: a path of its own; 0 = routing chooses; fixed */
 	_Atomic(uint32_t) refs;
 	/* For the engine; covered by workers->lock, apart from the atomics. */
 	unsigned workers;	    /* its calls that have a worker */
@@ -89,6 +91,9 @@ struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t pee
 void rxw_peer_table_destroy(struct rxw_peer_table *t);
 /* Find or create; returns with a reference. NULL: out of memory. */
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
+/* The same for the path from one of our addresses, whose measurements are its own; NULL: from that which routing chooses. */
+struct rxw_peer *rxw_peer_get_from(struct rxw_peer_table *t, const struct rxw_addr *addr,
+				   const struct rxw_addr *local, uint64_t now);
 /* Find; without a reference. NULL: not known. */
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr);
 /* False: no peer of this address is validated. Needs no lock and reads no peer, for floods. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections as objects, of servers above all: identity, references, data, errors, closing. */
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -439,6 +440,51 @@ START_TEST(pings_for_a_nat)
 }
 END_TEST
 
+/* The same for the connections of a pool, and by an interface. */
+START_TEST(local_address_of_pool)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET},
+			   local = {.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 5)};
+	struct sockaddr_in6 other = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct rxw_endpoint_options options = {
+		.size = sizeof(options), .address = (void *)&any, .address_len = sizeof(any)};
+	rxw_endpoint *client;
+	rxw_connpool *pool;
+	rxw_call *call;
+	uint8_t byte = 1;
+
+	open_bed(NULL);
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &options, &client), 0);
+	ck_assert_int_eq(rxw_connpool_create(client, (struct sockaddr *)&bed.address,
+					     bed.address_len, ID, bed.security, 1, &pool),
+			 0);
+	ck_assert_int_eq(rxw_connpool_set_local(pool, (void *)&other, sizeof(other), 0),
+			 -RXW_EINVAL);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned interface = i ? if_nametoindex("lo") : 0;
+
+		if (i && !interface)
+			break;
+		local.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 5 + i);
+		ck_assert_int_eq(
+			rxw_connpool_set_local(pool, (void *)&local, sizeof(local), interface), 0);
+		ck_assert_int_eq(rxw_connpool_begin(pool, NULL, &call), 0);
+		ck_assert_int_eq(rxw_call_write(call, &byte, 1), 1);
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+		ck_assert_uint_eq(((struct sockaddr_in *)&seen.peer)->sin_addr.s_addr,
+				  local.sin_addr.s_addr);
+		rxw_connpool_release(pool);
+		ck_assert_int_eq(rxw_connpool_create(client, (struct sockaddr *)&bed.address,
+						     bed.address_len, ID, bed.security, 1, &pool),
+				 0);
+	}
+	rxw_connpool_release(pool);
+	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
+	h_close(&bed);
+}
+END_TEST
+
 /* A client on all addresses, whose packets come from the one that was set. */
 START_TEST(local_address)
 {
@@ -473,6 +519,6 @@ START_TEST(local_address)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "connection", one_object, local_address, data, data_of_a_client,
-		 forgotten, references_and_the_endpoint, closing, error_of_a_call, timeouts_off,
-		 pings_for_a_nat)
+TEST_MAIN_WITHIN(60, "connection", one_object, local_address, local_address_of_pool, data,
+		 data_of_a_client, forgotten, references_and_the_endpoint, closing, error_of_a_call,
+		 timeouts_off, pings_for_a_nat)

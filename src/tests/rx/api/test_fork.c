@@ -226,6 +226,8 @@ static void refuse_connections(const struct objects *o)
 	REQUIRE(rxw_connection_ref(c) == c);
 	REQUIRE(rxw_connpool_abort(o->pool, 1) == -RXW_ESTATE);
 	REQUIRE(rxw_connpool_set_timeouts(o->pool, 1000, 0, 0) == -RXW_ESTATE);
+	REQUIRE(rxw_connpool_set_local(o->pool, (struct sockaddr *)&bed.address, bed.address_len,
+				       0) == -RXW_ESTATE);
 	rxw_connection_release(c);
 	rxw_connpool_release(o->pool);
 }

@@ -92,6 +92,7 @@ START_TEST(queues_and_pools)
 	REFUSES(rxw_connpool_create(bed.client, to, sizeof(struct sockaddr_in), 1, NULL, 1, NULL));
 	REFUSES(rxw_connpool_begin(NULL, NULL, &call));
 	REFUSES(rxw_connpool_abort(NULL, 1));
+	REFUSES(rxw_connpool_set_local(NULL, NULL, 0, 0));
 	REFUSES(rxw_connpool_set_timeouts(NULL, 0, 0, 0));
 	IGNORES(rxw_connpool_release(NULL));
 	WORKS(rxw_connpool_create(bed.client, (struct sockaddr *)&bed.address, bed.address_len, 1,

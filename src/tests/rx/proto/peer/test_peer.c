@@ -74,6 +74,28 @@ START_TEST(table)
 }
 END_TEST
 
+/* What is measured from one of our addresses is not known of the path from another one. */
+START_TEST(paths)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
+	struct rxw_addr a, here, there;
+	struct rxw_peer *any, *p;
+
+	address(&a, 0x0a000001, 7000);
+	address(&here, 0x0a000002, 0);
+	address(&there, 0x0a000003, 0);
+	any = rxw_peer_get(t, &a, 0);
+	p = rxw_peer_get_from(t, &a, &here, 0);
+	ck_assert_ptr_ne(p, any);
+	ck_assert_ptr_ne(rxw_peer_get_from(t, &a, &there, 0), p);
+	ck_assert_ptr_eq(rxw_peer_get_from(t, &a, &here, 0), p);
+	ck_assert_ptr_eq(rxw_peer_get_from(t, &a, NULL, 0), any);
+	ck_assert_ptr_eq(rxw_peer_find(t, &a), any);
+	ck_assert_uint_eq(rxw_peer_count(t), 3);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
 static struct rxw_peer *peer_of(struct rxw_peer_table *t, uint32_t host, uint16_t port)
 {
 	struct rxw_addr a;
@@ -384,6 +406,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, table);
+	tcase_add_test(tcase, paths);
 	tcase_add_test(tcase, forged_addresses);
 	tcase_add_test(tcase, many_proven_addresses);
 	tcase_add_test(tcase, marks_of_the_proven);
