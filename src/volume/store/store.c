@@ -363,16 +363,22 @@ static void count_fault(void *arg, const char *line)
 	(*(unsigned *)arg)++;
 }
 
-/* Without the end of the log, the database may have a part of the pages of later transactions. */
+/*
+ * Without the end of the log, the database may have a part of the pages of later transactions. Rows of two moments become sound
+ * by making it anew, if nothing better can come.
+ */
 static int verify_torn_database(struct core *core)
 {
+	struct store_layer *copy;
 	unsigned faults = 0;
 	int result = db_integrity(core->writer, false, count_fault, &faults);
 
 	core->unreadable = result == -EIO || faults;
 	if (core->unreadable && core->copy_layer)
 		core->repaired = copying_repair(core);
-	return core->unreadable ? -EIO : result;
+	if (core->unreadable)
+		return -EIO;
+	return !result && copying_may_remake(core, &copy) ? -EUCLEAN : result;
 }
 
 /* The rest of a damaged table of volumes is served. */

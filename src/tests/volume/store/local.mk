@@ -113,6 +113,11 @@ src_tests_volume_store_test_crash_random_SOURCES = src/tests/volume/store/test_c
 src_tests_volume_store_test_crash_random_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
 src_tests_volume_store_test_crash_random_LDADD = $(tiny_test_libs)
 
+check_tests += src/tests/volume/store/test_lost_log
+src_tests_volume_store_test_lost_log_SOURCES = src/tests/volume/store/test_lost_log.c \
+	src/tests/volume/store/model.c src/tests/volume/store/model.h $(store_test_disk)
+src_tests_volume_store_test_lost_log_LDADD = $(store_test_libs)
+
 check_tests += src/tests/volume/store/test_kill
 src_tests_volume_store_test_kill_SOURCES = src/tests/volume/store/test_kill.c \
 	src/tests/volume/store/model.c src/tests/volume/store/model.h $(store_test_disk)

@@ -70,9 +70,9 @@ static bool has_whole_generation(const struct store_copy_state *state, const str
 {
 	if (!state->salt)
 		return false;
-	if (state->moved)
-		return copy->end == 0;
-	return copy->salt == state->salt && copy->end == state->end;
+	if (state->moved && copy->end == 0)
+		return true;
+	return state->moved != COPY_MOVED && copy->salt == state->salt && copy->end == state->end;
 }
 
 /* Whether the log has not begun anew since the database was opened. */
@@ -101,6 +101,20 @@ bool store_copy_is_same(const struct store_copy_state *state, const struct store
 		return false;
 	return main->end ? store_copy_salt_follows(state->salt, main->salt)
 			 : state->salt == main->marked_salt && main->marked_end <= 1;
+}
+
+bool store_copy_has_base(const struct store_copy_state *state, const struct store_place *main,
+			 const struct store_place *copy)
+{
+	uint64_t salt = main->salt ? main->salt : main->marked_salt;
+
+	if (state->state != COPY_FOLLOWS || !salt)
+		return false;
+	if ((copy->end && copy->salt == salt) ||
+	    (state->mark && !copy->end && is_first_log(state, main)))
+		return true;
+	return has_whole_generation(state, copy) &&
+	       (state->salt == salt || store_copy_salt_follows(state->salt, salt));
 }
 
 static bool read_last_frame(struct store_layer *layer, const char *path, uint64_t end,

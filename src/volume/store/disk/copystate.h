@@ -18,6 +18,12 @@ enum {
 	COPY_CLOSED,	  /* it is the database whose mark has the sequence `mark` */
 };
 
+enum {
+	COPY_UNMOVED,
+	COPY_MOVED,
+	COPY_MOVING /* it is on stable storage, or moved if the log of the copy is empty */
+};
+
 /* The file "state" has two of these. */
 struct store_copy_state {
 	struct store_twin twin;
@@ -26,7 +32,7 @@ struct store_copy_state {
 		mark; /* COPY_FOLLOWS: of the database before it was opened, of whose log the copy has nothing; or 0 */
 	/* The last generation of the log that the copy has as a whole, also before it is in the copy. */
 	uint64_t salt, end;
-	uint64_t moved;	 /* it is in the copy */
+	uint64_t moved;	 /* COPY_MOVED: it is in the copy */
 	int64_t written; /* CLOCK_REALTIME in seconds: the copy has all changes before that */
 	uint8_t uuid[16];
 	uint64_t check;
@@ -45,5 +51,8 @@ bool store_copy_salt_follows(uint64_t before, uint64_t salt);
 /* Whether a page that the database's log does not have is the same in both. */
 bool store_copy_is_same(const struct store_copy_state *state, const struct store_place *main,
 			const struct store_place *copy);
+/* Whether the copy has all that was in the database before the newest generation of its log, of which the end is lost. */
+bool store_copy_has_base(const struct store_copy_state *state, const struct store_place *main,
+			 const struct store_place *copy);
 
 #endif

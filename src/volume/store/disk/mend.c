@@ -173,39 +173,58 @@ static void judge_time(struct store_layer *copy, const struct store_place *main,
 		state->until = written;
 }
 
-int store_replica_judge_log(struct store_layer *copy, struct store_layer *store,
-			    struct store_log_state *state)
+static void judge_base(struct store_layer *copy, struct store_layer *store,
+		       const struct store_place *main, const struct store_place *other,
+		       struct store_log_state *state)
 {
-	struct store_place main, other;
-	int rc = inspect_lost_log(copy, store, &main, &other);
+	struct store_copy_state of_copy;
+	bool same = other->end && other->salt == main->salt;
+
+	state->based = state->torn && copy && !store_copy_state_read(copy, &of_copy) &&
+		       store_copy_has_base(&of_copy, main, other) &&
+		       (!same || other->end > main->end ||
+			store_copy_log_goes_on(copy, store, other->end));
+	state->goes_on =
+		state->based && main->end &&
+		(same ? main->end > other->end : !other->end && of_copy.salt != main->salt);
+}
+
+static int judge_log(struct store_layer *copy, struct store_layer *store, struct store_place *main,
+		     struct store_place *other, struct store_log_state *state)
+{
+	int rc = inspect_lost_log(copy, store, main, other);
 
 	*state = (struct store_log_state){0};
 	if (rc)
 		return rc;
-	judge_places(&main, &other, state);
-	judge_time(copy, &main, &other, state);
+	judge_places(main, other, state);
+	judge_time(copy, main, other, state);
+	judge_base(copy, store, main, other, state);
 	return 0;
+}
+
+int store_replica_judge_log(struct store_layer *copy, struct store_layer *store,
+			    struct store_log_state *state)
+{
+	struct store_place main, other;
+
+	return judge_log(copy, store, &main, &other, state);
 }
 
 int store_replica_mend_log(struct store_layer *copy, struct store_layer *store,
 			   struct store_log_state *state)
 {
 	struct store_place main, other;
-	int rc = inspect_lost_log(copy, store, &main, &other);
+	int rc = judge_log(copy, store, &main, &other, state);
 
-	*state = (struct store_log_state){0};
-	if (rc)
+	if (rc || !state->better)
 		return rc;
-	judge_places(&main, &other, state);
-	judge_time(copy, &main, &other, state);
-	if (!state->better)
-		return 0;
 	rc = extend_log(copy, store, main.end, other.end);
 	if (!rc)
 		rc = inspect_both_logs(copy, store, &main, &other);
 	/* If only the middle was damaged, the log goes on behind what the copy has. */
 	if (!rc && !main.damaged && !main.unsure && (main.exact || main.end > other.end))
-		state->torn = state->lost = false;
+		state->torn = state->lost = state->based = false;
 	return rc;
 }
 

@@ -23,6 +23,11 @@ struct store_log_state {
 	bool better;  /* that of the copy has more of it */
 	bool lost;    /* acknowledged changes may be in neither */
 	bool torn;    /* and the database may have some of them, page by page */
+	/*
+	 * In place of such a database, that of the copy is one of a single moment, with its log, or `goes_on`: with that of the
+	 * database.
+	 */
+	bool based, goes_on;
 	int64_t until; /* all changes before are there: CLOCK_REALTIME in seconds; 0: that is not known */
 };
 /* Nothing is changed. `copy`: NULL, if there is none. 0 or -errno. */

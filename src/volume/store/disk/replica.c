@@ -181,7 +181,7 @@ static void note_complete_log(struct store_replica *replica)
 {
 	replica->state.salt = replica->salt;
 	replica->state.end = replica->end;
-	replica->state.moved = false;
+	replica->state.moved = COPY_UNMOVED;
 	store_copy_state_write(replica->layer, &replica->state, false);
 }
 
@@ -277,14 +277,17 @@ static int move_complete_log(struct store_replica *replica)
 	if (replica->to)
 		replica->layer->ops->close(replica->to);
 	replica->to = NULL;
+	replica->state.moved = COPY_MOVING;
+	rc = store_copy_state_write(replica->layer, &replica->state, false);
 	pthread_mutex_unlock(&replica->lock);
-	rc = move_copy_log(replica->layer);
+	if (!rc)
+		rc = move_copy_log(replica->layer);
 	pthread_mutex_lock(&replica->lock);
 	/* It may have been given up meanwhile. */
 	if (!rc && replica->complete) {
 		replica->complete = false;
 		replica->salt = replica->end = 0;
-		replica->state.moved = true;
+		replica->state.moved = COPY_MOVED;
 		rc = store_copy_state_write(replica->layer, &replica->state, true);
 	}
 	pthread_mutex_unlock(&replica->lock);

@@ -76,7 +76,7 @@ struct store_wal {
 	/* Bytes behind these may be in memory only, although the kernel takes them for written. */
 	bool doubt;
 	bool damaged, empty; /* what inspect_log() has found */
-	bool unmarked;	     /* there is a file of the mark, without a record */
+	bool unmarked;	     /* there is a log, or a file of the mark, without a record */
 	struct tail tail;    /* of the process before; magic 0: there is none */
 	uint64_t named; /* generation of the log whose name is on stable storage; 0: none */
 	struct store_file *file, *log_file; /* kept open: a flush needs no descriptor; or NULL */
@@ -826,6 +826,7 @@ static int judge_log(struct store_wal *wal, enum store_past *past, uint64_t *kee
 		return rc;
 	*past = STORE_PAST_CLOSED;
 	*keep = wal->end;
+	wal->unmarked |= !found && wal->end > LOG_HEADER;
 	if (!found || wal->record.state == STATE_CLOSED) {
 		/*
 		 * Without a mark there was no commit yet: it is made before the first one.
@@ -1142,7 +1143,7 @@ int store_wal_truncate(struct store_wal *wal, struct store_file *file, uint64_t 
 	}
 	pthread_mutex_lock(&wal->writing);
 	if (size == 0)
-		write_tail(wal, (struct tail){0});
+		write_tail_of_log(wal, true);
 	rc = ops->truncate(file, size);
 	if (!rc) {
 		forget_log_state(wal);

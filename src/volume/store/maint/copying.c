@@ -345,6 +345,7 @@ static bool is_proof_lost(struct core *core)
 
 bool copying_may_remake(struct core *core, struct store_layer **copy)
 {
+	struct store_log_state log;
 	enum store_relation relation;
 	uint32_t bad;
 
@@ -360,6 +361,7 @@ bool copying_may_remake(struct core *core, struct store_layer **copy)
 	}
 	return (!store_replica_compare(core->copy_layer, core->layer, &relation) &&
 		relation == STORE_COPY_SAME) ||
+	       (!store_replica_judge_log(core->copy_layer, core->layer, &log) && log.based) ||
 	       is_copy_like(core, &bad);
 }
 
@@ -432,6 +434,8 @@ int copying_check(struct core *core, struct store_log_state *log)
 		return result;
 	if (!core->copy_layer)
 		return headless ? -EUCLEAN : 0;
+	if (log->based)
+		return -EUCLEAN;
 	if (!is_noted(core) && !is_database_short(core) && !is_proof_lost(core))
 		return 0;
 	result = copying_repair(core);

@@ -321,16 +321,17 @@ static int remove_dead_object(struct core *core, const struct db_object *object)
 /*
  * The files of dead objects go, then their rows: a file that came back when the machine stops would belong to
  * nothing. Those left at `until`, and those of a run or of a reader, wait for the next time: once dead, an
- * object stays so.
+ * object stays so. While the copy cannot follow, its state needs them all, unless the disk is full.
  */
 static void remove_dead_objects(struct keeper *keeper, const struct object_list *dead,
 				uint64_t until)
 {
 	struct core *core = keeper->core;
 	struct object_list gone = {.item = dead->item};
-	bool any = false;
+	uint64_t rest;
+	bool any = false, needed = !core->tight && copying_is_behind(core, &rest);
 
-	while (gone.count < dead->count && monotonic_ns() < until) {
+	while (!needed && gone.count < dead->count && monotonic_ns() < until) {
 		struct db_object *object = &gone.item[gone.count++];
 		int result = remove_dead_object(core, object);
 
@@ -514,6 +515,16 @@ static void ship_most_of_log(struct core *core)
 	}
 }
 
+/* One that has started again is short. If all of it were moved before the copy has the one before, the copy would be lost. */
+static bool is_log_due(struct core *core)
+{
+	uint64_t size = store_vfs_log_size(core->vfs), rest;
+
+	if (size < (core->tight ? LOG_TIGHT : LOG_BYTES))
+		return false;
+	return !copying_is_behind(core, &rest) || size >= (core->tight ? LOG_BEHIND : LOG_LATER);
+}
+
 /*
  * Between two commits. The bytes of objects that commits since `referring` refer to would be flushed meanwhile: they may be very
  * many, so it is for another time.
@@ -524,7 +535,7 @@ static bool switch_log(struct keeper *keeper, uint64_t referring)
 	bool now;
 
 	txn_pause(core->txn);
-	now = is_copy_near(core) &&
+	now = is_log_due(core) && is_copy_near(core) &&
 	      (core->durability == STORE_STRICT || txn_referring(core->txn) == referring ||
 	       must_switch_log(core));
 	if (now)
@@ -535,12 +546,14 @@ static bool switch_log(struct keeper *keeper, uint64_t referring)
 
 /*
  * The copy gets what was flushed for it: otherwise the commit with which the log starts again would copy all of that. True if
- * it failed.
+ * it failed, or if it is enough.
  */
 static bool move_log_beside_commits(struct keeper *keeper, unsigned *left)
 {
 	int result;
 
+	if (!is_log_due(keeper->core))
+		return true;
 	pthread_mutex_lock(&keeper->moving);
 	result = db_checkpoint(keeper->db, left);
 	pthread_mutex_unlock(&keeper->moving);
@@ -552,14 +565,11 @@ static bool move_log_beside_commits(struct keeper *keeper, unsigned *left)
 static void checkpoint_long_log(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
-	uint64_t referring, begun, rest;
+	uint64_t referring, begun;
 	unsigned left;
 	bool done;
 
-	if (store_vfs_log_size(core->vfs) < (core->tight ? LOG_TIGHT : LOG_BYTES))
-		return;
-	if (copying_is_behind(core, &rest) &&
-	    store_vfs_log_size(core->vfs) < (core->tight ? LOG_BEHIND : LOG_LATER))
+	if (!is_log_due(core))
 		return;
 	/*
 	 * Most of it beside the commits, the rest between two of them: the log can start again. The second

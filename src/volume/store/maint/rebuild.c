@@ -53,6 +53,21 @@ static int carve_opened_pages(struct rebuild *rebuild, struct db *db, int opened
 	return result;
 }
 
+/* The database may have pages of later moments than its log: that of the copy has none. */
+static int carve_one_moment(struct rebuild *rebuild, struct db *db,
+			    const struct store_log_state *log, struct carve_counts *counts)
+{
+	struct store_layer *copy = rebuild->copy ? rebuild->copy : rebuild->source;
+	struct store_pageset *set = NULL;
+	int result = log->goes_on ? store_pageset_open_with(copy, STORE_COPY, rebuild->source,
+							    "meta", &set)
+				  : store_pageset_open(copy, STORE_COPY, &set);
+
+	if (!result)
+		store_pageset_count_lost(set);
+	return carve_opened_pages(rebuild, db, result, set, counts);
+}
+
 /* The database, with the log of the copy if its own is damaged. */
 static int carve_database(struct rebuild *rebuild, struct db *db, struct carve_counts *counts)
 {
@@ -72,6 +87,11 @@ static int carve_database(struct rebuild *rebuild, struct db *db, struct carve_c
 			     log.lost ? "changes after " : "", log.lost ? time : "",
 			     log.lost ? " may be lost" : "");
 	rebuild->out->lost += log.lost;
+	if (log.based) {
+		result = carve_one_moment(rebuild, db, &log, counts);
+		if (result || !counts->damaged)
+			return result;
+	}
 	result = log.better ? store_pageset_open_with(rebuild->source, "meta", copy, STORE_COPY,
 						      &set)
 			    : store_pageset_open(rebuild->source, "meta", &set);
