@@ -25,7 +25,7 @@
 #define PATIENT_NS ((uint64_t)5 * NS_PER_S) /* a path that is out for longer is asked less often: */
 #define SELDOM_NS  ((uint64_t)2 * NS_PER_S)
 #define STATUS_NS  ((uint64_t)250 * NS_PER_MS)
-#define QUIET_NS   ((uint64_t)20 * NS_PER_MS) /* without bytes: have packets come? */
+#define QUIET_NS      ((uint64_t)20 * NS_PER_MS)  /* without bytes: have packets come? */
 #define WAIT_NS	   ((uint64_t)100 * NS_PER_MS) /* a cancel is seen after this time */
 
 struct pathway {

@@ -308,7 +308,6 @@ class rxw_call_statistics(C.Structure):
         ("ended_ns", C.c_uint64),
         ("security", C.c_uint8),
         ("level", C.c_uint8),
-        ("wide", C.c_uint8),
         ("pacing_rate", C.c_uint64),
         ("rtt_min_ns", C.c_uint64),
         ("lost", C.c_uint64),
@@ -324,6 +323,7 @@ class rxw_call_statistics(C.Structure):
         ("mark_events", C.c_uint64),
         ("marks_received", C.c_uint64),
         ("ecn", C.c_char_p),
+        ("wide", C.c_uint32),
     ]
 
 

@@ -113,7 +113,6 @@ struct rxw_call_statistics {
 	uint32_t cwnd, peer_window;    /* packets */
 	uint64_t started_ns, ended_ns; /* monotonic clock */
 	uint8_t security, level;       /* security index; enum rxw_level */
-	uint8_t wide; /* 1: the peer has offered windows of more than 255 packets */
 	/* of the sender; packets, unless stated */
 	uint64_t pacing_rate;	     /* bytes of payload per second; 0 = not paced */
 	uint64_t rtt_min_ns;	     /* 0 = no sample */
@@ -125,6 +124,7 @@ struct rxw_call_statistics {
 	/* ECN: packets sent marked; those that congestion marked; reactions; received with CE */
 	uint64_t marks_sent, marks_seen, mark_events, marks_received;
 	const char *ecn; /* static: "off", "testing", "capable" and so on, see rxw_stats(3) */
+	uint32_t wide;	 /* 1: the peer has offered windows of more than 255 packets */
 };
 /* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
 int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats);

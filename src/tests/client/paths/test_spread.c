@@ -397,8 +397,7 @@ static double share_repeated(const struct world *w)
 
 static void check_use(struct world *w, double least)
 {
-	double share =
-		(double)w->length / (double)(carried_until(w, w->ms) - lost_in_starts(w));
+	double share = (double)w->length / (double)(carried_until(w, w->ms) - lost_in_starts(w));
 	char text[96];
 
 	snprintf(text, sizeof(text), "%.3f of what the links carry", share);
