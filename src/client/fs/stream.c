@@ -183,40 +183,69 @@ static int fetch_wide(struct fs_vnode *v, struct rxafs_request *request,
 	return result;
 }
 
+/* Spans that one path brings, as long as there is one only. */
+struct spanning {
+	struct rxafs_scatter *scatter;
+	struct cl_volume *volume;
+	uint64_t seen; /* of cl_net_paths_joined() */
+	bool joined;   /* there are several now: the fetch was ended for them */
+};
+
 /* The next bytes of the first span that is missing. */
 static int take_span(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
 {
-	struct rxafs_scatter *scatter = arg;
+	struct spanning *s = arg;
+	struct rxafs_scatter *scatter = s->scatter;
 	uint64_t end = offset;
 	int result;
 
 	for (unsigned i = 0; i < count; i++)
 		end += iov[i].iov_len;
 	result = scatter->take(scatter->arg, offset, iov, count);
-	if (result == 0)
-		scatter->missing[0].offset = end;
+	if (result)
+		return result;
+	scatter->missing[0].offset = end;
+	s->joined = scatter->paths != 1 && end < scatter->missing[0].end &&
+		    cl_net_paths_joined(s->volume, &s->seen);
+	return s->joined ? -ECANCELED : 0;
+}
+
+/* What several paths could not bring, one brings, or tells why not. */
+static int fetch_spans(rxafs_object *file, struct rxafs_request *request, struct spanning *s,
+		       struct rxafs_attributes *attributes)
+{
+	struct rxafs_scatter *scatter = s->scatter;
+	struct rxafs_span *first = &scatter->missing[0];
+	int result = 0;
+
+	while (result == 0 && scatter->missing_count) {
+		result = rxafs_fetch_version(file, request, scatter->version, first->offset,
+					     first->end - first->offset, take_span, s, attributes);
+		if (first->offset < first->end)
+			break;
+		scatter->missing_count--;
+		memmove(first, first + 1, scatter->missing_count * sizeof(*first));
+	}
 	return result;
 }
 
 int rxafs_fetch_scattered(rxafs_object *file, struct rxafs_request *request,
 			  struct rxafs_scatter *scatter, struct rxafs_attributes *attributes)
 {
-	struct rxafs_span *first = &scatter->missing[0];
+	struct spanning s = {.scatter = scatter};
 	struct fs_vnode *v;
 	int result = find_streamed(file, &v);
 
-	if (!result)
+	if (result)
+		return result;
+	s.volume = v->volume;
+	do {
+		cl_net_paths_joined(s.volume, &s.seen);
+		s.joined = false;
 		result = fetch_wide(v, request, scatter, attributes);
-	/* What several paths could not bring, one brings, or tells why not. */
-	while (result == 0 && scatter->missing_count) {
-		result = rxafs_fetch_version(file, request, scatter->version, first->offset,
-					     first->end - first->offset, take_span, scatter,
-					     attributes);
-		if (first->offset < first->end)
-			break;
-		scatter->missing_count--;
-		memmove(first, first + 1, scatter->missing_count * sizeof(*first));
-	}
+		if (!result)
+			result = fetch_spans(file, request, &s, attributes);
+	} while (s.joined);
 	return result;
 }
 

@@ -3,6 +3,7 @@
 #ifndef CLIENT_NET_INSIDE_H
 #define CLIENT_NET_INSIDE_H
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,6 +47,8 @@ struct cl_net {
 	struct cl_location *locations; /* a list, one for each cell that was used */
 	uint32_t last_identity;
 
+	/* Changes of this machine's addresses, interfaces and routes, and of the addresses of servers. */
+	_Atomic uint32_t moves;
 	struct cl_prober *prober;
 	struct cl_pulses *pulses;
 };
@@ -95,10 +98,17 @@ bool cl_credential_expired(const struct cl_credential *credential);
 
 #define CL_INTERFACES 64 /* addresses of this machine that are watched */
 
+/* An address of this machine at which others may reach it. */
+struct cl_interface {
+	struct in6_addr address; /* of IPv4: the last 4 bytes, the others are 0 */
+	bool running;		 /* its interface has a link */
+	unsigned index;
+	char device[IF_NAMESIZE];
+};
 struct cl_interfaces {
 	bool known;
 	unsigned count;
-	struct in6_addr address[CL_INTERFACES];
+	struct cl_interface list[CL_INTERFACES];
 };
 enum cl_moved {
 	CL_MOVED_NOT,
@@ -108,6 +118,26 @@ enum cl_moved {
 void cl_interfaces_read(struct cl_interfaces *now);
 enum cl_moved cl_interfaces_compare(const struct cl_interfaces *before,
 				    const struct cl_interfaces *now);
+
+/* That with this address; NULL: unknown. */
+const struct cl_interface *cl_interface_of(const struct cl_interfaces *interfaces,
+					   const struct sockaddr_storage *address);
+
+/* ---- routes.c ---- */
+
+/*
+ * The address, with port 0, from which packets to a server come, by this device or (NULL) that which the kernel chooses. False: there is no
+ * route. A route by a device is not proved by it.
+ */
+bool cl_route_source(const struct sockaddr_storage *remote, socklen_t len, const char *device,
+		     struct sockaddr_storage *source);
+/* Whether there is a route from an address by an interface. False also if the kernel does not tell. */
+bool cl_route_exists(const struct sockaddr_storage *remote, const struct sockaddr_storage *source,
+		     unsigned interface);
+/* A descriptor that is readable after addresses, interfaces or routes have changed; -1: the kernel does not tell. */
+int cl_routes_watch(void);
+/* Whether that has happened since the last time. */
+bool cl_routes_moved(int fd);
 
 /* ---- callback.c ---- */
 

@@ -16,6 +16,8 @@ client_sources += \
 	src/client/net/namecalls.c \
 	src/client/net/net.c \
 	src/client/net/net.h \
+	src/client/net/netpath.c \
+	src/client/net/netpath.h \
 	src/client/net/pathfetch.c \
 	src/client/net/pathfetch.h \
 	src/client/net/probe.c \
@@ -24,6 +26,7 @@ client_sources += \
 	src/client/net/record.h \
 	src/client/net/release.c \
 	src/client/net/release.h \
+	src/client/net/routes.c \
 	src/client/net/server.c \
 	src/client/net/server.h \
 	src/client/net/statuscalls.c \

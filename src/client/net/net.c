@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "afs/uuid.h"
+#include "client/net/netpath.h"
 #include "client/net/record.h"
 #include "common/failure.h"
 
@@ -80,8 +81,10 @@ static void free_net(struct cl_net *net)
 	rc = rxw_endpoint_destroy(net->endpoint);
 	assert(rc == 0);
 	(void)rc;
-	for (size_t i = 0; i < net->server_count; i++)
+	for (size_t i = 0; i < net->server_count; i++) {
+		cl_paths_free(net->servers[i]);
 		cl_server_free(net->servers[i]);
+	}
 	free(net->servers);
 	cl_records_free(net);
 	if (net->own_engine)

@@ -29,11 +29,11 @@
 #define WAIT_NS	   ((uint64_t)100 * NS_PER_MS) /* a cancel is seen after this time */
 
 struct pathway {
-	struct cl_address remote;
-	struct cl_lane *lane; /* a reference */
+	struct cl_path *path; /* a reference */
+	struct cl_lane *lane; /* likewise, once it is needed */
 	rxw_call *probe;      /* in progress, or NULL */
 	uint64_t probed, out; /* when the probe began; since when the path is out */
-	bool was_live;
+	bool was_live, gone;
 	unsigned deaths;
 	/* Calls that it had when it died: the server hears that they have ended once it is back. */
 	rxw_call *lost[CALLS_OF_PATH];
@@ -57,6 +57,7 @@ struct wide {
 	struct pathway paths[CL_PATHS];
 	struct flight flights[CL_RANGES]; /* by range of the scheduler */
 	unsigned path_count;
+	uint64_t paths_seen; /* of cl_paths_changed() */
 	uint64_t length;   /* of the file */
 	uint32_t creation; /* of the volume, as its server says */
 	bool read_only;	   /* the volume, which several servers may have in different states */
@@ -70,18 +71,34 @@ struct wide {
 
 /* ---- paths ---- */
 
-/* Those to the addresses of the server, the one in use first. */
+static unsigned paths_wanted(const struct wide *w)
+{
+	return w->request->most && w->request->most < CL_PATHS ? w->request->most : CL_PATHS;
+}
+
+/* Takes over the reference, or drops it. */
+static void add_pathway(struct wide *w, struct cl_path *path)
+{
+	bool known = w->path_count >= paths_wanted(w);
+
+	for (unsigned i = 0; i < w->path_count; i++)
+		known = known || w->paths[i].path == path;
+	if (known)
+		cl_path_put(path);
+	else
+		w->paths[w->path_count++].path = path;
+}
+
+/* That in use for ordinary calls is the first one. */
 static void list_paths(struct wide *w)
 {
-	unsigned most =
-		w->request->most && w->request->most < CL_PATHS ? w->request->most : CL_PATHS;
-	struct cl_server *server = w->server;
+	struct cl_path *list[CL_PATHS];
+	unsigned count;
 
-	pthread_mutex_lock(&server->lock);
-	for (unsigned i = 0; i < server->address_count && i < most; i++)
-		w->paths[w->path_count++].remote =
-			server->addresses[(server->current + i) % server->address_count];
-	pthread_mutex_unlock(&server->lock);
+	cl_paths_changed(w->server, &w->paths_seen);
+	count = cl_paths_take(w->server, list);
+	for (unsigned i = 0; i < count; i++)
+		add_pathway(w, list[i]);
 }
 
 /* A call on a path, whose events come with `arg`. NULL: not now. */
@@ -95,7 +112,7 @@ static rxw_call *begin_on_path(struct wide *w, struct pathway *path, void *arg)
 	rxw_call *call;
 
 	if (!path->lane)
-		path->lane = cl_server_take_lane(w->server, w->credential, &path->remote);
+		path->lane = cl_path_take_lane(path->path, w->credential);
 	if (!path->lane || rxw_connpool_begin(path->lane->pool, &options, &call) < 0)
 		return NULL;
 	return call;
@@ -170,6 +187,7 @@ static void take_probe(struct wide *w, struct pathway *path, uint64_t now)
 	if (!same || w->spread.paths[number].state != CL_PATH_OUT)
 		return;
 	end_lost_calls(path);
+	cl_path_lives(path->path, stats.rtt_ns ? stats.rtt_ns : now - path->probed);
 	cl_spread_join(&w->spread, number, now, stats.rtt_ns ? stats.rtt_ns : now - path->probed);
 }
 
@@ -187,11 +205,30 @@ static void probe_dead_paths(struct wide *w, uint64_t now)
 			path->was_live = false;
 			path->deaths++;
 			path->out = now;
+			cl_path_dies(path->path);
 		}
 		if (!path->out)
 			path->out = now;
-		if (now >= path->probed + pause)
+		if (!path->gone && now >= path->probed + pause)
 			begin_path_probe(w, path, now);
+	}
+}
+
+/* Addresses of this machine or of the server came or went: paths that are gone carry nothing any more, late ones join. */
+static void follow_changes(struct wide *w)
+{
+	if (!cl_paths_changed(w->server, &w->paths_seen))
+		return;
+	list_paths(w);
+	for (unsigned i = 0; i < w->path_count; i++) {
+		struct pathway *path = &w->paths[i];
+
+		if (path->gone || !cl_path_is_gone(path->path))
+			continue;
+		path->gone = true;
+		end_path_probe(path);
+		if (w->spread.paths[i].state != CL_PATH_OUT)
+			cl_spread_leave(&w->spread, i);
 	}
 }
 
@@ -429,6 +466,7 @@ static bool turn_wide(struct wide *w, const struct cl_caller *caller)
 	uint64_t now = cl_net_now(), next;
 	int count;
 
+	follow_changes(w);
 	rxw_batch_begin();
 	probe_dead_paths(w, now);
 	begin_ranges(w, now);
@@ -457,13 +495,14 @@ static void report_paths(const struct wide *w)
 		const struct cl_spread_path *state = &w->spread.paths[i];
 		struct cl_path_report *report = &request->paths[i];
 
-		report->remote = w->paths[i].remote.sa;
+		cl_path_describe(w->paths[i].path, report);
 		report->live = state->state != CL_PATH_OUT;
 		report->bytes += state->bytes;
 		report->repeated += state->repeated;
 		report->rtt_ns = state->rtt;
 		report->rate = state->rate;
 		report->deaths += w->paths[i].deaths;
+		cl_path_note(w->paths[i].path, state->rate, state->bytes, state->repeated);
 	}
 }
 
@@ -491,7 +530,7 @@ static void prefer_live_path(struct wide *w)
 	while (i < w->path_count && w->spread.paths[i].state == CL_PATH_OUT)
 		i++;
 	if (i > 0 && i < w->path_count)
-		cl_server_prefer(w->server, &w->paths[i].remote.sa);
+		cl_server_prefer(w->server, &w->paths[i].path->way.sa);
 }
 
 /* The version that the server has now. 0; -EAGAIN: another one. */
@@ -508,21 +547,34 @@ static int confirm_version(struct cl_volume *volume, const struct cl_caller *cal
 	return -EAGAIN;
 }
 
-/* Whether a server of the volume has several addresses. */
-static bool has_several_paths(struct cl_volume *volume)
+static unsigned list_servers(struct cl_volume *volume, struct cl_server *servers[NMAXNSERVERS])
 {
 	struct cl_record *record = volume->record;
-	bool several = false;
+	unsigned count;
 
 	pthread_mutex_lock(&record->lock);
-	for (unsigned i = 0; i < record->site_count && !several; i++) {
-		struct cl_server *server = record->sites[i].server;
-
-		pthread_mutex_lock(&server->lock);
-		several = server->address_count > 1;
-		pthread_mutex_unlock(&server->lock);
-	}
+	count = record->site_count;
+	for (unsigned i = 0; i < count; i++)
+		servers[i] = record->sites[i].server;
 	pthread_mutex_unlock(&record->lock);
+	return count;
+}
+
+/* Whether there are several paths to a server of the volume. */
+static bool has_several_paths(struct cl_volume *volume)
+{
+	struct cl_server *servers[NMAXNSERVERS];
+	unsigned count = list_servers(volume, servers);
+	bool several = false;
+
+	for (unsigned i = 0; i < count && !several; i++) {
+		struct cl_path *list[CL_PATHS];
+		unsigned paths = cl_paths_take(servers[i], list);
+
+		several = paths > 1;
+		while (paths > 0)
+			cl_path_put(list[--paths]);
+	}
 	return several;
 }
 
@@ -537,6 +589,16 @@ static void look_at_server(struct wide *w)
 	rxw_rpc_end(call, RXW_USER_ABORT, &RXAFS_interface, RXAFS_FN_FetchData64);
 }
 
+bool cl_net_paths_joined(struct cl_volume *volume, uint64_t *seen)
+{
+	uint64_t now = 1 + (uint64_t)atomic_load(&volume->record->net->moves);
+
+	if (*seen == now || cl_volume_type(volume) != AFS_VL_RW)
+		return false;
+	*seen = now;
+	return has_several_paths(volume);
+}
+
 static int run_wide(struct wide *w, const struct cl_caller *caller)
 {
 	char where[96];
@@ -549,7 +611,7 @@ static int run_wide(struct wide *w, const struct cl_caller *caller)
 		cl_spread_add(&w->spread, request->missing[i].at, request->missing[i].end);
 	w->moved = now;
 	look_at_server(w);
-	cl_spread_join(&w->spread, 0, now, (uint64_t)w->paths[0].remote.rtt_us * 1000);
+	cl_spread_join(&w->spread, 0, now, cl_path_rtt(w->paths[0].path));
 	while (turn_wide(w, caller))
 		;
 	prefer_live_path(w);
@@ -613,6 +675,8 @@ int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 			result = -EAGAIN;
 		cl_credential_unref(w->credential);
 	}
+	while (w->path_count > 0)
+		cl_path_put(w->paths[--w->path_count].path);
 	free(w);
 	return result;
 }

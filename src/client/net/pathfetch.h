@@ -4,16 +4,7 @@
 #define CLIENT_NET_PATHFETCH_H
 
 #include "client/net/calls.h"
-#include "client/paths/spread.h"
-
-/* What one path has done. */
-struct cl_path_report {
-	struct sockaddr_storage remote;
-	bool live;			  /* at the end */
-	uint64_t bytes, repeated, rtt_ns; /* repeated: bytes that were not wanted any more */
-	double rate;			  /* bytes in a second */
-	unsigned deaths;
-};
+#include "client/net/netpath.h"
 
 /* Bytes of one version, in any order. */
 struct cl_wide {
@@ -37,5 +28,11 @@ struct cl_wide {
  */
 int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 		      struct cl_wide *wide, struct cl_stamp *stamp, struct rxafs_failure *failure);
+
+/*
+ * Whether addresses or routes have changed since this was last asked with `seen` (0 at first), and there are several paths now. Never for
+ * a read-only volume: what its servers have brought counts only with their status. Cheap if nothing has changed.
+ */
+bool cl_net_paths_joined(struct cl_volume *volume, uint64_t *seen);
 
 #endif

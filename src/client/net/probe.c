@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/net/server.h"
 
@@ -18,6 +19,8 @@
 #define ASLEEP_NS   ((int64_t)60 * NS_PER_S)
 #define TICK_PAUSES 5u
 #define TICK_MS	    5000u
+#define UNTOLD_MS   2000u /* between two looks at addresses, if the kernel does not tell of changes */
+#define CALM_MS	    100u /* between two looks, if it tells of many */
 
 /* A probe of one address. */
 struct probe {
@@ -39,6 +42,8 @@ struct cl_prober {
 	uint64_t next_idle;
 	int64_t slept;	   /* asleep_ns() when last looked */
 	uint64_t moved_at; /* probes from before say nothing of the present addresses */
+	int watch;	   /* cl_routes_watch() */
+	uint64_t told_at;  /* when it last told of a change */
 	struct cl_interfaces interfaces;
 };
 
@@ -207,6 +212,14 @@ static void look_for_sleep(struct cl_prober *prober)
 	prober->slept = slept;
 }
 
+static bool is_told_of_moves(struct cl_prober *prober)
+{
+	if (prober->watch < 0 || !cl_routes_moved(prober->watch))
+		return false;
+	prober->told_at = cl_net_now();
+	return true;
+}
+
 /*
  * The machine has other addresses than before (K-141): servers have to see them, and if one is
  * gone, nobody could tell us of changes there.
@@ -218,6 +231,8 @@ static void look_for_moves(struct cl_prober *prober)
 	enum cl_moved moved;
 
 	cl_interfaces_read(&now);
+	if (is_told_of_moves(prober) || memcmp(&now, &prober->interfaces, sizeof(now)) != 0)
+		atomic_fetch_add(&prober->net->moves, 1);
 	moved = cl_interfaces_compare(&prober->interfaces, &now);
 	if (now.known)
 		prober->interfaces = now;
@@ -261,11 +276,20 @@ static void wait_for_work(struct cl_prober *prober)
 {
 	unsigned ms = prober->net->pause_ms, tick = ms * TICK_PAUSES;
 	/* A wait in the queue would make this thread the one that receives for all. */
-	struct pollfd fd = {.fd = rxw_queue_fd(prober->queue), .events = POLLIN};
+	struct pollfd fds[] = {{.fd = rxw_queue_fd(prober->queue), .events = POLLIN},
+			       {.fd = prober->watch, .events = POLLIN}};
+	unsigned most = TICK_MS, count = 2;
 
 	if (prober->urgent)
 		tick = ms;
-	poll(&fd, 1, (int)(tick < TICK_MS ? tick : TICK_MS));
+	if (prober->watch < 0)
+		most = UNTOLD_MS;
+	/* Many changes, as those of a routing daemon, do not keep this thread busy. */
+	if (prober->told_at && cl_net_now() < prober->told_at + CALM_MS * NS_PER_MS) {
+		most = CALM_MS;
+		count = 1;
+	}
+	poll(fds, count, (int)(tick < most ? tick : most));
 }
 
 /* At the end nobody waits for answers. */
@@ -311,6 +335,12 @@ static void *run_prober(void *arg)
 	return NULL;
 }
 
+static void close_watch(const struct cl_prober *prober)
+{
+	if (prober->watch >= 0)
+		close(prober->watch);
+}
+
 int cl_probes_start(struct cl_net *net)
 {
 	struct cl_prober *prober = calloc(1, sizeof(*prober));
@@ -320,6 +350,7 @@ int cl_probes_start(struct cl_net *net)
 		return -ENOMEM;
 	prober->net = net;
 	prober->slept = asleep_ns();
+	prober->watch = cl_routes_watch();
 	cl_interfaces_read(&prober->interfaces);
 	rc = rxw_queue_create(net->engine, NULL, &prober->queue);
 	if (rc == 0 && pthread_create(&prober->thread, NULL, run_prober, prober) != 0) {
@@ -327,6 +358,7 @@ int cl_probes_start(struct cl_net *net)
 		rc = -1;
 	}
 	if (rc < 0) {
+		close_watch(prober);
 		free(prober);
 		return -ENOMEM;
 	}
@@ -345,6 +377,7 @@ void cl_probes_stop(struct cl_net *net)
 	pthread_join(prober->thread, NULL);
 	rxw_queue_destroy(prober->queue);
 	net->prober = NULL;
+	close_watch(prober);
 	free(prober);
 }
 

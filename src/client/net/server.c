@@ -156,8 +156,10 @@ void cl_server_set_addresses(struct cl_server *server, const struct cl_address *
 		server->current = 0;
 	server->generation = generation;
 	pthread_mutex_unlock(&server->lock);
-	if (!same)
-		atomic_store(&server->probed, count == 1);
+	if (same)
+		return;
+	atomic_store(&server->probed, count == 1);
+	atomic_fetch_add(&server->net->moves, 1);
 }
 
 bool cl_server_current(struct cl_server *server, int32_t generation)
@@ -322,35 +324,54 @@ static struct cl_lane *put_lane(struct cl_server *server, struct cl_lane *lane)
 	return --lane->refs == 0 ? lane : NULL;
 }
 
-/* The lane of a credential to an address, made if there is none, with a reference. NULL: *rc. */
+/* A lane without references. NULL: *rc. */
+static struct cl_lane *make_lane(struct cl_server *server, struct cl_credential *credential,
+				 const struct cl_way *way, int *rc)
+{
+	struct cl_lane *lane = calloc(1, sizeof(*lane));
+
+	*rc = -RXW_ENOMEM;
+	if (!lane)
+		return NULL;
+	*rc = rxw_connpool_create(
+		server->net->endpoint, (const struct sockaddr *)&way->sa, way->len, AFS_SERVICE_FS,
+		credential ? credential->security : NULL, LANE_CONNECTIONS, &lane->pool);
+	if (*rc == 0 && way->local_len)
+		*rc = rxw_connpool_set_local(lane->pool, (const struct sockaddr *)&way->local,
+					     way->local_len, way->interface);
+	if (*rc < 0) {
+		rxw_connpool_release(lane->pool);
+		free(lane);
+		return NULL;
+	}
+	rxw_connpool_set_timeouts(lane->pool, server->net->dead_ms, 0, 0);
+	lane->credential = credential;
+	if (credential)
+		atomic_fetch_add(&credential->refs, 1);
+	lane->way = *way;
+	return lane;
+}
+
+static bool is_same_way(const struct cl_way *a, const struct cl_way *b)
+{
+	return afs_same_address(&a->sa, &b->sa) && a->local_len == b->local_len &&
+	       a->interface == b->interface &&
+	       (!a->local_len || afs_same_address(&a->local, &b->local));
+}
+
+/* The lane of a credential over a way, made if there is none, with a reference. NULL: *rc. */
 static struct cl_lane *get_lane(struct cl_server *server, struct cl_credential *credential,
-				const struct cl_address *to, int *rc)
+				const struct cl_way *way, int *rc)
 {
 	struct cl_lane *lane = server->lanes;
 
 	assert(mutex_is_held(&server->lock));
-	while (lane && (lane->credential != credential || !afs_same_address(&lane->sa, &to->sa)))
+	while (lane && (lane->credential != credential || !is_same_way(&lane->way, way)))
 		lane = lane->next;
 	if (!lane) {
-		lane = calloc(1, sizeof(*lane));
-		if (!lane) {
-			*rc = -RXW_ENOMEM;
+		lane = make_lane(server, credential, way, rc);
+		if (!lane)
 			return NULL;
-		}
-		*rc = rxw_connpool_create(server->net->endpoint, (const struct sockaddr *)&to->sa,
-					  to->len, AFS_SERVICE_FS,
-					  credential ? credential->security : NULL,
-					  LANE_CONNECTIONS, &lane->pool);
-		if (*rc < 0) {
-			free(lane);
-			return NULL;
-		}
-		rxw_connpool_set_timeouts(lane->pool, server->net->dead_ms, 0, 0);
-		lane->credential = credential;
-		if (credential)
-			atomic_fetch_add(&credential->refs, 1);
-		lane->sa = to->sa;
-		lane->len = to->len;
 		lane->refs = 1;
 		lane->next = server->lanes;
 		server->lanes = lane;
@@ -361,13 +382,13 @@ static struct cl_lane *get_lane(struct cl_server *server, struct cl_credential *
 }
 
 struct cl_lane *cl_server_take_lane(struct cl_server *server, struct cl_credential *credential,
-				    const struct cl_address *to)
+				    const struct cl_way *way)
 {
 	struct cl_lane *lane;
 	int rc;
 
 	pthread_mutex_lock(&server->lock);
-	lane = get_lane(server, credential, to, &rc);
+	lane = get_lane(server, credential, way, &rc);
 	pthread_mutex_unlock(&server->lock);
 	return lane;
 }
@@ -512,16 +533,18 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 {
 	struct rxw_call_options co = {
 		.size = sizeof(co), .deadline_ms = deadline_ms, .flags = flags};
+	const struct cl_address *to;
 	struct cl_lane *lane;
 	int rc = 0;
 
 	pthread_mutex_lock(&server->lock);
 	assert(server->address_count > 0);
-	lane = get_lane(server, credential, &server->addresses[server->current], &rc);
+	to = &server->addresses[server->current];
+	lane = get_lane(server, credential, &(struct cl_way){.sa = to->sa, .len = to->len}, &rc);
 	pthread_mutex_unlock(&server->lock);
 	if (!lane)
 		return rc;
-	*sent = (struct cl_sent){.server = server, .sa = lane->sa, .reads = reads};
+	*sent = (struct cl_sent){.server = server, .sa = lane->way.sa, .reads = reads};
 	sent->resets = atomic_load(&server->resets);
 	rc = rxw_connpool_begin(lane->pool, &co, &sent->call);
 	/* After the wait for a channel: promises count from here. */
@@ -639,7 +662,7 @@ void cl_server_disconnect(struct cl_server *server)
 
 void cl_server_free(struct cl_server *server)
 {
-	assert(!server->lanes && !server->keeper && !server->sent);
+	assert(!server->lanes && !server->path_count && !server->keeper && !server->sent);
 	pthread_mutex_destroy(&server->lock);
 	free(server->given);
 	free(server);

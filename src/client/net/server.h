@@ -4,6 +4,7 @@
 #define CLIENT_NET_SERVER_H
 
 #include "client/net/inside.h"
+#include "client/paths/spread.h"
 
 #define CL_ADDRESSES 16 /* of a server; further ones are ignored */
 
@@ -26,12 +27,21 @@ struct cl_address {
 	uint64_t failed_at; /* no answer; 0 = none since the last one */
 };
 
-/* The connections of one credential to one address. */
+/* How packets are sent. */
+struct cl_way {
+	struct sockaddr_storage sa;
+	socklen_t len;
+	/* An address of this machine, port 0, and its interface; local_len 0: the kernel chooses them. */
+	struct sockaddr_storage local;
+	socklen_t local_len;
+	unsigned interface;
+};
+
+/* The connections of one credential over one way. */
 struct cl_lane {
 	struct cl_lane *next;
 	struct cl_credential *credential; /* NULL = anonymous */
-	struct sockaddr_storage sa;
-	socklen_t len;
+	struct cl_way way;
 	rxw_connpool *pool;
 	unsigned refs; /* that of the server's list, and of calls that begin */
 	uint64_t used_at;
@@ -50,6 +60,9 @@ struct cl_server {
 	unsigned address_count, current;
 	int32_t generation; /* of the addresses in the location service */
 	struct cl_lane *lanes;
+	struct cl_path *paths[CL_PATHS]; /* netpath.h */
+	unsigned path_count;
+	uint64_t paths_at;    /* cl_paths_changed() when they were listed */
 	struct cl_sent *sent; /* calls in progress */
 	/*
 	 * without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet
@@ -120,9 +133,9 @@ struct cl_sent {
 	/* The caller has waited since then for something that moves the call on; 0: it does not wait. */
 	_Atomic uint64_t waits_since;
 };
-/* The connections of a credential to an address, with a reference. NULL: no memory, or no route. */
+/* The connections of a credential over a way, with a reference. NULL: no memory. */
 struct cl_lane *cl_server_take_lane(struct cl_server *server, struct cl_credential *credential,
-				    const struct cl_address *to);
+				    const struct cl_way *way);
 void cl_server_put_lane(struct cl_server *server, struct cl_lane *lane);
 /* That of a connection to it, with a reference: for calls that are nobody's. NULL: anonymous. */
 struct cl_credential *cl_server_credential(struct cl_server *server);

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# afscp get of a large file from a server with one address, by a client with two interfaces that have a route to it: both carry
+# it, one goes and comes back meanwhile, and one never answers.
+
+if [ -z "${RXW_NEAR4_2:-}" ]; then
+	link='none,rate=60Mbit,delay=5ms'
+	RXW_LAB_IPV4=1 RXW_LAB_ROUTED=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
+fi
+. "$top_srcdir/src/tests/tools/lib.sh"
+rxvol=$top_builddir/src/rxvol/rxvol
+[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
+cd "$work" || exit 99
+
+"$rxvol" -S store create home --acl 'system:anyuser all' > made || { cat made; exit 99; }
+$RXW_FAR "$rxfsd" --store store --require none --allow-anonymous-writes --listen 0.0.0.0 --advertise "$RXW_FAR4" \
+	--port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2> rxfsd.err &
+server=$!
+servers=$server
+wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+
+cp_() { "$afscp" -q -s "$RXW_FAR4:7003:7000" "$@" 2> err < /dev/null; }
+# received LINK: bytes that a link has brought so far.
+received() { cat "/sys/class/net/$1/statistics/rx_bytes" 2> /dev/null || awk -v d="$1:" '$1 == d { print $2 }' /proc/net/dev; }
+# get NAME: the copy is whole. Leaves the bytes that came by the links in $first and $second.
+get() {
+	first=$(received wire0) second=$(received wire1)
+	cp_ get --json home:/big copy > "$1" || fail "$1: get ended with $?: $(head -n 3 err)"
+	first=$(($(received wire0) - first)) second=$(($(received wire1) - second))
+	cmp -s big copy || fail "$1: the copy differs"
+	rm -f copy
+}
+when_begun() {
+	tries=0
+	until [ "$(stat -c %s .copy.* 2> /dev/null | tail -n 1)" -ge "$2" ] 2> /dev/null; do
+		kill -0 "$1" 2> /dev/null && [ $((tries += 1)) -lt 3000 ] || { fail "the copy has not begun"; return 1; }
+		sleep 0.02
+	done
+}
+
+head -c 17825793 /dev/urandom > big
+$RXW_FAR "$afscp" -q -s "127.0.0.1:7003:7000" put big home:/big > put.out 2>&1 || fail "put: $(head -n 3 put.out)"
+
+get both
+
+[ "$first" -gt 1000000 ] && [ "$second" -gt 1000000 ] || fail "bytes of the links: $first $second"
+
+# An interface that goes in the middle, and comes back: the rest comes by the other one, without a wait for the dead.
+cp_ get home:/big copy &
+get=$!
+when_begun $get 3000000 && ip link set wire1 down
+wait $get || fail "down: get ended with $?: $(head -n 3 err)"
+cmp -s big copy || fail "down: the copy differs"
+rm -f copy
+
+# Late: it comes up, with its address and its route, while a copy is on its way.
+cp_ get home:/big copy &
+get=$!
+if when_begun $get 1000000; then
+	ip link set wire1 up && ip route add default dev wire1 metric 100 || fail "wire1 does not come back"
+	second=$(received wire1)
+	until [ $(($(received wire1) - second)) -gt 500000 ] || ! kill -0 $get 2> /dev/null; do sleep 0.02; done
+fi
+wait $get || fail "late: get ended with $?: $(head -n 3 err)"
+cmp -s big copy || fail "late: the copy differs"
+rm -f copy
+[ $(($(received wire1) - second)) -gt 500000 ] || fail "late: the second link brought $(($(received wire1) - second)) bytes"
+
+
+# The second interface has a route, but nothing comes back: the copy takes the first one.
+echo 'hole yes' > "$RXW_LINK/commands2"
+get silent
+[ "$first" -gt 17825793 ] || fail "silent: $first"
+echo 'hole no' > "$RXW_LINK/commands2"
+result
