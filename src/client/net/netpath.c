@@ -299,13 +299,17 @@ void cl_path_lives(struct cl_path *path, uint64_t rtt_ns)
 
 void cl_path_dies(struct cl_path *path)
 {
+	bool lived;
+
 	pthread_mutex_lock(&path->server->lock);
-	if (path->state != CL_PATH_OUT)
-		path->deaths++;
+	lived = path->state != CL_PATH_OUT;
+	path->deaths += lived;
 	path->probed = true;
 	path->state = CL_PATH_OUT;
 	path->rate = 0;
 	pthread_mutex_unlock(&path->server->lock);
+	if (lived)
+		cl_probes_lost_path(path->server);
 }
 
 void cl_path_note(struct cl_path *path, double rate, uint64_t bytes, uint64_t repeated)

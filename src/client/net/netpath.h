@@ -59,6 +59,14 @@ bool cl_paths_changed(struct cl_server *server, uint64_t *seen);
  */
 struct cl_lane *cl_path_take_lane(struct cl_path *path, struct cl_credential *credential);
 
+/*
+ * Whether promises that come over the path count. A server that takes each address of a client for a client of its own breaks them at the
+ * address from which they were asked for: nobody hears of that once the address is gone. That of ordinary calls is watched (K-141).
+ */
+static inline bool cl_path_hears(const struct cl_path *path)
+{
+	return !path->way.local_len;
+}
 /* Whether the kernel does not have it any more. */
 bool cl_path_is_gone(struct cl_path *path);
 /* Of its last answer, or of that of its address; 0 = unknown. */

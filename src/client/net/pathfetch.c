@@ -226,6 +226,7 @@ static void follow_changes(struct wide *w)
 		if (path->gone || !cl_path_is_gone(path->path))
 			continue;
 		path->gone = true;
+		cl_path_dies(path->path);
 		end_path_probe(path);
 		if (w->spread.paths[i].state != CL_PATH_OUT)
 			cl_spread_leave(&w->spread, i);
@@ -274,7 +275,8 @@ static void finish_flight(struct wide *w, unsigned range)
 
 	end_flight(w, range, 0, &origin);
 	w->request->status = fetch->status;
-	w->stamp->callback = fetch->callback;
+	if (cl_path_hears(w->paths[w->spread.ranges[range].path].path))
+		w->stamp->callback = fetch->callback;
 	w->stamp->sync = fetch->sync;
 	if (!is_same_state(w, &fetch->status, &fetch->sync))
 		w->result = -EAGAIN;
@@ -611,6 +613,7 @@ static int run_wide(struct wide *w, const struct cl_caller *caller)
 		cl_spread_add(&w->spread, request->missing[i].at, request->missing[i].end);
 	w->moved = now;
 	look_at_server(w);
+	cl_path_lives(w->paths[0].path, cl_path_rtt(w->paths[0].path));
 	cl_spread_join(&w->spread, 0, now, cl_path_rtt(w->paths[0].path));
 	while (turn_wide(w, caller))
 		;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/net/server.h"
+#include "client/net/netpath.h"
 
 #define PROBE_MS    4000u  /* an address of a server that is down may be silent so long */
 #define BUSY_MS	    60000u /* a server that lives, but has no time to answer, is asked again then */
@@ -26,7 +26,7 @@
 struct probe {
 	struct probe *next; /* of those in progress */
 	struct cl_server *server;
-	struct cl_address to;
+	struct cl_way to;
 	uint64_t at;
 	rxw_call *call;
 };
@@ -90,36 +90,44 @@ static void end_probe(struct cl_prober *prober, struct probe *probe, bool answer
 	free(probe);
 }
 
-/* Begin a probe of one address. False: that cannot be now. */
-static bool begin_probe(struct cl_prober *prober, struct cl_server *server,
-			const struct cl_address *to)
+/* A new connection, with one call that reports to the prober. */
+static int begin_probe_call(struct cl_prober *prober, struct probe *probe)
 {
 	struct rxw_call_options co = {.size = sizeof(co),
 				      .flags = RXW_CALL_NONBLOCK,
 				      .deadline_ms = BUSY_MS,
 				      .queue = prober->queue,
+				      .arg = probe,
 				      .events = RXW_EVENT_DONE};
+	unsigned dead_ms = prober->net->dead_ms;
+	const struct cl_way *to = &probe->to;
+	rxw_connpool *pool = NULL;
+	int rc = rxw_connpool_create(prober->net->endpoint, (const struct sockaddr *)&to->sa,
+				     to->len, AFS_SERVICE_FS, NULL, 1, &pool);
+
+	if (rc == 0 && to->local_len)
+		rc = rxw_connpool_set_local(pool, (const struct sockaddr *)&to->local,
+					    to->local_len, to->interface);
+	if (atomic_load(&probe->server->down) && dead_ms > PROBE_MS)
+		dead_ms = PROBE_MS;
+	if (rc == 0)
+		rc = rxw_connpool_set_timeouts(pool, dead_ms, 0, 0);
+	if (rc == 0)
+		rc = rxw_connpool_begin(pool, &co, &probe->call);
+	/* The call keeps its connection. */
+	rxw_connpool_release(pool);
+	return rc;
+}
+
+/* Begin a probe of one address. False: that cannot be now. */
+static bool begin_probe(struct cl_prober *prober, struct cl_server *server, const struct cl_way *to)
+{
 	struct probe *probe = calloc(1, sizeof(*probe));
-	rxw_connection *connection = NULL;
-	int rc;
 
 	if (!probe)
 		return false;
 	*probe = (struct probe){.server = server, .to = *to, .at = cl_net_now()};
-	co.arg = probe;
-	rc = rxw_connection_create(server->net->endpoint, (const struct sockaddr *)&to->sa, to->len,
-				   AFS_SERVICE_FS, NULL, &connection);
-	if (rc == 0) {
-		unsigned dead_ms = server->net->dead_ms;
-
-		if (atomic_load(&server->down) && dead_ms > PROBE_MS)
-			dead_ms = PROBE_MS;
-		rxw_connection_set_timeouts(connection, dead_ms, 0, 0);
-		rc = rxw_call_begin(connection, &co, &probe->call);
-	}
-	/* The call keeps its connection. */
-	rxw_connection_release(connection);
-	if (rc < 0) {
+	if (begin_probe_call(prober, probe) < 0) {
 		free(probe);
 		return false;
 	}
@@ -168,6 +176,26 @@ static unsigned choose_probes(struct cl_server *server, struct cl_address list[C
 	return count;
 }
 
+/*
+ * A path has died. A server that breaks promises at one address of this machine at a time, as OpenAFS does, takes another one when it gets a
+ * call from there on a new connection (P-014).
+ */
+static void show_living_path(struct cl_prober *prober, struct cl_server *server)
+{
+	bool found = false;
+	struct cl_way to;
+
+	pthread_mutex_lock(&server->lock);
+	for (unsigned i = 0; server->lost_path && i < server->path_count && !found; i++) {
+		found = server->paths[i]->state == CL_PATH_LIVE;
+		to = server->paths[i]->way;
+	}
+	server->lost_path = false;
+	pthread_mutex_unlock(&server->lock);
+	if (found && atomic_load(&server->promised))
+		begin_probe(prober, server, &to);
+}
+
 static void probe_due_servers(struct cl_prober *prober)
 {
 	struct cl_server *server;
@@ -180,7 +208,9 @@ static void probe_due_servers(struct cl_prober *prober)
 		prober->urgent = cl_server_end_overdue(server) || prober->urgent ||
 				 atomic_load(&server->down);
 		for (unsigned i = 0; i < count; i++)
-			begin_probe(prober, server, &list[i]);
+			begin_probe(prober, server,
+				    &(struct cl_way){.sa = list[i].sa, .len = list[i].len});
+		show_living_path(prober, server);
 		cl_server_keep(server);
 		cl_server_idle(server);
 	}
@@ -395,6 +425,14 @@ void cl_probes_hurry(struct cl_server *server)
 	pthread_mutex_unlock(&server->lock);
 	if (wake)
 		rxw_queue_post(server->net->prober->queue, NULL);
+}
+
+void cl_probes_lost_path(struct cl_server *server)
+{
+	pthread_mutex_lock(&server->lock);
+	server->lost_path = true;
+	pthread_mutex_unlock(&server->lock);
+	rxw_queue_post(server->net->prober->queue, NULL);
 }
 
 struct probing {

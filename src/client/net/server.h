@@ -63,6 +63,7 @@ struct cl_server {
 	struct cl_path *paths[CL_PATHS]; /* netpath.h */
 	unsigned path_count;
 	uint64_t paths_at;    /* cl_paths_changed() when they were listed */
+	bool lost_path;	      /* one has died: the server is to hear of a living one */
 	struct cl_sent *sent; /* calls in progress */
 	/*
 	 * without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet
@@ -190,5 +191,7 @@ int cl_probes_start(struct cl_net *net);
 void cl_probes_stop(struct cl_net *net);
 /* A server is down, or its addresses were not compared yet: look for it at once. Never waits. */
 void cl_probes_hurry(struct cl_server *server);
+/* A path has died: the server hears of one that lives. Never waits. */
+void cl_probes_lost_path(struct cl_server *server);
 
 #endif
