@@ -87,6 +87,7 @@ static int find_location_servers(struct cellside *side, const struct cellside_op
 		.given_count = given != NULL,
 		.folders = &folder,
 		.folder_count = 1,
+		.ipv4_only = true,
 		.warn = report_cell_fault,
 	};
 	char message[320];

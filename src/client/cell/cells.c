@@ -81,7 +81,9 @@ static struct cl_cell *add_cell(struct cl_cells *cells, const char *name)
 struct reading {
 	struct cl_cells *cells;
 	struct cl_cell *cell;
-	bool no_memory;
+	const struct cl_cell_source *source;
+	bool ipv4_only, no_memory;
+	bool told; /* that the cell has servers which are not used */
 };
 
 /* A cell of a file: the first file that lists it wins, and options before it. */
@@ -91,6 +93,7 @@ static bool begin_listed_cell(void *arg, const char *name, const char *linked)
 	struct cl_cell *known = find_known_cell(r->cells, name);
 
 	r->cell = known;
+	r->told = false;
 	if (known && (known->given || known->count)) {
 		if (!known->linked[0])
 			snprintf(known->linked, sizeof(known->linked), "%s", linked);
@@ -106,22 +109,40 @@ static bool begin_listed_cell(void *arg, const char *name, const char *linked)
 	return true;
 }
 
+static void tell_unused_server(struct reading *r, const char *why)
+{
+	char text[CL_CELL_NAME + 80];
+
+	if (r->told)
+		return;
+	r->told = true;
+	snprintf(text, sizeof(text), "cell %s: %s", r->cell->name, why);
+	cl_cell_warn(r->source, 0, text);
+}
+
 static void add_listed_server(void *arg, const struct cl_cell_server *server)
 {
-	struct cl_cell *cell = ((struct reading *)arg)->cell;
+	struct reading *r = arg;
+	struct cl_cell *cell = r->cell;
 
-	if (cell->count == CL_CELL_SERVERS)
+	if (r->ipv4_only && server->address.ss_family != AF_INET) {
+		tell_unused_server(r, "IPv6 addresses of servers are not used here");
 		return;
+	}
+	if (cell->count == CL_CELL_SERVERS) {
+		tell_unused_server(r, "only the first 20 servers are used");
+		return;
+	}
 	cell->servers[cell->count++] = *server;
 	cell->expires = UINT64_MAX;
 }
 
 static int read_folder(struct cl_cells *cells, const struct cl_cells_options *o, const char *folder)
 {
-	struct reading r = {.cells = cells};
-	struct cl_cell_reader reader = {begin_listed_cell, add_listed_server, &r};
 	char path[512];
 	struct cl_cell_source source = {.name = path, .warn = o->warn, .arg = o->warn_arg};
+	struct reading r = {.cells = cells, .source = &source, .ipv4_only = o->ipv4_only};
+	struct cl_cell_reader reader = {begin_listed_cell, add_listed_server, &r};
 	char *text;
 
 	snprintf(path, sizeof(path), "%s/CellServDB", folder);

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #define CL_CELL_NAME	254 /* a DNS name with its NUL */
-#define CL_CELL_SERVERS 8   /* further ones are ignored */
+#define CL_CELL_SERVERS 20  /* further ones are ignored, as in OpenAFS */
 
 /*
  * All cells of an instance. They are never removed, so a pointer to one is valid until
@@ -51,6 +51,7 @@ struct cl_cells_options {
 	const char *const *folders;
 	size_t folder_count;
 	bool no_dns;
+	bool ipv4_only;		     /* IPv6 addresses of files are left out */
 	cl_cell_resolve_fn *resolve; /* NULL = DNS */
 	void *resolve_arg;
 	/* One line about a fault of a file, or a cell that DNS does not know; NULL = none. Any thread. */

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "afs/address.h"
 #include "client/net/record.h"
@@ -27,6 +29,7 @@ struct guide {
 	uint64_t failed_at;	    /* 0 = it has not */
 	bool no_uuids;		    /* lacks the calls with UUIDs */
 	bool wants_token;	    /* has refused an anonymous question */
+	bool unrouted;		    /* there is no way to its IPv6 address from here */
 };
 
 /* The location servers of a cell that was used. */
@@ -98,11 +101,28 @@ unsigned cl_location_guides(struct cl_net *net, uint32_t cell, struct cl_address
 	return count;
 }
 
-/* Take over the addresses of the cell; what was learnt of the same ones stays. */
-static void update_guides(struct cl_location *location, const struct cl_cell_server *servers,
+/* No packet is sent. Many hosts have no route to IPv6 addresses, and a server that cannot be reached costs its whole turn. */
+static bool has_route(const struct cl_cell_server *server)
+{
+	bool routed;
+	int fd;
+
+	if (server->address.ss_family != AF_INET6)
+		return true;
+	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	routed = connect(fd, (const struct sockaddr *)&server->address, server->len) == 0;
+	close(fd);
+	return routed;
+}
+
+/* Take over the addresses of the cell; what was learnt of the same ones stays. Whether one cannot be reached any more. */
+static bool update_guides(struct cl_location *location, const struct cl_cell_server *servers,
 			  unsigned count)
 {
 	struct guide now[CL_CELL_SERVERS] = {0};
+	bool lost = false, before;
 
 	assert(mutex_is_held(&location->lock));
 	for (unsigned i = 0; i < count; i++) {
@@ -113,10 +133,14 @@ static void update_guides(struct cl_location *location, const struct cl_cell_ser
 				location->guides[j].connection = NULL;
 			}
 		now[i].at = servers[i];
+		before = now[i].unrouted;
+		now[i].unrouted = !has_route(&servers[i]);
+		lost |= now[i].unrouted && !before;
 	}
 	drop_guides(location->guides, location->count);
 	memcpy(location->guides, now, sizeof(now));
 	location->count = count;
+	return lost;
 }
 
 /*
@@ -125,10 +149,12 @@ static void update_guides(struct cl_location *location, const struct cl_cell_ser
  */
 static uint64_t rank_guide(const struct guide *guide, unsigned index, uint64_t now)
 {
-	uint64_t rank = (guide->rtt_us ? guide->rtt_us : UINT32_MAX) * (uint64_t)16 + index;
+	uint64_t rank = (guide->rtt_us ? guide->rtt_us : UINT32_MAX) * (uint64_t)32 + index;
 
 	if (guide->failed_at && now < guide->failed_at + LAST_NS)
 		rank |= (uint64_t)1 << 60;
+	if (guide->unrouted)
+		rank |= (uint64_t)1 << 61;
 	return rank;
 }
 
@@ -210,6 +236,7 @@ static int start_question(struct question *q, struct cl_net *net, struct cl_cell
 {
 	uint64_t now = cl_net_now();
 	struct cl_cell_server servers[CL_CELL_SERVERS];
+	bool lost;
 	int count;
 
 	*q = (struct question){.net = net,
@@ -229,8 +256,13 @@ static int start_question(struct question *q, struct cl_net *net, struct cl_cell
 	if (!q->location)
 		return cl_fail(failure, ENOMEM, "%s: no memory", what);
 	pthread_mutex_lock(&q->location->lock);
-	update_guides(q->location, servers, (unsigned)count);
+	lost = update_guides(q->location, servers, (unsigned)count);
 	pthread_mutex_unlock(&q->location->lock);
+	if (lost)
+		cl_net_note(
+			net,
+			"cell %s: a location server with an IPv6 address is asked last, since this machine has no route to it",
+			cl_cell_name(cell));
 	return 0;
 }
 

@@ -189,10 +189,21 @@ static bool set_cell(struct member_folder *folder, char *line)
 	return strlen(line) < sizeof(folder->cell) && strcpy(folder->cell, line);
 }
 
+static void warn_of_cells(void *arg, const char *text)
+{
+	(void)arg;
+	fsd_log(RXW_LOG_WARNING, "--cell-config: %s", text);
+}
+
 static bool read_cell_servers(struct member_folder *folder, const char *path, char *message)
 {
-	const struct cl_cells_options options = {
-		.home = folder->cell, .folders = &path, .folder_count = 1, .no_dns = true};
+	/* OpenAFS's database servers have IPv4 addresses alone. */
+	const struct cl_cells_options options = {.home = folder->cell,
+						 .folders = &path,
+						 .folder_count = 1,
+						 .no_dns = true,
+						 .ipv4_only = true,
+						 .warn = warn_of_cells};
 	struct cl_cells *cells;
 	struct cl_cell *home;
 	char why[256] = "", name[PATH_MAX];
@@ -215,10 +226,7 @@ static bool read_cell_servers(struct member_folder *folder, const char *path, ch
 		snprintf(folder->cell, sizeof(folder->cell), "%s", cl_cell_name(home));
 		n = cl_cell_servers(home, 0, folder->server);
 	}
-	/* OpenAFS's database servers have no other addresses. */
-	for (int i = 0; i < n; i++)
-		if (folder->server[i].address.ss_family == AF_INET)
-			folder->server[folder->servers++] = folder->server[i];
+	folder->servers = n > 0 ? (unsigned)n : 0;
 	cl_cells_free(cells);
 	if (!folder->servers)
 		return fail_with(false, message, FSD_MESSAGE_MAX,

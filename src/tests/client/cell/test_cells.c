@@ -140,8 +140,11 @@ START_TEST(faults_of_files)
 				 "10.0.0.3\n"
 				 ">many.org\n"
 				 "1.0.0.1\n1.0.0.2\n1.0.0.3\n1.0.0.4\n1.0.0.5\n1.0.0.6\n1.0.0.7\n"
-				 "1.0.0.8\n1.0.0.9\n");
+				 "1.0.0.8\n1.0.0.9\n1.0.0.10\n1.0.0.11\n1.0.0.12\n1.0.0.13\n"
+				 "1.0.0.14\n1.0.0.15\n1.0.0.16\n1.0.0.17\n1.0.0.18\n1.0.0.19\n"
+				 "1.0.0.20\n1.0.0.21\n1.0.0.22\n");
 	create();
+	ck_assert_ptr_nonnull(strstr(warnings, "cell many.org: only the first 20 servers"));
 	ck_assert_ptr_nonnull(strstr(warnings, "line 1: no cell begins"));
 	ck_assert_ptr_nonnull(strstr(warnings, "line 2: this is no name of a cell"));
 	ck_assert_ptr_nonnull(strstr(warnings, "line 5: this is no address"));
@@ -152,6 +155,29 @@ START_TEST(faults_of_files)
 	ck_assert_int_eq(cl_cell_servers(cell, 0, servers), CL_CELL_SERVERS);
 	ck_assert_int_eq(cl_cells_find(cells, "bad.org", 0, &cell), -ENOENT);
 	ck_assert_ptr_null(cl_cells_home(cells));
+	end();
+}
+END_TEST
+
+START_TEST(addresses_of_one_family)
+{
+	begin();
+	write_file("CellServDB", ">both.org\n2001:db8::1\n10.0.0.1\n[2001:db8::2]\n10.0.0.2\n"
+				 ">six.org\n2001:db8::1\n");
+	create();
+	ck_assert_str_eq(warnings, "");
+	ck_assert_int_eq(cl_cells_find(cells, "both.org", 0, &cell), 0);
+	ck_assert_int_eq(cl_cell_servers(cell, 0, servers), 4);
+	cl_cells_free(cells);
+	options.ipv4_only = true;
+	create();
+	ck_assert_ptr_nonnull(strstr(warnings, "cell both.org: IPv6 addresses"));
+	ck_assert_ptr_nonnull(strstr(warnings, "cell six.org: IPv6 addresses"));
+	ck_assert_int_eq(cl_cells_find(cells, "both.org", 0, &cell), 0);
+	ck_assert_int_eq(cl_cell_servers(cell, 0, servers), 2);
+	ck_assert_int_eq(servers[0].address.ss_family, AF_INET);
+	ck_assert_int_eq(cl_cells_find(cells, "six.org", 0, &cell), 0);
+	ck_assert_int_eq(cl_cell_servers(cell, 0, servers), -ENOENT);
 	end();
 }
 END_TEST
@@ -547,6 +573,6 @@ START_TEST(malformed_replies)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "cells", files, faults_of_files, random_files, given_cells_win,
-		 faults_of_options, what_dns_refuses_is_remembered, one_thread_asks_for_all, dns,
-		 malformed_replies)
+TEST_MAIN_WITHIN(60, "cells", files, faults_of_files, addresses_of_one_family, random_files,
+		 given_cells_win, faults_of_options, what_dns_refuses_is_remembered,
+		 one_thread_asks_for_all, dns, malformed_replies)

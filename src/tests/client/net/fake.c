@@ -522,6 +522,8 @@ static void print_note(void *arg, const char *text)
 	}
 	if (strstr(text, "has an older one"))
 		fake.older++;
+	if (strstr(text, "has no route"))
+		fake.unrouted++;
 	pthread_mutex_unlock(&fake_lock);
 	if (getenv("FAKE_VERBOSE"))
 		fprintf(stderr, "note: %s\n", text);
@@ -544,7 +546,8 @@ static void open_client(unsigned soft_ms)
 				      .no_dns = true};
 	struct cl_net_options no = {
 		.ops = &ops, .soft_ms = soft_ms, .dead_ms = 1000, .pause_ms = 10};
-	int n = snprintf(given, sizeof(given), "example.org=127.0.0.1:%u:%u", fake.vl_port[0],
+	int n = snprintf(given, sizeof(given), "example.org=%s127.0.0.1:%u:%u",
+			 fake.no_route ? "[fe80::1]:7003:7000," : "", fake.vl_port[0],
 			 fake.fs_port);
 
 	snprintf(linked, sizeof(linked), "linked.org=127.0.0.2:%u:%u", fake.vl_port[1],

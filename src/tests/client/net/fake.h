@@ -64,6 +64,7 @@ struct fake {
 	const char *name;		/* of the volume */
 	uint32_t shift;			/* is added to the ids */
 	bool no_uuids;			/* an older location server */
+	bool no_route; /* the first location server has an address that cannot be reached */
 	unsigned rw_server, ro_servers; /* the latter: bits */
 	unsigned also; /* bits: servers whose addresses are those of server 0, too */
 	unsigned new_sites; /* bits: read-only sites that have the new release */
@@ -75,6 +76,7 @@ struct fake {
 	/* what the client was told */
 	unsigned breaks, resets, renewals;
 	unsigned older;		 /* times that an older release was shown */
+	unsigned unrouted;	 /* times that no route to a location server was found */
 	unsigned moves;		 /* addresses of this machine that came or went */
 	unsigned probes_at_move; /* of server 0, when it was told */
 	struct rxafs_fid broken[8];

@@ -386,6 +386,20 @@ START_TEST(second_location_server)
 }
 END_TEST
 
+/* It is told once, and the others are asked first. */
+START_TEST(a_location_server_without_route)
+{
+	fake.no_route = true;
+	fake_open(1, 30000);
+	looks(fake_volume);
+	cl_volume_forget_record(fake_volume);
+	looks(fake_volume);
+	ck_assert_uint_eq(fake_asked(), 2);
+	ck_assert_uint_eq(fake.unrouted, 1);
+	fake_close();
+}
+END_TEST
+
 START_TEST(no_location_server)
 {
 	struct cl_volume *v;
@@ -1052,13 +1066,13 @@ END_TEST
 TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, another_site_answers,
 		 a_moved_volume_is_followed, one_refresh_for_all, volumes_of_a_record,
 		 a_volume_is_renamed, a_volume_is_replaced, older_location_server,
-		 a_linked_cell_has_the_volume, second_location_server, no_location_server,
-		 a_dead_server_is_waited_for, many_threads_survive_restarts,
-		 the_wait_for_a_dead_server_has_a_limit, another_site_instead_of_a_dead_one,
-		 another_site_instead_of_one_that_ends_no_call, releases_by_their_sites,
-		 a_release_that_stopped_hides_no_site, a_release_that_reached_no_site_hides_none,
-		 a_release_without_marks, a_later_release_with_an_earlier_date,
-		 an_older_release_while_the_newer_is_off_line,
+		 a_linked_cell_has_the_volume, second_location_server,
+		 a_location_server_without_route, no_location_server, a_dead_server_is_waited_for,
+		 many_threads_survive_restarts, the_wait_for_a_dead_server_has_a_limit,
+		 another_site_instead_of_a_dead_one, another_site_instead_of_one_that_ends_no_call,
+		 releases_by_their_sites, a_release_that_stopped_hides_no_site,
+		 a_release_that_reached_no_site_hides_none, a_release_without_marks,
+		 a_later_release_with_an_earlier_date, an_older_release_while_the_newer_is_off_line,
 		 a_volume_that_moves_while_it_is_looked_for, calls_that_never_end,
 		 a_slow_fetch_is_no_end, another_address_of_the_server,
 		 a_change_without_answer_is_not_repeated, a_fetch_begins_again, a_store_is_repeated,
