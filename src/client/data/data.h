@@ -52,12 +52,15 @@ struct cl_data_store {
  */
 struct cl_data_ops {
 	/*
-	 * FetchData64: gives the bytes to take() in order. *read is the data version in its reply, *known what the cache knows afterwards.
-	 * May begin again at the first byte after a failure. A nonzero result of take() ends it.
+	 * FetchData64: gives the bytes to take() in order. *read is the version that the file had before, or 0, and then the data version in
+	 * the reply; *known is what the cache knows afterwards. May begin again at the first byte after a failure. A nonzero result of
+	 * take() ends it.
 	 */
 	int (*fetch)(void *owner, void *who, uint64_t offset, uint64_t length,
 		     cl_data_take_fn *take, void *to, uint64_t *read,
 		     struct cl_data_version *known);
+	/* How many paths share long fetches of the file; see cl_net_paths(). May be NULL: one. */
+	unsigned (*paths)(void *owner);
 	/*
 	 * StoreData64: gets the bytes by give(). *known is what the cache knows after the end of this change. Stores of one file do not
 	 * overlap.

@@ -10,6 +10,8 @@
 
 #define FETCH_MOST  (8u * 1024 * 1024) /* bytes of one call for read-ahead */
 #define FETCH_SMALL (1024u * 1024)     /* files up to this size are fetched by one call */
+#define FETCH_SHARE (1024u * 1024)     /* and of one of those that several paths share, if there are so many to fetch */
+#define SHARES_MOST 2u		       /* such calls on each path */
 #define TRIES_MOST  16		       /* of one read whose file is changed by others meanwhile */
 
 static struct fetch *find_fetch(const struct cl_data_file *file, uint64_t at)
@@ -183,12 +185,14 @@ static int do_fetch(struct fetch *fetch)
 	struct cl_data_file *file = fetch->file;
 	const struct cl_data_ops *ops = &file->data->ops;
 	struct cl_data_version known = {0};
-	uint64_t read = 0;
+	uint64_t read = fetch->version;
 	bool changed = false;
 	int error = ops->fetch(file->owner, fetch->who, fetch->start, fetch->end - fetch->start,
 			       take_bytes, fetch, &read, &known);
+	unsigned paths = ops->paths ? ops->paths(file->owner) : 1;
 
 	pthread_mutex_lock(&file->lock);
+	file->paths = paths;
 	if (error)
 		undo_fetch(fetch);
 	else
@@ -229,6 +233,7 @@ static int begin_fetch(struct fetch *fetch, struct cl_data_handle *handle, uint6
 				.end = end,
 				.position = start,
 				.limit = UINT64_MAX,
+				.version = file->known ? file->version.version : 0,
 				.job = {.run = run_fetch, .lane = file_lane(file)}};
 	if (pin_blocks(file, start, end))
 		return -ENOMEM;
@@ -448,6 +453,35 @@ void file_save_blocks(struct cl_data_file *file, uint64_t start, uint64_t end)
 
 /* -- reading -------------------------------------------------------------------------------- */
 
+/* The length of one of the calls that bring `all` bytes. */
+static uint64_t limit_unit(const struct cl_data_file *file, uint64_t unit, uint64_t all)
+{
+	uint64_t most = FETCH_MOST, mask = block_size(file->data) - 1;
+
+	if (file->paths > 1 && all > FETCH_SHARE) {
+		most = all / (file->paths * SHARES_MOST);
+		most = ((most < FETCH_SHARE ? FETCH_SHARE : most) + mask) & ~mask;
+	}
+	return unit < most && unit ? unit : most;
+}
+
+/* Several paths share a long fetch: threads of the pool get what is left to them. */
+static void share_fetch(struct cl_data_handle *handle, uint64_t start, uint64_t *stop)
+{
+	struct cl_data_file *file = handle->file;
+	uint64_t unit = limit_unit(file, 0, *stop - start), mask = block_size(file->data) - 1;
+
+	if (file->paths < 2)
+		return;
+	while (*stop - start > unit) {
+		uint64_t last = (start + (*stop - start - 1) / unit * unit) & ~mask;
+
+		if (last <= start || !queue_fetch(handle, last, *stop, false))
+			return;
+		*stop = last;
+	}
+}
+
 /* Fetches the missing byte `from`, and more. With the lock held, which is released meanwhile. */
 static int fetch_missing(struct cl_data_handle *handle, const struct cl_data_wait *wait,
 			 uint64_t from, uint64_t end)
@@ -471,6 +505,7 @@ static int fetch_missing(struct cl_data_handle *handle, const struct cl_data_wai
 	if (wait && wait->only_try)
 		return -EAGAIN;
 	plan_fetch(file, from, end, &start, &stop);
+	share_fetch(handle, start, &stop);
 	if (wait_is_bounded(wait))
 		return queue_fetch(handle, start, stop, false) ? 0 : -ENOMEM;
 	error = begin_fetch(&fetch, handle, start, stop);
@@ -679,7 +714,7 @@ void file_read_ahead(struct cl_data_handle *handle, uint64_t start, uint64_t end
 
 	if (!window || handle->ahead > handle->position + window / 2)
 		return;
-	unit = unit <= mask ? mask + 1 : (unit > FETCH_MOST ? FETCH_MOST : unit);
+	unit = limit_unit(file, unit <= mask ? mask + 1 : unit, window);
 	if (at < handle->ahead)
 		at = handle->ahead;
 	handle->ahead = stop;

@@ -64,6 +64,7 @@ struct fetch {
 	uint64_t position; /* bytes up to here have come */
 	uint64_t limit;	   /* bytes from here on were cut off meanwhile */
 	uint64_t ahead;	   /* of the budget for read-ahead */
+	uint64_t version;  /* that was known when it began; 0: none */
 };
 
 /* A thread that waits at a file, on its stack. */
@@ -95,6 +96,7 @@ struct cl_data_file {
 	struct block **blocks; /* by number */
 	size_t count, room;
 	struct fetch *fetches;
+	unsigned paths; /* that share its fetches, at the last one; 0: none was yet */
 	struct waiter *waiters;
 	struct cl_data_handle *handles;
 

@@ -46,7 +46,7 @@ static int fetch_file_data(void *owner, void *who, uint64_t offset, uint64_t len
 	int result;
 
 	fs_begin_call(&call, v->client, &request);
-	result = cl_net_fetch_data(v->volume, &call.caller, &fid, offset, length, take, to,
+	result = cl_net_fetch_data(v->volume, &call.caller, &fid, *read, offset, length, take, to,
 				   &fetched, &answer, &call.stamp, &request.failure);
 	if (result) {
 		if (result == -ESTALE)
@@ -58,6 +58,11 @@ static int fetch_file_data(void *owner, void *who, uint64_t offset, uint64_t len
 	*version = fs_version(&known);
 	fs_learned(v, &known);
 	return 0;
+}
+
+static unsigned count_paths(void *owner)
+{
+	return cl_net_paths(((struct fs_vnode *)owner)->volume);
 }
 
 static int store_file_data(void *owner, void *who, const struct cl_data_store *store,
@@ -141,6 +146,7 @@ static void changes_lost(void *owner, int error, uint64_t bytes)
 
 const struct cl_data_ops fs_data_ops = {
 	.fetch = fetch_file_data,
+	.paths = count_paths,
 	.store = store_file_data,
 	.hold = hold_vnode,
 	.drop = drop_vnode,

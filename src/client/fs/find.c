@@ -57,7 +57,7 @@ static int fetch_image(struct fs_vnode *v, struct fs_call *call, struct image *i
 	int result;
 
 	fs_begin_call(call, v->client, call->request);
-	result = cl_net_fetch_data(v->volume, &call->caller, &fid, 0, image->most, take_image,
+	result = cl_net_fetch_data(v->volume, &call->caller, &fid, 0, 0, image->most, take_image,
 				   image, &fetched, answer, &call->stamp, &call->request->failure);
 	if (result == -ESTALE)
 		cl_object_gone(v->object);

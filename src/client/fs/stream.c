@@ -34,7 +34,7 @@ static int fetch_range(struct fs_vnode *v, struct rxafs_request *request, uint64
 	int result;
 
 	fs_begin_call(&call, v->client, request);
-	result = cl_net_fetch_data(v->volume, &call.caller, &fid, offset, length, take, arg,
+	result = cl_net_fetch_data(v->volume, &call.caller, &fid, 0, offset, length, take, arg,
 				   fetched, answer, &call.stamp, &request->failure);
 	if (result == -ESTALE)
 		cl_object_gone(v->object);

@@ -64,12 +64,16 @@ int cl_net_result_of_code(int32_t code);
 typedef int cl_take_fn(void *arg, uint64_t offset, struct iovec *iov, unsigned count);
 /*
  * FetchData64 of `length` bytes from `offset` on. *fetched: the bytes that the server sent, fewer
- * only at the end of the file. The status is that of the version which was read.
+ * only at the end of the file. The status is that of the version which was read. `version` is that of a status which came before, or 0:
+ * with it a long fetch whose path to the server falls silent goes on at the next byte over another path (P-022).
  */
 int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
-		      uint64_t offset, uint64_t length, cl_take_fn *take, void *arg,
+		      uint64_t version, uint64_t offset, uint64_t length, cl_take_fn *take, void *arg,
 		      uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
 		      struct rxafs_failure *failure);
+
+/* How many paths share long fetches from the server that is used for the volume; 1: there is no choice. */
+unsigned cl_net_paths(struct cl_volume *volume);
 
 /*
  * Bytes of one version. What has arrived before a failure is not fetched again: the next server sends the rest, if it has

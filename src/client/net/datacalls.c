@@ -11,6 +11,7 @@
 #include <rxwire/queue.h>
 
 #include "client/net/many.h"
+#include "client/net/netpath.h"
 #include "client/net/tries.h"
 
 #define SLICES 64u
@@ -29,6 +30,7 @@ static rxw_code stream_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_fn
 
 		switch (afs_fetch_step(f, t->sent.call, iov, &count)) {
 		case AFS_FETCH_LENT:
+			cl_load_moved(&t->sent, f->offset + f->received - at);
 			cl_server_moved(&t->sent, false);
 			rc = take(arg, at, iov, count);
 			cl_server_moved(&t->sent, true);
@@ -117,31 +119,73 @@ static rxw_code run_one_fetch(struct cl_tries *t, struct afs_fetch *f, cl_take_f
 	return run_old_fetch(t, f, take, arg);
 }
 
+/* Bytes that have come over paths which then fell silent. They are of the version if the server still has it at the end (P-022). */
+struct come {
+	uint64_t bytes;
+	struct cl_server *server;
+	uint32_t creation; /* of its volume, before the first of them */
+};
+
+/* Where the next call of a fetch begins. */
+static uint64_t go_on_after(struct come *come, struct cl_tries *t)
+{
+	uint32_t creation = cl_tries_creation(t);
+
+	if (come->server != t->sent.server || come->creation != creation)
+		*come = (struct come){.server = t->sent.server, .creation = creation};
+	return come->bytes;
+}
+
+/* Whether bytes of several calls are of one version: the state of a read-only volume must be known, and the same. */
+static bool are_of_version(const struct come *come, const struct cl_tries *t, uint64_t version,
+			   const AFSFetchStatus *status)
+{
+	return afs_status_version(status) == version &&
+	       (cl_volume_type(t->volume) == AFS_VL_RW ||
+		(come->creation && t->stamp->sync.spare1 == come->creation));
+}
+
 int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
-		      uint64_t offset, uint64_t length, cl_take_fn *take, void *arg,
-		      uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
+		      uint64_t version, uint64_t offset, uint64_t length, cl_take_fn *take,
+		      void *arg, uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
 		      struct rxafs_failure *failure)
 {
+	struct come come = {0};
 	struct afs_fetch f;
 	struct cl_tries t;
 
 	assert(length <= AFS_FETCH_MAX);
 	*fetched = 0;
 	cl_tries_start(&t, volume, caller, "FetchData64", fid, CL_READS, stamp, failure);
-	while (cl_tries_next(&t)) {
+	while (t.bytes = length >= CL_LONG_READ ? length - come.bytes : 0, cl_tries_next(&t)) {
+		uint64_t begun = go_on_after(&come, &t);
 		rxw_code code;
 
-		afs_fetch_init(&f, fid, offset, length);
+		afs_fetch_init(&f, fid, offset + begun, length - begun);
 		code = run_one_fetch(&t, &f, take, arg);
 		if (code == 0) {
-			t.stamp->callback = f.callback;
+			/* The server would break it at the address that the call came from, which may be gone then. */
+			if (!t.sent.read.path || !t.sent.read.path->way.local_len)
+				t.stamp->callback = f.callback;
 			t.stamp->sync = f.sync;
-			*fetched = f.received;
+			*fetched = begun + f.received;
 			*status = f.status;
 		}
+		come.bytes = code && version && t.sent.lost ? begun + f.received : 0;
 		cl_tries_judge(&t, code, RXAFS_FN_FetchData64);
+		if (code == 0 && t.over && !t.result && begun &&
+		    !are_of_version(&come, &t, version, status))
+			t.over = false;
 	}
 	return cl_tries_result(&t);
+}
+
+unsigned cl_net_paths(struct cl_volume *volume)
+{
+	uint32_t number = 0;
+
+	cl_volume_servers(volume, &number, 1);
+	return number ? cl_load_paths(cl_server_at(volume->record->net, number)) : 1;
 }
 
 /* Ask the server of a try which version it has, before it sends a part of one. False: no call is in progress. */

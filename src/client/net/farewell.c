@@ -37,7 +37,7 @@ static bool begin_farewell(struct cl_server *server, unsigned limit_ms, struct c
 	if (!atomic_load(&server->promised) || cl_server_state(server) != CL_SERVER_UP)
 		return false;
 	credential = cl_server_credential(server);
-	rc = cl_server_begin(server, credential, limit_ms, 0, false, sent);
+	rc = cl_server_begin(server, credential, limit_ms, 0, false, NULL, sent);
 	cl_credential_unref(credential);
 	if (rc < 0)
 		return false;
@@ -91,7 +91,7 @@ bool cl_net_give_up(struct cl_net *net, uint32_t number, const AFSFid *fids, uin
 		if (cl_server_state(server) != CL_SERVER_UP)
 			return false;
 		credential = cl_server_credential(server);
-		rc = cl_server_begin(server, credential, 1000, 0, false, &sent);
+		rc = cl_server_begin(server, credential, 1000, 0, false, NULL, &sent);
 		cl_credential_unref(credential);
 		if (rc < 0)
 			return false;

@@ -50,6 +50,7 @@ struct cl_net {
 	/* Changes of this machine's addresses, interfaces and routes, and of the addresses of servers. */
 	_Atomic uint32_t moves;
 	struct cl_prober *prober;
+	rxw_queue *probing; /* that of the prober: whatever is posted wakes it */
 	struct cl_pulses *pulses;
 };
 

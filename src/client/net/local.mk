@@ -20,6 +20,8 @@ client_sources += \
 	src/client/net/netpath.h \
 	src/client/net/pathfetch.c \
 	src/client/net/pathfetch.h \
+	src/client/net/pathload.c \
+	src/client/net/pathload.h \
 	src/client/net/probe.c \
 	src/client/net/pulse.c \
 	src/client/net/record.c \

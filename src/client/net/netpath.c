@@ -307,9 +307,10 @@ void cl_path_dies(struct cl_path *path)
 	path->probed = true;
 	path->state = CL_PATH_OUT;
 	path->rate = 0;
+	path->server->lost_path = path->server->lost_path || lived;
 	pthread_mutex_unlock(&path->server->lock);
 	if (lived)
-		cl_probes_lost_path(path->server);
+		rxw_queue_post(path->server->net->probing, NULL);
 }
 
 void cl_path_note(struct cl_path *path, double rate, uint64_t bytes, uint64_t repeated)

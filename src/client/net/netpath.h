@@ -8,6 +8,7 @@
 
 #include <net/if.h>
 
+#include "client/net/pathload.h"
 #include "client/net/server.h"
 #include "client/paths/spread.h"
 
@@ -30,6 +31,7 @@ struct cl_path {
 	uint64_t bytes,
 		repeated; /* of all transfers; repeated: bytes that were not wanted any more */
 	unsigned deaths;
+	struct cl_path_load load; /* pathload.h */
 };
 
 /* What one path has done, for one who asks. */

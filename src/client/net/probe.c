@@ -14,6 +14,7 @@
 
 #define PROBE_MS    4000u  /* an address of a server that is down may be silent so long */
 #define BUSY_MS	    60000u /* a server that lives, but has no time to answer, is asked again then */
+#define PATH_MS	    1000u  /* a path is asked again then */
 #define LIVE_NS	    ((uint64_t)300 * NS_PER_S) /* a live server is asked after so much silence */
 #define INTEREST_NS ((uint64_t)3 * 3600 * NS_PER_S) /* and if it was used within this time */
 #define ASLEEP_NS   ((int64_t)60 * NS_PER_S)
@@ -26,6 +27,7 @@
 struct probe {
 	struct probe *next; /* of those in progress */
 	struct cl_server *server;
+	struct cl_path *path; /* of this one, for long reads; or NULL: */
 	struct cl_way to;
 	uint64_t at;
 	rxw_call *call;
@@ -39,6 +41,7 @@ struct cl_prober {
 	/* only the thread uses these: */
 	struct probe *running;
 	bool urgent; /* a server is looked for, or calls are in progress */
+	bool watchful; /* paths carry long reads */
 	uint64_t next_idle;
 	int64_t slept;	   /* asleep_ns() when last looked */
 	uint64_t moved_at; /* probes from before say nothing of the present addresses */
@@ -46,6 +49,16 @@ struct cl_prober {
 	uint64_t told_at;  /* when it last told of a change */
 	struct cl_interfaces interfaces;
 };
+
+static void forget_probe(struct cl_prober *prober, struct probe *probe)
+{
+	struct probe **at = &prober->running;
+
+	while (*at != probe)
+		at = &(*at)->next;
+	*at = probe->next;
+	free(probe);
+}
 
 /*
  * `silent`: nothing came from the address, not even answers to PINGs, which a busy server gives
@@ -55,7 +68,6 @@ static void end_probe(struct cl_prober *prober, struct probe *probe, bool answer
 {
 	struct cl_server *server = probe->server;
 	uint64_t now = cl_net_now();
-	struct probe **at;
 	bool first, last;
 
 	pthread_mutex_lock(&server->lock);
@@ -83,11 +95,7 @@ static void end_probe(struct cl_prober *prober, struct probe *probe, bool answer
 	if ((first || last) && probe->at >= prober->moved_at &&
 	    !atomic_exchange(&server->probed, true))
 		cl_wake_waiters(server->net);
-	at = &prober->running;
-	while (*at != probe)
-		at = &(*at)->next;
-	*at = probe->next;
-	free(probe);
+	forget_probe(prober, probe);
 }
 
 /* A new connection, with one call that reports to the prober. */
@@ -139,6 +147,36 @@ static bool begin_probe(struct cl_prober *prober, struct cl_server *server, cons
 	if (StartRXAFS_GetCapabilities(probe->call) == 0)
 		rxw_call_send_end(probe->call);
 	return true;
+}
+
+/* The same for a path. Takes the reference. */
+static void begin_path_probe(struct cl_prober *prober, struct cl_path *path)
+{
+	struct rxw_call_options co = {.size = sizeof(co),
+				      .flags = RXW_CALL_NONBLOCK,
+				      .deadline_ms = PATH_MS,
+				      .queue = prober->queue,
+				      .events = RXW_EVENT_DONE};
+	struct probe *probe = calloc(1, sizeof(*probe));
+	struct cl_lane *lane = cl_path_take_lane(path, NULL);
+	int rc = -RXW_ENOMEM;
+
+	if (probe && lane) {
+		*probe = (struct probe){
+			.server = path->server, .path = path, .at = cl_net_now()};
+		co.arg = probe;
+		rc = rxw_connpool_begin(lane->pool, &co, &probe->call);
+	}
+	cl_server_put_lane(path->server, lane);
+	if (rc < 0) {
+		free(probe);
+		cl_load_probed(path, false, 0);
+		return;
+	}
+	probe->next = prober->running;
+	prober->running = probe;
+	if (StartRXAFS_GetCapabilities(probe->call) == 0)
+		rxw_call_send_end(probe->call);
 }
 
 /* After 1, 2, 5, 10, 30 pauses. */
@@ -196,15 +234,27 @@ static void show_living_path(struct cl_prober *prober, struct cl_server *server)
 		begin_probe(prober, server, &to);
 }
 
+static void watch_paths(struct cl_prober *prober, struct cl_server *server)
+{
+	struct cl_path *list[CL_PATHS];
+	bool busy;
+	unsigned count = cl_load_look(server, list, &busy);
+
+	for (unsigned i = 0; i < count; i++)
+		begin_path_probe(prober, list[i]);
+	prober->watchful = prober->watchful || busy;
+}
+
 static void probe_due_servers(struct cl_prober *prober)
 {
 	struct cl_server *server;
 
-	prober->urgent = false;
+	prober->urgent = prober->watchful = false;
 	for (uint32_t n = 1; (server = cl_server_at(prober->net, n)); n++) {
 		struct cl_address list[CL_ADDRESSES];
 		unsigned count = choose_probes(server, list);
 
+		watch_paths(prober, server);
 		prober->urgent = cl_server_end_overdue(server) || prober->urgent ||
 				 atomic_load(&server->down);
 		for (unsigned i = 0; i < count; i++)
@@ -298,6 +348,12 @@ static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_e
 		code = EndRXAFS_GetCapabilities(event->call, &caps);
 	xdrfree_Capabilities(&caps);
 	code = rxw_call_end(event->call, code, &origin);
+	if (probe->path) {
+		cl_load_probed(probe->path, code == 0 || origin == RXW_ORIGIN_PEER,
+			       cl_net_now() - probe->at);
+		forget_probe(prober, probe);
+		return;
+	}
 	end_probe(prober, probe, code == 0 || origin == RXW_ORIGIN_PEER, code == RXW_CALL_DEAD);
 }
 
@@ -319,6 +375,8 @@ static void wait_for_work(struct cl_prober *prober)
 		most = CALM_MS;
 		count = 1;
 	}
+	if (prober->watchful && tick > CL_LOAD_MS)
+		tick = CL_LOAD_MS;
 	poll(fds, count, (int)(tick < most ? tick : most));
 }
 
@@ -393,6 +451,7 @@ int cl_probes_start(struct cl_net *net)
 		return -ENOMEM;
 	}
 	net->prober = prober;
+	net->probing = prober->queue;
 	return 0;
 }
 
@@ -424,15 +483,7 @@ void cl_probes_hurry(struct cl_server *server)
 		server->next_probe = soon;
 	pthread_mutex_unlock(&server->lock);
 	if (wake)
-		rxw_queue_post(server->net->prober->queue, NULL);
-}
-
-void cl_probes_lost_path(struct cl_server *server)
-{
-	pthread_mutex_lock(&server->lock);
-	server->lost_path = true;
-	pthread_mutex_unlock(&server->lock);
-	rxw_queue_post(server->net->prober->queue, NULL);
+		rxw_queue_post(server->net->probing, NULL);
 }
 
 struct probing {

@@ -11,7 +11,7 @@
 
 #include "afs/address.h"
 #include "afs/uuid.h"
-#include "client/net/server.h"
+#include "client/net/netpath.h"
 #include "common/grow.h"
 
 #define LANE_CONNECTIONS 16u /* of one identity to one server, so 64 calls */
@@ -528,23 +528,38 @@ void cl_server_idle(struct cl_server *server)
 	}
 }
 
-int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
-		    unsigned deadline_ms, unsigned flags, bool reads, struct cl_sent *sent)
+/* Over a path, or at the address in use. NULL: *rc. */
+static struct cl_lane *choose_lane(struct cl_server *server, struct cl_credential *credential,
+				   const struct cl_path *path, int *rc)
 {
-	struct rxw_call_options co = {
-		.size = sizeof(co), .deadline_ms = deadline_ms, .flags = flags};
 	const struct cl_address *to;
+	struct cl_way way;
 	struct cl_lane *lane;
-	int rc = 0;
 
 	pthread_mutex_lock(&server->lock);
 	assert(server->address_count > 0);
 	to = &server->addresses[server->current];
-	lane = get_lane(server, credential, &(struct cl_way){.sa = to->sa, .len = to->len}, &rc);
+	way = path ? path->way : (struct cl_way){.sa = to->sa, .len = to->len};
+	lane = get_lane(server, credential, &way, rc);
 	pthread_mutex_unlock(&server->lock);
+	return lane;
+}
+
+int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
+		    unsigned deadline_ms, unsigned flags, bool reads,
+		    const struct cl_long_read *long_read, struct cl_sent *sent)
+{
+	struct rxw_call_options co = {
+		.size = sizeof(co), .deadline_ms = deadline_ms, .flags = flags};
+	struct cl_lane *lane;
+	int rc = 0;
+
+	lane = choose_lane(server, credential, long_read ? long_read->path : NULL, &rc);
 	if (!lane)
 		return rc;
 	*sent = (struct cl_sent){.server = server, .sa = lane->way.sa, .reads = reads};
+	if (long_read)
+		sent->read = *long_read;
 	sent->resets = atomic_load(&server->resets);
 	rc = rxw_connpool_begin(lane->pool, &co, &sent->call);
 	/* After the wait for a channel: promises count from here. */

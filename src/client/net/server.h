@@ -4,6 +4,7 @@
 #define CLIENT_NET_SERVER_H
 
 #include "client/net/inside.h"
+#include "client/net/pathload.h"
 #include "client/paths/spread.h"
 
 #define CL_ADDRESSES 16 /* of a server; further ones are ignored */
@@ -131,6 +132,8 @@ struct cl_sent {
 	uint32_t resets;
 	bool resent; /* after a failure: packets of the request were sent twice */
 	bool reads;  /* it changes nothing */
+	_Atomic bool lost;    /* it was ended since its path is silent, and another one is not */
+	struct cl_long_read read;
 	/* The caller has waited since then for something that moves the call on; 0: it does not wait. */
 	_Atomic uint64_t waits_since;
 };
@@ -141,11 +144,12 @@ void cl_server_put_lane(struct cl_server *server, struct cl_lane *lane);
 /* That of a connection to it, with a reference: for calls that are nobody's. NULL: anonymous. */
 struct cl_credential *cl_server_credential(struct cl_server *server);
 /*
- * Begin a call at the address in use. 0 or a negative result of the library. `deadline_ms` 0 = none. `reads`: it changes
- * nothing.
+ * Begin a call at the address in use, or over the path of a `long_read`, which may be NULL. 0 or a negative result of the library.
+ * `deadline_ms` 0 = none. `reads`: it changes nothing.
  */
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
-		    unsigned deadline_ms, unsigned flags, bool reads, struct cl_sent *sent);
+		    unsigned deadline_ms, unsigned flags, bool reads,
+		    const struct cl_long_read *long_read, struct cl_sent *sent);
 /*
  * Bytes of a call have moved: its caller does something with them now, or waits for the next ones.
  */
@@ -191,7 +195,5 @@ int cl_probes_start(struct cl_net *net);
 void cl_probes_stop(struct cl_net *net);
 /* A server is down, or its addresses were not compared yet: look for it at once. Never waits. */
 void cl_probes_hurry(struct cl_server *server);
-/* A path has died: the server hears of one that lives. Never waits. */
-void cl_probes_lost_path(struct cl_server *server);
 
 #endif

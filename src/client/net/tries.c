@@ -10,11 +10,13 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "client/net/netpath.h"
 #include "client/net/tries.h"
 
 #define HOPS_MOST     4u  /* of a volume that moves */
 #define RESTARTS_MOST 2u  /* with a new connection */
 #define BUSY_MOST     15u /* pauses */
+#define DETOURS_MOST  8u
 #define OFFLINE_STEP  5u
 #define OFFLINE_MOST  60u
 #define SETTLED_NS \
@@ -429,17 +431,28 @@ static int64_t remaining_call_ms(const struct cl_tries *t)
 	return (int64_t)((t->caller->deadline - now) / NS_PER_MS) + 1;
 }
 
+static rxw_code end_try(struct cl_tries *t, rxw_code code, unsigned function)
+{
+	code = cl_server_end(&t->sent, code, function, &t->origin);
+	cl_load_end(&t->sent.read);
+	return code;
+}
+
 /* Begin a call to a server. False: not now. */
 static bool begin_try(struct cl_tries *t, struct cl_server *server)
 {
 	int64_t ms = remaining_call_ms(t);
+	struct cl_long_read read = {0};
 	int rc;
 
 	if (ms < 0 || measure_addresses(t, server) == -EINTR) {
 		fail_waiting(t, ms < 0 ? -ETIMEDOUT : -EINTR);
 		return false;
 	}
-	rc = cl_server_begin(server, t->credential, (unsigned)ms, 0, t->flags & CL_READS, &t->sent);
+	if (t->bytes && t->detours < DETOURS_MOST && cl_load_choose(server, t->bytes, &read))
+		rxw_queue_post(server->net->probing, NULL);
+	rc = cl_server_begin(server, t->credential, (unsigned)ms, 0, t->flags & CL_READS, &read,
+			     &t->sent);
 	if (rc == 0) {
 		/* cl_net_cancel_all() aborts the calls that it finds. */
 		if (!atomic_load(&server->net->cancelled) &&
@@ -447,10 +460,11 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 		     cl_cancel_attach(t->caller->cancel, t->sent.call) == 0))
 			return true;
 		t->sent.server = server;
-		cl_server_end(&t->sent, RXW_USER_ABORT, 0, &t->origin);
+		end_try(t, RXW_USER_ABORT, 0);
 		fail_waiting(t, -EINTR);
 		return false;
 	}
+	cl_load_end(&read);
 	if (rc == -RXW_ECALL && t->restarts++ < RESTARTS_MOST)
 		return false;
 	t->sent.server = server;
@@ -479,7 +493,7 @@ bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
 	t->version = first->version;
 	return ms >= 0 && !(t->credential && cl_credential_expired(t->credential)) &&
 	       cl_server_begin(first->sent.server, t->credential, (unsigned)ms, RXW_CALL_TRY,
-			       t->flags & CL_READS, &t->sent) == 0;
+			       t->flags & CL_READS, NULL, &t->sent) == 0;
 }
 
 bool cl_tries_attach(struct cl_tries *t)
@@ -853,7 +867,7 @@ void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 	}
 	if (t->flags & CL_READS)
 		cl_cancel_detach(t->caller->cancel);
-	t->code = cl_server_end(&t->sent, code, function, &t->origin);
+	t->code = end_try(t, code, function);
 	if (t->over)
 		return;
 	if (t->code == 0) {
@@ -866,6 +880,8 @@ void cl_tries_judge(struct cl_tries *t, rxw_code code, unsigned function)
 	} else if (t->origin == RXW_ORIGIN_LOCAL && t->code == RXW_CALL_TIMEOUT &&
 		   remaining_call_ms(t) < 2 && t->caller->deadline) {
 		fail_by_code(t, ETIMEDOUT);
+	} else if (t->sent.lost && t->origin == RXW_ORIGIN_LOCAL && t->detours++ < DETOURS_MOST) {
+		return;
 	} else {
 		verdict = cl_verdict_of(t->code, t->origin, &number);
 		if (cl_verdict_unknown(t->code, t->origin)) {
@@ -903,6 +919,18 @@ int cl_tries_result(struct cl_tries *t)
 	assert(t->over && !t->sent.call);
 	cl_credential_unref(t->credential);
 	return t->result;
+}
+
+uint32_t cl_tries_creation(const struct cl_tries *t)
+{
+	struct cl_record *record = record_of(t);
+	uint32_t creation = 0;
+
+	pthread_mutex_lock(&record->lock);
+	if (t->version == record->version)
+		creation = t->volume->releases.date[t->site];
+	pthread_mutex_unlock(&record->lock);
+	return creation;
 }
 
 bool cl_tries_choose(struct cl_tries *t)

@@ -26,6 +26,7 @@ struct cl_tries {
 	unsigned flags;
 	struct cl_stamp *stamp;
 	struct rxafs_failure *failure; /* may be NULL */
+	uint64_t bytes; /* that the answer may have: a long one takes the path that brings it soonest */
 	uint32_t
 		alternative; /* enum cl_missing: there is another call for servers that lack this one */
 
@@ -37,7 +38,7 @@ struct cl_tries {
 	uint32_t aside;	  /* of these: their release is too new, as long as others can be asked */
 	uint32_t version; /* of the record that `site` and `tried` belong to */
 	uint64_t began, lost; /* lost: when the first server did not answer; 0 = none */
-	unsigned hops, restarts;
+	unsigned hops, restarts, detours; /* detours: by another path, since one was silent */
 	bool release_known; /* the location service was asked for the sites of a newer release */
 	bool refreshed, renewed, anonymous, repeated, over;
 	int reason; /* errno value for the user if the time ends now */
@@ -73,6 +74,8 @@ void cl_tries_reject(struct cl_tries *t, const char *why);
 int cl_tries_result(struct cl_tries *t);
 /* Whether another site of the volume can have what this one cannot give; this one is not tried again. */
 bool cl_tries_elsewhere(struct cl_tries *t);
+/* When the state of the volume was made that the server of this try had last; 0: unknown. */
+uint32_t cl_tries_creation(const struct cl_tries *t);
 /* Whether the volume has more than one site. */
 bool cl_tries_choose(struct cl_tries *t);
 /* Whether the server of this try lacks a call. */

@@ -65,6 +65,8 @@ static void fill_status(const AFSFid *fid, AFSFetchStatus *st)
 	st->FileType = fid->Vnode & 1 ? AFS_TYPE_DIR : AFS_TYPE_FILE;
 	st->LinkCount = 1;
 	st->DataVersion = 7;
+	if (st->FileType == AFS_TYPE_FILE)
+		st->Length = (uint32_t)fake.length;
 }
 
 static void fill_rest(const struct fake_server *s, AFSCallBack *cb, AFSVolSync *sync)
@@ -234,6 +236,61 @@ static int32_t drip(rxw_call *call, const uint8_t *data, size_t length, unsigned
 	return 0;
 }
 
+/* The bytes of a long file. */
+static int32_t send_long_file(struct fake_server *s, rxw_call *call, uint64_t pos, uint64_t length)
+{
+	uint8_t piece[4096];
+
+	pthread_mutex_lock(&fake_lock);
+	s->data_calls++;
+	s->data_from = pos;
+	pthread_mutex_unlock(&fake_lock);
+	for (uint64_t end = pos + length; pos < end;) {
+		size_t part = end - pos < sizeof(piece) ? (size_t)(end - pos) : sizeof(piece);
+
+		for (size_t i = 0; i < part; i++)
+			piece[i] = fake_byte(pos + i);
+		if (rxw_call_write(call, piece, part) < 0)
+			return RXW_USER_ABORT;
+		pos += part;
+		if (pos < fake.length / 2)
+			continue;
+		rxw_call_flush(call);
+		pthread_mutex_lock(&fake_lock);
+		s->data_waiting++;
+		pthread_cond_broadcast(&fake_changed);
+		while (s->hold_data)
+			pthread_cond_wait(&fake_changed, &fake_lock);
+		s->data_waiting--;
+		pthread_mutex_unlock(&fake_lock);
+	}
+	return 0;
+}
+
+static int32_t fetch_long_file(struct fake_server *s, rxw_call *call, const AFSFid *fid,
+			       uint64_t pos, uint64_t length, AFSFetchStatus *st, AFSCallBack *cb,
+			       AFSVolSync *sync)
+{
+	uint8_t head[8];
+	struct rxw_xdr x;
+
+	if (pos > fake.length)
+		pos = fake.length;
+	if (length > fake.length - pos)
+		length = fake.length - pos;
+	rxw_xdr_writer(&x, head, sizeof(head));
+	rxw_xdr_put_u64(&x, length);
+	if (rxw_call_write(call, head, 8) < 0 || send_long_file(s, call, pos, length))
+		return RXW_USER_ABORT;
+	fill_status(fid, st);
+	fill_rest(s, cb, sync);
+	pthread_mutex_lock(&fake_lock);
+	if (s->version)
+		st->DataVersion = s->version;
+	pthread_mutex_unlock(&fake_lock);
+	return 0;
+}
+
 static int32_t fetch_data64(void *context, rxw_call *call, const AFSFid *fid, int64_t pos,
 			    int64_t length, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
@@ -245,6 +302,9 @@ static int32_t fetch_data64(void *context, rxw_call *call, const AFSFid *fid, in
 	(void)pos;
 	if (is_missing(context, CL_MISSING_FETCH64))
 		return RXW_RPC_OPCODE;
+	if (fake.length)
+		return fetch_long_file(context, call, fid, (uint64_t)pos, (uint64_t)length, st, cb,
+				       sync);
 	rxw_xdr_writer(&x, head, sizeof(head));
 	rxw_xdr_put_u64(&x, length < 1000 ? (uint64_t)length : 1000);
 	memset(data, 'x', sizeof(data));
@@ -481,6 +541,7 @@ void fake_server_stop(unsigned number)
 
 	/* Without a word to clients, as after a crash. */
 	fake_hold(number, false);
+	fake_hold_data(number, false);
 	rxw_endpoint_destroy(s->endpoint);
 	s->endpoint = NULL;
 }
@@ -644,6 +705,29 @@ void fake_await_held(unsigned number, unsigned count)
 	pthread_mutex_lock(&fake_lock);
 	while (fake.servers[number].waiting < count)
 		pthread_cond_wait(&fake_changed, &fake_lock);
+	pthread_mutex_unlock(&fake_lock);
+}
+
+unsigned fake_silence_data(unsigned one, unsigned other)
+{
+	unsigned number;
+
+	pthread_mutex_lock(&fake_lock);
+	while (!fake.servers[one].data_waiting && !fake.servers[other].data_waiting)
+		pthread_cond_wait(&fake_changed, &fake_lock);
+	number = fake.servers[one].data_waiting ? one : other;
+	fake.servers[number].mute_probes = true;
+	pthread_mutex_unlock(&fake_lock);
+	return number;
+}
+
+void fake_hold_data(unsigned number, bool hold)
+{
+	pthread_mutex_lock(&fake_lock);
+	fake.servers[number].hold_data = hold;
+	if (!hold)
+		fake.servers[number].mute_probes = false;
+	pthread_cond_broadcast(&fake_changed);
 	pthread_mutex_unlock(&fake_lock);
 }
 

@@ -39,6 +39,11 @@ struct fake_server {
 	bool hold;			/* calls wait until this is false */
 	bool mute_probes;		/* GetCapabilities is held, too */
 	unsigned drip_ms;		/* a pause before each 100 bytes of FetchData64 */
+	bool hold_data;			/* FetchData64 of a long file stops in the middle of the file while this is true */
+	unsigned data_waiting;		/* of them */
+	unsigned data_calls;		/* FetchData64 of a long file */
+	uint64_t data_from;		/* the offset of the last one */
+	uint32_t version;		/* of a long file; 0 = 7 */
 	uint32_t creation;		/* of VolSync */
 	uint32_t missing;		/* enum cl_missing: calls that are unknown */
 	uint64_t last_length;		/* file length of the last store */
@@ -70,6 +75,7 @@ struct fake {
 	unsigned new_sites; /* bits: read-only sites that have the new release */
 	unsigned closed_sites; /* bits: those that are marked as not to be used */
 	bool rw_marked;	       /* as vos does during a release */
+	uint64_t length; /* of files, whose bytes are fake_byte(); 0: they seem to be empty, and bring up to 1,000 'x' */
 	bool has_ro, has_backup;
 	unsigned generation;
 	rxw_security *security[2]; /* what file servers accept beside the null class */
@@ -116,6 +122,13 @@ unsigned fake_calls(unsigned number);
 unsigned fake_asked(void);
 /* The volume of a name, with a reference. */
 struct cl_volume *fake_find(const char *name, enum cl_wanted wanted);
+static inline uint8_t fake_byte(uint64_t at)
+{
+	return (uint8_t)(at ^ at >> 8 ^ at >> 16);
+}
+/* Waits until FetchData64 has stopped at one of two servers. Its number; it does not answer probes any more. */
+unsigned fake_silence_data(unsigned one, unsigned other);
+void fake_hold_data(unsigned number, bool hold);
 /* FetchStatus of the root: 0 or a negative errno value. */
 int fake_look(struct cl_volume *volume);
 /* A connection from server `number` to the callback service of the client, and a call through it. */

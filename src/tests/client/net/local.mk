@@ -15,3 +15,6 @@ check_tests += src/tests/client/net/test_releases
 src_tests_client_net_test_releases_LDADD = $(client_test_libs)
 
 src/tests/client/net/test_releases.$(OBJEXT): $(afs_headers)
+check_tests += src/tests/client/net/test_net_paths
+src_tests_client_net_test_net_paths_SOURCES = src/tests/client/net/test_net_paths.c $(client_fake_cell)
+src_tests_client_net_test_net_paths_LDADD = $(client_test_libs)

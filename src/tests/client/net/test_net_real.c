@@ -184,7 +184,7 @@ START_TEST(every_call)
 			     give_bytes, &out, &status, &stamp, &failure));
 	ck_assert_uint_eq(afs_status_length(&status), sizeof(out.data));
 	in.offset = 1000;
-	ok(cl_net_fetch_data(b.volume, &b.caller, &file, 1000, 1 << 20, take_bytes, &in, &fetched,
+	ok(cl_net_fetch_data(b.volume, &b.caller, &file, 0, 1000, 1 << 20, take_bytes, &in, &fetched,
 			     &status, &stamp, &failure));
 	ck_assert_uint_eq(fetched, sizeof(out.data) - 1000);
 	ck_assert_mem_eq(in.data, out.data + 1000, fetched);
@@ -475,7 +475,7 @@ START_TEST(a_store_survives_kills)
 	realserver_start(&server);
 	pthread_join(thread, NULL);
 	for (uint64_t at = 0; at < big; at += fetched) {
-		ok(cl_net_fetch_data(b.volume, &b.caller, &made.fid, at, 1 << 20, check_pattern,
+		ok(cl_net_fetch_data(b.volume, &b.caller, &made.fid, 0, at, 1 << 20, check_pattern,
 				     NULL, &fetched, &status, &stamp, &failure));
 		ck_assert_uint_eq(fetched, 1 << 20);
 	}

@@ -912,7 +912,7 @@ static int take_bytes(void *arg, uint64_t offset, struct iovec *iov, unsigned co
 static int fetch_bytes(uint64_t offset, uint64_t *fetched)
 {
 	struct taken taken = {0};
-	int rc = cl_net_fetch_data(fake_volume, &fake_caller, &file, offset, 65536, take_bytes,
+	int rc = cl_net_fetch_data(fake_volume, &fake_caller, &file, 0, offset, 65536, take_bytes,
 				   &taken, fetched, &fake_status, &fake_stamp, &fake_failure);
 
 	ck_assert(rc < 0 || taken.bytes == *fetched);
@@ -927,7 +927,7 @@ START_TEST(a_fetch_begins_again)
 	fake_open(1, 30000);
 	/* The bytes come, and then a code instead of the status. */
 	fake_answers(0, 0, 1, AFS_VBUSY);
-	ck_assert_int_eq(cl_net_fetch_data(fake_volume, &fake_caller, &file, 0, 65536, take_bytes,
+	ck_assert_int_eq(cl_net_fetch_data(fake_volume, &fake_caller, &file, 0, 0, 65536, take_bytes,
 					   &taken, &fetched, &fake_status, &fake_stamp,
 					   &fake_failure),
 			 0);
@@ -937,7 +937,7 @@ START_TEST(a_fetch_begins_again)
 	ck_assert_uint_eq(fake_calls(0), 2);
 	/* Whoever takes the bytes wants no more. */
 	taken.result = -ECANCELED;
-	ck_assert_int_eq(cl_net_fetch_data(fake_volume, &fake_caller, &file, 0, 65536, take_bytes,
+	ck_assert_int_eq(cl_net_fetch_data(fake_volume, &fake_caller, &file, 0, 0, 65536, take_bytes,
 					   &taken, &fetched, &fake_status, &fake_stamp,
 					   &fake_failure),
 			 -ECANCELED);

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <assert.h>
+
+#include "afs/address.h"
+#include "client/net/netpath.h"
+
+#define GUESS	   12.5e6 /* bytes in a second, while nothing was measured */
+#define MEASURE_NS ((uint64_t)200 * NS_PER_MS) /* P-063 */
+#define LEARNED	   3u			       /* such measurements tell the rate */
+#define SILENT_NS  ((uint64_t)50 * NS_PER_MS)  /* P-066 and P-067 */
+#define ANSWER_NS  ((uint64_t)40 * NS_PER_MS)
+#define LATE_S	   1.0 /* another path must save so much at least */
+#define PROBE_NS   ((uint64_t)250 * NS_PER_MS)
+#define SELDOM_NS  ((uint64_t)2 * NS_PER_S) /* after: */
+#define FAILURES   20u			    /* probes in a row */
+
+/* ---- choosing ---- */
+
+static double find_best_rate(const struct cl_server *server)
+{
+	double best = 0;
+
+	for (unsigned i = 0; i < server->path_count; i++)
+		if (server->paths[i]->rate > best)
+			best = server->paths[i]->rate;
+	return best > 0 ? best : GUESS;
+}
+
+/*
+ * When a path would have brought so many bytes more, in seconds. One whose rate is not known yet is taken for a good one, but gets one read
+ * at a time.
+ */
+static double expect_bytes(const struct cl_path *path, uint64_t bytes, double best)
+{
+	double rate = path->load.measured < LEARNED ? best : path->rate;
+
+	if (path->load.measured < LEARNED && path->load.flying && path->rate < best)
+		rate = path->rate > 0 ? path->rate : best / 10;
+	return (double)path->rtt_ns / NS_PER_S + (double)(path->load.missing + bytes) / rate;
+}
+
+/* Of those that live; `but` is none of them. */
+static struct cl_path *find_soonest(struct cl_server *server, uint64_t bytes,
+				    const struct cl_path *but)
+{
+	struct cl_path *soonest = NULL;
+	double best = find_best_rate(server);
+
+	assert(mutex_is_held(&server->lock));
+	for (unsigned i = 0; i < server->path_count; i++) {
+		struct cl_path *path = server->paths[i];
+
+		if (path->state == CL_PATH_LIVE && !path->gone && path != but &&
+		    (!soonest || expect_bytes(path, bytes, best) < expect_bytes(soonest, bytes, best)))
+			soonest = path;
+	}
+	return soonest;
+}
+
+static bool has_long_reads(const struct cl_server *server)
+{
+	for (unsigned i = 0; i < server->path_count; i++)
+		if (server->paths[i]->load.flying)
+			return true;
+	return false;
+}
+
+bool cl_load_choose(struct cl_server *server, uint64_t bytes, struct cl_long_read *read)
+{
+	struct cl_path *list[CL_PATHS], *path = NULL;
+	unsigned count = cl_paths_take(server, list);
+	uint64_t now = cl_net_now();
+	bool first;
+
+	pthread_mutex_lock(&server->lock);
+	first = !has_long_reads(server);
+	if (count > 1) {
+		path = find_soonest(server, bytes, NULL);
+		if (!path)
+			path = list[0];
+		path->refs++;
+		path->load.missing += bytes;
+		if (path->load.flying++ == 0)
+			path->load.heard = path->load.since = now;
+	}
+	pthread_mutex_unlock(&server->lock);
+	for (unsigned i = 0; i < count; i++)
+		cl_path_put(list[i]);
+	*read = (struct cl_long_read){.path = path, .missing = bytes};
+	return path && first;
+}
+
+unsigned cl_load_paths(struct cl_server *server)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&server->lock);
+	for (unsigned i = 0; i < server->path_count; i++)
+		count += server->paths[i]->state == CL_PATH_LIVE;
+	pthread_mutex_unlock(&server->lock);
+	return count ? count : 1;
+}
+
+/* ---- bytes ---- */
+
+static void measure_load(struct cl_path *path, uint64_t now)
+{
+	struct cl_path_load *load = &path->load;
+	uint64_t time = load->worked + now - load->since, span = 4 * path->rtt_ns;
+	double rate;
+
+	if (time < (span > MEASURE_NS ? span : MEASURE_NS))
+		return;
+	rate = (double)load->counted * NS_PER_S / (double)time;
+	/* The first ones are of a server that begins slowly. */
+	if (load->measured++ >= LEARNED)
+		path->rate = (path->rate + rate) / 2;
+	else if (rate > path->rate)
+		path->rate = rate;
+	path->measured_at = now;
+	load->since = now;
+	load->worked = load->counted = 0;
+}
+
+void cl_load_moved(struct cl_sent *sent, uint64_t bytes)
+{
+	struct cl_path *path = sent->read.path;
+	uint64_t now, gap;
+
+	if (!path)
+		return;
+	now = cl_net_now();
+	pthread_mutex_lock(&sent->server->lock);
+	assert(bytes <= sent->read.missing && bytes <= path->load.missing);
+	sent->read.missing -= bytes;
+	path->load.missing -= bytes;
+	path->load.counted += bytes;
+	path->bytes += bytes;
+	gap = now > path->load.heard ? now - path->load.heard : 0;
+	path->load.gap = path->load.gap - path->load.gap / 8 + gap / 8;
+	path->load.heard = now;
+	measure_load(path, now);
+	pthread_mutex_unlock(&sent->server->lock);
+}
+
+void cl_load_end(struct cl_long_read *read)
+{
+	struct cl_path *path = read->path;
+
+	if (!path)
+		return;
+	pthread_mutex_lock(&path->server->lock);
+	assert(path->load.flying > 0 && path->load.missing >= read->missing);
+	path->load.missing -= read->missing;
+	if (--path->load.flying == 0)
+		path->load.worked += cl_net_now() - path->load.since;
+	pthread_mutex_unlock(&path->server->lock);
+	read->path = NULL;
+	cl_path_put(path);
+}
+
+/* ---- silence ---- */
+
+static bool is_silent(const struct cl_path *path, uint64_t now)
+{
+	uint64_t after = SILENT_NS;
+
+	if (after < 3 * path->load.gap)
+		after = 3 * path->load.gap;
+	if (after < 2 * path->rtt_ns)
+		after = 2 * path->rtt_ns;
+	return path->load.flying && now > path->load.heard + after;
+}
+
+/* Another path that has brought something since the silent one was asked whether it lives, while that one could have answered. */
+static struct cl_path *find_heard(const struct cl_server *server, const struct cl_path *silent,
+				  uint64_t now)
+{
+	uint64_t asked = silent->load.asked;
+
+	if (asked <= silent->load.heard || now < asked + 2 * silent->rtt_ns + ANSWER_NS)
+		return NULL;
+	for (unsigned i = 0; i < server->path_count; i++) {
+		struct cl_path *path = server->paths[i];
+
+		if (path != silent && path->state == CL_PATH_LIVE && !path->gone &&
+		    path->load.heard > asked)
+			return path;
+	}
+	return NULL;
+}
+
+/* Whether a call goes over a path: one without a choice goes to the same address. */
+static bool is_over(const struct cl_sent *sent, const struct cl_path *path)
+{
+	return sent->read.path == path || (!sent->read.path && !path->way.local_len &&
+				      afs_same_address(&sent->sa, &path->way.sa));
+}
+
+/* What reads over the path goes on elsewhere, and new calls do not take it. */
+static void leave_path(struct cl_server *server, struct cl_path *path, const struct cl_path *other)
+{
+	assert(mutex_is_held(&server->lock));
+	for (struct cl_sent *sent = server->sent; sent; sent = sent->next)
+		if (sent->reads && !atomic_load(&sent->lost) && is_over(sent, path)) {
+			atomic_store(&sent->lost, true);
+			rxw_call_abort(sent->call, RXW_USER_ABORT);
+		}
+	for (unsigned i = 0; i < server->address_count; i++)
+		if (!path->way.local_len &&
+		    afs_same_address(&server->addresses[server->current].sa, &path->way.sa) &&
+		    afs_same_address(&server->addresses[i].sa, &other->way.sa))
+			server->current = i;
+}
+
+/*
+ * Reads end that another path would bring in half the time (P-069): the rate of theirs has fallen, or was taken for a higher one. What has
+ * come is kept.
+ */
+static void leave_slow_paths(struct cl_server *server)
+{
+	assert(mutex_is_held(&server->lock));
+	for (struct cl_sent *sent = server->sent; sent; sent = sent->next) {
+		struct cl_path *path = sent->read.path, *other;
+		double rest;
+
+		if (!path || path->load.measured < LEARNED || atomic_load(&sent->lost))
+			continue;
+		rest = (double)path->load.missing / (path->rate + 1);
+		other = find_soonest(server, sent->read.missing, path);
+		if (!other || other->load.measured < LEARNED ||
+		    rest < LATE_S + 2 * expect_bytes(other, sent->read.missing, other->rate))
+			continue;
+		atomic_store(&sent->lost, true);
+		rxw_call_abort(sent->call, RXW_USER_ABORT);
+		return;
+	}
+}
+
+/* ---- the prober ---- */
+
+/* Silent paths are left if others are not silent. Returns how many were left, each with a reference; *doubt: some are silent. */
+static unsigned leave_silent_paths(struct cl_server *server, uint64_t now,
+				   struct cl_path *left[CL_PATHS], bool *doubt)
+{
+	unsigned count = 0;
+
+	*doubt = false;
+	for (unsigned i = 0; i < server->path_count; i++) {
+		struct cl_path *path = server->paths[i], *other;
+
+		if (!is_silent(path, now))
+			continue;
+		*doubt = true;
+		other = find_heard(server, path, now);
+		if (!other)
+			continue;
+		leave_path(server, path, other);
+		if (path->state == CL_PATH_OUT)
+			continue;
+		path->load.next_probe = 0;
+		path->load.probes_failed = path->load.measured = 0;
+		path->refs++;
+		left[count++] = path;
+	}
+	return count;
+}
+
+/* Those that are out; if some are silent, all are asked. */
+static unsigned list_probes(struct cl_server *server, uint64_t now, bool doubt,
+			    struct cl_path *list[CL_PATHS])
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < server->path_count; i++) {
+		struct cl_path *path = server->paths[i];
+		struct cl_path_load *load = &path->load;
+
+		if (load->probing || path->gone || load->next_probe > now ||
+		    !(doubt || path->state == CL_PATH_OUT))
+			continue;
+		load->probing = true;
+		load->asked = now;
+		load->next_probe = now + (load->probes_failed < FAILURES ? PROBE_NS : SELDOM_NS);
+		path->refs++;
+		list[count++] = path;
+	}
+	return count;
+}
+
+unsigned cl_load_look(struct cl_server *server, struct cl_path *list[CL_PATHS], bool *busy)
+{
+	uint64_t now = cl_net_now();
+	struct cl_path *left[CL_PATHS];
+	unsigned count = 0, left_count = 0;
+	bool doubt;
+
+	pthread_mutex_lock(&server->lock);
+	*busy = has_long_reads(server);
+	if (*busy) {
+		left_count = leave_silent_paths(server, now, left, &doubt);
+		count = list_probes(server, now, doubt, list);
+		leave_slow_paths(server);
+	}
+	pthread_mutex_unlock(&server->lock);
+	for (unsigned i = 0; i < left_count; i++) {
+		cl_path_dies(left[i]);
+		cl_path_put(left[i]);
+	}
+	return count;
+}
+
+void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns)
+{
+	struct cl_server *server = path->server;
+
+	pthread_mutex_lock(&server->lock);
+	path->load.probing = false;
+	path->load.probes_failed = answered ? 0 : path->load.probes_failed + 1;
+	if (answered)
+		path->load.heard = cl_net_now();
+	pthread_mutex_unlock(&server->lock);
+	if (answered)
+		cl_path_lives(path, rtt_ns);
+	cl_path_put(path);
+}

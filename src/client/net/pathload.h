@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Long reads of ranges, which the paths to a server share (several-paths 8): each takes the path that is expected to bring it first, and
+ * leaves one that falls silent. For reads with a thread each; a copy of a whole file has a scheduler of its own (pathfetch.h).
+ */
+#ifndef CLIENT_NET_PATHLOAD_H
+#define CLIENT_NET_PATHLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/paths/spread.h"
+
+#define CL_LONG_READ 1048576u /* bytes; a shorter one takes the path in use */
+
+struct cl_path;
+struct cl_sent;
+struct cl_server;
+
+/* A long read that had a choice; `path` NULL: none. */
+struct cl_long_read {
+	struct cl_path *path; /* with a reference */
+	uint64_t missing;     /* bytes that have not come; covered by the server's lock */
+};
+
+/* Of one path. Covered by the server's lock. */
+struct cl_path_load {
+	unsigned flying;  /* long reads */
+	uint64_t missing; /* bytes that they have still to bring */
+	uint64_t heard;	  /* when bytes or an answer came last, or when the first of them began */
+	uint64_t gap;	  /* between arrivals, smoothed */
+	uint64_t worked, since, counted; /* the present measurement of the rate */
+	unsigned measured;		 /* how often, since it lives */
+	uint64_t asked, next_probe;	 /* the last probe, the next one */
+	unsigned probes_failed;		 /* in a row */
+	bool probing;
+};
+
+/*
+ * The path for a read of `bytes`, unless there is no choice. It counts as load until cl_load_end(). True: there was no load before, so the
+ * prober is to be woken. No lock may be held.
+ */
+bool cl_load_choose(struct cl_server *server, uint64_t bytes, struct cl_long_read *read);
+/* Bytes of a call have come. */
+void cl_load_moved(struct cl_sent *sent, uint64_t bytes);
+/* The call is over. Gives the reference back. */
+void cl_load_end(struct cl_long_read *read);
+/* Paths that share long reads of a server now; 1: there is no choice. */
+unsigned cl_load_paths(struct cl_server *server);
+
+/* ---- for the prober ---- */
+
+/*
+ * Look for silent paths, whose reads end (`lost` of struct cl_sent), and list those that are to be probed now, each with a reference and
+ * counted as being probed. Returns their number. *busy: look again in CL_LOAD_MS.
+ */
+#define CL_LOAD_MS 20
+unsigned cl_load_look(struct cl_server *server, struct cl_path *list[CL_PATHS], bool *busy);
+/* The end of such a probe. Gives the reference back. */
+void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns);
+
+#endif

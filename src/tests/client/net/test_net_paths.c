@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads over several paths to a server: a path that falls silent in the middle, and bytes whose version nobody has told. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/net/netpath.h"
+#include "client/net/pathfetch.h"
+#include "tests/asserts.h"
+#include "tests/client/net/fake.h"
+#include "tests/main.h"
+
+#define LONG_FILE (4u * CL_LONG_READ)
+
+static const AFSFid file = {FAKE_RW, 2, 9};
+
+/* A fetch on a thread of its own. */
+struct reading {
+	pthread_t thread;
+	struct cl_volume *volume;
+	uint64_t version, fetched;
+	unsigned begun; /* how often the first byte came */
+	uint64_t next;
+	bool good; /* the bytes are those of the file, and in order */
+	struct cl_wide wide;
+	int result;
+};
+
+static int take_long(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	struct reading *r = arg;
+
+	if (offset == 0) {
+		r->begun++;
+		r->next = 0;
+	}
+	r->good = r->good && offset == r->next;
+	for (unsigned i = 0; i < count; i++)
+		for (size_t k = 0; k < iov[i].iov_len; k++)
+			r->good = r->good &&
+				  ((const uint8_t *)iov[i].iov_base)[k] == fake_byte(r->next++);
+	return 0;
+}
+
+static void *read_long(void *arg)
+{
+	struct reading *r = arg;
+	AFSFid fid = {cl_volume_id(r->volume), file.Vnode, file.Unique};
+
+	r->result = cl_net_fetch_data(r->volume, &fake_caller, &fid, r->version, 0, LONG_FILE,
+				      take_long, r, &r->fetched, &fake_status, &fake_stamp,
+				      &fake_failure);
+	return NULL;
+}
+
+static void open_with_two_addresses(void)
+{
+	fake.also = 2;
+	fake.length = LONG_FILE;
+	fake.servers[0].hold_data = fake.servers[1].hold_data = true;
+	fake_open(2, 30000);
+}
+
+/* A long read whose path falls silent in the middle; the other path lives. */
+static unsigned read_over_silent_path(struct reading *r)
+{
+	unsigned silent;
+
+	r->good = true;
+	ck_assert_int_eq(pthread_create(&r->thread, NULL, read_long, r), 0);
+	silent = fake_silence_data(0, 1);
+	fake_hold_data(1 - silent, false);
+	pthread_join(r->thread, NULL);
+	ck_assert_msg(r->result == 0, "%d: %s", r->result, fake_failure.text);
+	ck_assert_uint_eq(r->fetched, LONG_FILE);
+	ck_assert_uint_eq(r->next, LONG_FILE);
+	ck_assert(r->good);
+	return silent;
+}
+
+START_TEST(a_read_goes_on_over_another_path)
+{
+	struct reading r = {.version = 7};
+	unsigned silent;
+
+	open_with_two_addresses();
+	r.volume = fake_volume;
+	silent = read_over_silent_path(&r);
+	ck_assert_uint_eq(r.begun, 1);
+	ck_assert_uint_ge(fake.servers[1 - silent].data_from, LONG_FILE / 2);
+	fake_close();
+}
+END_TEST
+
+/* Bytes of another version are not mixed with those that had come. */
+START_TEST(a_read_begins_again)
+{
+	struct reading unknown = {.version = 0}, changed = {.version = 7};
+
+	open_with_two_addresses();
+	unknown.volume = changed.volume = fake_volume;
+	ck_assert_uint_lt(read_over_silent_path(&unknown), 2);
+	ck_assert_uint_eq(unknown.begun, 2);
+	fake_close();
+	open_with_two_addresses();
+	changed.volume = fake_volume;
+	fake.servers[0].version = fake.servers[1].version = 8;
+	read_over_silent_path(&changed);
+	ck_assert_uint_eq(changed.begun, 2);
+	ck_assert_uint_eq(fake_status.DataVersion, 8);
+	fake_close();
+}
+END_TEST
+
+/* Of a read-only volume the state of its server must be known, too. */
+START_TEST(a_read_of_a_release)
+{
+	struct reading r = {.version = 7};
+
+	fake.has_ro = true;
+	fake.ro_servers = 1;
+	fake.servers[0].creation = fake.servers[1].creation = 1000;
+	open_with_two_addresses();
+	r.volume = fake_find("vol.readonly", CL_WANT_EXACT);
+	read_over_silent_path(&r);
+	ck_assert_uint_eq(r.begun, 2);
+	cl_volume_unref(r.volume);
+	fake_close();
+	memset(&r, 0, sizeof(r));
+	r.version = 7;
+	fake.has_ro = true;
+	fake.ro_servers = 1;
+	fake.servers[0].creation = fake.servers[1].creation = 1000;
+	open_with_two_addresses();
+	r.volume = fake_find("vol.readonly", CL_WANT_EXACT);
+	ck_assert_int_eq(fake_look(r.volume), 0);
+	read_over_silent_path(&r);
+	ck_assert_uint_eq(r.begun, 1);
+	cl_volume_unref(r.volume);
+	fake_close();
+}
+END_TEST
+
+/* ---- bytes without a status ---- */
+
+static void *fetch_widely(void *arg)
+{
+	struct reading *r = arg;
+
+	r->wide = (struct cl_wide){.fid = {cl_volume_id(r->volume), file.Vnode, file.Unique},
+				   .version = 7,
+				   .take = take_long,
+				   .arg = r,
+				   .missing = {{0, fake.length}},
+				   .count = 1};
+	r->result = cl_net_fetch_wide(r->volume, &fake_caller, &r->wide, &fake_stamp,
+				      &fake_failure);
+	return NULL;
+}
+
+/* The server sends all bytes, but no status, and then only another one tells what the volume has: it may have another release. */
+START_TEST(another_server_confirms_no_bytes)
+{
+	struct reading r = {.good = true};
+
+	fake.has_ro = true;
+	fake.ro_servers = 3;
+	fake.also = 4;
+	fake.length = 4096;
+	for (unsigned i = 0; i < 3; i++)
+		fake.servers[i].creation = 1000;
+	fake.servers[0].hold_data = fake.servers[2].hold_data = true;
+	/* Server 0 answers first. */
+	fake.servers[1].mute_probes = true;
+	fake_open(3, 30000);
+	r.volume = fake_find("vol.readonly", CL_WANT_EXACT);
+	ck_assert_int_eq(pthread_create(&r.thread, NULL, fetch_widely, &r), 0);
+	fake_silence_data(0, 2);
+	fake_answers(0, FAKE_REPEATS, 1, AFS_VBUSY);
+	fake_answers(2, FAKE_REPEATS, 1, AFS_VBUSY);
+	fake_hold(1, false);
+	pthread_join(r.thread, NULL);
+	ck_assert_uint_eq(r.next, 4096);
+	ck_assert_uint_gt(fake_calls(1), 0);
+	ck_assert_int_eq(r.result, -EAGAIN);
+	cl_volume_unref(r.volume);
+	fake_close();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "net paths", a_read_goes_on_over_another_path, a_read_begins_again,
+		 a_read_of_a_release, another_server_confirms_no_bytes)
