@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Authentication: the tokens of clients and their renewal, the keys and security classes of servers. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "program/auth.h"
 
 #define KVNO	1
+#define KEYTAB_MAGIC 5
 #define ENCTYPE 18 /* aes256-cts-hmac-sha1-96, which OpenAFS and Linux also have */
 
 /* Connections with our tokens change their keys after an hour, or 2^36 bytes. */
@@ -68,6 +70,22 @@ static bool has_keys_of_kind(rxw_keys *keys, bool rxgk)
 	return false;
 }
 
+/*
+ * Whether libkrb5 can have a use for the file of keys, unlike for a KeyFileExt or a KeyFile: these begin with other bytes, and
+ * libkrb5 1.20 loses some memory of each that it is given as a keytab. Without a name it is the default keytab.
+ */
+static bool may_be_keytab(const char *path)
+{
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	uint8_t first = KEYTAB_MAGIC;
+
+	if (fd >= 0 && read(fd, &first, 1) != 1)
+		first = KEYTAB_MAGIC;
+	if (fd >= 0)
+		close(fd);
+	return first == KEYTAB_MAGIC;
+}
+
 /* Open the negotiation service, if the file has its key. */
 static int open_negotiation(struct tools_keys *keys, const struct tools_auth *auth, char *message,
 			    size_t size)
@@ -84,7 +102,8 @@ static int open_negotiation(struct tools_keys *keys, const struct tools_auth *au
 	int n = auth->cell ? snprintf(service, sizeof(service), "afs-rxgk@_afs.%s", auth->cell) : 0,
 	    rc;
 
-	if (n <= 0 || (size_t)n >= sizeof(service) || auth->class == TOOLS_RXKAD)
+	if (n <= 0 || (size_t)n >= sizeof(service) || auth->class == TOOLS_RXKAD ||
+	    !may_be_keytab(auth->key_file))
 		return 0;
 	rc = rxw_rxgk_negotiation_create(&o, &keys->negotiation, NULL, 0);
 	if (rc == -RXW_ENOKEY)
