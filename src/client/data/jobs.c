@@ -13,6 +13,7 @@
 #define LANE_MOST 16
 #define CELL_PART 4		     /* of the threads that are left, for one cell */
 #define LANE_PART 2		     /* of those that its cell has left, for one lane */
+#define FULL_LANES 256		      /* that a search remembers */
 #define IDLE_NS	  (10ull * NS_PER_S) /* a thread without work ends after it */
 
 /*
@@ -55,13 +56,32 @@ static bool lane_has_room(const struct jobs *jobs, const struct job *job, unsign
 	return !of_cell || (of_cell < most && running <= (most - of_cell) / LANE_PART);
 }
 
-/* Where the first job is that may have a thread. NULL: there is none. */
+/* A lane that has no room, for jobs with that `most`. */
+struct full_lane {
+	uint64_t lane;
+	unsigned most;
+	bool full;
+};
+
+/*
+ * Where the first job is that may have a thread. NULL: there is none. Thousands of jobs may wait for servers that are away, so the room of
+ * a lane is not looked for at each of its jobs.
+ */
 static struct job **find_job(struct jobs *jobs, unsigned *lane)
 {
+	struct full_lane seen[FULL_LANES] = {{0}};
+
 	assert(mutex_is_held(&jobs->lock));
-	for (struct job **at = &jobs->first; *at; at = &(*at)->next)
-		if (lane_has_room(jobs, *at, lane))
+	for (struct job **at = &jobs->first; *at; at = &(*at)->next) {
+		const struct job *job = *at;
+		struct full_lane *same = &seen[(job->lane ^ job->lane >> 32 << 4) % FULL_LANES];
+
+		if (same->full && same->lane == job->lane && same->most == job->most)
+			continue;
+		if (lane_has_room(jobs, job, lane))
 			return at;
+		*same = (struct full_lane){.lane = job->lane, .most = job->most, .full = true};
+	}
 	return NULL;
 }
 

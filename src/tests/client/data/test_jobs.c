@@ -12,7 +12,9 @@
 #define SILENT	(CELLS * VOLUMES * EACH)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of the counts and calls; of `silent`, which many threads wait for. */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t answers = PTHREAD_COND_INITIALIZER;
 static struct jobs jobs;
 static struct call {
 	struct job job; /* first */
@@ -28,7 +30,7 @@ static void wait_for_server(struct job *job)
 	waiting++;
 	pthread_cond_broadcast(&changed);
 	while (silent)
-		pthread_cond_wait(&changed, &lock);
+		pthread_cond_wait(&answers, &lock);
 	ended++;
 	pthread_mutex_unlock(&lock);
 }
@@ -77,7 +79,7 @@ static void end_silence(unsigned calls)
 {
 	pthread_mutex_lock(&lock);
 	silent = false;
-	pthread_cond_broadcast(&changed);
+	pthread_cond_broadcast(&answers);
 	pthread_mutex_unlock(&lock);
 	/* Does all that was added. */
 	jobs_stop(&jobs);

@@ -11,7 +11,9 @@
 #define MANY	      70u /* more than one server may have */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of the counts; of `silent`. Hundreds of threads wait for the latter, and must not wake up for each of the others. */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t answers = PTHREAD_COND_INITIALIZER;
 static struct fs_executor *executor;
 static unsigned begun, ended, answered, given;
 static bool silent; /* servers */
@@ -30,7 +32,7 @@ static void teardown(void)
 {
 	pthread_mutex_lock(&lock);
 	silent = false;
-	pthread_cond_broadcast(&changed);
+	pthread_cond_broadcast(&answers);
 	pthread_mutex_unlock(&lock);
 	fs_executor_free(executor);
 	if (called)
@@ -50,7 +52,7 @@ static void wait_for_silent_server(void *arg)
 		++*count;
 	pthread_cond_broadcast(&changed);
 	while (silent)
-		pthread_cond_wait(&changed, &lock);
+		pthread_cond_wait(&answers, &lock);
 	ended++;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
@@ -163,7 +165,7 @@ START_TEST(what_waits_follows)
 	wait_until(&first, AT_ONE_SERVER);
 	pthread_mutex_lock(&lock);
 	silent = false;
-	pthread_cond_broadcast(&changed);
+	pthread_cond_broadcast(&answers);
 	pthread_mutex_unlock(&lock);
 	wait_until(&ended, 500);
 }
