@@ -310,45 +310,38 @@ static enum copy_result rename_in_folder(struct folder *f, const char *from, con
 	return t.value == -ENOENT && t.unknown ? COPY_GOOD : attempt_result(&t);
 }
 
-/* The object of a link; the reference ends. */
-static enum copy_result set_link_time(struct folder *f, rxafs_object *object, int64_t mtime,
-				      const char *label)
+/* A link of a name that is free; -EEXIST without a message, if it `may_exist`. */
+static struct attempt make_free_link(struct folder *f, const char *name, const char *text,
+				     int64_t mtime, const char *label, bool may_exist)
 {
-	const struct rxafs_changes changes = {.set = RXAFS_SET_TIME, .time = mtime};
-	struct attempt t = attempt_begin(f->run, CHANGE_STATUS, label);
+	const struct rxafs_changes set = {.set = RXAFS_SET_TIME, .time = mtime};
+	struct attempt t = attempt_begin(f->run, CHANGE_SYMLINK, label);
 	struct rxafs_attributes a;
+	rxafs_object *object;
 
-	while (attempt_again(&t, rxafs_setattr(object, &t.request, &changes, &a)))
+	while (attempt_again_unless(
+		&t, rxafs_make_link(f->object, &t.request, name, text, &set, &object, &a),
+		may_exist ? -EEXIST : 1))
 		;
-	rxafs_release(object);
-	return attempt_result(&t);
+	if (t.value == 0)
+		rxafs_release(object);
+	return t;
 }
 
 static enum copy_result make_afs_link(struct folder *f, const char *name, const char *text,
 				      int64_t mtime, const char *label)
 {
-	struct attempt t = attempt_begin(f->run, CHANGE_SYMLINK, label);
-	struct rxafs_attributes a;
-	rxafs_object *object;
+	struct attempt t = make_free_link(f, name, text, mtime, label, true);
 	char temp[224];
 	enum copy_result rc;
 
-	while (attempt_again_unless(
-		&t, rxafs_symlink(f->object, &t.request, name, text, &object, &a), -EEXIST))
-		;
-	if (t.value == 0)
-		return set_link_time(f, object, mtime, label);
 	if (t.value != -EEXIST)
 		return attempt_result(&t);
 	sink_temp_name(temp, sizeof(temp), name);
-	t = attempt_begin(f->run, CHANGE_SYMLINK, label);
-	while (attempt_again(&t, rxafs_symlink(f->object, &t.request, temp, text, &object, &a)))
-		;
+	t = make_free_link(f, temp, text, mtime, label, false);
 	if (t.value)
 		return attempt_result(&t);
-	rc = set_link_time(f, object, mtime, label);
-	if (rc == COPY_GOOD)
-		rc = rename_in_folder(f, temp, name, label);
+	rc = rename_in_folder(f, temp, name, label);
 	if (rc != COPY_GOOD)
 		remove_afs(f, temp, false, label);
 	return rc;

@@ -300,7 +300,7 @@ mode_t get_directory_mode(const struct run *run, const struct rxafs_attributes *
  * is limited.
  */
 
-#define WAITING_MAX 100000 /* directories that were found and not yet read */
+#define WAITING_MAX (1u << 20) /* directories that were found and not yet read */
 
 struct counting {
 	pthread_t thread;

@@ -3,27 +3,36 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <rxafs/file.h>
+#include <rxafs/stream.h>
 
+#include "common/clock.h"
 #include "common/held.h"
 #include "program/message.h"
 #include "afscp/commands.h"
 
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND	127
+#define WATCH_MS	500 /* between two looks at the lock, */
+#define LOOK_MS		500 /* each of which may take so long */
 
 extern char **environ;
 
 /* A command that runs while a file is locked; the library extends the lock. */
 struct locked {
 	struct run *run;
+	const struct place *place;
+	rxafs_file *file;
+	bool lost;	      /* the lock; the command was told */
 	pthread_mutex_t lock; /* of what follows */
 	pid_t pid;	      /* 0: none */
 	bool ended;
@@ -70,14 +79,47 @@ static int spawn_command(char **arguments, pid_t *pid)
 	return rc;
 }
 
+/* Whether another file, or none, has the name. No server is asked under the promises for its directories. */
+static bool is_file_replaced(const struct locked *l)
+{
+	struct attempt t = attempt_begin(l->run, CHANGE_NONE, l->place->text);
+	struct rxafs_attributes a;
+	struct rxafs_fid locked;
+	rxafs_object *object;
+
+	t.silent = true;
+	t.request.deadline = rxafs_now() + LOOK_MS * NS_PER_MS;
+	if (place_try(&t, l->place, true, &object, &a) != COPY_GOOD)
+		return t.value == -ENOENT;
+	rxafs_release(object);
+	rxafs_get_fid(rxafs_file_object(l->file), &locked);
+	return !rxafs_fid_same(&locked, &a.fid);
+}
+
+/* What the command does is no longer protected: it is asked to end. */
+static void watch_lock(struct locked *l)
+{
+	if (l->lost || !(rxafs_check_locks(l->file) || is_file_replaced(l)))
+		return;
+	l->lost = true;
+	tools_error("%s: the lock is lost; the command gets SIGTERM", l->place->text);
+	kill(l->pid, SIGTERM);
+}
+
 /* The process is not reaped before `ended` is set. Its status as of waitpid(). */
 static int await_command(struct locked *l, pid_t pid)
 {
-	siginfo_t info;
+	/* Without descriptors of processes its end is seen at the next look. */
+	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	siginfo_t info = {0};
 	int status = 0;
 
-	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
-		;
+	while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && !info.si_pid) {
+		watch_lock(l);
+		poll(&end, 1, WATCH_MS);
+	}
+	if (end.fd >= 0)
+		close(end.fd);
 	pthread_mutex_lock(&l->lock);
 	l->ended = true;
 	pthread_mutex_unlock(&l->lock);
@@ -86,7 +128,7 @@ static int await_command(struct locked *l, pid_t pid)
 	return status;
 }
 
-/* Run the command. Its exit status, 128 + the signal that ended it, or 126 or 127. */
+/* Run the command. Its exit status, 128 + the signal that ended it, or 126 or 127; never 0 without the lock. */
 static int run_locked(struct locked *l)
 {
 	char **arguments = l->run->arguments;
@@ -102,6 +144,8 @@ static int run_locked(struct locked *l)
 		return rc == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
 	status = await_command(l, l->pid);
+	if (l->lost && status == 0)
+		return TOOLS_EXIT_FAILURE;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -136,10 +180,20 @@ static bool change_lock(struct run *run, const char *label, rxafs_file *file, in
 {
 	struct rxafs_lock lock = {.owner = 1, .end = UINT64_MAX, .type = type, .whole = true};
 	struct attempt t = attempt_begin(run, CHANGE_LOCK, label);
+	uint64_t until = rxafs_now() + run->set.wait_ms * 1000000;
+	bool wait = type != F_UNLCK && run->set.wait_ms;
+	int result;
 
 	t.later = true;
-	while (attempt_again(&t, rxafs_set_lock(file, &t.request, &lock, false)))
-		;
+	do {
+		t.request.deadline = wait ? until : 0;
+		result = rxafs_set_lock(file, &t.request, &lock, wait);
+		/* Once more, to know whether another client has it, or the server is silent. */
+		wait &= result != -ETIMEDOUT;
+		t.request.deadline = 0;
+		if (run->set.wait_ms && result == -ETIMEDOUT)
+			result = rxafs_set_lock(file, &t.request, &lock, false);
+	} while (attempt_again(&t, result));
 	if (t.value < 0 && type != F_UNLCK && !(t.unknown && t.value == -EAGAIN))
 		attempt_complain(&t);
 	else if (t.value < 0 && type != F_UNLCK)
@@ -158,7 +212,7 @@ int run_lock(struct run *run)
 {
 	const struct place *place = &run->places[0];
 	rxafs_file *file = open_to_lock(run, place);
-	struct locked l = {.run = run};
+	struct locked l = {.run = run, .place = place, .file = file};
 	int status = TOOLS_EXIT_FAILURE;
 
 	if (!file)
@@ -169,7 +223,8 @@ int run_lock(struct run *run)
 		/* From now on the library tells if the lock gets lost. */
 		atomic_store(&run->tells_log, true);
 		status = run_locked(&l);
-		change_lock(run, place->text, file, F_UNLCK);
+		if (!rxafs_check_locks(file) && !l.lost)
+			change_lock(run, place->text, file, F_UNLCK);
 	}
 	rxafs_close(file);
 	run_set_interrupt(run, NULL, NULL);

@@ -105,6 +105,9 @@ static const struct tools_option options[] = {
 		     "acl: set negative entries, which take rights away", .commands = "acl"),
 	TOOLS_OPTION("shared", 0, TOOLS_FLAG, shared, NULL,
 		     "lock: take a lock that others may share (-s after lock)", .commands = "lock"),
+	TOOLS_OPTION("wait", 'w', TOOLS_DURATION, wait_ms, "S",
+		     "lock: how long to wait while another client has a lock (0)",
+		     .commands = "lock", .max = 86400000),
 	TOOLS_OPTION("all-levels", 'R', TOOLS_FLAG, all_levels, NULL,
 		     "ls: also what is in the directories below", .commands = "ls"),
 	TOOLS_OPTION("one-volume", 0, TOOLS_FLAG, one_volume, NULL,
@@ -199,7 +202,7 @@ static const struct tools_program program = {
 		"       afscp [-s SERVER] ln --mount VOLUME VOLUME:PATH\n"
 		"       afscp [-s SERVER] chmod [-r] MODE VOLUME:PATH...\n"
 		"       afscp [-s SERVER] acl [-n] VOLUME:PATH [NAME RIGHTS]...\n"
-		"       afscp [-s SERVER] lock [-s] VOLUME:PATH COMMAND...\n"
+		"       afscp [-s SERVER] lock [-s] [-w S] VOLUME:PATH COMMAND...\n"
 		"       afscp [-s SERVER] df VOLUME:...\n"
 		"       afscp [-s SERVER] quota [-h] VOLUME:...\n"
 		"       afscp completion bash|zsh|fish\n"
@@ -292,6 +295,37 @@ static bool goes_on(struct run *run, int number)
 	return on;
 }
 
+#define HURRY_NS ((uint64_t)NS_PER_S)
+
+/* Changes go on after an interrupt, since their results should be known; but not for long. */
+static void *hurry_run(void *arg)
+{
+	struct run *run = arg;
+	uint64_t until = monotonic_ns() + HURRY_NS;
+
+	pthread_mutex_lock(&run->lock);
+	while (!run->over && monotonic_ns() < until)
+		monotonic_wait(&run->wake, &run->lock, until);
+	if (!run->over)
+		rxafs_abandon(run->afs);
+	pthread_mutex_unlock(&run->lock);
+	return NULL;
+}
+
+/* The command has ended. */
+static void stop_hurrying(struct run *run)
+{
+	bool hurried;
+
+	pthread_mutex_lock(&run->lock);
+	run->over = true;
+	hurried = run->hurried;
+	pthread_cond_broadcast(&run->wake);
+	pthread_mutex_unlock(&run->lock);
+	if (hurried)
+		pthread_join(run->hurry, NULL);
+}
+
 static void interrupt_run(int number, void *arg)
 {
 	struct run *run = arg;
@@ -308,6 +342,8 @@ static void interrupt_run(int number, void *arg)
 		die_of(number);
 	}
 	session_cancel(run);
+	if (!run->over)
+		run->hurried = pthread_create(&run->hurry, NULL, hurry_run, run) == 0;
 	pthread_mutex_unlock(&run->lock);
 }
 
@@ -331,6 +367,7 @@ static int run_in_session(struct run *run, const struct command *command)
 	if (session_open(run) == 0) {
 		atomic_store(&run->at_once, false);
 		status = command->run(run);
+		stop_hurrying(run);
 		if (run->set.verbose)
 			print_token(run);
 	}

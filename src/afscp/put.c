@@ -181,13 +181,13 @@ struct put_sum {
 };
 
 /* Add all files in a folder. */
-static void sum_below(int fd, struct put_sum *sum, unsigned depth)
+static void sum_below(const struct run *run, int fd, struct put_sum *sum, unsigned depth)
 {
 	struct stat st;
 	char **names;
 	ssize_t count = put_names(fd, &names);
 
-	for (ssize_t i = 0; i < count; i++) {
+	for (ssize_t i = 0; i < count && !run_interrupted(run); i++) {
 		int below;
 
 		if (fstatat(fd, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -201,7 +201,7 @@ static void sum_below(int fd, struct put_sum *sum, unsigned depth)
 		below = openat(fd, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (below < 0)
 			continue;
-		sum_below(below, sum, depth + 1);
+		sum_below(run, below, sum, depth + 1);
 		close(below);
 	}
 	if (count >= 0)
@@ -547,16 +547,12 @@ static enum copy_result make_level_link(struct run *run, struct put_level *level
 	rxafs_object *object;
 
 	t.later = true;
-	while (attempt_again(
-		&t, rxafs_symlink(level->object, &t.request, e->name, text, &object, &made)))
+	while (attempt_again(&t, rxafs_make_link(level->object, &t.request, e->name, text, &set,
+						 &object, &made)))
 		;
-	if (t.value < 0)
-		return judge_in_level(&t, level);
-	t = attempt_begin(run, CHANGE_STATUS, e->label);
-	while (attempt_again(&t, rxafs_setattr(object, &t.request, &set, &made)))
-		;
-	rxafs_release(object);
-	return attempt_result(&t);
+	if (t.value == 0)
+		rxafs_release(object);
+	return judge_in_level(&t, level);
 }
 
 /* A directory that has the name of a link goes if it is empty. */
@@ -941,7 +937,7 @@ static struct put_sum sum_of_all(const struct run *run)
 			fd = open(source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 			if (fd < 0)
 				return unknown;
-			sum_below(fd, &sum, 0);
+			sum_below(run, fd, &sum, 0);
 			close(fd);
 		} else {
 			return unknown;

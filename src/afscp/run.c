@@ -31,9 +31,14 @@ enum copy_result copy_report_tree(struct run *run, const char *label, uint64_t f
 	failed = atomic_load(&run->failed) - failed;
 	if (rc == COPY_GOOD && !failed)
 		return rc;
-	tools_error("%s: %llu files copied, %llu objects failed%s", label,
-		    (unsigned long long)files, (unsigned long long)failed,
-		    rc == COPY_STOP ? ", the rest was not attempted" : "");
+	if (run_interrupted(run))
+		tools_error("%s: %llu files copied, the rest was not attempted%s", label,
+			    (unsigned long long)files,
+			    run->set.resume ? "" : "; with -C the next run leaves them out");
+	else
+		tools_error("%s: %llu files copied, %llu objects failed%s", label,
+			    (unsigned long long)files, (unsigned long long)failed,
+			    rc == COPY_STOP ? ", the rest was not attempted" : "");
 	return rc == COPY_GOOD ? COPY_FAILED : rc;
 }
 

@@ -34,7 +34,7 @@ struct copy_settings {
 	uint64_t maxdepth;
 	struct tools_auth auth;
 	uint64_t clients, seconds_ms, range, jobs, paths, files;
-	uint64_t timeout_ms, retry_ms;
+	uint64_t timeout_ms, retry_ms, wait_ms;
 };
 
 /*
@@ -92,7 +92,10 @@ struct run {
 	atomic_bool at_once;
 	atomic_bool broken_pipe;     /* the reader of standard output is gone */
 	pthread_mutex_t lock;	     /* of what follows */
-	pthread_cond_t wake;	     /* `interrupted` has become true */
+	pthread_cond_t wake;	     /* `interrupted` or `over` has become true */
+	bool over;		     /* the command, not yet the session */
+	bool hurried;		     /* by this thread, after an interrupt: */
+	pthread_t hurry;
 	/* Called on an interrupt. True: operations go on. */
 	bool (*on_interrupt)(void *arg, int number);
 	void *on_interrupt_arg;

@@ -106,7 +106,11 @@ static void report_sync(struct sync *s)
 		       (unsigned long long)atomic_load(&s->made),
 		       (unsigned long long)atomic_load(&s->removed),
 		       s->dry_run ? " (dry run)" : "");
-	if (failed && !atomic_load(&s->run->interrupted))
+	if (run_interrupted(s->run))
+		tools_error("%s: %llu files compared, %llu copied; the next run goes on",
+			    s->from_label, (unsigned long long)atomic_load(&s->compared),
+			    (unsigned long long)atomic_load(&s->copied));
+	else if (failed)
 		tools_error("%s: %llu objects failed%s", s->from_label, failed,
 			    atomic_load(&s->stopped) ? ", the rest was not attempted"
 						     : "; the others are synchronised");

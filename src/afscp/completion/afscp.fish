@@ -40,6 +40,7 @@ complete -c afscp -n '__fish_seen_subcommand_from sync' -l bwlimit -r -d 'sync: 
 complete -c afscp -n '__fish_seen_subcommand_from sync' -l cross-mounts -d 'sync: copy what is behind mount points, too'
 complete -c afscp -n '__fish_seen_subcommand_from acl' -l negative -s n -d 'acl: set negative entries, which take rights away'
 complete -c afscp -n '__fish_seen_subcommand_from lock' -l shared -d 'lock: take a lock that others may share (-s after lock)'
+complete -c afscp -n '__fish_seen_subcommand_from lock' -l wait -s w -r -d 'lock: how long to wait while another client has a lock (0)'
 complete -c afscp -n '__fish_seen_subcommand_from ls' -l all-levels -s R -d 'ls: also what is in the directories below'
 complete -c afscp -n '__fish_seen_subcommand_from ls find du' -l one-volume -d 'ls -R, find, du: do not enter mount points (-x after these)'
 complete -c afscp -n '__fish_seen_subcommand_from du df quota' -l human-readable -d 'du, df, quota: sizes with units (-h after these)'

@@ -185,13 +185,14 @@ int rxafs_mount_text(rxafs_object *object, char **text)
 int rxafs_make_mount(rxafs_object *directory, struct rxafs_request *request, const char *name,
 		     const char *text)
 {
+	const struct rxafs_changes set = {.mode = 0644};
 	struct rxafs_attributes attributes;
 	rxafs_object *object;
 	int result;
 
 	if (!fs_mount_text_valid(text))
 		return -EINVAL;
-	result = fs_make_link(directory, request, name, text, 0644, &object, &attributes);
+	result = fs_make_link(directory, request, name, text, &set, &object, &attributes);
 	if (!result)
 		rxafs_release(object);
 	return result;

@@ -295,6 +295,12 @@ int rxafs_close_client(rxafs_client *client, uint64_t limit_ms)
 	return result;
 }
 
+void rxafs_abandon(rxafs_client *client)
+{
+	atomic_store(&client->ending, true);
+	cl_net_cancel_all(client->net);
+}
+
 rxafs_object *rxafs_root(rxafs_client *client)
 {
 	return rxafs_hold(client->root);

@@ -191,11 +191,17 @@ int rxafs_mkdir(rxafs_object *directory, struct rxafs_request *request, const ch
 }
 
 int fs_make_link(rxafs_object *directory, struct rxafs_request *request, const char *name,
-		 const char *text, uint32_t mode, rxafs_object **object,
+		 const char *text, const struct rxafs_changes *set, rxafs_object **object,
 		 struct rxafs_attributes *attributes)
 {
-	struct making m = {directory,	request, .name = name, .text = text, .kind = RXAFS_SYMLINK,
-			   .mode = mode};
+	struct making m = {directory,
+			   request,
+			   .name = name,
+			   .text = text,
+			   .kind = RXAFS_SYMLINK,
+			   .mode = set->mode,
+			   .timed = set->set & RXAFS_SET_TIME,
+			   .time = (uint32_t)fs_nearest_time(set->time)};
 
 	if (strlen(text) > AFSPATHMAX)
 		return -ENAMETOOLONG;
@@ -203,10 +209,22 @@ int fs_make_link(rxafs_object *directory, struct rxafs_request *request, const c
 }
 
 /* Mode 0755: whatever the text, it is no mount point (K-016). */
+int rxafs_make_link(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		    const char *text, const struct rxafs_changes *set, rxafs_object **object,
+		    struct rxafs_attributes *attributes)
+{
+	struct rxafs_changes link = *set;
+
+	link.mode = 0755;
+	return fs_make_link(directory, request, name, text, &link, object, attributes);
+}
+
 int rxafs_symlink(rxafs_object *directory, struct rxafs_request *request, const char *name,
 		  const char *text, rxafs_object **object, struct rxafs_attributes *attributes)
 {
-	return fs_make_link(directory, request, name, text, 0755, object, attributes);
+	static const struct rxafs_changes untimed;
+
+	return rxafs_make_link(directory, request, name, text, &untimed, object, attributes);
 }
 
 static int open_existing(rxafs_object *directory, struct rxafs_request *request, const char *name,

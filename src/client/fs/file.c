@@ -206,6 +206,11 @@ static ssize_t append_to_contents(rxafs_file *file, struct rxafs_request *reques
 	return count;
 }
 
+int rxafs_check_locks(const rxafs_file *file)
+{
+	return file->locked && atomic_load(&file->vnode->lock_lost) ? -EIO : 0;
+}
+
 int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void *data,
 		    size_t length, uint64_t offset)
 {
@@ -214,7 +219,7 @@ int64_t rxafs_write(rxafs_file *file, struct rxafs_request *request, const void 
 
 	if (!is_for_writing(file->flags))
 		return -EBADF;
-	if (file->locked && atomic_load(&file->vnode->lock_lost))
+	if (rxafs_check_locks(file))
 		return fs_fail(request, -EIO, "the lock of the file was lost");
 	/* Two steps, which must not be begun again when the second would wait. */
 	if (request->quick && file->flags & (O_SYNC | O_DSYNC))

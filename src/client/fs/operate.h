@@ -168,9 +168,9 @@ int fs_rename(rxafs_object *directory, struct rxafs_request *request, const char
 
 /* -- entries.c ----------------------------------------------------------------------------- */
 
-/* A link; with mode 0644 and the text of one, a mount point. */
+/* A link with the mode of `set`; with mode 0644 and the text of one, a mount point. */
 int fs_make_link(rxafs_object *directory, struct rxafs_request *request, const char *name,
-		 const char *text, uint32_t mode, rxafs_object **object,
+		 const char *text, const struct rxafs_changes *set, rxafs_object **object,
 		 struct rxafs_attributes *attributes);
 
 /* -- file.c -------------------------------------------------------------------------------- */

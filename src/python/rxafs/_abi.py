@@ -438,6 +438,7 @@ STRUCTURES = (
 FUNCTIONS = {
     "rxafs_open_client": (C.c_int, (C.POINTER(rxafs_options), C.c_void_p, C.POINTER(rxafs_failure))),
     "rxafs_close_client": (C.c_int, (handle, C.c_uint64)),
+    "rxafs_abandon": (None, (handle,)),
     "rxafs_create_cancel": (handle, ()),
     "rxafs_raise_cancel": (None, (handle,)),
     "rxafs_free_cancel": (None, (handle,)),
@@ -493,6 +494,7 @@ FUNCTIONS = {
     "rxafs_file_object": (handle, (handle,)),
     "rxafs_truncate": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64)),
     "rxafs_set_lock": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_lock), C.c_bool)),
+    "rxafs_check_locks": (C.c_int, (handle,)),
     "rxafs_test_lock": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_lock))),
     "rxafs_drop_locks": (None, (handle, C.c_uint64, C.c_bool)),
     "rxafs_open_listing": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_void_p)),
@@ -509,6 +511,7 @@ FUNCTIONS = {
     "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),
     "rxafs_make_file": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
+    "rxafs_make_link": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
     "rxafs_store_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_new_file), C.c_uint)),
     "rxafs_list_names": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_names))),
     "rxafs_free_names": (None, (C.POINTER(rxafs_names),)),

@@ -113,6 +113,7 @@ check_scripts += src/tests/tools/sync.sh
 check_scripts += src/tests/tools/badinput.sh
 check_scripts += src/tests/tools/browse.sh
 check_scripts += src/tests/tools/changes.sh
+check_scripts += src/tests/tools/interrupts.sh
 check_scripts += src/tests/tools/completions.sh
 check_scripts += src/tests/tools/convert.sh
 check_scripts += src/tests/tools/dumps.sh

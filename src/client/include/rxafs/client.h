@@ -80,6 +80,12 @@ int rxafs_open_client(const struct rxafs_options *options, rxafs_client **client
  */
 int rxafs_close_client(rxafs_client *client, uint64_t limit_ms);
 
+/*
+ * All operations of the client that wait for servers end with -EINTR, and later ones as well: for a program that has to end at once. What
+ * became of changes is then not known. Only what gives back may follow.
+ */
+void rxafs_abandon(rxafs_client *client);
+
 /* Ends the wait of one operation at a time, from any thread; stays raised until it is freed. */
 typedef struct cl_cancel rxafs_cancel;
 /* NULL: there is no memory. Give it back by rxafs_free_cancel(). */

@@ -73,6 +73,11 @@ struct rxafs_lock {
  */
 int rxafs_set_lock(rxafs_file *file, struct rxafs_request *request, const struct rxafs_lock *lock,
 		   bool wait);
+/*
+ * -EIO: the server no longer has a lock that was taken through the file: the file is gone, the server has restarted and given the lock to
+ * another client, or it did not answer for five minutes. Never waits.
+ */
+int rxafs_check_locks(const rxafs_file *file);
 /* Replaces *lock by the first one of this client that conflicts; type F_UNLCK: there is none. */
 int rxafs_test_lock(rxafs_file *file, struct rxafs_request *request, struct rxafs_lock *lock);
 /* All locks of an owner on the file, of one of the two kinds; whole ones if they were taken through it. Never waits for a server. */

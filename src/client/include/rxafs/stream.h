@@ -126,6 +126,11 @@ int rxafs_make_file(rxafs_object *directory, struct rxafs_request *request, cons
 		    const struct rxafs_changes *set, rxafs_object **object,
 		    struct rxafs_attributes *attributes);
 
+/* As rxafs_symlink(), with the time of `set`. */
+int rxafs_make_link(rxafs_object *directory, struct rxafs_request *request, const char *name,
+		    const char *text, const struct rxafs_changes *set, rxafs_object **object,
+		    struct rxafs_attributes *attributes);
+
 /* A new small file that is made and stored beside others. */
 struct rxafs_new_file {
 	const char *name;
