@@ -122,7 +122,8 @@ tests_of_vos_servers() {
 programs_of_vos_servers() { echo rxfsd rxvol cell_ours; }
 
 tests_of_vos_openafs() {
-	echo openafs-listaddrs openafs-move openafs-copy openafs-release openafs-released-from openafs-convert openafs-sync openafs-end
+	echo openafs-listaddrs openafs-move openafs-copy openafs-release openafs-released-from openafs-convert openafs-convert_theirs \
+		openafs-sync openafs-end
 }
 programs_of_vos_openafs() { echo rxfsd rxvol rxpt cell_ours; }
 

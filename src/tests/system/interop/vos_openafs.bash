@@ -124,6 +124,29 @@ test_openafs_convert() {
 	v remove -id lvol
 }
 
+# Our server of the read-write volume is lost: their copy, which we have released, takes its place. OpenAFS's volserver converts it and
+# then answers the length of a path, which vos takes for an error: the entry is as before.
+test_openafs_convert_theirs() {
+	local id
+	v create "$address" a tvol -maxquota 70000
+	vol import tvol "$tree"
+	v addsite "$theirs" a tvol
+	v release tvol
+	v dump tvol -file tvol.dump
+	id=$(v listvldb tvol && awk '$1 == "RWrite:" { print $2 }' out.txt)
+	v zap "$address" a tvol
+	refused convertROtoRW "$theirs" a tvol -force -localauth
+	want_line out.txt 'failed with code 43$'
+	v syncvldb "$theirs"
+	v syncserv "$theirs"
+	on "$theirs" tvol RW On-line
+	not_on "$theirs" tvol.readonly
+	entry tvol "RWrite: $id" 'number of sites -> 1' "server $theirs partition /vicepa RW Site"
+	v dump tvol -file converted.dump
+	same_dumps tvol.dump converted.dump
+	v remove -id tvol
+}
+
 test_openafs_sync() {
 	v syncvldb "$theirs"
 	v syncvldb "$address"
