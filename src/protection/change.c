@@ -183,8 +183,11 @@ static int need_valid_name(const char *name, bool group, char *message)
 {
 	const char *why;
 
-	if (prot_name_valid(name, group, &why) && is_valid_address(name, group, &why))
-		return 0;
+	if (prot_name_valid(name, group, &why) && is_valid_address(name, group, &why)) {
+		if (prot_name_visible(name))
+			return 0;
+		why = "a name has no invisible characters";
+	}
 	return refuse_entry_change(message, PROT_BAD_NAME, "\"%.80s\": %s", name, why);
 }
 

@@ -47,6 +47,29 @@ static bool is_printable_name(const char *name)
 	return true;
 }
 
+bool prot_name_visible(const char *name)
+{
+	static const uint32_t hidden[][2] = {
+		{0xad, 0xad},	    {0x34f, 0x34f},	{0x61c, 0x61c},	   {0x115f, 0x1160},
+		{0x1680, 0x1680},   {0x17b4, 0x17b5},	{0x180b, 0x180f},  {0x2800, 0x2800},
+		{0x3164, 0x3164},   {0xfe00, 0xfe0f},	{0xffa0, 0xffa0},  {0xfff0, 0xfffb},
+		{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+	const uint8_t *at = (const uint8_t *)name;
+
+	while (*at) {
+		uint32_t point = next_point(&at);
+
+		for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+			if (point >= hidden[i][0] && point <= hidden[i][1])
+				return false;
+		/* Private ones look different everywhere, and those that end a plane are none. */
+		if (!point || (point >= 0xe000 && point <= 0xf8ff) || point >= 0xf0000 ||
+		    (point & 0xfffe) == 0xfffe)
+			return false;
+	}
+	return true;
+}
+
 /* Whether `separator` occurs at most once, with text on both sides. */
 static bool has_one_separator(const char *name, char separator)
 {

@@ -54,6 +54,8 @@ struct prot_view {
 
 /* Whether a group or user may have this name; if not, *why says what is wrong. */
 bool prot_name_valid(const char *name, bool group, const char **why);
+/* Whether a valid name shows all its characters. New names must; those that are there may be older than this rule. */
+bool prot_name_visible(const char *name);
 /* Make view->machines. False: no memory. */
 bool prot_index_machines(struct prot_view *view);
 

@@ -120,6 +120,15 @@ START_TEST(names)
 	refused(prot_add_user(d.prot, "anonymous", 0, NULL, d.message), PROT_EXISTS);
 	refused(prot_add_user(d.prot, "a b", 0, NULL, d.message), PROT_BAD_NAME);
 	refused(prot_add_user(d.prot, "x' OR '1'='1:", 0, NULL, d.message), PROT_BAD_NAME);
+	/* A soft hyphen, a joiner, a tag, a private character. */
+	refused(prot_add_user(d.prot,
+			      "ali\xc2\xad"
+			      "ce",
+			      0, NULL, d.message),
+		PROT_BAD_NAME);
+	refused(prot_add_group(d.prot, "staf\xcd\x8f", 0, 0, NULL, d.message), PROT_BAD_NAME);
+	refused(prot_rename(d.prot, 1, "alice\xf3\xa0\x81\xa1", d.message), PROT_BAD_NAME);
+	refused(prot_rename(d.prot, 1, "alice\xee\x80\x80", d.message), PROT_BAD_NAME);
 	refused(prot_rename(d.prot, 1, "staff", d.message), PROT_EXISTS);
 	refused(prot_rename(d.prot, 1, "a:b", d.message), PROT_BAD_NAME);
 	refused(prot_rename(d.prot, 3, "bob", d.message), PROT_NO_ENTRY);
