@@ -80,7 +80,7 @@ src_tests_fileserver_service_test_fs_service_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/pt/test_pt_service
 src_tests_fileserver_pt_test_pt_service_SOURCES = \
-	src/tests/fileserver/pt/test_pt_service.c $(fileserver_test_fixture)
+	src/tests/fileserver/pt/test_pt_service.c src/tests/fileserver/anycall.h $(fileserver_test_fixture)
 src_tests_fileserver_pt_test_pt_service_LDADD = $(fileserver_test_libs)
 
 fileserver_shop = src/tests/fileserver/shop.c src/tests/fileserver/shop.h $(fileserver_test_fixture)
@@ -199,7 +199,7 @@ src_tests_fileserver_test_watch_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_vol_admin
 src_tests_fileserver_service_test_vol_admin_SOURCES = \
-	src/tests/fileserver/service/test_vol_admin.c $(fileserver_shop)
+	src/tests/fileserver/service/test_vol_admin.c src/tests/fileserver/anycall.h $(fileserver_shop)
 src_tests_fileserver_service_test_vol_admin_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_vol_service

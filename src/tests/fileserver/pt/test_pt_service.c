@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The protection service: who sees what, lists of any length, and requests that are wrong. */
+#include "tests/fileserver/anycall.h"
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
@@ -599,5 +600,85 @@ START_TEST(turns_end_with_the_service)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "protection service", names_and_ids, groups_of_callers, who_sees_what,
-		 long_lists, hostile, turns_of_users, turns_end_with_the_service)
+/* -- any calls -- */
+
+/* The database is sound, and what it has can be listed. */
+static void check_database(rxw_connection *c)
+{
+	const struct prot_options options = {.path = folder, .cell = "test.example"};
+	struct prot *again;
+	prentries entries = {0};
+	int32_t next = 0;
+
+	ck_assert_int_eq(PR_ListEntries(c, PRUSERS | PRGROUPS, 0, &entries, &next), 0);
+	xdrfree_prentries(&entries);
+	well(prot_open(&options, &again, message));
+	prot_close(again);
+}
+
+START_TEST(any_calls)
+{
+	static const struct anycall_form forms[] = {
+		{500, "sii"},	{500, "sii"},  {501, "i"},    {503, "ii"}, {503, "ii"},
+		{503, "ii"},	{504, "L"},    {505, "l"},    {506, "i"},  {507, "ii"},
+		{508, "i"},	{509, "swi"},  {509, "swi"},  {510, ""},   {511, "iw"},
+		{512, "i"},	{513, "isii"}, {513, "isiw"}, {514, "i"},  {515, "ii"},
+		{516, "ibb4w"}, {516, "i6w"},  {517, "iw"},   {518, "ii"}, {519, "i"},
+		{521, "ww"},	{530, "i"},    {520, "i"},    {7, "w"}};
+	static const uint32_t ids[] = {1,
+				       2,
+				       3,
+				       4,
+				       5,
+				       6,
+				       7,
+				       32766,
+				       0,
+				       (uint32_t)-101,
+				       (uint32_t)-102,
+				       (uint32_t)-204,
+				       (uint32_t)-206,
+				       (uint32_t)-207,
+				       (uint32_t)-208,
+				       (uint32_t)-209,
+				       (uint32_t)-210,
+				       0x7fffffff,
+				       0x80000000u};
+	static const char *const names[] = {
+		"alice",
+		"bob",
+		"new",
+		"alice:new",
+		"bob:new",
+		"staff:x",
+		"alice:friends",
+		"system:administrators",
+		"10.0.0.1",
+		"",
+		"a\nb",
+		"a:b:c",
+		"x@y@z",
+		"\xff",
+		"-n",
+		"123",
+		"staff",
+		"sixty-four-letters-and-no-more-than-that-are-too-long-for-a-name"};
+	static struct anycall any = {.forms = forms,
+				     .form_count = sizeof(forms) / sizeof(forms[0]),
+				     .ids = ids,
+				     .id_count = sizeof(ids) / sizeof(ids[0]),
+				     .names = names,
+				     .name_count = sizeof(names) / sizeof(names[0])};
+
+	setup();
+	any.connection[0] = any.connection[1] = myself;
+	any.connection[2] = kad("alice@TEST.EXAMPLE");
+	any.connection[3] = nobody;
+	anycall_run(&any, 400);
+	check_database(myself);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "protection service", any_calls, names_and_ids, groups_of_callers,
+		 who_sees_what, long_lists, hostile, turns_of_users, turns_end_with_the_service)

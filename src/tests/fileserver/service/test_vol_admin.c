@@ -3,6 +3,7 @@
  * The volume service as administrators use it: the levels of calls and of dumps to other servers, calls that never end, and any calls in
  * any order with any arguments and streams (RXW_TEST_SEED; RXW_FUZZ_SECONDS: for so long).
  */
+#include "tests/fileserver/anycall.h"
 #include "tests/fileserver/shop.h"
 
 #include <arpa/inet.h>
@@ -69,22 +70,28 @@ static uint16_t port_of(rxw_endpoint *endpoint)
 	return ntohs(((struct sockaddr_in *)&sa)->sin_port);
 }
 
-/* The volume service as the cell itself. */
-static rxw_connection *act_as_cell(unsigned client, uint8_t level)
+static rxw_connection *call_as_cell(rxw_endpoint *server, uint16_t id, unsigned client,
+				    uint8_t level)
 {
 	rxw_security *security = fsd_guard_as_service(shop.guard, level);
 	struct sockaddr_in sa = {.sin_family = AF_INET,
-				 .sin_port = htons(port_of(shop.vol)),
+				 .sin_port = htons(port_of(server)),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	rxw_connection *connection;
 
 	ck_assert_ptr_nonnull(security);
 	ck_assert_int_eq(rxw_connection_create(shop_client(&shop, client)->endpoint,
-					       (struct sockaddr *)&sa, sizeof(sa), AFS_SERVICE_VOL,
-					       security, &connection),
+					       (struct sockaddr *)&sa, sizeof(sa), id, security,
+					       &connection),
 			 0);
 	rxw_security_unref(security);
 	return connection;
+}
+
+/* The volume service as the cell itself. */
+static rxw_connection *act_as_cell(unsigned client, uint8_t level)
+{
+	return call_as_cell(shop.vol, AFS_SERVICE_VOL, client, level);
 }
 
 static int32_t begin_in(rxw_connection *connection, uint32_t volume, int32_t mode)
@@ -665,6 +672,78 @@ START_TEST(any_calls)
 }
 END_TEST
 
+/* The same for the location service. */
+START_TEST(any_locations)
+{
+	static const struct anycall_form forms[] = {{501, "Nww8i8w8w3iiw"},
+						    {502, "iw"},
+						    {503, "iw"},
+						    {504, "s"},
+						    {505, "w"},
+						    {506, "iwNww8i8w8w3iiww"},
+						    {507, "iwbNwb3iw48ww"},
+						    {508, "iwb"},
+						    {509, "iww"},
+						    {510, "w"},
+						    {511, "biwwib"},
+						    {512, "biwwib"},
+						    {513, ""},
+						    {514, ""},
+						    {515, "ww"},
+						    {516, "ii"},
+						    {517, "Nw13i13w13w3iiw9w"},
+						    {517, "Nw13i13w13w3ii10w"},
+						    {518, "iw"},
+						    {519, "s"},
+						    {520, "iwNw13i13w13w3iiw9ww"},
+						    {521, "w"},
+						    {522, "biwwib"},
+						    {523, "biwwib"},
+						    {524, "sbNwb3iw48ww"},
+						    {527, "s"},
+						    {532, "11wwl"},
+						    {533, "biww11w"},
+						    {534, "biwwibsw"},
+						    {599, "w"}};
+	static const uint32_t ids[] = {0,	   1,		2,	    7000,
+				       7001,	   7002,	7003,	    7010,
+				       536870912,  536870913,	0x7f000001, 0x0a000001,
+				       0x0a000002, 0xffffff00u, 0xffffffffu};
+	static const char *const names[] = {
+		"data",
+		"a",
+		"b",
+		"c",
+		"a.readonly",
+		"7000",
+		"",
+		"a b",
+		".*",
+		"a[",
+		"(a+)+$",
+		"a.backup",
+		"data.readonly",
+		"root.afs",
+		"a-name-that-is-longer-than-sixty-four-bytes-which-no-volume-has-in-afs"};
+	static struct anycall locations = {.forms = forms,
+					   .form_count = sizeof(forms) / sizeof(forms[0]),
+					   .ids = ids,
+					   .id_count = sizeof(ids) / sizeof(ids[0]),
+					   .names = names,
+					   .name_count = sizeof(names) / sizeof(names[0])};
+
+	open_guarded_shop("none");
+	for (unsigned i = 0; i < 3; i++)
+		locations.connection[i] =
+			call_as_cell(shop.vl, AFS_SERVICE_VL, 1 + i % 2, RXW_LEVEL_CLEAR);
+	locations.connection[3] = shop_connect(&shop, 3, AFS_SERVICE_VL);
+	anycall_run(&locations, 1500);
+	for (unsigned i = 0; i < 4; i++)
+		rxw_connection_release(locations.connection[i]);
+	close_guarded_shop();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("vol_admin");
@@ -680,6 +759,7 @@ int main(void)
 	tcase_add_test(tcase, forward_without_caller);
 	tcase_add_test(tcase, recorded);
 	tcase_add_test(tcase, any_calls);
+	tcase_add_test(tcase, any_locations);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
