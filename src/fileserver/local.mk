@@ -13,7 +13,7 @@ fileserver_sources += \
 	src/fileserver/member/answers.c src/fileserver/member/databases.c \
 	src/fileserver/member/folder.c src/fileserver/member/member.c src/fileserver/member/member.h \
 	src/fileserver/member/membership.h src/fileserver/member/questions.c \
-	src/fileserver/member/registration.c
+	src/fileserver/member/ownids.c src/fileserver/member/registration.c
 fileserver_sources += \
 	src/fileserver/callbacks/breaks.c \
 	src/fileserver/callbacks/callbacks.c \

@@ -200,6 +200,8 @@ static int start_member(struct fsd_server *server, const struct rxw_config *conf
 		.listen = server->settings.listen,
 		.advertise = server->advertise,
 		.advertise_count = server->advertise_count,
+		.volumes = server->joined ? fsd_storage_volumes : NULL,
+		.volumes_arg = server->served,
 	};
 
 	return server->member ? fsd_member_start(server->member, &network, message) : 0;

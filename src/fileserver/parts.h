@@ -47,6 +47,7 @@ struct fsd_server {
 	rxw_endpoint *fs, *vl, *vol, *pt; /* pt: NULL without `prot` */
 	struct prot *prot;		  /* NULL: users are not known, or the cell knows them */
 	struct fsd_member *member;	  /* NULL: locations, users and groups are here */
+	bool joined;			  /* the store belongs to its cell since this start */
 	struct fsd_pt *pt_service;
 	struct tools_metrics *metrics;
 	struct tools_trace *trace;

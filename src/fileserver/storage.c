@@ -60,7 +60,8 @@ int fsd_storage_open(const char *path, const char *durability, const char *copy,
 	}
 }
 
-int fsd_storage_set_member(struct store *store, bool member, bool leave, char *message)
+int fsd_storage_set_member(struct store *store, bool member, bool leave, bool *joined,
+			   char *message)
 {
 	bool was = false;
 	int rc = store_is_member(store, &was);
@@ -76,6 +77,7 @@ int fsd_storage_set_member(struct store *store, bool member, bool leave, char *m
 		return fail_with(
 			-1, message, FSD_MESSAGE_MAX,
 			"--store: it cannot remember whether it belongs to a cell: result %d", rc);
+	*joined = member && !was;
 	if (was && !member)
 		fsd_log(RXW_LOG_INFO, "the volumes of the store no longer belong to a cell");
 	return 0;

@@ -59,10 +59,11 @@ void fsd_storage_log(void *arg, int level, const char *line);
 int fsd_storage_open(const char *path, const char *durability, const char *copy, bool make,
 		     struct store **store, char *message);
 /*
- * The store remembers that its server is a `member` of a cell; only with `leave` it may be none again. 0, FSD_STORAGE_UNFIT or -1, as
- * above.
+ * The store remembers that its server is a `member` of a cell; only with `leave` it may be none again. *joined: it is one for the first
+ * time. 0, FSD_STORAGE_UNFIT or -1, as above.
  */
-int fsd_storage_set_member(struct store *store, bool member, bool leave, char *message);
+int fsd_storage_set_member(struct store *store, bool member, bool leave, bool *joined,
+			   char *message);
 /* Whether that is a durability: 0, or -1 with one line in `message`. */
 int fsd_storage_check(const char *durability, char *message);
 

@@ -153,7 +153,7 @@ static int open_store(struct fsd_server *server, char *message)
 	if (rc)
 		return rc == FSD_STORAGE_UNFIT ? FSD_WRONG_SETTINGS : -1;
 	rc = fsd_storage_set_member(server->served, server->member != NULL, settings->leave_cell,
-				    message);
+				    &server->joined, message);
 	if (rc)
 		return rc == FSD_STORAGE_UNFIT ? FSD_WRONG_SETTINGS : -1;
 	if (!settings->anonymous_writes && !fsd_guard_near(server->guard) &&

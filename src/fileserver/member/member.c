@@ -30,6 +30,7 @@ struct fsd_member {
 	struct background thread;
 	bool started;
 	bool look_now; /* the lock of the thread */
+	bool compared; /* the ids of the store; of the thread */
 };
 
 static struct fsd_member *member_of(struct fsd_people *people)
@@ -226,6 +227,9 @@ static void *keep_member(void *arg)
 		pthread_mutex_unlock(&member->thread.lock);
 		next = member_register(&member->registration, member->locations, folder,
 				       &member->network);
+		if (!member->compared && member->registration.registered)
+			member->compared = member_compare_ids(&member->registration,
+							      member->locations, &member->network);
 		locations = member_database_probe(member->locations, member_ask_locations, NULL);
 		protection = member_database_probe(member->protection, member_ask_anonymous, NULL);
 		member_folder_unref(folder);

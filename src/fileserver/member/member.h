@@ -55,6 +55,9 @@ struct fsd_member_network {
 	const char *listen;	   /* the addresses of this machine, if it is that of all */
 	const uint32_t *advertise; /* others */
 	unsigned advertise_count;
+	/* If the store has just become one of the cell: the ids of its volumes after one, ascending; their number. Else NULL. */
+	size_t (*volumes)(void *arg, uint32_t after, uint32_t *ids, size_t max);
+	void *volumes_arg;
 };
 /* 0, or -1 with one line in message[FSD_MESSAGE_MAX]. The strings and the array outlive it. */
 int fsd_member_start(struct fsd_member *member, const struct fsd_member_network *network,

@@ -145,4 +145,10 @@ uint64_t member_register(struct member_registration *registration, struct member
 			 const struct fsd_member_network *network);
 int32_t member_ask_locations(rxw_call *call, void *arg);
 
+/* -- ownids.c -- */
+
+/* Ids of the store's own volumes, after the registration: the cell skips them, and a line tells of those that it has given to others. False: not now. */
+bool member_compare_ids(const struct member_registration *registration,
+			struct member_database *database, const struct fsd_member_network *network);
+
 #endif

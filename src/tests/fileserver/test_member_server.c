@@ -339,6 +339,45 @@ START_TEST(stops)
 }
 END_TEST
 
+/* Ids that the store has given out before are compared with those of the cell once, which gives none of them out again. */
+START_TEST(own_ids)
+{
+	const struct store_options options = {.path = store_path};
+	const struct store_new_volume far = {.name = "far", .id = 0x20000000 + 2500};
+	char why[STORE_MESSAGE_MAX];
+	struct store *store;
+	uint32_t id;
+
+	setup();
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	ck_assert_msg(start_with(false, true) == 0, "%s", message);
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	ck_assert_msg(store_open(&options, &store, why) == 0, "%s", why);
+	ck_assert_int_eq(store_volume_create(store, &far, &id), 0);
+	store->ops->close(store);
+	FAKE_SET(&fake, compared, 0);
+	FAKE_SET(&fake, next, 0x20000000 + 7);
+	FAKE_SET(&fake, elsewhere, volume);
+	ck_assert_msg(start() == 0, "%s", message);
+	pthread_mutex_lock(&fake.lock);
+	while (fake.next <= id)
+		pthread_cond_wait(&fake.changed, &fake.lock);
+	ck_assert_uint_ge(fake.compared, 2);
+	ck_assert_uint_eq(fake.next, id + 1);
+	fake.compared = 0;
+	pthread_mutex_unlock(&fake.lock);
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	FAKE_SET(&fake, registrations, 0);
+	ck_assert_msg(start() == 0, "%s", message);
+	pthread_mutex_lock(&fake.lock);
+	while (!fake.registrations)
+		pthread_cond_wait(&fake.changed, &fake.lock);
+	ck_assert_uint_eq(fake.compared, 0);
+	pthread_mutex_unlock(&fake.lock);
+	teardown();
+}
+END_TEST
+
 /* The store knows that its ids are those of a cell, until it is told otherwise. */
 START_TEST(remembers_the_cell)
 {
@@ -402,4 +441,4 @@ START_TEST(folders)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "member of a cell", registers, waits_without_worker, first_calls, names, stops,
-		 remembers_the_cell, folders)
+		 own_ids, remembers_the_cell, folders)

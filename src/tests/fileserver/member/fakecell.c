@@ -96,6 +96,35 @@ static int32_t register_addrs(void *context, rxw_call *call, const struct rxw_uu
 	return code;
 }
 
+static int32_t get_entry(void *context, rxw_call *call, uint32_t id, int32_t type,
+			 nvldbentry *entry)
+{
+	struct fake_server *fake = context;
+	int32_t code;
+
+	(void)call, (void)type;
+	pthread_mutex_lock(&fake->lock);
+	fake->compared++;
+	code = id == fake->elsewhere ? 0 : AFS_VL_NOENT;
+	*entry = (nvldbentry){.name = "theirs", .nServers = 1, .serverNumber = {0x0a0a0a0a}};
+	pthread_cond_broadcast(&fake->changed);
+	pthread_mutex_unlock(&fake->lock);
+	return code;
+}
+
+static int32_t give_ids(void *context, rxw_call *call, uint32_t bump, uint32_t *first)
+{
+	struct fake_server *fake = context;
+
+	(void)call;
+	pthread_mutex_lock(&fake->lock);
+	*first = fake->next;
+	fake->next += bump;
+	pthread_cond_broadcast(&fake->changed);
+	pthread_mutex_unlock(&fake->lock);
+	return bump > 1000 ? AFS_VL_BADVOLIDBUMP : 0;
+}
+
 static int32_t probe_server(void *context, rxw_call *call)
 {
 	struct fake_server *fake = context;
@@ -140,6 +169,8 @@ void fake_open(struct fake_server *fake, rxw_engine *engine, rxw_keys *keys)
 					      .GetCPS = get_cps,
 					      .GetHostCPS = get_cps};
 	static const struct VL_handlers vl = {.RegisterAddrs = register_addrs,
+					      .GetEntryByIDN = get_entry,
+					      .GetNewVolumeId = give_ids,
 					      .ProbeServer = probe_server};
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct rxw_config config;

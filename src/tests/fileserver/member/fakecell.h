@@ -29,6 +29,8 @@ struct fake_server {
 	const char *name; /* of every id */
 	unsigned registrations;
 	uint32_t registered[16], registered_count;
+	uint32_t elsewhere;	 /* a volume that another server has; others have no entry */
+	uint32_t next, compared; /* the next id; entries that were asked for */
 };
 
 /* Offers both services at one port of loopback, to callers with tokens by these keys, too; NULL: there are none. */
