@@ -76,31 +76,6 @@ static unsigned paths_wanted(const struct wide *w)
 	return w->request->most && w->request->most < CL_PATHS ? w->request->most : CL_PATHS;
 }
 
-/* Takes over the reference, or drops it. */
-static void add_pathway(struct wide *w, struct cl_path *path)
-{
-	bool known = w->path_count >= paths_wanted(w);
-
-	for (unsigned i = 0; i < w->path_count; i++)
-		known = known || w->paths[i].path == path;
-	if (known)
-		cl_path_put(path);
-	else
-		w->paths[w->path_count++].path = path;
-}
-
-/* That in use for ordinary calls is the first one. */
-static void list_paths(struct wide *w)
-{
-	struct cl_path *list[CL_PATHS];
-	unsigned count;
-
-	cl_paths_changed(w->server, &w->paths_seen);
-	count = cl_paths_take(w->server, list);
-	for (unsigned i = 0; i < count; i++)
-		add_pathway(w, list[i]);
-}
-
 /* A call on a path, whose events come with `arg`. NULL: not now. */
 static rxw_call *begin_on_path(struct wide *w, struct pathway *path, void *arg)
 {
@@ -214,23 +189,81 @@ static void probe_dead_paths(struct wide *w, uint64_t now)
 	}
 }
 
-/* Addresses of this machine or of the server came or went: paths that are gone carry nothing any more, late ones join. */
-static void follow_changes(struct wide *w)
+/* ---- which paths there are ---- */
+
+static void release_pathway(struct wide *w, unsigned i)
 {
+	struct pathway *path = &w->paths[i];
+	const struct cl_spread_path *state = &w->spread.paths[i];
+
+	end_path_probe(path);
+	end_lost_calls(path);
+	cl_server_put_lane(w->server, path->lane);
+	cl_path_note(path->path, state->rate, state->bytes, state->repeated);
+	cl_path_put(path->path);
+}
+
+/* One that carries nothing any more makes room. NULL: there is none now. */
+static struct pathway *room_for_pathway(struct wide *w)
+{
+	if (w->path_count < paths_wanted(w))
+		return &w->paths[w->path_count++];
+	for (unsigned i = 0; i < w->path_count; i++) {
+		if (!w->paths[i].gone)
+			continue;
+		if (w->spread.paths[i].flying) {
+			w->paths_seen = 0; /* in the next turn */
+			continue;
+		}
+		release_pathway(w, i);
+		w->spread.paths[i] = (struct cl_spread_path){.state = CL_PATH_OUT};
+		return &w->paths[i];
+	}
+	return NULL;
+}
+
+/* Takes over the reference, or drops it. */
+static void add_pathway(struct wide *w, struct cl_path *path)
+{
+	struct pathway *new = NULL;
+	bool known = false;
+
+	for (unsigned i = 0; i < w->path_count; i++)
+		known = known || w->paths[i].path == path;
+	if (!known)
+		new = room_for_pathway(w);
+	if (new)
+		*new = (struct pathway){.path = path};
+	else
+		cl_path_put(path);
+}
+
+/* It carries nothing any more. */
+static void leave_pathway(struct wide *w, unsigned i)
+{
+	struct pathway *path = &w->paths[i];
+
+	path->gone = true;
+	cl_path_dies(path->path);
+	end_path_probe(path);
+	if (w->spread.paths[i].state != CL_PATH_OUT)
+		cl_spread_leave(&w->spread, i);
+}
+
+/* At the beginning, and after addresses of this machine or of the server came or went. That of ordinary calls is the first one. */
+static void list_paths(struct wide *w)
+{
+	struct cl_path *list[CL_PATHS];
+	unsigned count;
+
 	if (!cl_paths_changed(w->server, &w->paths_seen))
 		return;
-	list_paths(w);
-	for (unsigned i = 0; i < w->path_count; i++) {
-		struct pathway *path = &w->paths[i];
-
-		if (path->gone || !cl_path_is_gone(path->path))
-			continue;
-		path->gone = true;
-		cl_path_dies(path->path);
-		end_path_probe(path);
-		if (w->spread.paths[i].state != CL_PATH_OUT)
-			cl_spread_leave(&w->spread, i);
-	}
+	count = cl_paths_take(w->server, list);
+	for (unsigned i = 0; i < w->path_count; i++)
+		if (!w->paths[i].gone && cl_path_is_gone(w->paths[i].path))
+			leave_pathway(w, i);
+	for (unsigned i = 0; i < count; i++)
+		add_pathway(w, list[i]);
 }
 
 /* ---- ranges ---- */
@@ -468,7 +501,7 @@ static bool turn_wide(struct wide *w, const struct cl_caller *caller)
 	uint64_t now = cl_net_now(), next;
 	int count;
 
-	follow_changes(w);
+	list_paths(w);
 	rxw_batch_begin();
 	probe_dead_paths(w, now);
 	begin_ranges(w, now);
@@ -504,24 +537,7 @@ static void report_paths(const struct wide *w)
 		report->rtt_ns = state->rtt;
 		report->rate = state->rate;
 		report->deaths += w->paths[i].deaths;
-		cl_path_note(w->paths[i].path, state->rate, state->bytes, state->repeated);
 	}
-}
-
-static void end_wide(struct wide *w)
-{
-	for (unsigned i = 0; i < CL_RANGES; i++)
-		if (w->flights[i].used)
-			abort_flight(w, i);
-	for (unsigned i = 0; i < w->path_count; i++) {
-		end_path_probe(&w->paths[i]);
-		end_lost_calls(&w->paths[i]);
-		cl_server_put_lane(w->server, w->paths[i].lane);
-	}
-	rxw_queue_destroy(w->queue);
-	report_paths(w);
-	w->request->count = w->spread.hole_count;
-	memcpy(w->request->missing, w->spread.holes, sizeof(w->spread.holes));
 }
 
 /* The first path that is alive is used for calls from now on, if that in use is not. */
@@ -533,6 +549,20 @@ static void prefer_live_path(struct wide *w)
 		i++;
 	if (i > 0 && i < w->path_count)
 		cl_server_prefer(w->server, &w->paths[i].path->way.sa);
+}
+
+static void end_wide(struct wide *w)
+{
+	for (unsigned i = 0; i < CL_RANGES; i++)
+		if (w->flights[i].used)
+			abort_flight(w, i);
+	prefer_live_path(w);
+	report_paths(w);
+	while (w->path_count > 0)
+		release_pathway(w, --w->path_count);
+	rxw_queue_destroy(w->queue);
+	w->request->count = w->spread.hole_count;
+	memcpy(w->request->missing, w->spread.holes, sizeof(w->spread.holes));
 }
 
 /* The version that the server has now. 0; -EAGAIN: another one. */
@@ -617,7 +647,6 @@ static int run_wide(struct wide *w, const struct cl_caller *caller)
 	cl_spread_join(&w->spread, 0, now, cl_path_rtt(w->paths[0].path));
 	while (turn_wide(w, caller))
 		;
-	prefer_live_path(w);
 	end_wide(w);
 	if (w->result == -EINTR || w->result == -ETIMEDOUT)
 		return cl_fail(w->failure, -w->result, "FetchData64: %s: %s",
@@ -679,7 +708,7 @@ int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 		cl_credential_unref(w->credential);
 	}
 	while (w->path_count > 0)
-		cl_path_put(w->paths[--w->path_count].path);
+		release_pathway(w, --w->path_count);
 	free(w);
 	return result;
 }
