@@ -10,7 +10,7 @@
 #include "client/net/inside.h"
 
 /* False: others do not reach this machine at this address. */
-static bool take_address(const struct sockaddr *sa, struct in6_addr *address)
+static bool take_own_address(const struct sockaddr *sa, struct in6_addr *address)
 {
 	struct sockaddr_in6 six;
 	struct sockaddr_in sin;
@@ -31,7 +31,7 @@ static bool take_address(const struct sockaddr *sa, struct in6_addr *address)
 static bool take_interface(const struct ifaddrs *i, struct cl_interface *interface)
 {
 	if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
-	    !take_address(i->ifa_addr, &interface->address))
+	    !take_own_address(i->ifa_addr, &interface->address))
 		return false;
 	interface->running = i->ifa_flags & IFF_RUNNING;
 	interface->index = if_nametoindex(i->ifa_name);
@@ -83,7 +83,7 @@ const struct cl_interface *cl_interface_of(const struct cl_interfaces *interface
 {
 	struct in6_addr bytes;
 
-	if (!take_address((const struct sockaddr *)address, &bytes))
+	if (!take_own_address((const struct sockaddr *)address, &bytes))
 		return NULL;
 	for (unsigned i = 0; i < interfaces->count; i++)
 		if (!memcmp(&interfaces->list[i].address, &bytes, sizeof(bytes)))

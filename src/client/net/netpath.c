@@ -126,7 +126,7 @@ static bool is_candidate(const struct cl_path *path, const struct candidate *c)
 	       (path->way.local_len || !c->way.local_len);
 }
 
-static struct cl_path *add_path(struct cl_server *server, const struct candidate *c)
+static struct cl_path *make_server_path(struct cl_server *server, const struct candidate *c)
 {
 	struct cl_path *path = calloc(1, sizeof(*path));
 
@@ -162,7 +162,7 @@ static void renew_paths(struct cl_server *server, const struct candidates *c)
 
 		while (k < count && !(old[k] && is_candidate(old[k], &c->list[i])))
 			k++;
-		path = k < count ? old[k] : add_path(server, &c->list[i]);
+		path = k < count ? old[k] : make_server_path(server, &c->list[i]);
 		if (k < count)
 			old[k] = NULL;
 		if (path)

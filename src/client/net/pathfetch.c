@@ -123,21 +123,21 @@ static void end_lost_calls(struct pathway *path)
 			    RXAFS_FN_FetchData64);
 }
 
-static void end_path_probe(struct pathway *path)
+static void end_state_probe(struct pathway *path)
 {
 	if (path->probe)
 		rxw_rpc_end(path->probe, RXW_USER_ABORT, &RXAFS_interface, RXAFS_FN_FetchStatus);
 	path->probe = NULL;
 }
 
-static void begin_path_probe(struct wide *w, struct pathway *path, uint64_t now)
+static void begin_state_probe(struct wide *w, struct pathway *path, uint64_t now)
 {
-	end_path_probe(path);
+	end_state_probe(path);
 	path->probed = now;
 	path->probe = begin_on_path(w, path, path);
 	if (path->probe && (StartRXAFS_FetchStatus(path->probe, &w->request->fid) != 0 ||
 			    rxw_call_send_end(path->probe) < 0))
-		end_path_probe(path);
+		end_state_probe(path);
 }
 
 /*
@@ -158,7 +158,7 @@ static void take_probe(struct wide *w, struct pathway *path, uint64_t now)
 	stats = read_statistics(w, path->probe);
 	same = EndRXAFS_FetchStatus(path->probe, &status, &callback, &sync) == 0 &&
 	       is_same_state(w, &status, &sync);
-	end_path_probe(path);
+	end_state_probe(path);
 	if (!same || w->spread.paths[number].state != CL_PATH_OUT)
 		return;
 	end_lost_calls(path);
@@ -185,7 +185,7 @@ static void probe_dead_paths(struct wide *w, uint64_t now)
 		if (!path->out)
 			path->out = now;
 		if (!path->gone && now >= path->probed + pause)
-			begin_path_probe(w, path, now);
+			begin_state_probe(w, path, now);
 	}
 }
 
@@ -196,7 +196,7 @@ static void release_pathway(struct wide *w, unsigned i)
 	struct pathway *path = &w->paths[i];
 	const struct cl_spread_path *state = &w->spread.paths[i];
 
-	end_path_probe(path);
+	end_state_probe(path);
 	end_lost_calls(path);
 	cl_server_put_lane(w->server, path->lane);
 	cl_path_note(path->path, state->rate, state->bytes, state->repeated);
@@ -245,7 +245,7 @@ static void leave_pathway(struct wide *w, unsigned i)
 
 	path->gone = true;
 	cl_path_dies(path->path);
-	end_path_probe(path);
+	end_state_probe(path);
 	if (w->spread.paths[i].state != CL_PATH_OUT)
 		cl_spread_leave(&w->spread, i);
 }
