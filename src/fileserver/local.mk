@@ -49,6 +49,8 @@ fileserver_sources += \
 	src/fileserver/service/fs_handlers.h \
 	src/fileserver/service/fs_later.c \
 	src/fileserver/service/fs_locks.c src/fileserver/service/locks.c \
+	src/fileserver/service/fs_session.c src/fileserver/service/sessions.c \
+	src/fileserver/service/sessions.h \
 	src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c \
 	src/fileserver/service/fs_status.c \

@@ -163,13 +163,13 @@ may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(pro
 may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|afs/.*|client/cell/cells[.]h|admin/admin[.]h|volume/store/(store|upkeep)[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/(guard|people)|callbacks/(callbacks|memory)|audit/audit|cell/(cell|volumes)|control/control|io/io|location/location|member/member|pt/pt|service/service)[.]h|volume/(interface|export/(export|tree))[.]h'
+server_headers='fileserver/(base/base|guard/(guard|people)|callbacks/(callbacks|memory)|audit/audit|cell/(cell|volumes)|control/control|io/io|location/location|member/member|pt/pt|service/service)[.]h|volume/(interface|ranges|export/(export|tree))[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	case " $* " in *" guard "*) ok="$ok|fileserver/guard/people[.]h" ;; esac
-	case $module in guard) ok="$ok|volume/interface[.]h" ;; member) ok="$ok|client/cell/cells[.]h" ;; cell) ok="$ok|volume/(interface|dump/dump|store/cellvol)[.]h" ;; location) ok="$ok|fileserver/service/services[.]h" ;; pt) ok="$ok|protection/request[.]h" ;; service) ok="$ok|fileserver/cell/volumes[.]h|volume/(interface|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
+	case $module in guard) ok="$ok|volume/interface[.]h" ;; member) ok="$ok|client/cell/cells[.]h" ;; cell) ok="$ok|volume/(interface|dump/dump|store/cellvol)[.]h" ;; location) ok="$ok|fileserver/service/services[.]h" ;; pt) ok="$ok|protection/request[.]h" ;; service) ok="$ok|fileserver/cell/volumes[.]h|volume/(interface|ranges|export/export)[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \

@@ -85,6 +85,7 @@ struct store_reader;
 /* -- writing the data of a file -- */
 
 struct store_writer;
+struct store_ranges_ops;
 
 /*
  * The operations of an implementation. An operation that it does not have is NULL: the function of the
@@ -185,6 +186,7 @@ struct store_ops {
 	int (*write_commit)(struct store_writer *writer, struct store_status *status,
 			    struct store_changes *changes);
 	void (*write_abort)(struct store_writer *writer); /* NULL is allowed */
+	const struct store_ranges_ops *ranges;		  /* NULL: there are none; ranges.h */
 };
 
 struct store {

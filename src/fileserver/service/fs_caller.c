@@ -60,6 +60,8 @@ static bool changes_something(int32_t opcode)
 	case RXAFS_OP_MakeDir:
 	case RXAFS_OP_RemoveDir:
 	case RXAFS_OP_SetVolumeStatus:
+	case RXAFS_OP_BeginStore:
+	case RXAFS_OP_EndStore:
 	case RXAFS_OP_SetLock:
 	case RXAFS_OP_ReleaseLock:
 	case RXAFS_OP_OldSetLock:

@@ -57,6 +57,14 @@ int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSS
 int32_t fs_store_data64(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
 			uint64_t pos, uint64_t length, uint64_t file_length, AFSFetchStatus *st,
 			AFSVolSync *sync);
+int32_t fs_store_range(void *context, rxw_call *rx, const StoreSession *id, uint64_t pos,
+		       uint64_t length, uint64_t *taken);
+
+/* fs_session.c */
+int32_t fs_begin_store(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
+		       uint64_t length, StoreSession *session);
+int32_t fs_end_store(void *context, rxw_call *rx, const StoreSession *id, int32_t commit,
+		     uint64_t bytes, AFSFetchStatus *st, AFSVolSync *sync);
 
 /* fs_change.c */
 int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,

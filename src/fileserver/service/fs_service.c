@@ -122,6 +122,9 @@ static const struct RXAFS_handlers handlers = {
 	.CallBackRxConnAddr = fs_callback_address,
 	.GetStatistics64 = fs_statistics64,
 	.StoreACL = fs_store_acl,
+	.BeginStore = fs_begin_store,
+	.StoreRange = fs_store_range,
+	.EndStore = fs_end_store,
 };
 
 /* This runs before anything is decoded. */

@@ -18,11 +18,12 @@
 #define LENT_MOST ((size_t)1 << 20) /* bytes of them */
 #define TURN	  ((uint64_t)1 << 20) /* bytes that a thread takes of a store while others wait */
 
-/* The arguments of StoreData and StoreData64. */
+/* The arguments of StoreData, StoreData64 and StoreRange. */
 struct store_request {
 	AFSFid fid;
 	uint64_t offset, length, file_length;
 	void (*reply)(struct fs_call *call, int result);
+	struct fsd_session *session; /* of a range; else NULL */
 };
 
 /*
@@ -58,7 +59,7 @@ static ssize_t lend_packets(struct storing *storing, struct iovec *iov, unsigned
 
 /*
  * Give what has come to the store. Ended: storing->result is 0; FSD_LOST; -EAGAIN: fewer data came than
- * announced; or a result of the store.
+ * announced, which a range may; or a result of the store.
  *
  * Linux 6.12 repeats a store that was refused as busy or restarting without its data. It gives up at
  * other errors, and the data is lost; at EAGAIN it makes a new call, with the data.
@@ -76,6 +77,8 @@ static enum fsd_task_state receive_data(struct storing *storing)
 
 		if (n == -EAGAIN)
 			return FSD_TASK_WAITS;
+		if (n == 0 && storing->request.session)
+			return FSD_TASK_ENDED;
 		storing->result =
 			n > 0	 ? change->place.store->ops->write(change->writer, iov, (int)count)
 			: n == 0 ? -EAGAIN
@@ -88,9 +91,21 @@ static enum fsd_task_state receive_data(struct storing *storing)
 	return storing->left ? FSD_TASK_GOES_ON : FSD_TASK_ENDED;
 }
 
+/* The bytes of a range count from now on, but change nothing yet. */
+static int end_range(struct fs_call *call, struct fsd_session *session, int rc)
+{
+	struct fs_change *change = &call->change;
+
+	if (!rc)
+		rc = change->place.store->ops->ranges->end_range(change->writer, &change->length);
+	fsd_session_leave(&call->service->sessions, session);
+	return rc;
+}
+
 /* All data has come, or the call has failed. It is answered here or after the commit. */
 static void end_storing(struct storing *storing)
 {
+	struct fsd_session *session = storing->request.session;
 	struct fs_call *call = storing->call;
 	struct fs_change *change = &call->change;
 	struct fsd_places *all = &call->service->storing;
@@ -111,11 +126,13 @@ static void end_storing(struct storing *storing)
 			ops->write_abort(change->writer);
 			fsd_count(&call->service->counters.store_aborts, 1);
 		}
-	} else {
+	} else if (!session) {
 		assert(has_writer);
 		rc = ops->write_commit(change->writer, &change->status, &change->changes);
 	}
-	if (rc != STORE_LATER)
+	if (session)
+		fs_answer_later(call, end_range(call, session, rc), call->reply);
+	else if (rc != STORE_LATER)
 		fs_end_change(call, rc);
 }
 
@@ -133,10 +150,12 @@ static int open_writer(struct storing *storing)
 	struct fs_call *call = storing->call;
 	struct fs_change *change = &call->change;
 	const struct store_ops *ops = change->place.store->ops;
-	int rc = ops->write_begin(change->place.store,
-				  fs_self_later(call, request->reply, repeat_commit),
-				  &change->place.fid, &change->set, request->offset,
-				  request->length, request->file_length, &change->writer);
+	const struct store_caller *self = fs_self_later(call, request->reply, repeat_commit);
+	int rc = request->session ? fsd_session_range(request->session, request->offset,
+						      request->length, &change->writer)
+				  : ops->write_begin(change->place.store, self, &change->place.fid,
+						     &change->set, request->offset, request->length,
+						     request->file_length, &change->writer);
 
 	storing->has_writer = rc == 0;
 	return rc;
@@ -250,6 +269,15 @@ static void reply_32(struct fs_call *call, int result)
 static void reply_64(struct fs_call *call, int result)
 {
 	reply_stored(call, result, RXAFS_StoreData64_reply);
+}
+
+static void reply_range(struct fs_call *call, int result)
+{
+	int32_t code = fs_code(call, result);
+
+	count_store(call, result);
+	fs_audit(call, code);
+	fs_end(call, RXAFS_StoreRange_reply(call->rx, code, call->change.length));
 }
 
 static bool is_in_range(const struct store_request *request)
@@ -367,8 +395,9 @@ int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSS
 		      uint32_t pos, uint32_t length, uint32_t file_length, AFSFetchStatus *st,
 		      AFSVolSync *sync)
 {
-	const struct store_request request = {*fid, widen_signed(pos), widen_signed(length),
-					      widen_signed(file_length), reply_32};
+	const struct store_request request = {
+		*fid, widen_signed(pos), widen_signed(length), widen_signed(file_length), reply_32,
+		NULL};
 
 	(void)rx;
 	(void)st;
@@ -380,10 +409,33 @@ int32_t fs_store_data64(void *context, rxw_call *rx, const AFSFid *fid, const AF
 			uint64_t pos, uint64_t length, uint64_t file_length, AFSFetchStatus *st,
 			AFSVolSync *sync)
 {
-	const struct store_request request = {*fid, pos, length, file_length, reply_64};
+	const struct store_request request = {*fid, pos, length, file_length, reply_64, NULL};
 
 	(void)rx;
 	(void)st;
 	(void)sync;
 	return store_data(context, ss, &request);
+}
+
+/* Without bytes it tells whether there is such a session here. */
+int32_t fs_store_range(void *context, rxw_call *rx, const StoreSession *id, uint64_t pos,
+		       uint64_t length, uint64_t *taken)
+{
+	static const AFSStoreStatus nothing;
+	struct fs_call *call = context;
+	struct fsd_sessions *all = &call->service->sessions;
+	struct store_request request = {.offset = pos, .length = length, .reply = reply_range};
+	int rc = 0;
+
+	(void)rx;
+	*taken = 0;
+	request.session = fsd_session_find(all, id, call->self.id);
+	if (!request.session)
+		return -EBADF;
+	request.fid = request.session->fid;
+	if (length)
+		rc = store_data(call, &nothing, &request);
+	if (rc != RXW_RPC_DEFERRED)
+		fsd_session_leave(all, request.session);
+	return rc;
 }

@@ -458,7 +458,7 @@ bool fsd_waiting_look(struct fsd_service *service)
 	stores_wait = fsd_places_look(&service->storing, monotonic_ns(), &stores);
 	fsd_count(&counters->fetches_given_up, fetches);
 	fsd_count(&counters->stores_given_up, stores);
-	return fetches_wait || stores_wait;
+	return fsd_sessions_look(&service->sessions, fsd_now()) || fetches_wait || stores_wait;
 }
 
 /* Waits until some call may have waited for a second. False: the thread ends. The caller holds the lock. */
@@ -532,6 +532,12 @@ enum fsd_entry fsd_wait_for_place(struct fsd_service *service, struct fsd_places
 	if (entry == FSD_ENTRY_WAITS)
 		note_waiter(&service->waiting);
 	return entry;
+}
+
+void fsd_waiting_for_session(struct fsd_service *service)
+{
+	if (start_looking(service))
+		note_waiter(&service->waiting);
 }
 
 /* -- permits -- */

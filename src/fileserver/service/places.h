@@ -141,7 +141,9 @@ enum fsd_entry fsd_wait_for_place(struct fsd_service *service, struct fsd_places
 				  struct fsd_place *place, rxw_call *rx,
 				  const struct sockaddr_storage *peer,
 				  void (*start)(struct fsd_place *place, bool got));
-/* One look at all of them; the thread does that every second. False: none waits any more. */
+/* A session has begun: the thread looks after it. */
+void fsd_waiting_for_session(struct fsd_service *service);
+/* One look at all of them, and at the sessions; the thread does that every second. False: none waits any more. */
 bool fsd_waiting_look(struct fsd_service *service);
 
 /* -- permits for calls that hold much memory until their clients have read the replies, for which clients may take their time -- */

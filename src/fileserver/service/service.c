@@ -114,7 +114,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	if (!service->exported)
 		service->volume_counts = fsd_volume_counts_create();
 	if ((!service->volume_counts && !service->exported) || !service->later || !service->locks ||
-	    !service->storers ||
+	    !service->storers || !fsd_sessions_init(&service->sessions) ||
 	    !fsd_places_init(&service->storing, limit_places(FSD_STORES_MAX, 4)) ||
 	    !fsd_places_init(&service->sending, limit_places(FSD_FLOWS_MAX, 2))) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
@@ -144,6 +144,7 @@ void fsd_service_destroy(struct fsd_service *service)
 		return;
 	fsd_cell_close(service->cell);
 	fsd_waiting_fini(&service->waiting);
+	fsd_sessions_fini(&service->sessions);
 	fsd_later_destroy(service->later);
 	fsd_volume_counts_destroy(service->volume_counts);
 	fsd_pool_destroy(service->storers);

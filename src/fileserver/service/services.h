@@ -15,6 +15,7 @@
 #include "fileserver/service/locks.h"
 #include "fileserver/service/places.h"
 #include "fileserver/service/service.h"
+#include "fileserver/service/sessions.h"
 
 /* -- fs_stats.c: the statistics that xstat_fs_test and afsmonitor show -- */
 
@@ -149,6 +150,7 @@ struct fsd_service {
 	struct fsd_running running;
 	struct fsd_later *later;
 	struct fsd_places storing, sending;
+	struct fsd_sessions sessions;
 	struct fsd_waiting waiting;
 	struct fsd_pool *storers; /* threads that give the data of clients to the store */
 	struct fsd_permits lists, fragmented; /* lists of very many volumes; files of very many pieces */

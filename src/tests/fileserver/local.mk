@@ -89,6 +89,11 @@ src_tests_fileserver_service_test_store_service_SOURCES = \
 	src/tests/fileserver/service/test_store_service.c $(fileserver_shop)
 src_tests_fileserver_service_test_store_service_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_sessions
+src_tests_fileserver_service_test_sessions_SOURCES = \
+	src/tests/fileserver/service/test_sessions.c $(fileserver_shop)
+src_tests_fileserver_service_test_sessions_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_remains
 src_tests_fileserver_service_test_remains_SOURCES = \
 	src/tests/fileserver/service/test_remains.c $(fileserver_shop)

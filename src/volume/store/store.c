@@ -17,6 +17,7 @@
 #include "volume/store/make.h"
 #include "volume/store/maint/maint.h"
 #include "volume/store/op/op.h"
+#include "volume/ranges.h"
 #include "volume/store/op/whole.h"
 #include "volume/store/remake.h"
 #include "volume/store/txn/core.h"
@@ -579,6 +580,13 @@ static void close_store(struct store *store)
 	free_core(core);
 }
 
+static const struct store_ranges_ops ranges_ops = {
+	.begin = write_gather,
+	.range = write_range,
+	.end_range = write_range_end,
+	.commit = write_gathered,
+};
+
 static const struct store_ops real_ops = {
 	.close = close_store,
 	.volume = admin_volume,
@@ -606,6 +614,7 @@ static const struct store_ops real_ops = {
 	.write = write_bytes,
 	.write_commit = write_commit,
 	.write_abort = write_abort,
+	.ranges = &ranges_ops,
 };
 
 static struct core *new_core(const struct store_options *options)

@@ -136,6 +136,11 @@ check_tests += src/tests/volume/store/test_flush
 src_tests_volume_store_test_flush_SOURCES = src/tests/volume/store/test_flush.c $(store_test_disk)
 src_tests_volume_store_test_flush_LDADD = $(store_test_libs)
 
+check_tests += src/tests/volume/store/test_gather
+src_tests_volume_store_test_gather_SOURCES = src/tests/volume/store/test_gather.c
+src_tests_volume_store_test_gather_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)
+src_tests_volume_store_test_gather_LDADD = $(tiny_test_libs)
+
 check_tests += src/tests/volume/store/test_writers
 src_tests_volume_store_test_writers_SOURCES = src/tests/volume/store/test_writers.c
 src_tests_volume_store_test_writers_CPPFLAGS = $(AM_CPPFLAGS) $(tiny_blocks)

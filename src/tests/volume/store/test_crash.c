@@ -17,6 +17,7 @@
 #include "tests/main.h"
 #include "tests/volume/store/diskstore.h"
 #include "tests/volume/store/state.h"
+#include "volume/ranges.h"
 
 #define LENGTH_MAX 3
 #define LARGE	   20000
@@ -46,6 +47,48 @@ static int op_large(struct store *s)
 static int op_middle(struct store *s)
 {
 	return state_write(s, volume, "a", 5000, 3000, LARGE, 3);
+}
+
+/* A part of the new contents of "a", which come in ranges. */
+static int put_range(struct store *s, struct store_writer *of, uint64_t offset, uint64_t length)
+{
+	static uint8_t bytes[LARGE];
+	struct iovec iov = {bytes, length};
+	struct store_writer *range;
+	uint64_t taken;
+	int rc = s->ops->ranges->range(of, offset, length, &range);
+
+	if (rc)
+		return rc;
+	state_bytes(bytes, offset, length, 5);
+	rc = s->ops->write(range, &iov, 1);
+	if (!rc)
+		return s->ops->ranges->end_range(range, &taken);
+	s->ops->write_abort(range);
+	return rc;
+}
+
+static int op_ranges(struct store *s)
+{
+	const struct store_set fixed = {.mask = STORE_SET_MTIME, .mtime = 7};
+	const uint64_t half = 10240;
+	struct store_changes changes = {0};
+	struct store_status status;
+	struct store_writer *of;
+	struct store_fid fid;
+	int rc = state_walk(s, volume, "a", &fid);
+
+	if (!rc)
+		rc = s->ops->ranges->begin(s, &state_admin, &fid, &fixed, LARGE, &of);
+	if (rc)
+		return rc;
+	rc = put_range(s, of, half, LARGE - half);
+	if (!rc)
+		rc = put_range(s, of, 0, half);
+	if (!rc)
+		return s->ops->ranges->commit(of, &state_admin, LARGE, &status, &changes);
+	s->ops->write_abort(of);
+	return rc;
 }
 
 static int op_cut(struct store *s)
@@ -111,11 +154,12 @@ static int op_clone(struct store *s)
 }
 
 static int (*const ops[])(struct store *) = {
-	op_create, op_small, op_large, op_middle, op_cut,  op_append,  op_replace, op_move,
-	op_remove, op_clone, op_mkdir, op_rmdir,  op_link, op_symlink, op_chmod,   op_acl,
+	op_create,  op_small, op_large,	  op_middle, op_cut,   op_append,
+	op_replace, op_move,  op_remove,  op_ranges, op_clone, op_mkdir,
+	op_rmdir,   op_link,  op_symlink, op_chmod,  op_acl,
 };
 #define OPS	 ((int)(sizeof(ops) / sizeof(ops[0])))
-#define FILE_OPS 10 /* the first ones: what matters to the contents of a file */
+#define FILE_OPS 11 /* the first ones: what matters to the contents of a file */
 
 /* The disk that every run begins with. */
 static struct crashdisk *make_disk(void)

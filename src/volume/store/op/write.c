@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "volume/store/maint/maint.h"
+#include "volume/store/op/gather.h"
 #include "volume/store/op/op.h"
 #include "volume/store/txn/change.h"
 #include "volume/store/txn/lookup.h"
@@ -42,7 +43,9 @@ struct store_writer {
 	struct store_fid fid;
 	struct store_owner owner;
 	struct store_set set;
-	uint64_t offset, length, file_length, taken;
+	uint64_t offset, length, file_length;
+	uint64_t
+		taken; /* bytes; of contents that come in ranges, those of the ranges that have begun */
 	struct {
 		uint64_t growth, disk;
 	} need;		   /* KiB of the volume and of the disk that the whole store takes */
@@ -53,6 +56,8 @@ struct store_writer {
 	uint8_t *buffer;   /* of `length` bytes, if they may become a small file; else NULL */
 	struct piece main;
 	bool finished; /* main.patch is complete */
+	struct gather
+		*gather; /* of contents that come in ranges, or of one of the ranges: a reference */
 	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
 	struct piece prefix;
 	uint64_t prefix_of;
@@ -186,6 +191,7 @@ static void end_writer(struct store_writer *writer, bool kept)
 {
 	end_piece(&writer->main, kept);
 	end_piece(&writer->prefix, kept && writer->prefix_used);
+	gather_unref(writer->gather);
 	free_writer(writer);
 }
 
@@ -371,6 +377,10 @@ static int compose_content(struct write_op *op, struct work *work, struct node *
 {
 	if (op->cut)
 		return compose_cut(op, work, node, outcome);
+	if (op->writer->gather) {
+		gather_content(op->writer->gather, &outcome->content);
+		return 0;
+	}
 	if (!op->writer->buffer)
 		return compose_blocks(op, work, node, outcome);
 	if (op->new_length > op->writer->core->small_max ||
@@ -424,6 +434,8 @@ static void install_content(const struct write_op *op, struct work *work, struct
 		note_made_object(op->writer, work, &op->writer->main);
 	if (op->writer->prefix_used)
 		note_made_object(op->writer, work, &op->writer->prefix);
+	if (op->writer->gather)
+		gather_note_objects(op->writer->gather, work);
 	work->refers |= now->content.count > 0;
 	work_volume_changed(work, node->vol);
 }
@@ -587,7 +599,8 @@ static int reserve_space(struct store_writer *writer, const struct found *found,
 	if (result)
 		return result;
 	writer->need.growth = need.growth;
-	writer->need.disk = need.disk;
+	/* Each range has the promise of its own bytes. */
+	writer->need.disk = writer->gather ? 0 : need.disk;
 	return promise_space_up_to(writer, compute_reach(writer, 0));
 }
 
@@ -613,7 +626,7 @@ static int prepare_writer(struct store_writer *writer, const struct found *found
 		result = reserve_space(writer, found, new_length);
 	if (result)
 		return result;
-	if (may_become_small(writer, version, new_length)) {
+	if (!writer->gather && may_become_small(writer, version, new_length)) {
 		writer->buffer = malloc(writer->length + 1);
 		return writer->buffer ? 0 : -ENOMEM;
 	}
@@ -637,25 +650,38 @@ static int begin_main_piece(struct store_writer *writer)
 	return result == -ENOENT ? -EIO : result;
 }
 
-int write_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
-		const struct store_set *set, uint64_t offset, uint64_t length, uint64_t file_length,
-		struct store_writer **out)
+/* A writer, and *found, to be ended. */
+static int make_writer(struct store *store, const struct store_caller *caller,
+		       const struct store_fid *fid, struct found *found, struct store_writer **out)
 {
 	struct store_writer *writer;
-	struct found found;
-	int result = lookup(core_of(store), caller, fid, &found);
+	int result = lookup(core_of(store), caller, fid, found);
 
 	if (result)
 		return result;
 	writer = calloc(1, sizeof(*writer));
 	if (!writer || copy_caller(&writer->caller, caller)) {
 		free(writer);
-		lookup_end(&found);
+		lookup_end(found);
 		return -ENOMEM;
 	}
 	writer->core = core_of(store);
 	writer->fid = *fid;
-	writer->owner = (struct store_owner){found.view.group, fid->vnode, fid->unique};
+	writer->owner = (struct store_owner){found->view.group, fid->vnode, fid->unique};
+	*out = writer;
+	return 0;
+}
+
+int write_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+		const struct store_set *set, uint64_t offset, uint64_t length, uint64_t file_length,
+		struct store_writer **out)
+{
+	struct store_writer *writer;
+	struct found found;
+	int result = make_writer(store, caller, fid, &found, &writer);
+
+	if (result)
+		return result;
 	writer->set = *set;
 	writer->offset = offset;
 	writer->length = length;
@@ -664,6 +690,90 @@ int write_begin(struct store *store, const struct store_caller *caller, const st
 	lookup_end(&found);
 	if (!result && !writer->buffer && writer->length)
 		result = begin_main_piece(writer);
+	if (result)
+		write_abort(writer);
+	else
+		*out = writer;
+	return result;
+}
+
+/* -- contents that come in ranges: a writer of all of them, which has no bytes, and one of each range -- */
+
+int write_gather(struct store *store, const struct store_caller *caller,
+		 const struct store_fid *fid, const struct store_set *set, uint64_t length,
+		 struct store_writer **out)
+{
+	struct store_writer *writer;
+	struct found found;
+	int result;
+
+	if (!length || length > GATHER_MOST)
+		return length ? -EFBIG : -EINVAL;
+	result = make_writer(store, caller, fid, &found, &writer);
+	if (result)
+		return result;
+	writer->set = *set;
+	writer->length = writer->file_length = length;
+	writer->gather = gather_new(writer->core, &writer->owner, length);
+	result = writer->gather ? prepare_writer(writer, &found) : -ENOMEM;
+	lookup_end(&found);
+	if (result)
+		write_abort(writer);
+	else
+		*out = writer;
+	return result;
+}
+
+/* All ranges together are promised the growth of the file, as far as they have begun. */
+static int promise_range_growth(struct store_writer *of, uint64_t length)
+{
+	uint64_t reach;
+	int result;
+
+	gather_lock(of->gather);
+	of->taken += length;
+	reach = compute_reach(of, of->taken);
+	result = promise_space_up_to(of, reach > of->promised ? reach : of->promised);
+	gather_unlock(of->gather);
+	return result;
+}
+
+static int begin_range_piece(struct store_writer *writer)
+{
+	struct store_content content = {0};
+	struct store_base base = {.content = &content, .kept = writer->file_length};
+	int result;
+
+	gather_base(writer->gather, &content);
+	result = begin_piece(writer, &writer->main, &base, writer->offset);
+	store_content_free(&content);
+	return result;
+}
+
+int write_range(struct store_writer *of, uint64_t offset, uint64_t length,
+		struct store_writer **out)
+{
+	struct store_writer *writer;
+	int result = gather_check(of->gather, offset, length);
+
+	if (!result)
+		result = promise_range_growth(of, length);
+	if (result)
+		return result;
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return -ENOMEM;
+	writer->core = of->core;
+	writer->fid = of->fid;
+	writer->owner = of->owner;
+	writer->gather = gather_ref(of->gather);
+	writer->offset = offset;
+	writer->length = length;
+	writer->file_length = of->file_length;
+	writer->need.disk = space_blocks_of(length);
+	result = promise_space_up_to(writer, compute_reach(writer, 0));
+	if (!result)
+		result = begin_range_piece(writer);
 	if (result)
 		write_abort(writer);
 	else
@@ -705,6 +815,7 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 	size_t total = sum_input_lengths(iov, count);
 	int result = 0;
 
+	assert(!writer->gather || writer->main.run);
 	if (total > writer->length - writer->taken)
 		return -EINVAL;
 	result = promise_space_ahead(writer, writer->taken + total);
@@ -886,12 +997,48 @@ int write_commit(struct store_writer *writer, struct store_status *status,
 			return result;
 		result = commit_until_done(writer, result, status, changes);
 	}
+	if (!result && writer->gather)
+		gather_keep(writer->gather);
 	end_writer(writer, !result);
 	if (!result && sync)
 		result = keeper_flush(core->keeper);
 	if (!result && sync)
 		result = lost_check(core, &fid);
 	return translate_space_error(result);
+}
+
+int write_range_end(struct store_writer *writer, uint64_t *taken)
+{
+	bool used = false;
+	int result = finish_piece(writer, &writer->main, &no_base);
+
+	assert(writer->gather && writer->taken <= writer->length);
+	*taken = 0;
+	if (!result)
+		result = gather_add(writer->gather, writer->main.run, &writer->main.patch,
+				    writer->taken, taken, &used);
+	end_writer(writer, used);
+	return translate_space_error(result);
+}
+
+int write_gathered(struct store_writer *writer, const struct store_caller *caller, uint64_t bytes,
+		   struct store_status *status, struct store_changes *changes)
+{
+	int result = gather_close(writer->gather, bytes);
+
+	assert(!writer->buffer && !writer->main.run);
+	free((void *)(uintptr_t)writer->caller.ids);
+	writer->caller.ids = NULL;
+	if (!result)
+		result = copy_caller(&writer->caller, caller);
+	if (result) {
+		end_writer(writer, false);
+		return result;
+	}
+	writer->taken = writer->length;
+	result = write_commit(writer, status, changes);
+	assert(result != STORE_LATER);
+	return result;
 }
 
 void write_abort(struct store_writer *writer)
