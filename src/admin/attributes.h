@@ -9,11 +9,18 @@
 #define ADMIN_ATTRIBUTES_H
 
 #include <stdio.h>
+#include <string.h>
 
 #include "admin/private.h"
 
 #define ADMIN_ATTRIBUTES     ".rxvol-attributes"
 #define ADMIN_ATTRIBUTES_NEW ".rxvol-attributes.new" /* its name until it is complete */
+
+/* Whether a path in an exported tree is that of rxvol's own file, which is not of the volume. */
+static inline bool admin_is_attributes(const char *path)
+{
+	return !strcmp(path, ADMIN_ATTRIBUTES) || !strcmp(path, ADMIN_ATTRIBUTES_NEW);
+}
 
 /* A new file in the directory. NULL with errno. It gets its name when it is closed: 0 or -errno. */
 FILE *admin_attributes_create(int directory);

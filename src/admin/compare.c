@@ -206,7 +206,7 @@ static int compare_name_sets(struct comparison *comparison, const struct admin_p
 
 		if (afs_dir_lookup((const uint8_t *)image, length, names[i], &vnode, &unique) !=
 			    1 &&
-		    !(comparison->attributes && path && !strcmp(path, ADMIN_ATTRIBUTES)))
+		    !(path && admin_is_attributes(path)))
 			report_difference(comparison, path ? path : dir->path,
 					  "is only in the directory");
 		free(path);

@@ -520,11 +520,6 @@ static int export_image(struct export *export, const struct made *dir, const cha
 	return !rc && more < 0 ? store_error(export, dir->path, -EIO) : rc;
 }
 
-static bool is_attributes_file(const char *name)
-{
-	return !strcmp(name, ADMIN_ATTRIBUTES) || !strcmp(name, ADMIN_ATTRIBUTES_NEW);
-}
-
 /* Names that the directory of the volume does not have. 0, or -1: the export ends. */
 static int remove_others(struct export *export, const struct made *dir, const char *image,
 			 size_t length)
@@ -542,7 +537,7 @@ static int remove_others(struct export *export, const struct made *dir, const ch
 	}
 	while (!rc && (entry = readdir(stream))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-		    (!*dir->path && is_attributes_file(entry->d_name)) ||
+		    (!*dir->path && admin_is_attributes(entry->d_name)) ||
 		    afs_dir_lookup((const uint8_t *)image, length, entry->d_name, &vnode,
 				   &unique) == 1)
 			continue;
