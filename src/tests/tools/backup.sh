@@ -172,7 +172,13 @@ as_before home.alice
 what='the metadata'
 systemctl stop
 gone=1
-rm "$store/meta/db" "$store/meta/mark"
+rm -r "$store/meta"
+row 'the folder .meta'
+gone=
+as_before home.alice
+systemctl stop
+gone=1
+rm -r "$store/meta" "$store/copy/state"
 "$rxvol" -S "$store" list > "$work/out" 2> "$work/err" && fail 'the store can be opened'
 row 'the metadata and their copy'
 gone=
@@ -274,6 +280,7 @@ vol restore again --file "$work/big"
 killed export again "$work/tmp/again" --update --delete --attributes
 vol compare again "$work/home/alice"
 vol compare again "$work/tmp/again" --attributes
+vol compare again "$work/tmp/again"
 vol clone again
 vol import again "$work/tmp/contents" --update --delete
 killed restore-from again.readonly

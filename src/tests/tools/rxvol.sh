@@ -457,7 +457,9 @@ head -c 100 /dev/urandom > "$work/garbage/FORMAT"
 # Damage: the copy repairs, use-copy goes on with it, a rescue makes a new store.
 rm "$work/damaged/meta/db"
 "$rxvol" -S "$work/damaged" check > "$work/out" 2> "$work/err" && grep -q 'repaired from the copy' "$work/err" || fail "a lost database: $(cat "$work/err")"
-rm "$work/damaged/meta/db" "$work/damaged/meta/mark"
+rm -r "$work/damaged/meta"
+"$rxvol" -S "$work/damaged" check > "$work/out" 2> "$work/err" && grep -q 'repaired from the copy' "$work/err" || fail "no metadata: $(cat "$work/err")"
+rm "$work/damaged/meta/db" "$work/damaged/meta/mark" "$work/damaged/closed"
 refused 1 'use-copy' "$rxvol" -S "$work/damaged" list
 "$rxvol" -S "$work/foreign" init > "$work/out" 2>&1 || fail "another store: $(cat "$work/out")"
 "$rxvol" -S "$work/foreign" check > "$work/out" 2>&1 && [ -e "$work/foreign/copy/FORMAT" ] || fail "no copy: $(cat "$work/out")"
@@ -484,7 +486,7 @@ rm -r "$work/moved/copy"
 "$rxvol" -S "$work/moved" list > "$work/out" 2>&1 || fail "list: $(cat "$work/out")"
 [ ! -e "$work/moved/copy" ] || fail "a second copy was made"
 cp -r "$work/elsewhere/copy" "$work/moved/copy" || exit 99
-rm "$work/moved/meta/db" "$work/moved/meta/mark"
+rm "$work/moved/meta/db" "$work/moved/meta/mark" "$work/moved/closed"
 refused 1 "copy $work/far use-copy" "$rxvol" -S "$work/moved" list
 refused 1 "$work/far had all changes until 20.*copy $work/far use-copy" "$rxvol" -S "$work/moved" use-copy
 mv "$work/far" "$work/away"

@@ -52,6 +52,8 @@ static int fill_remade_database(void *arg, struct db *db, uint8_t uuid[16])
 	struct rebuild *rebuild = arg;
 	int result = rebuild_database(rebuild, db, uuid);
 
+	if (!result && rebuild->copy_only && (rebuild->out->damaged_pages || rebuild->out->lost))
+		return -EBADMSG;
 	return result || rebuild->before || rebuild->copy_only || rebuild->out->volumes ? result
 											: -ENODATA;
 }
@@ -193,7 +195,8 @@ int remake_metadata(struct core *core, struct store_layer *copy)
 	return exchange_database(&remaking);
 }
 
-int remake_from_copy(const struct remake_place *place, struct store_layer *copy)
+int remake_from_copy(const struct remake_place *place, struct store_layer *copy,
+		     struct store_rescue *out)
 {
 	struct remaking remaking = {.place = *place, .rebuild = {.copy = copy, .copy_only = true}};
 	struct rebuild *rebuild = &remaking.rebuild;
@@ -201,6 +204,7 @@ int remake_from_copy(const struct remake_place *place, struct store_layer *copy)
 
 	rebuild->known = !format_read(place->layer, FORMAT_NAME, rebuild->uuid);
 	result = make_remade_database(&remaking);
+	*out = remaking.out;
 	return result ? result : exchange_database(&remaking);
 }
 

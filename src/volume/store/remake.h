@@ -4,6 +4,7 @@
 #define STORE_REMAKE_H
 
 #include "volume/store/txn/core.h"
+#include "volume/store/upkeep.h"
 
 /*
  * While the database is not open. All that can be read of it and of its copy is in the new one; the files of contents stay. The
@@ -21,7 +22,11 @@ struct remake_place {
 	struct report *report;
 	const char *name;
 };
-/* A new database of what the copy has alone, although it may lack changes. It may be stopped, and repeated. 0 or a result. */
-int remake_from_copy(const struct remake_place *place, struct store_layer *copy);
+/*
+ * A new database of what the copy has alone, although it may lack changes. It may be stopped, and repeated. 0; -EBADMSG: the copy is
+ * damaged, and nothing has changed; or a result. *out gets what was found.
+ */
+int remake_from_copy(const struct remake_place *place, struct store_layer *copy,
+		     struct store_rescue *out);
 
 #endif

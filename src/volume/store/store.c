@@ -467,6 +467,7 @@ static int open_store_database(struct core *core)
 		report_start_damage(core);
 		copying_make_room(core);
 		open_store_replica(core);
+		copying_begin(core);
 	}
 	if (!result)
 		result = store_vfs_begin(core->vfs, core->durability == STORE_STRICT);

@@ -34,7 +34,7 @@ int store_convert(const struct store_options *options, char *message);
 
 /*
  * Go on with the copy of the metadata, although it may lack the last changes, since the metadata are damaged. The damaged ones
- * are kept in "meta". If the copy may lack changes, options->copy has to name its directory: else -ESTALE, with a message
+ * are kept in "meta". A damaged copy is refused, and nothing changes: -EBADMSG. If the copy may lack changes, options->copy has to name its directory: else -ESTALE, with a message
  * that has the command. 0 with a message that says which copy it is; or -errno with a message.
  */
 int store_use_copy(const struct store_options *options, char *message);

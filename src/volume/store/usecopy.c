@@ -59,7 +59,7 @@ __attribute__((format(printf, 2, 3))) static void compose_line(char *message, co
 }
 
 static void compose_copy_message(const char *store, const struct copyplace *place, int result,
-				 char *message)
+				 const struct store_rescue *found, char *message)
 {
 	const char *name = place->path[0] ? place->path : store;
 	char time[32];
@@ -73,6 +73,15 @@ static void compose_copy_message(const char *store, const struct copyplace *plac
 		compose_line(message, "%s: the copy of the metadata in %s had all changes until %s, and may lack later ones; "
 			"to go on with it all the same, name it: rxvol -S %s --copy %s use-copy",
 			store, name, time, store, name);
+	else if (result == -EBADMSG)
+		compose_line(
+			message,
+			"%s: the copy of the metadata in %s is damaged (%llu of %llu pages, %llu records), and "
+			"nothing was changed; make a new store of what is sound in it and in the metadata: rxvol "
+			"rescue %s NEW-DIRECTORY%s%s",
+			store, name, (unsigned long long)found->damaged_pages,
+			(unsigned long long)found->pages, (unsigned long long)found->lost, store,
+			place->path[0] ? " --copy " : "", place->path);
 	else if (!result)
 		compose_line(message, "%s: goes on with the copy of the metadata in %s, which had all changes until %s; run "
 			"rxvol check",
@@ -91,6 +100,7 @@ int store_use_copy(const struct store_options *options, char *message)
 	struct report report;
 	struct remake_place store = {options->layer, &report, options->path};
 	int result = options->layer ? 0 : store_layer_posix(options->path, &store.layer);
+	struct store_rescue found = {0};
 	struct copyplace place = {0};
 
 	message[0] = '\0';
@@ -103,8 +113,8 @@ int store_use_copy(const struct store_options *options, char *message)
 		result = place.absent ? place.result
 				      : check_copy(store.layer, place.layer, place.named);
 	if (!result)
-		result = remake_from_copy(&store, place.layer);
-	compose_copy_message(options->path, &place, result, message);
+		result = remake_from_copy(&store, place.layer, &found);
+	compose_copy_message(options->path, &place, result, &found, message);
 	copyplace_close(&place);
 	if (store.layer && !options->layer)
 		store.layer->ops->destroy(store.layer);

@@ -1009,6 +1009,56 @@ START_TEST(copy_apart)
 }
 END_TEST
 
+/* All metadata are gone: the copy is used without a command, unless changes may have been made that it does not have. */
+START_TEST(lost_folder)
+{
+	struct crashdisk *disk;
+
+	make_base();
+	disk = crashdisk_copy(base);
+	remove_metadata(disk);
+	ck_assert_msg(!serve(disk, NULL), "%s", message);
+	ck_assert_msg(strstr(told, "were repaired from the copy") != NULL, "%s", told);
+	remove_metadata(disk);
+	ck_assert_msg(!serve(disk, NULL), "%s", message);
+	without_copy = true;
+	ck_assert(!serve(disk, NULL));
+	without_copy = false;
+	remove_metadata(disk);
+	ck_assert_uint_eq(serve(disk, NULL), file_count);
+	ck_assert_msg(refused && strstr(message, "use-copy"), "%s", message);
+	crashdisk_free(disk);
+	/* One that was killed. */
+	disk = make_late();
+	remove_metadata(disk);
+	ck_assert_uint_eq(serve(disk, NULL), file_count);
+	ck_assert_msg(refused && strstr(message, "use-copy"), "%s", message);
+	free_late(disk);
+}
+END_TEST
+
+/* A damaged copy does not take the place of the database. */
+START_TEST(use_damaged)
+{
+	struct crashdisk *disk;
+	uint64_t random = 5;
+	bool stopped;
+
+	make_base();
+	disk = crashdisk_copy(base);
+	damage_page(disk, "copy/db", 40, &random);
+	ck_assert_int_eq(use_copy(disk, &stopped), -EBADMSG);
+	ck_assert_msg(strstr(message, "(1 of") && strstr(message, "rxvol rescue disk "), "%s",
+		      message);
+	ck_assert_uint_eq(crashdisk_length(disk, "meta/db.damaged"), UINT64_MAX);
+	ck_assert_uint_eq(crashdisk_length(disk, "remade/db"), UINT64_MAX);
+	ck_assert(!serve(disk, NULL));
+	crashdisk_free(disk);
+	crashdisk_free(base);
+	free(fids);
+}
+END_TEST
+
 /* The folder of the metadata is gone with all that is in it. */
 START_TEST(use_apart)
 {
@@ -1130,4 +1180,4 @@ END_TEST
 TEST_MAIN_WITHIN(3600, "damage", each_page, random_sets, use_interrupted, kept_files,
 		 stopped_on_the_way, older_copy, lost_log, shortened_database, older_rows,
 		 lost_mark, empty_database, damaged_frame, other_log, copy_apart, use_apart,
-		 contents_alone, locations)
+		 lost_folder, use_damaged, contents_alone, locations)

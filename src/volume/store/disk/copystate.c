@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "volume/store/disk/mend.h"
+
 #define MAGIC 0x3279706f43575852ull
+#define CLOSED_MAGIC 0x3165736f6c435852ull
 #define MARKS_OF_START \
 	2 /* writes of the mark by a start; a checkpoint, which a log needs to begin anew, is behind a third one */
 
@@ -41,6 +44,39 @@ int store_copy_state_write(struct store_layer *layer, struct store_copy_state *s
 	if (flush)
 		*state = next;
 	return rc;
+}
+
+struct closed_note {
+	struct store_twin twin;
+	uint64_t mark;
+	uint64_t check;
+};
+
+int store_copy_note_closed(struct store_layer *store, uint64_t mark)
+{
+	struct closed_note note = {.twin.magic = CLOSED_MAGIC, .mark = mark};
+	struct store_file *file;
+	int rc = store->ops->open(store, STORE_CLOSED, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
+
+	if (rc)
+		return rc;
+	rc = store_twin_write(file, &note, sizeof(note));
+	if (!rc)
+		rc = store->ops->sync(file);
+	store->ops->close(file);
+	return rc ? rc : store->ops->sync_dir(store, ".");
+}
+
+bool store_copy_is_noted(struct store_layer *store, uint64_t mark)
+{
+	struct closed_note note = {0};
+	struct store_file *file;
+
+	if (store->ops->open(store, STORE_CLOSED, 0, &file))
+		return false;
+	store_twin_read(file, &note, sizeof(note), CLOSED_MAGIC);
+	store->ops->close(file);
+	return note.twin.magic == CLOSED_MAGIC && note.mark == mark;
 }
 
 /* The contents of the copy's log. */

@@ -42,6 +42,9 @@ struct store_copy_state {
 int store_copy_state_read(struct store_layer *layer, struct store_copy_state *state);
 /* Write the next one. `flush`: durably; else the place of the last flushed one stays as it is. 0 or -errno. */
 int store_copy_state_write(struct store_layer *layer, struct store_copy_state *state, bool flush);
+/* The store was closed together with a copy, whose state has that mark: STORE_CLOSED (mend.h). Durably; 0 or -errno. */
+int store_copy_note_closed(struct store_layer *store, uint64_t mark);
+bool store_copy_is_noted(struct store_layer *store, uint64_t mark);
 /* What the log of the copy has, as a start of the copy would leave it. 0 or -errno. */
 int store_copy_log_inspect(struct store_layer *layer, struct store_place *place);
 /* Whether the database's log and that of the copy, of the same generation, have the same first `end` bytes. */

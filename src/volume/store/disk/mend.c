@@ -53,6 +53,16 @@ int store_replica_compare(struct store_layer *copy, struct store_layer *store,
 	return 0;
 }
 
+bool store_replica_is_all(struct store_layer *copy, struct store_layer *store,
+			  const uint8_t uuid[16])
+{
+	struct store_copy_state state;
+
+	return !store_copy_state_read(copy, &state) && state.state == COPY_CLOSED &&
+	       memcmp(state.uuid, uuid, 16) == 0 && store_copy_is_noted(store, state.mark) &&
+	       !store_layer_has(store, META_LOG) && !store_layer_has(store, "meta/mark");
+}
+
 /* Copy a range of a file to another, durably. */
 static int copy_range(struct store_file *from, struct store_file *to, uint64_t at, uint64_t end)
 {

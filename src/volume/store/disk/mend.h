@@ -4,8 +4,12 @@
 #define STORE_MEND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "volume/store/disk/layer.h"
+
+/* A file in the store: it was closed together with its copy, whose state has the same mark. Gone while the store is open. */
+#define STORE_CLOSED "closed"
 
 enum store_relation {
 	STORE_COPY_NONE,  /* there is none that can be used */
@@ -15,6 +19,9 @@ enum store_relation {
 /* How the copy in a layer is related to the database of the store. 0 or -errno. */
 int store_replica_compare(struct store_layer *copy, struct store_layer *store,
 			  enum store_relation *relation);
+/* Whether the store was last closed together with its copy, and has lost its mark since: the copy has all metadata. */
+bool store_replica_is_all(struct store_layer *copy, struct store_layer *store,
+			  const uint8_t uuid[16]);
 /* When the copy had all changes: CLOCK_REALTIME in seconds; later ones may be in it, too. 0: that is not known. */
 int64_t store_replica_written(struct store_layer *copy);
 /* The log of a database that was not closed. */

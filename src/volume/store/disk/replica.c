@@ -730,5 +730,6 @@ void store_replica_end(struct store_replica *replica)
 	if (!same)
 		return;
 	replica->state.written = time(NULL);
-	write_copy_state(replica, COPY_CLOSED, place.sequence);
+	if (!write_copy_state(replica, COPY_CLOSED, place.sequence))
+		store_copy_note_closed(replica->store, place.sequence);
 }

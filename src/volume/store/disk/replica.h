@@ -52,7 +52,7 @@ bool store_replica_drop(struct store_replica *replica);
  * As store_replica_settle().
  */
 void store_replica_verify(struct store_replica *replica, bool all);
-/* After store_vfs_end(): the copy is the same as the database. */
+/* After store_vfs_end(): the copy is the same as the database, and the store remembers it. */
 void store_replica_end(struct store_replica *replica);
 
 #endif

@@ -101,6 +101,12 @@ static void drop_full_copy(struct core *core)
 		copying_give_room(core);
 }
 
+void copying_begin(struct core *core)
+{
+	if (!core->layer->ops->unlink(core->layer, STORE_CLOSED))
+		core->layer->ops->sync_dir(core->layer, ".");
+}
+
 void copying_end(struct core *core)
 {
 	if (may_renew(core) && get_database_length(core) <= LONG_BYTES)
@@ -291,10 +297,14 @@ int copying_repair(struct core *core)
 	uint32_t repaired, left;
 	int result = store_replica_compare(core->copy_layer, core->layer, &relation);
 
+	if (!result && relation != STORE_COPY_SAME)
+		result = relation == STORE_COPY_OLDER ? -ESTALE : -ENOENT;
+	if (result == -ESTALE && store_replica_is_all(core->copy_layer, core->layer, core->uuid)) {
+		result = core->layer->ops->mkdir(core->layer, "meta");
+		result = result == -EEXIST ? 0 : result;
+	}
 	if (result)
 		return result;
-	if (relation != STORE_COPY_SAME)
-		return relation == STORE_COPY_OLDER ? -ESTALE : -ENOENT;
 	result = store_replica_repair(core->copy_layer, core->layer, &repaired, &left);
 	if (result)
 		return result;

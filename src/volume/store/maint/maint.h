@@ -70,6 +70,8 @@ int copying_check(struct core *core, struct store_log_state *log);
 void copying_make_room(struct core *core);
 /* While the store is open: a change found no room. The copy on the same disk gives its own, and is made again later. */
 void copying_give_room(struct core *core);
+/* Before the first change: it is not certain any more that the copy has all. */
+void copying_begin(struct core *core);
 /* After the database was closed: the copy is the same. A short program makes no long copy, which is the server's work. */
 void copying_end(struct core *core);
 /*
