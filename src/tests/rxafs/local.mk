@@ -12,6 +12,11 @@ check_scripts += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.sh src/tests
 	src/tests/rxafs/required.sh src/tests/rxafs/semantics.sh src/tests/rxafs/service.sh src/tests/rxafs/sessions.sh \
 	src/tests/rxafs/shared.sh src/tests/rxafs/silence.sh src/tests/rxafs/through.sh src/tests/rxafs/timers.sh \
 	src/tests/rxafs/unending.sh src/tests/rxafs/walk.sh src/tests/rxafs/watchdog.sh src/tests/rxafs/ways.sh
+
+check_tests += src/tests/rxafs/test_readers
+src_tests_rxafs_test_readers_SOURCES = src/tests/rxafs/test_readers.c src/rxafs/readers.c
+src_tests_rxafs_test_readers_CFLAGS = $(AM_CFLAGS) $(FUSE_CFLAGS)
+src_tests_rxafs_test_readers_LDADD = $(CHECK_LIBS) $(PTHREAD_LIBS)
 endif
 EXTRA_DIST += src/tests/rxafs/cachedisk.sh src/tests/rxafs/calls.py src/tests/rxafs/calls.sh \
 	src/tests/rxafs/clock.c src/tests/rxafs/clock.sh src/tests/rxafs/coherent.py src/tests/rxafs/coherent.sh \
