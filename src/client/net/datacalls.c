@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "afs/fetch.h"
@@ -16,6 +17,7 @@
 
 #define SLICES 64u
 #define PIECE  262144u /* bytes of a store that are reserved at a time at most */
+#define HELD_MOST (8u << 20) /* bytes of a fetch that wait for its status at most */
 
 /* ---- FetchData64 ---- */
 
@@ -145,11 +147,46 @@ static bool are_of_version(const struct come *come, const struct cl_tries *t, ui
 		(come->creation && t->stamp->sync.spare1 == come->creation));
 }
 
+/*
+ * Bytes that wait for their status. Sites of a read-only volume may have different releases, and readers must not get bytes of another one
+ * than that which they are shown.
+ */
+struct held_bytes {
+	uint8_t *bytes; /* NULL: they are not held */
+	uint64_t start, length, received;
+};
+
+static int hold_fetched(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	struct held_bytes *held = arg;
+	uint64_t at = offset - held->start;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (iov[i].iov_len > held->length - at)
+			return -EIO;
+		memcpy(held->bytes + at, iov[i].iov_base, iov[i].iov_len);
+		at += iov[i].iov_len;
+	}
+	held->received = at;
+	return 0;
+}
+
+static int give_held_bytes(struct held_bytes *held, cl_take_fn *take, void *arg, int result)
+{
+	struct iovec iov = {held->bytes, held->received};
+
+	if (!result && held->bytes && held->received)
+		result = take(arg, held->start, &iov, 1);
+	free(held->bytes);
+	return result;
+}
+
 int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, const AFSFid *fid,
 		      uint64_t version, uint64_t offset, uint64_t length, cl_take_fn *take,
 		      void *arg, uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
 		      struct rxafs_failure *failure)
 {
+	struct held_bytes held = {.start = offset, .length = length};
 	struct come come = {0};
 	struct afs_fetch f;
 	struct cl_tries t;
@@ -157,12 +194,17 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 	assert(length <= AFS_FETCH_MAX);
 	*fetched = 0;
 	cl_tries_start(&t, volume, caller, "FetchData64", fid, CL_READS, stamp, failure);
+	/* Without memory they are not held. */
+	if (cl_volume_type(volume) != AFS_VL_RW && length <= HELD_MOST && cl_tries_choose(&t))
+		held.bytes = malloc(length);
 	while (t.bytes = length >= CL_LONG_READ ? length - come.bytes : 0, cl_tries_next(&t)) {
 		uint64_t begun = go_on_after(&come, &t);
 		rxw_code code;
 
+		held.received = begun;
 		afs_fetch_init(&f, fid, offset + begun, length - begun);
-		code = run_one_fetch(&t, &f, take, arg);
+		code = held.bytes ? run_one_fetch(&t, &f, hold_fetched, &held)
+				  : run_one_fetch(&t, &f, take, arg);
 		if (code == 0) {
 			/* The server would break it at the address that the call came from, which may be gone then. */
 			if (!t.sent.read.path || !t.sent.read.path->way.local_len)
@@ -177,7 +219,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		    !are_of_version(&come, &t, version, status))
 			t.over = false;
 	}
-	return cl_tries_result(&t);
+	return give_held_bytes(&held, take, arg, cl_tries_result(&t));
 }
 
 unsigned cl_net_paths(struct cl_volume *volume)

@@ -722,6 +722,48 @@ static uint32_t release_at(struct cl_volume *ro, unsigned server)
 	return release;
 }
 
+struct taken {
+	uint64_t bytes, end;
+	unsigned begun; /* times that the first byte came */
+	int result;
+};
+
+static int take_bytes(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
+{
+	struct taken *taken = arg;
+
+	if (offset == 0)
+		taken->begun++;
+	for (unsigned i = 0; i < count; i++) {
+		taken->bytes += iov[i].iov_len;
+		offset += iov[i].iov_len;
+	}
+	taken->end = offset;
+	return taken->result;
+}
+
+/* Readers are not handed the bytes of a release that is not taken. */
+START_TEST(bytes_of_another_release)
+{
+	const AFSFid page = {FAKE_RO, 2, 9};
+	struct cl_volume *ro = open_three_sites(1000);
+	struct taken taken = {0};
+	uint64_t fetched = 0;
+
+	ck_assert_uint_eq(release_of(ro), 1000);
+	set_release(fake_stamp.server - 1, 2000);
+	ck_assert_int_eq(cl_net_fetch_data(ro, &fake_caller, &page, 0, 0, 65536, take_bytes, &taken,
+					   &fetched, &fake_status, &fake_stamp, &fake_failure),
+			 0);
+	ck_assert_uint_eq(fake_stamp.sync.spare1, 1000);
+	ck_assert_uint_eq(fetched, 1000);
+	ck_assert_uint_eq(taken.bytes, 1000);
+	ck_assert_uint_eq(taken.begun, 1);
+	cl_volume_unref(ro);
+	fake_close();
+}
+END_TEST
+
 /* The clock of the server that makes the releases was fast before. */
 START_TEST(a_later_release_with_an_earlier_date)
 {
@@ -889,26 +931,6 @@ static int store_bytes(uint64_t length, uint64_t known, cl_give_fn *give)
 
 /* -- fetches -- */
 
-struct taken {
-	uint64_t bytes, end;
-	unsigned begun; /* times that the first byte came */
-	int result;
-};
-
-static int take_bytes(void *arg, uint64_t offset, struct iovec *iov, unsigned count)
-{
-	struct taken *taken = arg;
-
-	if (offset == 0)
-		taken->begun++;
-	for (unsigned i = 0; i < count; i++) {
-		taken->bytes += iov[i].iov_len;
-		offset += iov[i].iov_len;
-	}
-	taken->end = offset;
-	return taken->result;
-}
-
 static int fetch_bytes(uint64_t offset, uint64_t *fetched)
 {
 	struct taken taken = {0};
@@ -1072,7 +1094,8 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 another_site_instead_of_a_dead_one, another_site_instead_of_one_that_ends_no_call,
 		 releases_by_their_sites, a_release_that_stopped_hides_no_site,
 		 a_release_that_reached_no_site_hides_none, a_release_without_marks,
-		 a_later_release_with_an_earlier_date, an_older_release_while_the_newer_is_off_line,
+		 bytes_of_another_release, a_later_release_with_an_earlier_date,
+		 an_older_release_while_the_newer_is_off_line,
 		 a_volume_that_moves_while_it_is_looked_for, calls_that_never_end,
 		 a_slow_fetch_is_no_end, another_address_of_the_server,
 		 a_change_without_answer_is_not_repeated, a_fetch_begins_again, a_store_is_repeated,
