@@ -41,7 +41,8 @@ static void touch_directory(const struct change_op *op, struct work *work, struc
 	now->v.length = (uint64_t)store_pages_count(pages) * STORE_PAGE;
 	dir->vol->rec.used_kib += space_blocks(&now->v) - before;
 	work_new_version(work, now);
-	now->v.client_mtime = now->v.server_mtime = work->now;
+	now->v.client_mtime = work->now;
+	now->v.server_mtime = work_stamp(work, dir->vol);
 	now->v.author = op->caller->id;
 	work_volume_changed(work, dir->vol);
 }
@@ -61,7 +62,7 @@ static void unlink_node(struct work *work, struct node *node, struct store_chang
 	if (node->now->v.kind != STORE_DIR && node->now->v.links > 1) {
 		assert(node->now != node->base);
 		node->now->v.links--;
-		node->now->v.server_mtime = work->now;
+		node->now->v.server_mtime = work_stamp(work, node->vol);
 		change_note(changes, node, true, false);
 		return;
 	}
@@ -123,7 +124,7 @@ static void fill_new_record(const struct create_op *op, const struct work *work,
 	v->group = dir->now->v.group;
 	v->parent = dir->vnode;
 	v->parent_unique = dir->now->v.unique;
-	v->server_mtime = work->now;
+	v->server_mtime = work_stamp(work, dir->vol);
 	v->client_mtime = op->set->mask & STORE_SET_MTIME ? op->set->mtime : work->now;
 	v->incarnation = work->base.incarnation;
 }
@@ -272,7 +273,7 @@ static int apply_name_link(struct txn_op *txn, struct work *work)
 		return result;
 	node->now->v.links++;
 	node->now->v.author = op->base.caller->id;
-	node->now->v.server_mtime = work->now;
+	node->now->v.server_mtime = work_stamp(work, node->vol);
 	touch_directory(&op->base, work, dir, pages);
 	op->base.changes->count = 0;
 	change_note(op->base.changes, dir, false, false);
@@ -657,7 +658,7 @@ static void change_moved_records(const struct rename_op *op, struct work *work,
 	if (rename->across && rename->directory) {
 		moved->vol->moves++;
 		work_new_version(work, moved->now);
-		moved->now->v.server_mtime = work->now;
+		moved->now->v.server_mtime = work_stamp(work, moved->vol);
 	}
 	touch_directory(&op->base, work, rename->to, to);
 }

@@ -144,7 +144,7 @@ static void finish_status_change(const struct set_op *op, struct work *work, str
 				 const struct node *dir)
 {
 	assert(node->now != node->base);
-	node->now->v.server_mtime = work->now;
+	node->now->v.server_mtime = work_stamp(work, node->vol);
 	work_volume_changed(work, node->vol);
 	op->base.changes->count = 0;
 	change_note(op->base.changes, node, false, false);

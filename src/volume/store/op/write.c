@@ -423,7 +423,7 @@ static void install_content(const struct write_op *op, struct work *work, struct
 	volume->used_kib += space_blocks(&now->v) - before;
 	work_new_version(work, now);
 	now->v.author = op->base.caller->id;
-	now->v.server_mtime = work->now;
+	now->v.server_mtime = work_stamp(work, node->vol);
 	now->v.client_mtime =
 		op->writer->set.mask & STORE_SET_MTIME ? op->writer->set.mtime : work->now;
 	if (!op->base.caller->administrator)

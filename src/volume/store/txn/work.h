@@ -140,6 +140,11 @@ int work_db(struct work *work, struct db **db);
 void work_create(struct work *work, struct node *node, struct version *version);
 void work_remove(struct work *work, struct node *node);
 void work_volume_changed(struct work *work, struct workvol *volume); /* its contents */
+/*
+ * The server time of a change. It never goes back within a volume, also if the clock does: a dump of what has changed since a release
+ * takes what has this time or a later one.
+ */
+uint32_t work_stamp(const struct work *work, const struct workvol *volume);
 void work_volume_remove(struct work *work, struct workvol *volume);
 /* A number for an object or a small content. Any thread. */
 uint64_t work_number(struct work *work);

@@ -117,9 +117,14 @@ void work_volume_remove(struct work *work, struct workvol *volume)
 	volume->changed = volume->gone = true;
 }
 
+uint32_t work_stamp(const struct work *work, const struct workvol *volume)
+{
+	return work->now > volume->rec.updated ? work->now : volume->rec.updated;
+}
+
 void work_volume_changed(struct work *work, struct workvol *volume)
 {
-	volume->rec.updated = work->now;
+	volume->rec.updated = work_stamp(work, volume);
 	volume->changed = true;
 }
 
