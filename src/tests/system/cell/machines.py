@@ -358,5 +358,7 @@ class Admin(Machine):
 
     def is_replicated(self, port):
         states = [self.run(self.chrooted('udebug', a, port), 30)[1] for a in DATABASES.values()]
-        versions = {v for s in states for v in re.findall(r"Sync site's db version is (\S+)", s)}
-        return len(versions) == 1 and any('Recovery state 1f' in s for s in states)
+        # Of all three: one that is away has an old database.
+        versions = [v for s in states for v in re.findall(r'Local db version is (\S+)', s)]
+        return (len(versions) == len(states) and len(set(versions)) == 1 and
+                any('Recovery state 1f' in s for s in states))
