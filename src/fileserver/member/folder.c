@@ -189,7 +189,7 @@ static bool set_cell(struct member_folder *folder, char *line)
 	return strlen(line) < sizeof(folder->cell) && strcpy(folder->cell, line);
 }
 
-static void warn_of_cells(void *arg, const char *text)
+static void log_cell_fault(void *arg, const char *text)
 {
 	(void)arg;
 	fsd_log(RXW_LOG_WARNING, "--cell-config: %s", text);
@@ -203,7 +203,7 @@ static bool read_cell_servers(struct member_folder *folder, const char *path, ch
 						 .folder_count = 1,
 						 .no_dns = true,
 						 .ipv4_only = true,
-						 .warn = warn_of_cells};
+						 .warn = log_cell_fault};
 	struct cl_cells *cells;
 	struct cl_cell *home;
 	char why[256] = "", name[PATH_MAX];
