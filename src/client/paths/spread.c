@@ -14,7 +14,6 @@
 #define WIDE_MOST    ((uint64_t)1 << 30)
 #define AHEAD_RTT    3u /* so many round trips before the end of a range the next one is asked for */
 #define SAVED_RTT    2u /* round trips that a split saves the other path at least */
-#define LAST_RTT     8u /* when what is left takes so long, each path takes its whole share of it */
 #define SHARE_LEAST  ((uint64_t)256 << 10) /* of what is left, near the end */
 #define FLYING	     2u
 #define FLYING_MOST  4u
@@ -238,12 +237,12 @@ static double expect_work(const struct cl_spread *s, const struct cl_spread_path
 }
 
 /*
- * Of what is left a path takes half of what it would carry if all end together, since rates change. The rest is shared out later, and all
- * of it when there is little.
+ * What a path would carry of all that is left if all paths end together. If one of them was wrong, splits correct it. Each further call
+ * costs a path some of its rate, since it begins with a small window.
  */
 static uint64_t choose_wide_length(const struct cl_spread *s, const struct cl_spread_path *path)
 {
-	double left = (double)count_unfetched(s), sum = 0, share;
+	double share = (double)count_unfetched(s), sum = 0;
 	unsigned paths = 0, known = 0;
 
 	for (unsigned i = 0; i < CL_PATHS; i++) {
@@ -254,9 +253,7 @@ static uint64_t choose_wide_length(const struct cl_spread *s, const struct cl_sp
 		sum += s->paths[i].rate;
 	}
 	assert(paths > 0);
-	share = known == paths ? left * path->rate / sum : left / paths;
-	if (known < paths || left / sum > LAST_RTT * (double)path_rtt(path) / NS_PER_S)
-		share /= 2;
+	share *= known == paths ? path->rate / sum : 1.0 / paths;
 	if (share < SHARE_LEAST)
 		return SHARE_LEAST;
 	return share < WIDE_MOST ? (uint64_t)share / UNIT * UNIT : WIDE_MOST;
@@ -290,7 +287,18 @@ static uint64_t choose_length(const struct cl_spread *s, const struct cl_spread_
 /* Seconds until a range ends. */
 static double expect_rest(const struct cl_spread *s, const struct cl_spread_range *range)
 {
-	return (double)(range->end - range->at) / range_rate(&s->paths[range->path]);
+	double rate = range_rate(&s->paths[range->path]);
+
+	return rate > 0 ? (double)(range->end - range->at) / rate : HUGE_VAL;
+}
+
+/* Of ranges with unknown ends the longer one. */
+static bool is_later(const struct cl_spread *s, const struct cl_spread_range *range,
+		     const struct cl_spread_range *than)
+{
+	double rest = expect_rest(s, range), other = expect_rest(s, than);
+
+	return rest > other || (rest == other && range->end - range->at > than->end - than->at);
 }
 
 /* The range of another path that ends last, if enough of it is left to be worth an abort. */
@@ -303,8 +311,8 @@ static struct cl_spread_range *find_late(struct cl_spread *s, const struct cl_sp
 		struct cl_spread_range *range = &s->ranges[i];
 
 		if (is_flying(range) && &s->paths[range->path] != path &&
-		    s->paths[range->path].rate > 0 &&
-		    (!late || expect_rest(s, range) > expect_rest(s, late)))
+		    (s->wide || s->paths[range->path].rate > 0) &&
+		    (!late || is_later(s, range, late)))
 			late = range;
 	}
 	if (!late)
@@ -331,7 +339,7 @@ static bool choose_split(const struct cl_spread *s, const struct cl_spread_path 
 		start = expect_work(s, path);
 	if (rest <= start)
 		return false;
-	if (own > 0)
+	if (own > 0 && other > 0)
 		share = (uint64_t)((rest - start) * own * other / (own + other));
 	else if (!s->wide && share > path->first)
 		share = path->first;
@@ -391,7 +399,9 @@ static bool find_bytes(struct cl_spread *s, struct cl_spread_path *path,
 
 		length = choose_length(s, path);
 		range->at = hole->at;
-		range->end = hole->end - hole->at > length ? hole->at + length : hole->end;
+		range->end = hole->end - hole->at > length + (s->wide ? SHARE_LEAST : 0)
+				     ? hole->at + length
+				     : hole->end;
 		hole->at = range->end;
 		if (hole->at == hole->end)
 			remove_hole(s, 0);

@@ -427,7 +427,7 @@ static void run_seed(const struct weather *weather, uint64_t seed, bool wide)
 	if (weather->change)
 		weather->change(&w);
 	run_world(&w);
-	check_use(&w, wide ? weather->use - 0.01 : weather->use);
+	check_use(&w, weather->use);
 	if (weather->repeated > 0 && share_repeated(&w) > weather->repeated)
 		fail_world(&w, "too many bytes came twice");
 	if (weather->stall && w.stall > weather->stall)
