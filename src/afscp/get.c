@@ -176,7 +176,7 @@ static enum copy_result fetch_rest(struct fetching *f)
 		if (f->at > from)
 			t.outage = (struct outage){0};
 	} while (attempt_again_unless(&t, result, f->error ? -ECANCELED : -EAGAIN));
-	path_uses_add(f->run, &scatter);
+	path_uses_add(f->run, scatter.uses, scatter.use_count);
 	if (f->error) {
 		errno = f->error;
 		return write_failed(f->run, file->label, f->sink->dir, f->sink->name);

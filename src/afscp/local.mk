@@ -32,6 +32,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/place.c src/afscp/place.h \
 	src/afscp/put.c src/afscp/put.h \
 	src/afscp/putfile.c \
+	src/afscp/putgroup.c \
 	src/afscp/rights.c \
 	src/afscp/run.c src/afscp/run.h \
 	src/afscp/session.c src/afscp/session.h \

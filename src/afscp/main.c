@@ -64,8 +64,8 @@ static const struct tools_option options[] = {
 		     .commands = "get put sync", .min = 1, .max = 256),
 	TOOLS_OPTION(
 		"paths", 0, TOOLS_UINT, paths, "N",
-		"get: number of addresses of a server that send a large file at the same time (8)",
-		.commands = "get", .min = 1, .max = 8),
+		"get, put: number of addresses of a server that carry a large file at the same time (8)",
+		.commands = "get put", .min = 1, .max = 8),
 	TOOLS_OPTION("keep-going", 0, TOOLS_FLAG, keep_going, NULL,
 		     "try the other objects even after an error that concerns them, too",
 		     .commands = "get put sync rm mkdir mv chmod"),

@@ -32,13 +32,13 @@ static void add_count(json_t *entry, const char *name, uint64_t count)
 			    json_integer((json_int_t)(tools_count_of(entry, name) + count)));
 }
 
-void path_uses_add(struct run *run, const struct rxafs_scatter *scatter)
+void path_uses_add(struct run *run, const struct rxafs_path_use *uses, unsigned count)
 {
-	if (scatter->use_count < 2)
+	if (count < 2)
 		return;
 	pthread_mutex_lock(&run->list_lock);
-	for (unsigned i = 0; i < scatter->use_count; i++) {
-		const struct rxafs_path_use *use = &scatter->uses[i];
+	for (unsigned i = 0; i < count; i++) {
+		const struct rxafs_path_use *use = &uses[i];
 		char text[96]; /* behind the kind, which is empty, and a space */
 		json_t *entry = find_path_entry(
 			run, afs_server_text(&use->server, "", text, sizeof(text)) + 1);

@@ -7,9 +7,9 @@
 
 #include "afscp/run.h"
 
-/* Add what one fetch says, if it had several paths. */
-void path_uses_add(struct run *run, const struct rxafs_scatter *scatter);
-/* A list for the report, a reference; NULL: no fetch had several paths. */
+/* Add what one file says, if it had several paths. */
+void path_uses_add(struct run *run, const struct rxafs_path_use *uses, unsigned count);
+/* A list for the report, a reference; NULL: no file had several paths. */
 json_t *path_uses_list(struct run *run);
 /* A line for each. */
 void path_uses_print(const json_t *list);

@@ -24,8 +24,12 @@ struct put_file {
 /* NULL after a message; takes fd, also then. `level` (may be NULL) waits for the file. */
 struct put_file *put_file_new(int fd, rxafs_object *directory, const char *name, const char *label,
 			      struct put_level *level);
-/* Its job. */
+void put_file_drop(void *file);
+/* Its job; and the same at once. */
 extern const struct job_kind put_file_job;
+enum copy_result put_file(struct run *run, struct put_file *file);
+/* Whether the source is as it was at the start. */
+bool put_file_is_unchanged(const struct put_file *file);
 
 /* New small files of one directory, whose calls are in flight together. */
 #define PUT_TOGETHER 16

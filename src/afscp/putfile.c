@@ -22,12 +22,14 @@
 #include "program/message.h"
 #include "afscp/contents.h"
 #include "afscp/local.h"
+#include "afscp/pathuse.h"
 #include "afscp/put.h"
 
 #define PART	   (64u << 20) /* bytes of a call */
 #define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
 #define READ_MOST  (1u << 20) /* of a pipe at a time */
 #define HOLE_LEAST (1u << 20) /* holes that are worth another call */
+#define WIDE_LEAST (8u << 20) /* bytes of files that go over several paths */
 
 /* A file that is being stored. */
 struct storing {
@@ -56,7 +58,7 @@ struct storing {
 	int error;	  /* of reading the source in it */
 };
 
-static void put_file_drop(void *arg)
+void put_file_drop(void *arg)
 {
 	struct put_file *f = arg;
 
@@ -463,8 +465,102 @@ static uint64_t next_part(struct storing *s)
 	return data < 0 ? left : data_length(s->file->fd, s->at, left, s->size);
 }
 
-/* Whether the file is as it was at the start. */
-static bool is_source_unchanged(const struct put_file *f)
+/* ---- over several paths: the contents appear in one step ---- */
+
+/* Any bytes of the source, some of them again. */
+static int give_scattered_bytes(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)
+{
+	struct storing *s = arg;
+	uint64_t bytes = 0;
+	int result = read_slices(s->file->fd, offset, iov, count);
+
+	s->error = result < 0 ? -result : 0;
+	if (result) {
+		s->spoiled = true;
+		return -ECANCELED;
+	}
+	for (unsigned i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	if (s->counted + bytes > s->size)
+		bytes = s->size - s->counted;
+	s->counted += bytes;
+	atomic_fetch_add(&s->run->bytes, bytes);
+	copy_progress(s->run, s->file->label);
+	return 0;
+}
+
+/* The parts of the source that have data, in whole units. False: it has none. */
+static bool find_data_spans(const struct storing *s, struct rxafs_scattered_store *store)
+{
+	const uint64_t unit = RXAFS_STORE_UNIT;
+	off_t data = 0, hole;
+
+	for (uint64_t at = 0; at < s->size; at = (uint64_t)hole) {
+		struct rxafs_span *last =
+			store->span_count ? &store->spans[store->span_count - 1] : NULL;
+		uint64_t from, end;
+
+		data = lseek(s->file->fd, (off_t)at, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			break;
+		hole = data < 0 ? -1 : lseek(s->file->fd, data, SEEK_HOLE);
+		if (data < 0 || hole <= data)
+			data = (off_t)at, hole = (off_t)s->size;
+		from = (uint64_t)data / unit * unit;
+		end = ((uint64_t)hole + unit - 1) / unit * unit;
+		end = end < s->size ? end : s->size;
+		if (last && (from < last->end + HOLE_LEAST || store->span_count == RXAFS_SPANS))
+			last->end = end;
+		else if (from < end)
+			store->spans[store->span_count++] = (struct rxafs_span){from, end};
+	}
+	return store->span_count > 0;
+}
+
+/* Whether the file may go over several paths. What was stored before stays, to be continued. */
+static bool is_for_several_paths(const struct storing *s)
+{
+	return s->plain && s->at == 0 && s->size >= WIDE_LEAST && s->run->set.paths != 1 &&
+	       !s->run->set.resume;
+}
+
+/* The whole file. Without `succeeded` afterwards nothing was stored, and one path is used. */
+static enum copy_result store_over_paths(struct storing *s)
+{
+	struct rxafs_scattered_store store = {
+		.size = s->size,
+		.set = {.set = RXAFS_SET_TIME | (s->set_mode ? RXAFS_SET_MODE : 0),
+			.time = s->mtime,
+			.mode = s->mode},
+		.give = give_scattered_bytes,
+		.arg = s,
+		.paths = (unsigned)s->run->set.paths};
+	struct attempt t = attempt_begin(s->run, CHANGE_STORE, s->file->label);
+	struct rxafs_attributes now;
+	int result;
+
+	s->succeeded = false;
+	if (!find_data_spans(s, &store))
+		return COPY_GOOD;
+	t.later = true;
+	t.outage = s->outage;
+	do {
+		atomic_fetch_sub(&s->run->bytes, s->counted);
+		s->counted = 0;
+		s->error = 0;
+		result = rxafs_store_scattered(s->object, &t.request, &store, &now);
+	} while (attempt_again_unless(&t, result, s->spoiled ? -ECANCELED : -EOPNOTSUPP));
+	path_uses_add(s->run, store.uses, store.use_count);
+	atomic_fetch_sub(&s->run->bytes, s->counted);
+	s->counted = 0;
+	if (s->spoiled)
+		return report_read_error(s);
+	if (t.value == -EOPNOTSUPP)
+		return COPY_GOOD;
+	return t.value == 0 ? note_stored_part(s, s->size, &now) : judge_store(s, &t);
+}
+
+bool put_file_is_unchanged(const struct put_file *f)
 {
 	struct stat now;
 
@@ -479,6 +575,13 @@ static enum copy_result store_file(struct storing *s)
 	bool complete = s->created && s->size == 0 && !s->set_mode;
 
 	assert(s->plain);
+	if (is_for_several_paths(s)) {
+		enum copy_result rc = store_over_paths(s);
+
+		if (rc != COPY_GOOD)
+			return rc;
+		complete = s->succeeded;
+	}
 	while (!complete) {
 		uint64_t before = s->at, length = next_part(s);
 		enum copy_result rc;
@@ -495,7 +598,7 @@ static enum copy_result store_file(struct storing *s)
 			"again",
 			s->file->label, (unsigned long long)stored_length(s),
 			(unsigned long long)s->size);
-	} else if (is_source_unchanged(s->file)) {
+	} else if (put_file_is_unchanged(s->file)) {
 		return COPY_GOOD;
 	} else {
 		tools_error("%s: the source changed during the copy; try again", s->file->label);
@@ -996,7 +1099,7 @@ static enum copy_result put_once(struct run *run, struct put_file *f, bool *agai
 	return rc;
 }
 
-static enum copy_result put_file(struct run *run, struct put_file *f)
+enum copy_result put_file(struct run *run, struct put_file *f)
 {
 	bool again;
 	enum copy_result rc = put_once(run, f, &again);
@@ -1022,115 +1125,3 @@ static enum copy_result put_file_work(struct run *run, void *arg)
 }
 
 const struct job_kind put_file_job = {.work = put_file_work, .drop = put_file_drop};
-
-/* ---- small new files, some at a time ---- */
-
-#define SMALL 65536 /* bytes */
-
-bool put_file_is_small(const struct put_file *f)
-{
-	return !f->existing && S_ISREG(f->st.st_mode) && f->st.st_size <= SMALL;
-}
-
-static void put_group_drop(void *arg)
-{
-	struct put_group *g = arg;
-
-	for (unsigned i = 0; i < g->count; i++)
-		put_file_drop(g->files[i]);
-	free(g);
-}
-
-/* All of it, and one byte more, which must not be there. False: it is stored alone. */
-static bool read_for_group(struct run *run, const struct put_file *f, uint8_t *bytes,
-			   struct rxafs_new_file *file)
-{
-	if (pread(f->fd, bytes, (size_t)f->st.st_size + 1, 0) != f->st.st_size ||
-	    !is_source_unchanged(f))
-		return false;
-	*file = (struct rxafs_new_file){.name = f->name,
-					.bytes = bytes,
-					.length = (size_t)f->st.st_size,
-					.set = {.set = RXAFS_SET_MODE | RXAFS_SET_TIME,
-						.mode = put_mode(run, f->st.st_mode),
-						.time = time_in_afs(f->st.st_mtime)}};
-	return true;
-}
-
-/* A name whose contents could not be stored goes. */
-static void remove_empty_name(struct run *run, const struct put_file *f)
-{
-	struct attempt t = attempt_begin(run, CHANGE_REMOVE, f->label);
-
-	t.later = true;
-	while (attempt_again(&t, rxafs_unlink(f->directory, &t.request, f->name)))
-		;
-}
-
-/* Store those that can be. stored[i]: file i is there. */
-static void store_group(struct run *run, struct put_group *g, bool stored[PUT_TOGETHER])
-{
-	struct rxafs_request request = session_request(run);
-	struct rxafs_new_file new[PUT_TOGETHER];
-	unsigned at[PUT_TOGETHER], ready = 0;
-	size_t total = 0, used = 0;
-	uint8_t *bytes;
-
-	for (unsigned i = 0; i < g->count; i++)
-		total += (size_t)g->files[i]->st.st_size + 1;
-	bytes = malloc(total);
-	for (unsigned i = 0; bytes && i < g->count; i++)
-		if (read_for_group(run, g->files[i], bytes + used, &new[ready])) {
-			used += new[ready].length + 1;
-			at[ready++] = i;
-		}
-	if (ready && rxafs_store_small(g->files[0]->directory, &request, new, ready) == 0)
-		for (unsigned i = 0; i < ready; i++) {
-			stored[at[i]] = new[i].result == 0;
-			if (new[i].made &&new[i].result)
-				remove_empty_name(run, g->files[at[i]]);
-		}
-	free(bytes);
-}
-
-/* What is not stored is tried once more alone, which tells why if it fails. */
-static enum copy_result end_group_file(struct run *run, struct put_file *f, bool stored)
-{
-	enum copy_result rc = COPY_GOOD;
-
-	if (stored) {
-		atomic_fetch_add(&run->bytes, (uint64_t)f->st.st_size);
-		copy_progress(run, f->label);
-		copy_done(run, f->label, (uint64_t)f->st.st_size);
-	} else {
-		rc = run_interrupted(run) ? COPY_STOP : put_file(run, f);
-	}
-	put_level_leave(run, f->level, false);
-	f->level = NULL;
-	return rc;
-}
-
-static enum copy_result put_group_work(struct run *run, void *arg)
-{
-	bool stored[PUT_TOGETHER] = {false};
-	enum copy_result all = COPY_GOOD;
-	struct put_group *g = arg;
-
-	if (g->count > 1)
-		store_group(run, g, stored);
-	for (unsigned i = 0; i < g->count && all != COPY_STOP; i++) {
-		enum copy_result rc = end_group_file(run, g->files[i], stored[i]);
-
-		/* The job itself counts as one. */
-		if (all == COPY_GOOD)
-			all = rc;
-		else if (rc != COPY_GOOD)
-			atomic_fetch_add(&run->failed, 1);
-		if (rc == COPY_STOP)
-			all = rc;
-	}
-	put_group_drop(g);
-	return all;
-}
-
-const struct job_kind put_group_job = {.work = put_group_work, .drop = put_group_drop};

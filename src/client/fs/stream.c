@@ -10,10 +10,11 @@
 #include "client/fs/operate.h"
 #include "client/fs/show.h"
 #include "client/net/many.h"
-#include "client/net/pathfetch.h"
+#include "client/net/pathstore.h"
 
 _Static_assert(RXAFS_SMALL_MOST == CL_MANY, "one group of calls");
 _Static_assert(RXAFS_SPANS == CL_HOLES && RXAFS_PATHS == CL_PATHS, "one fetch over several paths");
+_Static_assert(RXAFS_STORE_UNIT == CL_STORE_UNIT, "one store over several paths");
 
 static int find_streamed(rxafs_object *file, struct fs_vnode **vnode)
 {
@@ -123,26 +124,26 @@ static void write_spans(struct rxafs_scatter *scatter, const struct cl_wide *wid
 			(struct rxafs_span){wide->missing[i].at, wide->missing[i].end};
 }
 
-static struct rxafs_path_use *find_path_use(struct rxafs_scatter *scatter,
-					    const struct cl_path_report *report)
+static struct rxafs_path_use *find_path_use(struct rxafs_path_use uses[RXAFS_PATHS],
+					    unsigned *count, const struct cl_path_report *report)
 {
 	unsigned i = 0;
 
-	while (i < scatter->use_count &&
-	       memcmp(&scatter->uses[i].server, &report->remote, sizeof(report->remote)) != 0)
+	while (i < *count && memcmp(&uses[i].server, &report->remote, sizeof(report->remote)) != 0)
 		i++;
 	if (i == RXAFS_PATHS)
 		return NULL;
-	if (i == scatter->use_count)
-		scatter->uses[scatter->use_count++].server = report->remote;
-	return &scatter->uses[i];
+	if (i == *count)
+		uses[(*count)++].server = report->remote;
+	return &uses[i];
 }
 
-static void add_path_uses(struct rxafs_scatter *scatter, const struct cl_wide *wide)
+static void add_path_uses(struct rxafs_path_use uses[RXAFS_PATHS], unsigned *count,
+			  const struct cl_path_report *reports, unsigned paths)
 {
-	for (unsigned i = 0; i < wide->path_count; i++) {
-		const struct cl_path_report *report = &wide->paths[i];
-		struct rxafs_path_use *use = find_path_use(scatter, report);
+	for (unsigned i = 0; i < paths; i++) {
+		const struct cl_path_report *report = &reports[i];
+		struct rxafs_path_use *use = find_path_use(uses, count, report);
 
 		if (!use)
 			continue;
@@ -172,7 +173,7 @@ static int fetch_wide(struct fs_vnode *v, struct rxafs_request *request,
 	fs_begin_call(&call, v->client, request);
 	result = cl_net_fetch_wide(v->volume, &call.caller, &wide, &call.stamp, &request->failure);
 	write_spans(scatter, &wide);
-	add_path_uses(scatter, &wide);
+	add_path_uses(scatter->uses, &scatter->use_count, wide.paths, wide.path_count);
 	if (result == -ESTALE)
 		cl_object_gone(v->object);
 	if (!wide.known)
@@ -379,6 +380,78 @@ int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
 	result = cl_net_store_data(v->volume, &call.caller, &fid, &how, store->offset,
 				   store->length, store->size, store->size, give, arg, &answer,
 				   &call.stamp, &request->failure);
+	learn_store(v, &call, result, &answer);
+	if (!result)
+		fs_show_status(v->client, &v->fid, &answer, attributes);
+	return result;
+}
+
+/* Whether the server takes the parts: in order, apart, and whole units, but for the end of the file. */
+static bool are_spans_usable(const struct rxafs_scattered_store *store)
+{
+	uint64_t at = 0;
+
+	for (unsigned i = 0; i < store->span_count; i++) {
+		const struct rxafs_span *span = &store->spans[i];
+
+		if (span->offset % CL_STORE_UNIT || (i && span->offset <= at) ||
+		    span->end <= span->offset || span->end > store->size ||
+		    (span->end % CL_STORE_UNIT && span->end != store->size))
+			return false;
+		at = span->end;
+	}
+	return store->span_count && store->span_count <= RXAFS_SPANS;
+}
+
+/* *result of cl_net_store_wide(), and what is kept for the next one. */
+static int store_wide(struct fs_vnode *v, struct fs_call *call, struct rxafs_scattered_store *store,
+		      AFSFetchStatus *answer)
+{
+	struct cl_wide_store wide = {.fid = fs_afs_fid(&v->fid),
+				     .how = fs_status_to_set(&store->set),
+				     .length = store->size,
+				     .give = store->give,
+				     .arg = store->arg,
+				     .most = store->paths,
+				     .count = store->span_count,
+				     .session = {store->session[0], store->session[1]},
+				     .unanswered = store->unanswered};
+	int result;
+
+	if (store->durable)
+		wide.how.Mask |= AFS_FSYNC;
+	for (unsigned i = 0; i < wide.count; i++)
+		wide.data[i] = (struct cl_hole){store->spans[i].offset, store->spans[i].end};
+	result = cl_net_store_wide(v->volume, &call->caller, &wide, &call->stamp,
+				   &call->request->failure);
+	store->session[0] = wide.session.high;
+	store->session[1] = wide.session.low;
+	store->unanswered = wide.unanswered;
+	add_path_uses(store->uses, &store->use_count, wide.paths, wide.path_count);
+	*answer = wide.status;
+	return result;
+}
+
+int rxafs_store_scattered(rxafs_object *file, struct rxafs_request *request,
+			  struct rxafs_scattered_store *store, struct rxafs_attributes *attributes)
+{
+	AFSFetchStatus answer;
+	struct fs_vnode *v;
+	struct fs_call call;
+	int result = find_streamed(file, &v);
+
+	if (!result && !are_spans_usable(store))
+		return fs_fail(request, -EINVAL, "the parts are not those of a file");
+	if (!result)
+		result = fs_enter_to_change(file, request, &v);
+	if (result)
+		return result;
+	if (is_dirty(v))
+		return fs_fail(request, -EBUSY, "the file has changes that are not stored yet");
+	fs_begin_call(&call, v->client, request);
+	result = store_wide(v, &call, store, &answer);
+	if (result == -EOPNOTSUPP)
+		return result;
 	learn_store(v, &call, result, &answer);
 	if (!result)
 		fs_show_status(v->client, &v->fid, &answer, attributes);

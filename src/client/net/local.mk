@@ -22,6 +22,8 @@ client_sources += \
 	src/client/net/pathfetch.h \
 	src/client/net/pathload.c \
 	src/client/net/pathload.h \
+	src/client/net/pathstore.c \
+	src/client/net/pathstore.h \
 	src/client/net/probe.c \
 	src/client/net/pulse.c \
 	src/client/net/record.c \

@@ -592,8 +592,7 @@ static unsigned list_servers(struct cl_volume *volume, struct cl_server *servers
 	return count;
 }
 
-/* Whether there are several paths to a server of the volume. */
-static bool has_several_paths(struct cl_volume *volume)
+bool cl_net_has_paths(struct cl_volume *volume)
 {
 	struct cl_server *servers[NMAXNSERVERS];
 	unsigned count = list_servers(volume, servers);
@@ -628,7 +627,7 @@ bool cl_net_paths_joined(struct cl_volume *volume, uint64_t *seen)
 	if (*seen == now || cl_volume_type(volume) != AFS_VL_RW)
 		return false;
 	*seen = now;
-	return has_several_paths(volume);
+	return cl_net_has_paths(volume);
 }
 
 static int run_wide(struct wide *w, const struct cl_caller *caller)
@@ -680,7 +679,7 @@ int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 	int result;
 
 	request->known = false;
-	if (request->most == 1 || !has_several_paths(volume))
+	if (request->most == 1 || !cl_net_has_paths(volume))
 		return 0;
 	result = confirm_version(volume, caller, request, stamp, failure);
 	if (result)

@@ -6,6 +6,9 @@
 #include "client/net/calls.h"
 #include "client/net/netpath.h"
 
+/* Whether there are several paths to a server of the volume. */
+bool cl_net_has_paths(struct cl_volume *volume);
+
 /* Bytes of one version, in any order. */
 struct cl_wide {
 	AFSFid fid;

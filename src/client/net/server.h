@@ -18,6 +18,7 @@ enum cl_missing {
 	CL_MISSING_BULK = 16,
 	CL_MISSING_STORE_ACL = 32,
 	CL_MISSING_CAPABILITIES = 64,
+	CL_MISSING_SESSIONS = 256, /* of stores over several paths */
 	CL_MISSING_NO_CUT = 128 /* refuses a file length that cannot cut */
 };
 

@@ -98,6 +98,7 @@ RXAFS_WOULD_WAIT = -115
 RXAFS_SPANS = 64
 RXAFS_PATHS = 8
 RXAFS_SMALL_MOST = 32
+RXAFS_STORE_UNIT = 65536
 RXAFS_BATCH = 50
 
 
@@ -344,6 +345,23 @@ class rxafs_store(C.Structure):
     ]
 
 
+class rxafs_scattered_store(C.Structure):
+    _fields_ = [
+        ("size", C.c_uint64),
+        ("set", rxafs_changes),
+        ("durable", C.c_bool),
+        ("give", handle),
+        ("arg", handle),
+        ("paths", C.c_uint),
+        ("spans", rxafs_span * RXAFS_SPANS),
+        ("span_count", C.c_uint),
+        ("session", C.c_uint64 * 2),
+        ("unanswered", C.c_bool),
+        ("uses", rxafs_path_use * RXAFS_PATHS),
+        ("use_count", C.c_uint),
+    ]
+
+
 class rxafs_new_file(C.Structure):
     _fields_ = [
         ("name", C.c_char_p),
@@ -429,6 +447,7 @@ STRUCTURES = (
     rxafs_scatter,
     rxafs_small,
     rxafs_store,
+    rxafs_scattered_store,
     rxafs_new_file,
     rxafs_operation,
     rxafs_event,
@@ -510,6 +529,7 @@ FUNCTIONS = {
     "rxafs_fetch_scattered": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_scatter), C.POINTER(rxafs_attributes))),
     "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),
+    "rxafs_store_scattered": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_scattered_store), C.POINTER(rxafs_attributes))),
     "rxafs_make_file": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
     "rxafs_make_link": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_char_p, C.POINTER(rxafs_changes), C.c_void_p, C.POINTER(rxafs_attributes))),
     "rxafs_store_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_new_file), C.c_uint)),

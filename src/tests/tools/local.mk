@@ -121,6 +121,7 @@ check_scripts += src/tests/tools/backup.sh
 check_scripts += src/tests/tools/man.sh
 check_scripts += src/tests/tools/machines.sh
 check_scripts += src/tests/tools/interfaces.sh src/tests/tools/paths.sh
+check_scripts += src/tests/tools/putpaths.sh
 check_scripts += src/tests/tools/metrics.sh
 check_scripts += src/tests/tools/rxperf.sh
 check_scripts += src/tests/tools/rxpt.sh

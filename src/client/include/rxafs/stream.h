@@ -121,6 +121,33 @@ struct rxafs_store {
 int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
 		       const struct rxafs_store *store, rxafs_give_fn *give, void *arg,
 		       struct rxafs_attributes *attributes);
+/* The whole contents of a file for rxafs_store_scattered(). Zero it first. */
+struct rxafs_scattered_store {
+	uint64_t size;		  /* of the file afterwards */
+	struct rxafs_changes set; /* mode and time */
+	bool durable;		  /* on the server's disk before the call returns */
+	rxafs_give_fn *give;	  /* gives bytes in any order, some of them again */
+	void *arg;
+	unsigned paths; /* at most; 0 = RXAFS_PATHS */
+	/* What is stored: in order, not touching each other; offsets are multiples of RXAFS_STORE_UNIT. Others become zeros. */
+	struct rxafs_span spans[RXAFS_SPANS];
+	unsigned span_count;
+	/* between calls */
+	uint64_t session[2];
+	bool unanswered;
+	/* results, added to what is there */
+	struct rxafs_path_use uses[RXAFS_PATHS];
+	unsigned use_count;
+};
+#define RXAFS_STORE_UNIT 65536
+/*
+ * Store the whole contents of a large file over all paths to its server at the same time. They appear in one step, as one version, or not
+ * at all: nothing arrives later. -EOPNOTSUPP: nothing was stored, and rxafs_store_stream() is to be used: there is one path only, the
+ * server does not have these calls, which OpenAFS's have not, or it has refused one. After another failure call it again with the same
+ * structure.
+ */
+int rxafs_store_scattered(rxafs_object *file, struct rxafs_request *request,
+			  struct rxafs_scattered_store *store, struct rxafs_attributes *attributes);
 /* A new file, with mode and time of `set`. -EEXIST. *object is a reference. */
 int rxafs_make_file(rxafs_object *directory, struct rxafs_request *request, const char *name,
 		    const struct rxafs_changes *set, rxafs_object **object,

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# afscp put of a large file to a server with two addresses, over two emulated links: both carry it, one dies or never answers, the
+# server restarts, two commands store one file. The contents appear in one step.
+
+if [ -z "${RXW_NEAR4_2:-}" ]; then
+	link='none,rate=60Mbit,delay=5ms'
+	RXW_LAB_IPV4=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
+fi
+. "$top_srcdir/src/tests/tools/lib.sh"
+rxvol=$top_builddir/src/rxvol/rxvol
+[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
+cd "$work" || exit 99
+
+"$rxvol" -S store create home --acl 'system:anyuser all' > made || { cat made; exit 99; }
+start_server() {
+	: > rxfsd.out
+	$RXW_FAR "$rxfsd" --store store --require none --allow-anonymous-writes --listen 0.0.0.0 --advertise "$RXW_FAR4" \
+		--advertise "$RXW_FAR4_2" --port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2>> rxfsd.err &
+	server=$!
+	servers=$server
+	wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+}
+start_server
+
+cp_() { "$afscp" -q -s "$RXW_FAR4:7003:7000" "$@" 2> err < /dev/null; }
+here() { $RXW_FAR "$afscp" -q -s "127.0.0.1:7003:7000" "$@" > here.out 2>&1 < /dev/null; }
+# uses REPORT NAME: the numbers of that name for both addresses.
+uses() {
+	python3 -c 'import json, sys
+paths = {p["server"]: p for p in json.load(open(sys.argv[1])).get("paths", [])}
+print(*(paths.get(f"{a}:7000", {}).get(sys.argv[2], "none") for a in sys.argv[3:]))' "$1" "$2" "$RXW_FAR4" "$RXW_FAR4_2"
+}
+# same FILE: the server has these bytes under the name "big".
+same() {
+	rm -f copy
+	here get home:/big copy || fail "$2: get: $(head -n 3 here.out)"
+	cmp -s "$1" copy || fail "$2: the file differs"
+}
+links() { echo "$2" > "$RXW_LINK/$1"; }
+# when_begun PID: waits until the server has bytes of a session that has begun after the last call of now().
+now() { : > mark; }
+when_begun() {
+	tries=0
+	until [ "$(find store/files/new -type f -newer mark -size +600k 2> /dev/null | wc -l)" -ge 1 ]; do
+		kill -0 "$1" 2> /dev/null && [ $((tries += 1)) -lt 3000 ] || { fail "the put has not begun"; return 1; }
+		sleep 0.02
+	done
+}
+
+head -c 17825793 /dev/urandom > big
+head -c 17825793 /dev/zero | tr '\0' n > new
+
+# Both carry it; nothing of it shows before the end.
+cp_ put --json big home:/big > both || fail "put ended with $?: $(head -n 3 err)"
+same big both
+set -- $(uses both bytes)
+[ "$1" -gt 1500000 ] && [ "$2" -gt 1500000 ] && [ $(($1 + $2)) -ge 17825793 ] || fail "bytes of the paths: $*"
+
+# One path on request.
+cp_ put --json --paths 1 new home:/big > one || fail "put --paths 1 ended with $?: $(head -n 3 err)"
+same new one
+[ "$(uses one bytes)" = "none none" ] || fail "one: $(uses one bytes)"
+
+# A path dies in the middle: the first, or the second. The contents were others before.
+from=big
+for which in commands commands2; do
+	now
+	cp_ put --json $from home:/big > died &
+	put=$!
+	when_begun $put && links $which 'hole yes'
+	wait $put || fail "$which: put ended with $?: $(head -n 3 err)"
+	links $which 'hole no'
+	same $from $which
+	set -- $(uses died losses)
+	[ $(($1 + $2)) -ge 1 ] || fail "$which: no loss was noticed: $*"
+	from=new
+done
+
+# The second one never answers.
+links commands2 'hole yes'
+cp_ put --json big home:/big > silent || fail "silent: put ended with $?: $(head -n 3 err)"
+same big silent
+set -- $(uses silent bytes)
+[ "$2" -eq 0 ] || fail "silent: $*"
+links commands2 'hole no'
+
+# A signal in the middle: the file is as it was.
+now
+"$afscp" -q -s "$RXW_FAR4:7003:7000" put new home:/big 2> err < /dev/null &
+put=$!
+when_begun $put && kill $put
+wait $put 2> /dev/null && fail "put ended well in spite of SIGTERM"
+same big SIGTERM
+
+# The server is killed in the middle, and comes back: the put begins anew.
+now
+cp_ put --retry 60s new home:/big &
+put=$!
+if when_begun $put; then
+	kill -9 $server
+	wait $server 2> /dev/null
+	start_server
+fi
+wait $put || fail "restart: put ended with $?: $(head -n 3 err)"
+same new restart
+
+# Two commands at the same time: one of the two contents, whole.
+cp_ put big home:/big &
+put=$!
+"$afscp" -q -s "$RXW_FAR4:7003:7000" put new home:/big 2> err2 < /dev/null &
+other=$!
+wait $put || fail "two: put ended with $?: $(head -n 3 err)"
+wait $other || fail "two: put ended with $?: $(head -n 3 err2)"
+here get home:/big copy2 || fail "two: get: $(head -n 3 here.out)"
+cmp -s big copy2 || cmp -s new copy2 || fail "two: the file is a mixture"
+
+# A tree, and a file with holes.
+mkdir tree && cp big tree/a && cp new tree/b && truncate -s 300M tree/c && dd if=big of=tree/c bs=1M seek=100 count=9 conv=notrunc 2> /dev/null
+cp_ put -r tree home:/ || fail "tree: put ended with $?: $(head -n 3 err)"
+here get -r home:/tree got || fail "tree: get: $(head -n 3 here.out)"
+for name in a b c; do cmp -s tree/$name got/$name || fail "tree: $name differs"; done
+
+# Nothing is left of sessions that have ended.
+[ -z "$(here ls home: | grep -v '^[a-z]*$')" ] || fail "left: $(here ls home:)"
+result
