@@ -316,9 +316,9 @@ static bool is_wildcard6(const struct rxw_addr *a)
 	return a->u.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->u.in6.sin6_addr);
 }
 
-__attribute__((cold))
-int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
-			rxw_endpoint **endpoint)
+__attribute__((cold)) __attribute__((cold)) int
+rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
+		    rxw_endpoint **endpoint)
 {
 	return rxw_endpoint_create_with(engine, options, &rxw_constants, endpoint);
 }
@@ -430,7 +430,8 @@ static int change_setting(struct rxw_endpoint *ep, const struct rxw_option *opti
 	return rxw_config_set(&ep->settings.config, option->name, value, NULL, 0);
 }
 
-int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value)
+__attribute__((cold)) int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name,
+					   const char *value)
 {
 	const struct rxw_option *option = name ? rxw_config_option(name) : NULL;
 	unsigned threads = 0;
@@ -449,7 +450,8 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 	return r;
 }
 
-int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_observer *observer)
+__attribute__((cold)) int rxw_endpoint_set_observer(rxw_endpoint *endpoint,
+						    const struct rxw_rpc_observer *observer)
 {
 	if (!endpoint || (observer && !observer->report))
 		return -RXW_EINVAL;
@@ -590,7 +592,7 @@ static int drain_endpoint(struct rxw_endpoint *ep, uint64_t end)
 	}
 }
 
-int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
+__attribute__((cold)) int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
 {
 	if (!endpoint)
 		return -RXW_EINVAL;
@@ -600,7 +602,7 @@ int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
 	return 0;
 }
 
-int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
+__attribute__((cold)) int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 {
 	NOT_CANCELLED;
 
@@ -616,7 +618,7 @@ int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 	return drain_endpoint(endpoint, rxw_now() + limit_ms * RXW_MS);
 }
 
-int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
+__attribute__((cold)) int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 {
 	uint64_t end;
 	unsigned left;

@@ -55,8 +55,9 @@ static int insert_client_connection(struct rxw_connection *c)
 	return r;
 }
 
-int rxw_conn_open(rxw_endpoint *endpoint, const struct rxw_path *path, uint16_t service_id,
-		  rxw_security *security, rxw_connection **connection)
+__attribute__((cold)) int rxw_conn_open(rxw_endpoint *endpoint, const struct rxw_path *path,
+					uint16_t service_id, rxw_security *security,
+					rxw_connection **connection)
 {
 	int r = -RXW_EAGAIN;
 
@@ -90,8 +91,9 @@ int rxw_conn_open(rxw_endpoint *endpoint, const struct rxw_path *path, uint16_t 
 	return r == -RXW_EAGAIN ? -RXW_ELIMIT : r;
 }
 
-int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
-			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
+__attribute__((cold)) int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer,
+						socklen_t peer_len, uint16_t service_id,
+						rxw_security *security, rxw_connection **connection)
 {
 	struct rxw_path path = {.ifindex = 0};
 
@@ -301,8 +303,8 @@ int rxw_connection_abort(rxw_connection *connection, rxw_code code)
 	return 0;
 }
 
-int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
-				unsigned hard_ms)
+__attribute__((cold)) int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms,
+						      unsigned idle_ms, unsigned hard_ms)
 {
 	if (!connection || !rxw_timeouts_valid(dead_ms))
 		return -RXW_EINVAL;
@@ -329,8 +331,9 @@ static bool may_have_sent(const struct rxw_connection *c)
 	return used;
 }
 
-int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *local,
-			     socklen_t local_len)
+__attribute__((cold)) int rxw_connection_set_local(rxw_connection *connection,
+						   const struct sockaddr *local,
+						   socklen_t local_len)
 {
 	struct rxw_addr addr;
 	int r = 0;
@@ -351,7 +354,7 @@ int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *
 	return r;
 }
 
-int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds)
+__attribute__((cold)) int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds)
 {
 	uint64_t now = rxw_now();
 

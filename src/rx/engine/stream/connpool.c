@@ -423,8 +423,8 @@ int rxw_connpool_set_timeouts(rxw_connpool *pool, unsigned dead_ms, unsigned idl
 	return r;
 }
 
-int rxw_connpool_set_local(rxw_connpool *pool, const struct sockaddr *local, socklen_t local_len,
-			   unsigned interface)
+__attribute__((cold)) int rxw_connpool_set_local(rxw_connpool *pool, const struct sockaddr *local,
+						 socklen_t local_len, unsigned interface)
 {
 	struct rxw_addr address;
 
