@@ -366,12 +366,13 @@ static void count_fault(void *arg, const char *line)
 
 /*
  * Without the end of the log, the database may have a part of the pages of later transactions. Rows of two moments become sound
- * by making it anew, if nothing better can come.
+ * by making it anew, if nothing better can come. `blank`: it may as well be a new one.
  */
-static int verify_torn_database(struct core *core)
+static int verify_torn_database(struct core *core, bool blank)
 {
 	struct store_layer *copy;
 	unsigned faults = 0;
+	uint32_t group = 0;
 	int result = db_integrity(core->writer, false, count_fault, &faults);
 
 	core->unreadable = result == -EIO || faults;
@@ -379,7 +380,9 @@ static int verify_torn_database(struct core *core)
 		core->repaired = copying_repair(core);
 	if (core->unreadable)
 		return -EIO;
-	return !result && copying_may_remake(core, &copy) ? -EUCLEAN : result;
+	if (result || blank || db_group_next(core->writer, &group))
+		return result;
+	return copying_may_remake(core, &copy) ? -EUCLEAN : 0;
 }
 
 /* The rest of a damaged table of volumes is served. */
@@ -413,7 +416,7 @@ static int open_found_database(struct core *core, struct db_options *options, bo
 	if (!result)
 		result = open_write_connection(core, options);
 	if (!result && log.torn)
-		result = verify_torn_database(core);
+		result = verify_torn_database(core, log.blank);
 	*crashed = !result && (past == STORE_PAST_CRASHED || log.lost);
 	return result;
 }

@@ -169,6 +169,7 @@ static void judge_places(const struct store_place *main, const struct store_plac
 	if (!state->damaged)
 		return;
 	state->torn = !reaches_mark(main, log);
+	state->blank = !main->sequence && !log->end;
 	state->lost = state->torn || !reaches_tail(main, log);
 	state->until = state->torn ? 0 : main->marked_time;
 }
