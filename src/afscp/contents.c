@@ -412,7 +412,8 @@ struct storing {
 	int claim;	      /* of a part, or -1 */
 	uint64_t at;
 	bool created;
-	int error; /* of reading the source */
+	bool clear; /* it has nothing from `at` on */
+	int error;  /* of reading the source */
 };
 
 /* 0, CHANGED, or a negative errno. */
@@ -445,10 +446,13 @@ static enum copy_result prepare_bytes(struct storing *s, uint64_t *length, bool 
 {
 	struct origin *o = s->origin;
 
-	if (o->fd >= 0) {
-		*length = *length < CALL ? *length : CALL;
+	if (o->fd >= 0 && !o->whole) {
+		*length = find_data(o->fd, &s->at, o->size, *length < CALL ? *length : CALL,
+				    s->clear);
 		return COPY_GOOD;
 	}
+	if (o->whole)
+		return COPY_GOOD;
 	if (!o->buffer && !(o->buffer = malloc(BUFFER)))
 		return no_memory();
 	*length = *length < BUFFER ? *length : BUFFER;
@@ -491,6 +495,7 @@ static enum copy_result store_piece(struct storing *s, uint64_t length, bool *ch
 	if (try.value)
 		return attempt_result(&try);
 	s->at += length;
+	s->clear = true;
 	return COPY_GOOD;
 }
 
@@ -530,7 +535,7 @@ static enum copy_result make_stored_file(struct storing *s, int64_t mtime, bool 
 		-EEXIST))
 		;
 	*exists = try.value == -EEXIST;
-	s->created = try.value == 0;
+	s->created = s->clear = try.value == 0;
 	if (try.value)
 		s->object = NULL;
 	return *exists ? COPY_GOOD : attempt_result(&try);
@@ -642,6 +647,7 @@ static enum copy_result restart_store(struct storing *s, unsigned tries)
 	struct origin *o = s->origin;
 
 	s->at = 0;
+	s->clear = false;
 	s->error = 0;
 	if (tries == RESTARTS) {
 		tools_error("%s: the file changes while it is copied", o->t->label);

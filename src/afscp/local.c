@@ -21,7 +21,7 @@
 
 /* ---- reading ---- */
 
-#define SLICES 64u /* at a time */
+#define SLICES	   64u	      /* at a time */
 
 /* The first `done` bytes of iov[0..*count) are there. */
 static void skip_filled(struct iovec *iov, unsigned *count, size_t done)
@@ -70,6 +70,42 @@ int read_slices(int fd, uint64_t offset, const struct iovec *iov, unsigned count
 			offset += iov++->iov_len;
 	}
 	return result;
+}
+
+/* Bytes from `at` on, where there are data, to the next hole that is worth it; at most `most`. */
+static uint64_t measure_data(int fd, uint64_t at, uint64_t most, uint64_t size)
+{
+	off_t hole = lseek(fd, (off_t)at, SEEK_HOLE), data;
+
+	while (hole > 0 && (uint64_t)hole - at < most) {
+		data = lseek(fd, hole, SEEK_DATA);
+		if (data < 0 && errno != ENXIO)
+			break;
+		if ((data < 0 ? size : (uint64_t)data) - (uint64_t)hole >= HOLE_LEAST)
+			return (uint64_t)hole - at;
+		hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+	}
+	return most;
+}
+
+uint64_t find_data(int fd, uint64_t *at, uint64_t size, uint64_t most, bool clear)
+{
+	off_t data = lseek(fd, (off_t)*at, SEEK_DATA);
+	uint64_t left;
+
+	assert(*at <= size);
+	if (data < 0 && errno == ENXIO) {
+		if (clear)
+			*at = size;
+		return 0;
+	}
+	if (data >= 0 && (uint64_t)data - *at >= HOLE_LEAST && (uint64_t)data < size) {
+		if (!clear)
+			return 0;
+		*at = (uint64_t)data;
+	}
+	left = size - *at < most ? size - *at : most;
+	return data < 0 ? left : measure_data(fd, *at, left, size);
 }
 
 /* ---- names of files that are not complete yet ---- */

@@ -13,6 +13,14 @@
 /* Fill iov[0..count) with the bytes at `offset` of an open file. 0, 1 if it is shorter, or a negative errno. */
 int read_slices(int fd, uint64_t offset, const struct iovec *iov, unsigned count);
 
+#define HOLE_LEAST (1u << 20) /* bytes of a hole that is worth another call */
+/*
+ * What of an open file of `size` bytes has to be sent next, from *at on: the number of bytes, at most `most`, before the next hole that is
+ * worth another call. A hole at *at is skipped if its place is `clear`. 0: the length is to be set to *at, which is the size if the rest is a
+ * hole. That comes before a hole where the copy has older data, which would show there.
+ */
+uint64_t find_data(int fd, uint64_t *at, uint64_t size, uint64_t most, bool clear);
+
 #define PART_NAME 256 /* bytes, with the NUL */
 
 /*

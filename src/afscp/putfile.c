@@ -28,7 +28,6 @@
 #define PART	   (64u << 20) /* bytes of a call */
 #define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
 #define READ_MOST  (1u << 20) /* of a pipe at a time */
-#define HOLE_LEAST (1u << 20) /* holes that are worth another call */
 #define WIDE_LEAST (8u << 20) /* bytes of files that go over several paths */
 
 /* A file that is being stored. */
@@ -421,48 +420,10 @@ static enum copy_result store_part(struct storing *s, const uint8_t *bytes, uint
 	return find_stored_length(s);
 }
 
-/* Bytes from `at` on, where there are data, to the next hole that is worth it; at most `most`. */
-static uint64_t data_length(int fd, uint64_t at, uint64_t most, uint64_t size)
-{
-	off_t hole = lseek(fd, (off_t)at, SEEK_HOLE), data;
-
-	while (hole > 0 && (uint64_t)hole - at < most) {
-		data = lseek(fd, hole, SEEK_DATA);
-		if (data < 0 && errno != ENXIO)
-			break;
-		if ((data < 0 ? size : (uint64_t)data) - (uint64_t)hole >= HOLE_LEAST)
-			return (uint64_t)hole - at;
-		hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
-	}
-	return most;
-}
-
-/*
- * Bytes of the next call, at most PART, after a hole at s->at was skipped. 0: the call only sets
- * the length to s->at. That comes before a hole where the file has older data, which would show
- * there.
- */
+/* Bytes of the next call, at most PART, after a hole at s->at was skipped. 0: the call only sets the length to s->at. */
 static uint64_t next_part(struct storing *s)
 {
-	bool clear = stored_length(s) <= s->at;
-	uint64_t left = s->size - s->at;
-	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA);
-
-	assert(s->at <= s->size);
-	if (data < 0 && errno == ENXIO) {
-		/* The rest is a hole, which the length makes. */
-		if (clear)
-			s->at = s->size;
-		return 0;
-	}
-	if (data >= 0 && (uint64_t)data - s->at >= HOLE_LEAST && (uint64_t)data < s->size) {
-		if (!clear)
-			return 0;
-		s->at = (uint64_t)data;
-		left = s->size - s->at;
-	}
-	left = left < PART ? left : PART;
-	return data < 0 ? left : data_length(s->file->fd, s->at, left, s->size);
+	return find_data(s->file->fd, &s->at, s->size, PART, stored_length(s) <= s->at);
 }
 
 /* ---- over several paths: the contents appear in one step ---- */

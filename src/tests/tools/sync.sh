@@ -542,4 +542,28 @@ well sync long/ two:again
 well sync two:again/ again
 same long again
 
+# Holes stay holes on both sides, at the beginning, within and at the end.
+mkdir sparse
+{ echo a; truncate -s 24M sparse/middle; } > sparse/middle
+echo b >> sparse/middle
+truncate -s 30M sparse/middle
+truncate -s 28M sparse/begin && echo c >> sparse/begin
+truncate -s 40M sparse/all
+before=$(du -sk store | cut -f 1)
+well sync sparse/ two:sparse
+after=$(du -sk store | cut -f 1)
+[ $((after - before)) -lt 10000 ] || fail "holes take $((after - before)) KiB at the server"
+well sync two:sparse/ sparse.back
+same sparse sparse.back
+[ "$(du -sk sparse.back | cut -f 1)" -lt 10000 ] || fail "holes take $(du -sk sparse.back) KiB after sync"
+# A file that cannot be replaced has no old bytes where the new one has a hole.
+mkdir kept
+head -c 5000000 /dev/urandom > kept/file
+well sync kept/ two:kept
+well acl two:kept system:anyuser rliwk
+truncate -s 0 kept/file && truncate -s 3M kept/file && echo end >> kept/file && truncate -s 6M kept/file
+well sync kept/ two:kept
+well sync two:kept/ kept.back
+same kept kept.back
+
 result
