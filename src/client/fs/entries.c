@@ -312,7 +312,9 @@ static int try_to_link(rxafs_object *object, struct rxafs_request *request, rxaf
 				  &c.call.stamp, &request->failure);
 	c.status = made.dir_status;
 	fs_end_change(&c, result);
-	struct cl_effect effect = {.outcome = result ? CL_UNKNOWN : CL_DONE,
+	struct cl_effect effect = {.outcome = !result			    ? CL_DONE
+					      : request->failure.maybe_done ? CL_UNKNOWN
+									    : CL_NOT_DONE,
 				   .now = cl_net_now(),
 				   .reply = &c.call.reply,
 				   .status = result ? NULL : &made.status};

@@ -184,5 +184,30 @@ START_TEST(names_of_a_removed_directory)
 }
 END_TEST
 
+/* A link that the server has refused says nothing about its file, whose promise goes on. */
+START_TEST(a_refused_link)
+{
+	struct rxafs_request quick = {.quick = true};
+	struct rxafs_attributes a;
+	rxafs_object *file, *music;
+
+	open_program_cell();
+	write_text("music:file", "text");
+	write_text("music:there", "text");
+	file = object_at("music:file");
+	music = object_at("music:");
+	/* A server gives no promises until it knows its client. */
+	while (rxafs_getattr(file, &quick, &a))
+		ck_assert_int_eq(rxafs_getattr(file, &request, &a), 0);
+	ck_assert_int_eq(rxafs_link(file, &request, music, "there", &a), -EEXIST);
+	ck_assert_int_eq(rxafs_getattr(file, &request, &a), 0);
+	ck_assert_int_eq(a.stat.st_nlink, 1);
+	ck_assert_int_eq(rxafs_getattr(file, &quick, &a), 0);
+	rxafs_release(music);
+	rxafs_release(file);
+	close_program_cell();
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "newfiles", files_are_made_whole, names_in_the_cache,
-		 readers_see_what_was_stored, names_of_a_removed_directory)
+		 readers_see_what_was_stored, names_of_a_removed_directory, a_refused_link)
