@@ -97,6 +97,7 @@ struct cl_record {
 	unsigned site_count;
 	uint64_t fetched_at;
 	uint64_t renew_at;     /* it is asked for again at the next use after this time */
+	uint64_t silent_until; /* and not before this one: the location service does not answer */
 	uint32_t version;      /* raised when sites or ids have changed */
 	_Atomic bool replaced; /* in no table any more: another record has its name or ids */
 };

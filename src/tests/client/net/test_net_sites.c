@@ -414,8 +414,10 @@ START_TEST(no_location_server)
 	cl_volume_forget_record(fake_volume);
 	looks(fake_volume);
 	began = monotonic_ns();
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 10; i++) {
+		cl_volume_forget_record(fake_volume);
 		looks(fake_volume);
+	}
 	ck_assert_uint_lt(monotonic_ns() - began, (uint64_t)10 * NS_PER_S);
 	fake_caller.deadline = cl_net_now() + (uint64_t)1500 * NS_PER_MS;
 	ck_assert_int_eq(cl_volume_find(fake_net, cl_cells_home(fake_cells), "another",
