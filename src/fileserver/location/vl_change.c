@@ -80,7 +80,7 @@ static int32_t end_vl_change(struct vl_change *change, int32_t code)
 }
 
 /* The name of an entry that the change concerns. */
-static void note_name(struct vl_change *change, const char *name)
+static void note_entry_name(struct vl_change *change, const char *name)
 {
 	snprintf(change->name, sizeof(change->name), "%.*s", VL_MAXNAMELEN - 1, name);
 	change->note.name = change->name;
@@ -238,7 +238,7 @@ int32_t fsd_vl_create(void *context, rxw_call *rx, const nvldbentry *e)
 	int32_t code =
 		begin_vl_change(&change, context, rx, "VL.CreateEntry", e->volumeId[0], NULL);
 
-	note_name(&change, e->name);
+	note_entry_name(&change, e->name);
 	if (!code)
 		code = take_requested_entry(context, rx, e, &entry);
 	if (!code)
@@ -309,7 +309,7 @@ int32_t fsd_vl_delete(void *context, rxw_call *rx, uint32_t id, int32_t type)
 	if (!code)
 		code = record_set(context, rx, id, type, &set);
 	if (!code) {
-		note_name(&change, set.name);
+		note_entry_name(&change, set.name);
 		code = fsd_location_delete(change.service->cell, id);
 	}
 	return end_vl_change(&change, code);
@@ -337,7 +337,7 @@ int32_t fsd_vl_replace(void *context, rxw_call *rx, uint32_t id, int32_t type, c
 	struct fsd_vl_set set;
 	int32_t code = begin_vl_change(&change, context, rx, "VL.ReplaceEntry", id, NULL);
 
-	note_name(&change, e->name);
+	note_entry_name(&change, e->name);
 	if (!code && release & ~RELEASE_ALL)
 		code = AFS_VL_BADRELLOCKTYPE;
 	if (!code)
@@ -463,7 +463,7 @@ static int32_t update_set(struct vl_change *change, rxw_call *rx, uint32_t id, i
 
 	if (code)
 		return code;
-	note_name(change, set.name);
+	note_entry_name(change, set.name);
 	entry = set.entry;
 	code = update_entry(change->service, rx, ue, &entry);
 	return code ? code : put_entry(change->service, &set, id, &entry, release);
