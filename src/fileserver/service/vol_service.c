@@ -522,7 +522,8 @@ static int32_t clone_volume(void *context, rxw_call *call, int32_t tid, uint32_t
 	code = enter_volume(context, tid, "Clone", &transaction, &source);
 	if (code)
 		return code;
-	if (source.temporary || source.out)
+	/* One that is only out of service can be cloned: a move that was interrupted can be repeated. */
+	if (source.temporary)
 		return leave_transaction(service, &transaction, STORE_VOFFLINE);
 	if (fsd_transaction_of(service->cell, *id, NULL))
 		return leave_transaction(service, &transaction, AFS_VOL_VOLBUSY);
@@ -577,7 +578,7 @@ static int32_t reclone_volume(void *context, rxw_call *call, int32_t tid, uint32
 	(void)call;
 	if (code)
 		return code;
-	if (source.temporary || source.out)
+	if (source.temporary)
 		return leave_transaction(service, &transaction, STORE_VOFFLINE);
 	if (fsd_transaction_of(service->cell, id, NULL) ||
 	    (transaction.recloned && transaction.recloned != id))

@@ -321,6 +321,38 @@ static rxw_endpoint *open_silent_server(rxw_queue *queue)
 	return endpoint;
 }
 
+/* A move that was interrupted has left its source out of service. It is repeated: the source is cloned, and stays as it is. */
+START_TEST(clone_out_of_service)
+{
+	AFSFetchStatus status;
+	AFSCallBack promise;
+	rxw_connection *admin;
+	uint32_t id = 5001;
+	AFSVolSync sync;
+	AFSFid root;
+	int32_t tid;
+
+	open_guarded_shop("vol:clear");
+	root = shop_root(&shop);
+	admin = act_as_cell(1, RXW_LEVEL_CLEAR);
+	tid = begin_in(admin, shop.volume, 2);
+	ck_assert_int_eq(AFSVolSetFlags(admin, tid, 2), 0);
+	ck_assert_int_eq(AFSVolClone(admin, tid, 0, 1, "move-clone-temp", &id), 0);
+	ck_assert_int_eq(AFSVolReClone(admin, tid, id), 0);
+	ck_assert_int_eq(end_in(admin, tid), 0);
+	ck_assert_int_eq(
+		RXAFS_FetchStatus(shop_client(&shop, 0)->fs, &root, &status, &promise, &sync),
+		STORE_VOFFLINE);
+	/* One that is temporary has nothing that anybody should keep. */
+	tid = create_in(admin, "new", 5010);
+	id = 5011;
+	ck_assert_int_eq(AFSVolClone(admin, tid, 0, 1, "clone", &id), STORE_VOFFLINE);
+	ck_assert_int_eq(end_in(admin, tid), 0);
+	rxw_connection_release(admin);
+	close_guarded_shop();
+}
+END_TEST
+
 /* What a dead client has left is ended by any administrator, at once: its restore, and its forward to a server that reads nothing. */
 START_TEST(stalled_call_ended)
 {
@@ -755,6 +787,7 @@ int main(void)
 	tcase_set_timeout(tcase, 240 + (seconds ? atoi(seconds) : 0));
 	tcase_add_loop_test(tcase, each_level, 0, sizeof(levels) / sizeof(levels[0]));
 	tcase_add_test(tcase, stalled_restores);
+	tcase_add_test(tcase, clone_out_of_service);
 	tcase_add_test(tcase, stalled_call_ended);
 	tcase_add_test(tcase, forward_without_caller);
 	tcase_add_test(tcase, recorded);
