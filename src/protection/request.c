@@ -22,6 +22,7 @@ struct request {
 	struct prot *prot;
 	int32_t id; /* of the caller */
 	bool administrator;
+	bool begun; /* the transaction */
 	char *message;
 };
 
@@ -77,7 +78,7 @@ static int ask_membership(const struct request *request, int32_t group, bool *me
 	return 0;
 }
 
-/* 0: the change goes on until end_asked_change(). */
+/* Followed by end_asked_change() in any case. */
 static int begin_asked_change(struct request *request, struct prot *prot,
 			      const struct prot_actor *actor, char *message)
 {
@@ -96,12 +97,26 @@ static int begin_asked_change(struct request *request, struct prot *prot,
 	rc = ask_membership(request, PROT_ADMINISTRATORS, &member);
 	if (rc)
 		prot_rollback(prot);
+	request->begun = !rc;
 	request->administrator |= member;
 	return rc;
 }
 
+/* The same for a change of an entry, which is read. */
+static int begin_row_change(struct request *request, struct prot *prot,
+			    const struct prot_actor *actor, int32_t id, struct row *row,
+			    char *message)
+{
+	int rc = begin_asked_change(request, prot, actor, message);
+
+	return rc ? rc : read_row(request, id, row);
+}
+
+/* `rc`: that of the change, or of its begin. */
 static int end_asked_change(const struct request *request, int rc)
 {
+	if (!request->begun)
+		return rc;
 	assert(mutex_is_held(&request->prot->db_lock));
 	if (!rc)
 		return prot_commit(request->prot, request->message);
@@ -211,9 +226,7 @@ int prot_request_new(struct prot *prot, const struct prot_actor *actor, const ch
 	int32_t self = actor->id == PROT_ANONYMOUS ? PROT_ADMINISTRATORS : actor->id;
 	int rc = begin_asked_change(&request, prot, actor, message);
 
-	if (rc)
-		return rc;
-	if (!group || id)
+	if (!rc && (!group || id))
 		rc = need_administrator(&request, "make users, or to choose ids");
 	if (!rc)
 		rc = group ? add_requested_group(&request, name, id, owner ? owner : self, given)
@@ -243,11 +256,8 @@ int prot_request_member(struct prot *prot, const struct prot_actor *actor, int32
 {
 	struct request request;
 	struct row row;
-	int rc = begin_asked_change(&request, prot, actor, message);
+	int rc = begin_row_change(&request, prot, actor, group, &row, message);
 
-	if (rc)
-		return rc;
-	rc = read_row(&request, group, &row);
 	if (!rc)
 		rc = need_member_right(&request, &row, add);
 	if (!rc)
@@ -261,11 +271,8 @@ int prot_request_remove(struct prot *prot, const struct prot_actor *actor, int32
 {
 	struct request request;
 	struct row row;
-	int rc = begin_asked_change(&request, prot, actor, message);
+	int rc = begin_row_change(&request, prot, actor, id, &row, message);
 
-	if (rc)
-		return rc;
-	rc = read_row(&request, id, &row);
 	if (!rc)
 		rc = id > 0 ? need_administrator(&request, "remove users")
 			    : need_ownership(&request, &row, "remove this group");
@@ -284,11 +291,8 @@ int prot_request_rename(struct prot *prot, const struct prot_actor *actor, int32
 {
 	struct request request;
 	struct row row, owner;
-	int rc = begin_asked_change(&request, prot, actor, message);
+	int rc = begin_row_change(&request, prot, actor, id, &row, message);
 
-	if (rc)
-		return rc;
-	rc = read_row(&request, id, &row);
 	if (!rc)
 		rc = id > 0 ? need_administrator(&request, "rename users")
 			    : need_ownership(&request, &row, "rename this group");
@@ -323,11 +327,8 @@ int prot_request_chown(struct prot *prot, const struct prot_actor *actor, int32_
 {
 	struct request request;
 	struct row row, new_owner;
-	int rc = begin_asked_change(&request, prot, actor, message);
+	int rc = begin_row_change(&request, prot, actor, group, &row, message);
 
-	if (rc)
-		return rc;
-	rc = read_row(&request, group, &row);
 	if (!rc && group > 0)
 		rc = refuse_without_right(&request, "give users an owner");
 	if (!rc)
@@ -348,11 +349,8 @@ int prot_request_fields(struct prot *prot, const struct prot_actor *actor, int32
 {
 	struct request request;
 	struct row row;
-	int rc = begin_asked_change(&request, prot, actor, message);
+	int rc = begin_row_change(&request, prot, actor, id, &row, message);
 
-	if (rc)
-		return rc;
-	rc = read_row(&request, id, &row);
 	if (!rc && quota)
 		rc = need_administrator(&request, "set quotas");
 	if (!rc && id != request.id)
@@ -372,9 +370,8 @@ int prot_request_last(struct prot *prot, const struct prot_actor *actor, int32_t
 	int64_t last = 0;
 	int rc = begin_asked_change(&request, prot, actor, message);
 
-	if (rc)
-		return rc;
-	rc = need_administrator(&request, "set the last ids");
+	if (!rc)
+		rc = need_administrator(&request, "set the last ids");
 	if (!rc && prot_query(prot, group ? "SELECT grp FROM last" : "SELECT user FROM last", NULL,
 			      0, NULL, &last))
 		rc = fail_request(&request);
