@@ -176,6 +176,13 @@ need_move() { seeded && q backup k; }
 run_move() { echo move k "$address" a "$other" a; }
 check_move() { one k "$other"; none k "$address"; none k.backup "$address"; holds k "$other" seed.dump; }
 
+# The last step removes the backup volume. vos does not come back to it once the volume itself is gone there.
+again_move() {
+	local id
+	[ "$(count k "$address")" -eq 0 ] || return 0
+	id=$(limited 20 vos listvol "$address" -localauth 2> err.txt | awk '$1 == "k.backup" { print $2 }')
+	[ -z "$id" ] || q zap "$address" a "$id"
+}
 need_move_live() { seeded; }
 run_move_live() { echo move k "$address" a "$other" a -live; }
 check_move_live() { check_move; }
