@@ -48,6 +48,7 @@ dist_notes_DATA = \
 	doc/notes/mount.md \
 	doc/notes/networks.md \
 	doc/notes/overload.md \
+	doc/notes/paths.md \
 	doc/notes/performance.md \
 	doc/notes/ports.md \
 	doc/notes/scaling.md \
