@@ -46,6 +46,7 @@ struct flight {
 	struct afs_fetch fetch;
 	uint64_t whole; /* when its last byte came; 0 = not yet */
 	uint64_t packets; /* that have come */
+	bool excused;	  /* none has, since this thread was late */
 };
 
 struct wide {
@@ -62,6 +63,7 @@ struct wide {
 	uint32_t creation; /* of the volume, as its server says */
 	bool read_only;	   /* the volume, which several servers may have in different states */
 	uint64_t moved;	   /* when the last bytes came */
+	uint64_t due;	   /* when the present turn was to begin at the latest; 0 = at once */
 	bool unconfirmed; /* bytes came by calls without a status */
 	bool refused;	  /* the ordinary way tells why */
 	int result;	  /* of take(), or -EAGAIN */
@@ -366,9 +368,14 @@ static void read_flight(struct wide *w, unsigned range, uint64_t now)
 	}
 }
 
-/* Packets behind a lost one bring no bytes until that one is repeated, but show that the path lives. */
+/*
+ * Packets behind a lost one bring no bytes until that one is repeated, but show that the path lives. If this thread has slept for longer than
+ * it meant to, the processor was busy, and what has arrived may not have been received yet: that excuses a path once.
+ */
 static void hear_paths(struct wide *w, uint64_t now)
 {
+	bool late = w->due && now > w->due + QUIET_NS;
+
 	for (unsigned i = 0; i < CL_RANGES; i++) {
 		struct flight *flight = &w->flights[i];
 		unsigned path = w->spread.ranges[i].path;
@@ -378,7 +385,12 @@ static void hear_paths(struct wide *w, uint64_t now)
 			continue;
 		packets = read_statistics(w, flight->call).packets_received;
 		if (packets > flight->packets)
-			cl_spread_hear(&w->spread, path, now);
+			flight->excused = false;
+		else if (!late || flight->excused || w->spread.paths[path].state != CL_PATH_LIVE)
+			continue;
+		else
+			flight->excused = true;
+		cl_spread_hear(&w->spread, path, now);
 		flight->packets = packets;
 	}
 }
@@ -514,6 +526,7 @@ static bool turn_wide(struct wide *w, const struct cl_caller *caller)
 	abort_whole_flights(w, now);
 	if (next > now + WAIT_NS)
 		next = now + WAIT_NS;
+	w->due = next;
 	count = rxw_queue_next(w->queue, events, EVENTS, (int)((next - now) / NS_PER_MS) + 1);
 	take_events(w, events, count);
 	if (!w->result)
