@@ -103,6 +103,7 @@ bool cl_credential_expired(const struct cl_credential *credential);
 struct cl_interface {
 	struct in6_addr address; /* of IPv4: the last 4 bytes, the others are 0 */
 	bool running;		 /* its interface has a link */
+	bool tunnel;		 /* from point to point */
 	unsigned index;
 	char device[IF_NAMESIZE];
 };

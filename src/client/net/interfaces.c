@@ -34,6 +34,7 @@ static bool take_interface(const struct ifaddrs *i, struct cl_interface *interfa
 	    !take_own_address(i->ifa_addr, &interface->address))
 		return false;
 	interface->running = i->ifa_flags & IFF_RUNNING;
+	interface->tunnel = i->ifa_flags & IFF_POINTOPOINT;
 	interface->index = if_nametoindex(i->ifa_name);
 	snprintf(interface->device, sizeof(interface->device), "%s", i->ifa_name);
 	return true;

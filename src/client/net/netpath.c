@@ -19,6 +19,7 @@ struct candidate {
 };
 
 struct candidates {
+	bool tunnelled; /* by the kernel's choice, what is sent to an address goes into a tunnel */
 	unsigned count;
 	struct candidate list[CL_PATHS];
 };
@@ -45,6 +46,7 @@ static void add_chosen(struct candidates *c, const struct cl_interfaces *interfa
 		return;
 	at = cl_interface_of(interfaces, &new->source);
 	if (at) {
+		c->tunnelled = c->tunnelled || at->tunnel;
 		new->interface = at->index;
 		memcpy(new->device, at->device, sizeof(new->device));
 	}
@@ -101,6 +103,7 @@ static void list_candidates(struct candidates *c, const struct cl_address *to, u
 	unsigned next = current + 1;
 
 	c->count = 0;
+	c->tunnelled = false;
 	cl_interfaces_read(&interfaces);
 	for (unsigned i = 0; i < count; i++)
 		add_chosen(c, &interfaces, &to[(current + i) % count]);
@@ -109,7 +112,9 @@ static void list_candidates(struct candidates *c, const struct cl_address *to, u
 			return;
 	for (unsigned i = 0; i < interfaces.count && c->count < CL_PATHS; i++) {
 		const struct cl_interface *from = &interfaces.list[i];
-		bool added = !from->running || has_interface(c, from->index);
+		/* What is meant for a tunnel, as that of a VPN, is not sent beside it. */
+		bool added = !from->running || has_interface(c, from->index) ||
+			     (c->tunnelled && !from->tunnel);
 
 		for (unsigned k = 0; k < count && !added; k++)
 			added = add_further(c, &interfaces, from, &to[next++ % count]);
