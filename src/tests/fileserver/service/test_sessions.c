@@ -82,8 +82,9 @@ static int32_t put_range(struct shop_client *client, const StoreSession *session
 {
 	rxw_call *call = start_range(client, session, pos, length);
 
-	if (pos + length <= LENGTH)
-		write_range(call, pos, length);
+	/* A server that refuses it may have said so already: the end tells. */
+	if (pos < LENGTH && length <= LENGTH - pos)
+		(void)!rxw_call_write(call, new + pos, length);
 	return end_range(call, taken);
 }
 
