@@ -13,6 +13,7 @@
 #include "client/net/pathstore.h"
 
 _Static_assert(RXAFS_SMALL_MOST == CL_MANY, "one group of calls");
+_Static_assert(sizeof((struct rxafs_path_use){0}.device) == IF_NAMESIZE, "names of interfaces");
 _Static_assert(RXAFS_SPANS == CL_HOLES && RXAFS_PATHS == CL_PATHS, "one fetch over several paths");
 _Static_assert(RXAFS_STORE_UNIT == CL_STORE_UNIT, "one store over several paths");
 
@@ -124,17 +125,28 @@ static void write_spans(struct rxafs_scatter *scatter, const struct cl_wide *wid
 			(struct rxafs_span){wide->missing[i].at, wide->missing[i].end};
 }
 
+static bool is_use_of(const struct rxafs_path_use *use, const struct cl_path_report *report)
+{
+	return memcmp(&use->server, &report->remote, sizeof(use->server)) == 0 &&
+	       memcmp(&use->local, &report->local, sizeof(use->local)) == 0 &&
+	       strcmp(use->device, report->device) == 0;
+}
+
 static struct rxafs_path_use *find_path_use(struct rxafs_path_use uses[RXAFS_PATHS],
 					    unsigned *count, const struct cl_path_report *report)
 {
 	unsigned i = 0;
 
-	while (i < *count && memcmp(&uses[i].server, &report->remote, sizeof(report->remote)) != 0)
+	while (i < *count && !is_use_of(&uses[i], report))
 		i++;
 	if (i == RXAFS_PATHS)
 		return NULL;
-	if (i == *count)
-		uses[(*count)++].server = report->remote;
+	if (i == *count) {
+		++*count;
+		uses[i].server = report->remote;
+		uses[i].local = report->local;
+		memcpy(uses[i].device, report->device, sizeof(uses[i].device));
+	}
 	return &uses[i];
 }
 

@@ -191,7 +191,7 @@ static struct cl_path *find_heard(const struct cl_server *server, const struct c
 }
 
 /* Whether a call goes over a path: one without a choice goes to the same address. */
-static bool is_over(const struct cl_sent *sent, const struct cl_path *path)
+static bool goes_over(const struct cl_sent *sent, const struct cl_path *path)
 {
 	return sent->read.path == path || (!sent->read.path && !path->way.local_len &&
 				      afs_same_address(&sent->sa, &path->way.sa));
@@ -202,7 +202,7 @@ static void leave_path(struct cl_server *server, struct cl_path *path, const str
 {
 	assert(mutex_is_held(&server->lock));
 	for (struct cl_sent *sent = server->sent; sent; sent = sent->next)
-		if (sent->reads && !atomic_load(&sent->lost) && is_over(sent, path)) {
+		if (sent->reads && !atomic_load(&sent->lost) && goes_over(sent, path)) {
 			atomic_store(&sent->lost, true);
 			rxw_call_abort(sent->call, RXW_USER_ABORT);
 		}

@@ -150,7 +150,7 @@ static bool begin_probe(struct cl_prober *prober, struct cl_server *server, cons
 }
 
 /* The same for a path. Takes the reference. */
-static void begin_path_probe(struct cl_prober *prober, struct cl_path *path)
+static void ask_path(struct cl_prober *prober, struct cl_path *path)
 {
 	struct rxw_call_options co = {.size = sizeof(co),
 				      .flags = RXW_CALL_NONBLOCK,
@@ -241,7 +241,7 @@ static void watch_paths(struct cl_prober *prober, struct cl_server *server)
 	unsigned count = cl_load_look(server, list, &busy);
 
 	for (unsigned i = 0; i < count; i++)
-		begin_path_probe(prober, list[i]);
+		ask_path(prober, list[i]);
 	prober->watchful = prober->watchful || busy;
 }
 

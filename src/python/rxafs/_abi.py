@@ -300,6 +300,8 @@ class rxafs_span(C.Structure):
 class rxafs_path_use(C.Structure):
     _fields_ = [
         ("server", sockaddr_storage),
+        ("local", sockaddr_storage),
+        ("device", C.c_char * 16),
         ("bytes", C.c_uint64),
         ("repeated", C.c_uint64),
         ("rtt_ns", C.c_uint64),

@@ -59,6 +59,9 @@ struct rxafs_span {
 /* What one path to the server has done. */
 struct rxafs_path_use {
 	struct sockaddr_storage server; /* the address of the server */
+	struct sockaddr_storage
+		local;	 /* that of this machine, with port 0; ss_family 0 = unknown */
+	char device[16]; /* its interface; "" = unknown */
 	uint64_t bytes;			/* of the file */
 	uint64_t repeated; /* bytes that another path had brought before, or that came too late */
 	uint64_t rtt_ns;   /* 0 = unknown */
