@@ -23,6 +23,7 @@ dist_doc_DATA += \
 	doc/moving.md \
 	doc/networks.md \
 	doc/overload.md \
+	doc/paths.md \
 	doc/performance.md \
 	doc/porting.md \
 	doc/ports.md \
