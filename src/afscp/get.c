@@ -150,7 +150,8 @@ static bool is_for_paths(const struct fetching *f)
 {
 	const struct run *run = f->run;
 
-	return f->sink->seekable && !run->set.resume && run->set.paths != 1 &&
+	/* If versions differ again and again, an address may lead to another server. */
+	return f->sink->seekable && !run->set.resume && run->set.paths != 1 && f->restarts < 2 &&
 	       length_of(&f->file->attributes) - f->at >= PATHS_LEAST;
 }
 

@@ -39,6 +39,25 @@ static double expect_bytes(const struct cl_path *path, uint64_t bytes, double be
 	return (double)path->rtt_ns / NS_PER_S + (double)(path->load.missing + bytes) / rate;
 }
 
+/* A private address may lead to another server, which has a file of this number with the same version. */
+static bool is_stranger(const struct cl_server *server, const struct cl_path *path)
+{
+	const struct sockaddr_storage *used = &server->addresses[server->current].sa;
+
+	for (unsigned i = 0; path->load.started && i < server->path_count; i++) {
+		const struct cl_path *first = server->paths[i];
+
+		if (!first->way.local_len && afs_same_address(&first->way.sa, used))
+			return first->load.started && first->load.started != path->load.started;
+	}
+	return false;
+}
+
+static bool carries_reads(const struct cl_server *server, const struct cl_path *path)
+{
+	return path->state == CL_PATH_LIVE && !path->gone && !is_stranger(server, path);
+}
+
 /* Of those that live; `but` is none of them. */
 static struct cl_path *find_soonest(struct cl_server *server, uint64_t bytes,
 				    const struct cl_path *but)
@@ -50,8 +69,9 @@ static struct cl_path *find_soonest(struct cl_server *server, uint64_t bytes,
 	for (unsigned i = 0; i < server->path_count; i++) {
 		struct cl_path *path = server->paths[i];
 
-		if (path->state == CL_PATH_LIVE && !path->gone && path != but &&
-		    (!soonest || expect_bytes(path, bytes, best) < expect_bytes(soonest, bytes, best)))
+		if (carries_reads(server, path) && path != but &&
+		    (!soonest ||
+		     expect_bytes(path, bytes, best) < expect_bytes(soonest, bytes, best)))
 			soonest = path;
 	}
 	return soonest;
@@ -96,7 +116,7 @@ unsigned cl_load_paths(struct cl_server *server)
 
 	pthread_mutex_lock(&server->lock);
 	for (unsigned i = 0; i < server->path_count; i++)
-		count += server->paths[i]->state == CL_PATH_LIVE;
+		count += carries_reads(server, server->paths[i]);
 	pthread_mutex_unlock(&server->lock);
 	return count ? count : 1;
 }
@@ -183,8 +203,7 @@ static struct cl_path *find_heard(const struct cl_server *server, const struct c
 	for (unsigned i = 0; i < server->path_count; i++) {
 		struct cl_path *path = server->paths[i];
 
-		if (path != silent && path->state == CL_PATH_LIVE && !path->gone &&
-		    path->load.heard > asked)
+		if (path != silent && carries_reads(server, path) && path->load.heard > asked)
 			return path;
 	}
 	return NULL;
@@ -266,22 +285,26 @@ static unsigned leave_silent_paths(struct cl_server *server, uint64_t now,
 	return count;
 }
 
-/* Those that are out; if some are silent, all are asked. */
+/* Those that are out; all if some are silent, and now and then if there is a stranger: perhaps the server was started again. */
 static unsigned list_probes(struct cl_server *server, uint64_t now, bool doubt,
 			    struct cl_path *list[CL_PATHS])
 {
 	unsigned count = 0;
+	bool strange = false;
 
+	for (unsigned i = 0; i < server->path_count; i++)
+		strange = strange || is_stranger(server, server->paths[i]);
 	for (unsigned i = 0; i < server->path_count; i++) {
 		struct cl_path *path = server->paths[i];
 		struct cl_path_load *load = &path->load;
 
 		if (load->probing || path->gone || load->next_probe > now ||
-		    !(doubt || path->state == CL_PATH_OUT))
+		    !(doubt || strange || path->state == CL_PATH_OUT))
 			continue;
 		load->probing = true;
 		load->asked = now;
-		load->next_probe = now + (load->probes_failed < FAILURES ? PROBE_NS : SELDOM_NS);
+		load->next_probe =
+			now + (strange || load->probes_failed >= FAILURES ? SELDOM_NS : PROBE_NS);
 		path->refs++;
 		list[count++] = path;
 	}
@@ -310,15 +333,17 @@ unsigned cl_load_look(struct cl_server *server, struct cl_path *list[CL_PATHS], 
 	return count;
 }
 
-void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns)
+void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns, uint32_t started)
 {
 	struct cl_server *server = path->server;
 
 	pthread_mutex_lock(&server->lock);
 	path->load.probing = false;
 	path->load.probes_failed = answered ? 0 : path->load.probes_failed + 1;
-	if (answered)
+	if (answered) {
 		path->load.heard = cl_net_now();
+		path->load.started = started;
+	}
 	pthread_mutex_unlock(&server->lock);
 	if (answered)
 		cl_path_lives(path, rtt_ns);

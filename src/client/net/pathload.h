@@ -34,6 +34,7 @@ struct cl_path_load {
 	uint64_t asked, next_probe;	 /* the last probe, the next one */
 	unsigned probes_failed;		 /* in a row */
 	bool probing;
+	uint32_t started; /* when the server behind it did, as that says; 0 = unknown */
 };
 
 /*
@@ -56,7 +57,10 @@ unsigned cl_load_paths(struct cl_server *server);
  */
 #define CL_LOAD_MS 20
 unsigned cl_load_look(struct cl_server *server, struct cl_path *list[CL_PATHS], bool *busy);
-/* The end of such a probe. Gives the reference back. */
-void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns);
+/*
+ * The end of such a probe. Gives the reference back. A path that leads to a server which has started at another time than that at the
+ * address in use carries no reads.
+ */
+void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns, uint32_t started);
 
 #endif

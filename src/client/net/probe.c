@@ -170,12 +170,12 @@ static void ask_path(struct cl_prober *prober, struct cl_path *path)
 	cl_server_put_lane(path->server, lane);
 	if (rc < 0) {
 		free(probe);
-		cl_load_probed(path, false, 0);
+		cl_load_probed(path, false, 0, 0);
 		return;
 	}
 	probe->next = prober->running;
 	prober->running = probe;
-	if (StartRXAFS_GetCapabilities(probe->call) == 0)
+	if (StartRXAFS_GetStatistics(probe->call) == 0)
 		rxw_call_send_end(probe->call);
 }
 
@@ -334,6 +334,19 @@ static void look_for_moves(struct cl_prober *prober)
 	}
 }
 
+static void take_path_answer(struct cl_prober *prober, struct probe *probe, rxw_call *call)
+{
+	enum rxw_origin origin = RXW_ORIGIN_NONE;
+	ViceStatistics stats = {0};
+	rxw_code code = rxw_call_error(call, NULL) ?: EndRXAFS_GetStatistics(call, &stats);
+
+	code = rxw_call_end(call, code, &origin);
+	/* One that does not tell when it started answers with a code. */
+	cl_load_probed(probe->path, code == 0 || origin == RXW_ORIGIN_PEER,
+		       cl_net_now() - probe->at, code == 0 ? stats.StartTime : 0);
+	forget_probe(prober, probe);
+}
+
 static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_event *event)
 {
 	struct probe *probe = event->arg;
@@ -343,17 +356,15 @@ static void take_probe_answer(struct cl_prober *prober, const struct rxw_queue_e
 
 	if (!event->call)
 		return;
+	if (probe->path) {
+		take_path_answer(prober, probe, event->call);
+		return;
+	}
 	code = rxw_call_error(event->call, NULL);
 	if (code == 0)
 		code = EndRXAFS_GetCapabilities(event->call, &caps);
 	xdrfree_Capabilities(&caps);
 	code = rxw_call_end(event->call, code, &origin);
-	if (probe->path) {
-		cl_load_probed(probe->path, code == 0 || origin == RXW_ORIGIN_PEER,
-			       cl_net_now() - probe->at);
-		forget_probe(prober, probe);
-		return;
-	}
 	end_probe(prober, probe, code == 0 || origin == RXW_ORIGIN_PEER, code == RXW_CALL_DEAD);
 }
 

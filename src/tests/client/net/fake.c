@@ -335,6 +335,21 @@ static int32_t get_capabilities(void *context, rxw_call *call, Capabilities *cap
 	return 0;
 }
 
+/* Held as probes are. */
+static int32_t get_statistics(void *context, rxw_call *call, ViceStatistics *stats)
+{
+	struct fake_server *s = context;
+
+	(void)call;
+	pthread_mutex_lock(&fake_lock);
+	while (s->mute_probes)
+		pthread_cond_wait(&fake_changed, &fake_lock);
+	memset(stats, 0, sizeof(*stats));
+	stats->StartTime = s->started;
+	pthread_mutex_unlock(&fake_lock);
+	return stats->StartTime ? 0 : RXW_RPC_OPCODE;
+}
+
 static int32_t give_up_all(void *context, rxw_call *call)
 {
 	(void)call;
@@ -362,6 +377,7 @@ static const struct RXAFS_handlers fs_handlers = {
 	.FetchData64 = fetch_data64,
 	.FetchData = fetch_data,
 	.GetCapabilities = get_capabilities,
+	.GetStatistics = get_statistics,
 	.GiveUpAllCallBacks = give_up_all,
 	.GiveUpCallBacks = give_up,
 };

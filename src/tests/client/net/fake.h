@@ -44,6 +44,7 @@ struct fake_server {
 	unsigned data_calls;		/* FetchData64 of a long file */
 	uint64_t data_from;		/* the offset of the last one */
 	uint32_t version;		/* of a long file; 0 = 7 */
+	uint32_t started;		/* what it says; 0 = it does not know this question */
 	uint32_t creation;		/* of VolSync */
 	uint32_t missing;		/* enum cl_missing: calls that are unknown */
 	uint64_t last_length;		/* file length of the last store */

@@ -141,6 +141,49 @@ START_TEST(a_read_of_a_release)
 }
 END_TEST
 
+/* Whether a path lives, and its server has told when it started. */
+static bool is_known(const struct cl_path *path)
+{
+	return path->state == CL_PATH_LIVE && path->load.started;
+}
+
+/* How many paths share long reads, once both servers have told when they started. */
+static unsigned count_after_probes(uint32_t one, uint32_t other)
+{
+	struct reading r = {.version = 7, .good = true};
+	struct cl_server *server;
+	bool known = false;
+	unsigned count;
+
+	fake.servers[0].started = one;
+	fake.servers[1].started = other;
+	fake.also = 2;
+	fake.length = LONG_FILE;
+	fake_open(2, 30000);
+	r.volume = fake_volume;
+	while (!known) {
+		read_long(&r);
+		ck_assert_int_eq(r.result, 0);
+		server = cl_server_at(fake_net, 1);
+		pthread_mutex_lock(&server->lock);
+		known = server->path_count == 2 && is_known(server->paths[0]) &&
+			is_known(server->paths[1]);
+		pthread_mutex_unlock(&server->lock);
+	}
+	ck_assert(r.good);
+	count = cl_net_paths(fake_volume);
+	fake_close();
+	return count;
+}
+
+/* An address of the server that leads to another one, which has a file of this number. */
+START_TEST(a_stranger_behind_an_address)
+{
+	ck_assert_uint_eq(count_after_probes(1000, 2000), 1);
+	ck_assert_uint_eq(count_after_probes(1000, 1000), 2);
+}
+END_TEST
+
 /* ---- bytes without a status ---- */
 
 static void *fetch_widely(void *arg)
@@ -189,4 +232,5 @@ START_TEST(another_server_confirms_no_bytes)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "net paths", a_read_goes_on_over_another_path, a_read_begins_again,
-		 a_read_of_a_release, another_server_confirms_no_bytes)
+		 a_read_of_a_release, a_stranger_behind_an_address,
+		 another_server_confirms_no_bytes)
