@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs vos_levels vos_kills member member_three move_in vos_locations pts moving mount conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs replicas vos_levels vos_kills member member_three move_in vos_locations pts moving mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -127,6 +127,9 @@ tests_of_vos_openafs() {
 }
 programs_of_vos_openafs() { echo rxfsd rxvol rxpt cell_ours; }
 
+tests_of_replicas() { echo replicas-release replicas-faults replicas-missed replicas-theirs replicas-end; }
+programs_of_replicas() { echo rxfsd rxvol rxpt rxafs rxafsctl afscp cell_ours; }
+
 tests_of_vos_levels() { echo levels-refused levels-ours levels-theirs levels-end; }
 programs_of_vos_levels() { echo rxfsd rxvol rxpt cell_ours; }
 
@@ -212,7 +215,7 @@ tests_of_bench_volumes() { echo "${RXW_BENCH_TESTS:-bench-volumes-openafs bench-
 programs_of_bench_volumes() { echo cell_ours rxfsd rxvol; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == mount || $1 == vos_openafs || $1 == vos_levels || $1 == member* || $1 == mov* || $1 == bench* ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == dumps || $1 == mount || $1 == vos_openafs || $1 == replicas || $1 == vos_levels || $1 == member* || $1 == mov* || $1 == bench* ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
@@ -222,7 +225,7 @@ seconds_of() {
 	vos_kills) [ -n "${RXW_VOS_KILLS:-}" ] && echo 7200 || echo 900 ;;
 	writes | mount | vos | vos_servers | vos_openafs | vos_levels | member | move_in | vos_locations | pts | moving) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
-	member_three) echo 1200 ;;
+	member_three | replicas) echo 1200 ;;
 	bench | bench_volumes) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
 	esac
