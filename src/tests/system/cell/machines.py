@@ -358,7 +358,7 @@ class Admin(Machine):
 
     def is_replicated(self, port):
         states = [self.run(self.chrooted('udebug', a, port), 30)[1] for a in DATABASES.values()]
-        # Of all three: one that is away has an old database.
+        # Of all three, and by the site that makes changes, too: one that is away, or has just come back, misses the next change.
         versions = [v for s in states for v in re.findall(r'Local db version is (\S+)', s)]
         return (len(versions) == len(states) and len(set(versions)) == 1 and
-                any('Recovery state 1f' in s for s in states))
+                any('Recovery state 1f' in s and s.count('dbcurrent=1, up=1 beaconSince=1') == len(DATABASES) - 1 for s in states))
