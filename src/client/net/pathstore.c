@@ -332,6 +332,9 @@ static void finish_pour(struct pouring *p, unsigned range, uint64_t now)
 	}
 	if (taken > flight->given - flight->offset)
 		taken = flight->given - flight->offset;
+	/* A server may refuse what comes twice too often. */
+	if (!taken && ++p->busy > BUSY_MOST)
+		p->result = -EOPNOTSUPP;
 	if (flight->offset + taken > at)
 		cl_spread_take(&p->spread, range, flight->offset + taken - at, now);
 	p->moved = now;
