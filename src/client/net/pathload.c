@@ -9,6 +9,7 @@
 #define LEARNED	   3u			       /* such measurements tell the rate */
 #define SILENT_NS  ((uint64_t)50 * NS_PER_MS)  /* P-066 and P-067 */
 #define ANSWER_NS  ((uint64_t)40 * NS_PER_MS)
+#define STILL_NS   ((uint64_t)NS_PER_S)
 #define LATE_S	   1.0 /* another path must save so much at least */
 #define PROBE_NS   ((uint64_t)250 * NS_PER_MS)
 #define SELDOM_NS  ((uint64_t)2 * NS_PER_S) /* after: */
@@ -106,7 +107,7 @@ bool cl_load_choose(struct cl_server *server, uint64_t bytes, struct cl_long_rea
 	pthread_mutex_unlock(&server->lock);
 	for (unsigned i = 0; i < count; i++)
 		cl_path_put(list[i]);
-	*read = (struct cl_long_read){.path = path, .missing = bytes};
+	*read = (struct cl_long_read){.path = path, .missing = bytes, .heard = now};
 	return path && first;
 }
 
@@ -158,7 +159,7 @@ void cl_load_moved(struct cl_sent *sent, uint64_t bytes)
 	path->bytes += bytes;
 	gap = now > path->load.heard ? now - path->load.heard : 0;
 	path->load.gap = path->load.gap - path->load.gap / 8 + gap / 8;
-	path->load.heard = now;
+	path->load.heard = sent->read.heard = now;
 	measure_load(path, now);
 	pthread_mutex_unlock(&sent->server->lock);
 }
@@ -232,23 +233,32 @@ static void leave_path(struct cl_server *server, struct cl_path *path, const str
 			server->current = i;
 }
 
+/* Whether the rate of a path has fallen so far, or was taken for so much more, that another one would bring a read in half the time. */
+static bool is_read_late(const struct cl_long_read *read, const struct cl_path *other)
+{
+	const struct cl_path *path = read->path;
+	double rest = (double)path->load.missing / (path->rate + 1);
+
+	return path->load.measured >= LEARNED && other->load.measured >= LEARNED &&
+	       rest > LATE_S + 2 * expect_bytes(other, read->missing, other->rate);
+}
+
 /*
- * Reads end that another path would bring in half the time (P-069): the rate of theirs has fallen, or was taken for a higher one. What has
+ * Reads that another path would bring sooner end (P-069), and those that stand still although their path lives, as after an outage. What has
  * come is kept.
  */
-static void leave_slow_paths(struct cl_server *server)
+static void leave_slow_paths(struct cl_server *server, uint64_t now)
 {
 	assert(mutex_is_held(&server->lock));
 	for (struct cl_sent *sent = server->sent; sent; sent = sent->next) {
-		struct cl_path *path = sent->read.path, *other;
-		double rest;
+		const struct cl_long_read *read = &sent->read;
+		struct cl_path *other;
 
-		if (!path || path->load.measured < LEARNED || atomic_load(&sent->lost))
+		if (!read->path || atomic_load(&sent->lost))
 			continue;
-		rest = (double)path->load.missing / (path->rate + 1);
-		other = find_soonest(server, sent->read.missing, path);
-		if (!other || other->load.measured < LEARNED ||
-		    rest < LATE_S + 2 * expect_bytes(other, sent->read.missing, other->rate))
+		other = find_soonest(server, read->missing, read->path);
+		if (!other || (now < read->heard + STILL_NS + 8 * read->path->rtt_ns &&
+			       !is_read_late(read, other)))
 			continue;
 		atomic_store(&sent->lost, true);
 		rxw_call_abort(sent->call, RXW_USER_ABORT);
@@ -323,7 +333,7 @@ unsigned cl_load_look(struct cl_server *server, struct cl_path *list[CL_PATHS], 
 	if (*busy) {
 		left_count = leave_silent_paths(server, now, left, &doubt);
 		count = list_probes(server, now, doubt, list);
-		leave_slow_paths(server);
+		leave_slow_paths(server, now);
 	}
 	pthread_mutex_unlock(&server->lock);
 	for (unsigned i = 0; i < left_count; i++) {

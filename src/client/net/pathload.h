@@ -20,7 +20,8 @@ struct cl_server;
 /* A long read that had a choice; `path` NULL: none. */
 struct cl_long_read {
 	struct cl_path *path; /* with a reference */
-	uint64_t missing;     /* bytes that have not come; covered by the server's lock */
+	/* covered by the server's lock: bytes that have not come; when the last ones came */
+	uint64_t missing, heard;
 };
 
 /* Of one path. Covered by the server's lock. */
