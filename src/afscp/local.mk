@@ -33,6 +33,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/put.c src/afscp/put.h \
 	src/afscp/putfile.c \
 	src/afscp/putgroup.c \
+	src/afscp/putlevel.c src/afscp/putlevel.h \
 	src/afscp/rights.c \
 	src/afscp/run.c src/afscp/run.h \
 	src/afscp/session.c src/afscp/session.h \

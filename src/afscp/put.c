@@ -23,30 +23,13 @@
 #include "afscp/folder.h"
 #include "afscp/local.h"
 #include "afscp/put.h"
+#include "afscp/putlevel.h"
 
 /* ---- directories ---- */
 
 #define KEPT_OPEN 128 /* descriptors beside those of files that wait */
 #define JOBS_EACH 3   /* of a thread: one in progress, and two that wait */
 #define SUM_DEPTH 100 /* levels that the progress counts: each keeps a folder open */
-
-/* Names of a directory in AFS that a folder has, too. */
-struct counterparts {
-	struct rxafs_names names; /* sorted */
-	struct rxafs_attributes *attributes;
-	int *results; /* 0 or a negative errno: what became of each question for them */
-};
-
-/* A directory that is being filled. With --preserve the last of its users sets mode and time. */
-struct put_level {
-	atomic_uint users;    /* the thread that reads the folder, and jobs for its files */
-	rxafs_object *object; /* a reference */
-	bool is_new;	      /* it was made for this copy: nothing is in it */
-	atomic_uint full;     /* names that it has no room for */
-	struct counterparts there;
-	struct stat st; /* of the folder */
-	char *label;
-};
 
 /* The walk through one folder of the command line. */
 struct put_walk {
@@ -56,60 +39,6 @@ struct put_walk {
 	struct put_group *group; /* files that wait for others of their directory, or NULL */
 	unsigned together;	 /* at most so many */
 };
-
-void put_level_full(struct put_level *level)
-{
-	atomic_fetch_add(&level->full, 1);
-}
-
-static void free_counterparts(struct counterparts *there)
-{
-	rxafs_free_names(&there->names);
-	free(there->attributes);
-	free(there->results);
-}
-
-static void free_put_level(struct put_level *level)
-{
-	if (level->object)
-		rxafs_release(level->object);
-	free_counterparts(&level->there);
-	free(level->label);
-	free(level);
-}
-
-/* Mode and time of the folder. */
-static enum copy_result preserve_level(struct run *run, struct put_level *level)
-{
-	const struct rxafs_changes set = {.set = RXAFS_SET_MODE | RXAFS_SET_TIME,
-					  .mode = put_mode(run, level->st.st_mode),
-					  .time = level->st.st_mtime};
-	struct attempt t = attempt_begin(run, CHANGE_STATUS, level->label);
-	struct rxafs_attributes now;
-
-	while (attempt_again(&t, rxafs_setattr(level->object, &t.request, &set, &now)))
-		;
-	return attempt_result(&t);
-}
-
-void put_level_leave(struct run *run, struct put_level *level, bool dropped)
-{
-	unsigned full, users = atomic_fetch_sub(&level->users, 1);
-
-	assert(users > 0);
-	if (users > 1)
-		return;
-	full = atomic_load(&level->full);
-	if (full)
-		tools_error(
-			"%s: the directory is full: %u more name%s not fit; use another one, or "
-			"shorter names",
-			level->label, full, full == 1 ? " does" : "s do");
-	if (!dropped && run->set.preserve && !run_interrupted(run) &&
-	    preserve_level(run, level) != COPY_GOOD)
-		atomic_fetch_add(&run->failed, 1);
-	free_put_level(level);
-}
 
 /* ---- local folders ---- */
 
@@ -320,27 +249,6 @@ static rxafs_object *take_counterpart(struct run *run, struct put_level *level,
 	return t.value < 0 ? NULL : object;
 }
 
-enum copy_result report_mount_in_way(struct run *run, rxafs_object *directory, const char *name,
-				     const char *label)
-{
-	struct rxafs_request request = session_request(run);
-	rxafs_object *object;
-	char *text = NULL;
-
-	if (rxafs_find_name(directory, &request, name, &object) == 0) {
-		rxafs_mount_text(object, &text);
-		rxafs_release(object);
-	}
-	/* "#VOLUME." */
-	if (text && strlen(text) > 2)
-		tools_error("%s: a mount point of the volume %.*s has this name; remove it first",
-			    label, (int)strlen(text) - 2, text + 1);
-	else
-		tools_error("%s: a mount point has this name; remove it first", label);
-	free(text);
-	return COPY_FAILED;
-}
-
 /* ---- directories from their beginning ---- */
 
 /* Keep back the message about a full directory, which is told once. */
@@ -371,23 +279,6 @@ static enum copy_result make_level(struct run *run, struct put_level *level,
 	return judge_in_level(&t, above);
 }
 
-/* A level for an open folder. NULL after a message. */
-static struct put_level *new_put_level(int fd, const char *label)
-{
-	struct put_level *level = calloc(1, sizeof(*level));
-
-	if (level)
-		level->label = strdup(label);
-	if (level && level->label && fstat(fd, &level->st) == 0) {
-		atomic_init(&level->users, 1);
-		return level;
-	}
-	tools_error("%s: no memory", label);
-	if (level)
-		free_put_level(level);
-	return NULL;
-}
-
 static enum copy_result put_in_level(struct put_walk *w, int *fd, struct put_level *level);
 
 /* This function is not inlined, because its caller's stack is needed at each level. */
@@ -408,7 +299,7 @@ static __attribute__((noinline)) enum copy_result begin_level(struct put_walk *w
 	if (rc == COPY_GOOD)
 		*out = level;
 	else
-		free_put_level(level);
+		put_level_leave(w->run, level, true);
 	return rc;
 }
 

@@ -41,19 +41,4 @@ struct put_group {
 bool put_file_is_small(const struct put_file *file);
 extern const struct job_kind put_group_job;
 
-/* Mode of a new object: `mode`, less the umask without --preserve. */
-mode_t put_mode(const struct run *run, mode_t mode);
-
-/* A name that the directory has no room for: it is counted, and told at the end. */
-void put_level_full(struct put_level *level);
-/*
- * A user of the level is done. The last one sets mode and time of the directory, unless `dropped`: the job was not
- * done.
- */
-void put_level_leave(struct run *run, struct put_level *level, bool dropped);
-
-/* Say that a mount point has the name, which a put does not replace. */
-enum copy_result report_mount_in_way(struct run *run, rxafs_object *directory, const char *name,
-				     const char *label);
-
 #endif

@@ -24,6 +24,7 @@
 #include "afscp/local.h"
 #include "afscp/pathuse.h"
 #include "afscp/put.h"
+#include "afscp/putlevel.h"
 
 #define PART	   (64u << 20) /* bytes of a call */
 #define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
@@ -95,11 +96,6 @@ struct put_file *put_file_new(int fd, rxafs_object *directory, const char *name,
 	}
 	f->level = level;
 	return f;
-}
-
-mode_t put_mode(const struct run *run, mode_t mode)
-{
-	return run->set.preserve ? mode & 0777 : mode & 0777 & ~run->umask;
 }
 
 static uint64_t stored_length(const struct storing *s)

@@ -7,6 +7,7 @@
 
 #include "afscp/folder.h"
 #include "afscp/put.h"
+#include "afscp/putlevel.h"
 
 #define SMALL 65536 /* bytes */
 
