@@ -207,8 +207,9 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 				  : run_one_fetch(&t, &f, take, arg);
 		if (code == 0) {
 			/* The server would break it at the address that the call came from, which may be gone then. */
-			if (!t.sent.read.path || !t.sent.read.path->way.local_len)
-				t.stamp->callback = f.callback;
+			if (t.sent.read.path && !cl_path_hears(t.sent.read.path))
+				f.callback = (AFSCallBack){0};
+			t.stamp->callback = f.callback;
 			t.stamp->sync = f.sync;
 			*fetched = begun + f.received;
 			*status = f.status;
