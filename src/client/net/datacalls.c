@@ -128,14 +128,17 @@ struct come {
 	uint32_t creation; /* of its volume, before the first of them */
 };
 
-/* Where the next call of a fetch begins. */
-static uint64_t go_on_after(struct come *come, struct cl_tries *t)
+/* Where the next call of a fetch of `length` bytes begins. Its path was chosen for what had not come. */
+static uint64_t go_on_after(struct come *come, struct cl_tries *t, uint64_t length)
 {
 	uint32_t creation = cl_tries_creation(t);
 
-	if (come->server != t->sent.server || come->creation != creation)
-		*come = (struct come){.server = t->sent.server, .creation = creation};
-	return come->bytes;
+	if (come->server == t->sent.server && come->creation == creation)
+		return come->bytes;
+	if (come->bytes)
+		cl_load_restart(&t->sent, length);
+	*come = (struct come){.server = t->sent.server, .creation = creation};
+	return 0;
 }
 
 /* Whether bytes of several calls are of one version: the state of a read-only volume must be known, and the same. */
@@ -198,7 +201,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 	if (cl_volume_type(volume) != AFS_VL_RW && length <= HELD_MOST && cl_tries_choose(&t))
 		held.bytes = malloc(length);
 	while (t.bytes = length >= CL_LONG_READ ? length - come.bytes : 0, cl_tries_next(&t)) {
-		uint64_t begun = go_on_after(&come, &t);
+		uint64_t begun = go_on_after(&come, &t, length);
 		rxw_code code;
 
 		held.received = begun;

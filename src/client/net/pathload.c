@@ -164,6 +164,19 @@ void cl_load_moved(struct cl_sent *sent, uint64_t bytes)
 	pthread_mutex_unlock(&sent->server->lock);
 }
 
+void cl_load_restart(struct cl_sent *sent, uint64_t bytes)
+{
+	struct cl_path *path = sent->read.path;
+
+	if (!path)
+		return;
+	pthread_mutex_lock(&sent->server->lock);
+	assert(bytes >= sent->read.missing && path->load.missing >= sent->read.missing);
+	path->load.missing += bytes - sent->read.missing;
+	sent->read.missing = bytes;
+	pthread_mutex_unlock(&sent->server->lock);
+}
+
 void cl_load_end(struct cl_long_read *read)
 {
 	struct cl_path *path = read->path;

@@ -45,6 +45,8 @@ struct cl_path_load {
 bool cl_load_choose(struct cl_server *server, uint64_t bytes, struct cl_long_read *read);
 /* Bytes of a call have come. */
 void cl_load_moved(struct cl_sent *sent, uint64_t bytes);
+/* It begins anew at the first byte: all `bytes` are still to come. */
+void cl_load_restart(struct cl_sent *sent, uint64_t bytes);
 /* The call is over. Gives the reference back. */
 void cl_load_end(struct cl_long_read *read);
 /* Paths that share long reads of a server now; 1: there is no choice. */

@@ -23,6 +23,7 @@ struct reading {
 	uint64_t next;
 	bool good; /* the bytes are those of the file, and in order */
 	struct cl_wide wide;
+	uint32_t released; /* when a release came while the path was silent; 0: there is none */
 	int result;
 };
 
@@ -61,6 +62,23 @@ static void open_with_two_addresses(void)
 	fake_open(2, 30000);
 }
 
+/* The servers get another release in the middle of the read, and the client hears of it. */
+static void release_meanwhile(const struct reading *r)
+{
+	const AFSFid root = {cl_volume_id(r->volume), AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
+	struct rxafs_failure failure;
+	AFSFetchStatus status;
+	struct cl_stamp stamp;
+
+	pthread_mutex_lock(&fake_lock);
+	while (!fake.servers[0].data_waiting && !fake.servers[1].data_waiting)
+		pthread_cond_wait(&fake_changed, &fake_lock);
+	fake.servers[0].creation = fake.servers[1].creation = r->released;
+	pthread_mutex_unlock(&fake_lock);
+	ck_assert_int_eq(
+		cl_net_fetch_status(r->volume, &fake_caller, &root, &status, &stamp, &failure), 0);
+}
+
 /* A long read whose path falls silent in the middle; the other path lives. */
 static unsigned read_over_silent_path(struct reading *r)
 {
@@ -68,6 +86,8 @@ static unsigned read_over_silent_path(struct reading *r)
 
 	r->good = true;
 	ck_assert_int_eq(pthread_create(&r->thread, NULL, read_long, r), 0);
+	if (r->released)
+		release_meanwhile(r);
 	silent = fake_silence_data(0, 1);
 	fake_hold_data(1 - silent, false);
 	pthread_join(r->thread, NULL);
@@ -136,6 +156,25 @@ START_TEST(a_read_of_a_release)
 	ck_assert_int_eq(fake_look(r.volume), 0);
 	read_over_silent_path(&r);
 	ck_assert_uint_eq(r.begun, 1);
+	cl_volume_unref(r.volume);
+	fake_close();
+}
+END_TEST
+
+/* Bytes of the release before are not kept: the other path brings all. */
+START_TEST(a_release_comes_meanwhile)
+{
+	struct reading r = {.version = 7, .released = 2000};
+
+	fake.has_ro = true;
+	fake.ro_servers = 1;
+	fake.servers[0].creation = fake.servers[1].creation = 1000;
+	open_with_two_addresses();
+	r.volume = fake_find("vol.readonly", CL_WANT_EXACT);
+	ck_assert_int_eq(fake_look(r.volume), 0);
+	read_over_silent_path(&r);
+	ck_assert_uint_eq(r.begun, 2);
+	ck_assert_uint_eq(fake_stamp.sync.spare1, 2000);
 	cl_volume_unref(r.volume);
 	fake_close();
 }
@@ -232,5 +271,5 @@ START_TEST(another_server_confirms_no_bytes)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "net paths", a_read_goes_on_over_another_path, a_read_begins_again,
-		 a_read_of_a_release, a_stranger_behind_an_address,
+		 a_read_of_a_release, a_release_comes_meanwhile, a_stranger_behind_an_address,
 		 another_server_confirms_no_bytes)
