@@ -100,7 +100,7 @@ struct rxafs_client {
 	char **sysnames;
 	char *root_volume;		/* NULL: a dynamic root */
 	atomic_bool giving_back;	/* promises of evicted objects */
-	uint64_t evicted;		/* that were looked at; of the net's thread */
+	_Atomic uint64_t evicted;	/* that were looked at; the net's thread writes it */
 	struct fs_leftovers *leftovers; /* see silly.c; NULL: there is no cache folder */
 	size_t sysname_count;
 	bool ignore_owner, read_write, strict_locks;

@@ -126,8 +126,9 @@ static void look_for_evicted(void *arg)
 	if (!begin_upcall(client))
 		return;
 	cl_cache_count(client->cache, &counts);
-	if (counts.evicted != client->evicted && !atomic_exchange(&client->giving_back, true)) {
-		client->evicted = counts.evicted;
+	if (counts.evicted != atomic_load(&client->evicted) &&
+	    !atomic_exchange(&client->giving_back, true)) {
+		atomic_store(&client->evicted, counts.evicted);
 		if (fs_execute(client->executor, 0, 0, give_promises_back, client))
 			atomic_store(&client->giving_back, false);
 	}

@@ -50,7 +50,7 @@ START_TEST(promises_of_evicted_objects)
 	make_directories(client, 500);
 	cl_cache_count(client->cache, &counts);
 	ck_assert_uint_gt(counts.evicted, 0);
-	while (__atomic_load_n(&client->evicted, __ATOMIC_RELAXED) != counts.evicted ||
+	while (atomic_load(&client->evicted) != counts.evicted ||
 	       atomic_load(&client->giving_back))
 		usleep(10000);
 	ck_assert_uint_eq(cl_cache_give_up(client->cache, &number, &fid, 1), 0);
