@@ -553,12 +553,13 @@ static void report_paths(const struct wide *w)
 	}
 }
 
-/* The first path that is alive is used for calls from now on, if that in use is not. */
+/* The first path that is alive is used for calls from now on, if that in use is not, or may not be. */
 static void prefer_live_path(struct wide *w)
 {
 	unsigned i = 0;
 
-	while (i < w->path_count && w->spread.paths[i].state == CL_PATH_OUT)
+	while (i < w->path_count && (w->spread.paths[i].state == CL_PATH_OUT ||
+				     w->spread.paths[i].state == CL_PATH_SUSPECT))
 		i++;
 	if (i > 0 && i < w->path_count)
 		cl_server_prefer(w->server, &w->paths[i].path->way.sa);

@@ -530,12 +530,13 @@ static void report_lanes(const struct pouring *p)
 	}
 }
 
-/* The first path that is alive is used for calls from now on, if that in use is not. */
+/* The first path that is alive is used for calls from now on, if that in use is not, or may not be. */
 static void prefer_live_lane(struct pouring *p)
 {
 	unsigned i = 0;
 
-	while (i < p->path_count && p->spread.paths[i].state == CL_PATH_OUT)
+	while (i < p->path_count && (p->spread.paths[i].state == CL_PATH_OUT ||
+				     p->spread.paths[i].state == CL_PATH_SUSPECT))
 		i++;
 	if (i > 0 && i < p->path_count)
 		cl_server_prefer(p->server, &p->lanes[i].path->way.sa);

@@ -471,9 +471,12 @@ uint64_t cl_spread_take(struct cl_spread *s, unsigned number, uint64_t bytes, ui
 	if (kept > range->end - range->at)
 		kept = range->end - range->at;
 	if (range->loose) {
-		kept = take_loose(s, range, kept);
-		/* The rest of the range is what is left of the hole, if nobody takes it before. */
-		range->end = kept ? range->end : range->at;
+		uint64_t loose = take_loose(s, range, kept);
+
+		/* What comes behind bytes that were not kept has another place than the next ones of the range. */
+		if (loose < kept)
+			range->end = range->at + loose;
+		kept = loose;
 	}
 	range->at += kept;
 	path->bytes += kept;
@@ -507,8 +510,13 @@ void cl_spread_end(struct cl_spread *s, unsigned number)
 	if (!range->loose)
 		add_hole(s, range->at, range->end);
 	range->used = false;
-	if (--path->flying == 0 && path->heard > path->since)
+	if (--path->flying > 0)
+		return;
+	if (path->heard > path->since)
 		path->worked += path->heard - path->since;
+	/* Nothing can be heard of it any more until it is asked again. */
+	if (path->state == CL_PATH_SUSPECT)
+		start_path(s, path, path->heard);
 }
 
 /* ---- time ---- */

@@ -35,6 +35,7 @@ struct fetch {
 	unsigned link;
 	uint64_t starts, stops; /* its first bytes arrive; it sends no more */
 	uint64_t left;		/* that the server has still to send */
+	uint64_t answer;	/* when the call ends, behind its last bytes */
 	uint64_t packets, round; /* slow start: for each round trip, which ends at `round` */
 };
 
@@ -46,6 +47,7 @@ struct world {
 	unsigned range_of[CL_RANGES];
 	unsigned link_count;
 	bool wide; /* the server has large windows, and its calls a slow start */
+	uint64_t latest; /* the status of a range comes up to so many ms behind its bytes */
 	uint64_t ms, length, kept, shared_room;
 	uint64_t moved, stall; /* the last bytes; the longest time without any */
 	struct span {
@@ -168,6 +170,9 @@ static void deliver(struct world *w, struct fetch *fetch, uint64_t bytes)
 	ck_assert_uint_le(kept, bytes);
 	note_bytes(w, at, kept);
 	if (fetch->left == 0) {
+		fetch->answer = w->ms + (w->latest ? draw(w, w->latest) : 0);
+		if (fetch->answer > w->ms)
+			return;
 		cl_spread_end(&w->spread, range);
 		fetch->used = false;
 	} else if (!cl_spread_wants(&w->spread, range)) {
@@ -265,6 +270,10 @@ static void end_fetches(struct world *w)
 			continue;
 		if (!fetch->ended && w->spread.paths[fetch->link].state == CL_PATH_OUT)
 			abort_fetch(w, fetch);
+		if (!fetch->ended && !fetch->left && w->ms >= fetch->answer) {
+			cl_spread_end(&w->spread, w->range_of[i]);
+			fetch->used = false;
+		}
 		if (fetch->ended && (w->ms >= fetch->stops || !fetch->left))
 			fetch->used = false;
 	}
@@ -539,6 +548,21 @@ static void worsen_links(struct world *w)
 	}
 }
 
+/* A path is silent for long before the status of its last range comes, and nothing more is heard of it then. */
+static void delay_answers(struct world *w)
+{
+	w->latest = 400;
+	if (draw(w, 2))
+		w->links[1].from = NEVER;
+}
+
+START_TEST(an_answer_comes_late)
+{
+	run_weather(&(struct weather){
+		.least_links = 2, .kinds = 2, .seconds = 2, .change = delay_answers});
+}
+END_TEST
+
 START_TEST(no_byte_is_lost_in_bad_weather)
 {
 	run_weather(&(struct weather){
@@ -546,6 +570,52 @@ START_TEST(no_byte_is_lost_in_bad_weather)
 }
 END_TEST
 
+/* The range that is asked for next. */
+static unsigned ask_next(struct cl_spread *spread, uint64_t now, uint64_t offset, uint64_t length)
+{
+	struct cl_spread_ask ask;
+
+	ck_assert(cl_spread_next(spread, now, &ask));
+	ck_assert_uint_eq(ask.offset, offset);
+	ck_assert_uint_eq(ask.length, length);
+	return ask.range;
+}
+
+/*
+ * Two other paths were asked for the parts of a range that has fallen silent. One of them leaves, the silent one brings its part and more,
+ * and then the other one leaves: what comes now is not the beginning of that one's part.
+ */
+START_TEST(bytes_behind_those_that_were_dropped)
+{
+	const uint64_t half = 512 << 10;
+	struct cl_spread spread;
+	struct cl_spread_ask ask;
+	unsigned silent, one, other;
+
+	cl_spread_init(&spread);
+	cl_spread_add(&spread, 0, 4 * half);
+	cl_spread_join(&spread, 0, 1, NS_PER_MS);
+	silent = ask_next(&spread, 1, 0, 2 * half);
+	cl_spread_tick(&spread, 2 * (uint64_t)NS_PER_S);
+	ck_assert_int_eq(spread.paths[0].state, CL_PATH_SUSPECT);
+	cl_spread_join(&spread, 1, 2 * (uint64_t)NS_PER_S, NS_PER_MS);
+	cl_spread_join(&spread, 2, 2 * (uint64_t)NS_PER_S, NS_PER_MS);
+	one = ask_next(&spread, 2 * (uint64_t)NS_PER_S, 0, half);
+	other = ask_next(&spread, 2 * (uint64_t)NS_PER_S, half, half);
+	cl_spread_leave(&spread, spread.ranges[one].path);
+	ck_assert_uint_eq(cl_spread_take(&spread, silent, half + 1, 3 * (uint64_t)NS_PER_S), half);
+	cl_spread_leave(&spread, spread.ranges[other].path);
+	ck_assert_uint_eq(cl_spread_take(&spread, silent, 1, 3 * (uint64_t)NS_PER_S), 0);
+	ck_assert(!cl_spread_wants(&spread, silent));
+	cl_spread_end(&spread, silent);
+	cl_spread_end(&spread, one);
+	cl_spread_end(&spread, other);
+	ck_assert(cl_spread_next(&spread, 3 * (uint64_t)NS_PER_S, &ask));
+	ck_assert_uint_eq(ask.offset, half);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "spread", good_links_carry_their_sum, a_link_dies_and_returns,
 		 a_link_becomes_slow, a_link_comes_late, a_shared_bottleneck_costs_nothing,
+		 an_answer_comes_late, bytes_behind_those_that_were_dropped,
 		 no_byte_is_lost_in_bad_weather)
