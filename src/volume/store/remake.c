@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "volume/store/disk/copystate.h"
 #include "volume/store/format.h"
 #include "volume/store/make.h"
 #include "volume/store/maint/rebuild.h"
@@ -205,7 +206,10 @@ int remake_from_copy(const struct remake_place *place, struct store_layer *copy,
 	rebuild->known = !format_read(place->layer, FORMAT_NAME, rebuild->uuid);
 	result = make_remade_database(&remaking);
 	*out = remaking.out;
-	return result ? result : exchange_database(&remaking);
+	if (!result)
+		result = exchange_database(&remaking);
+	/* It has neither a log nor a mark, and lacks none. */
+	return result ? result : store_copy_note_closed(place->layer, 0);
 }
 
 /* -- of a store of the format before -- */

@@ -16,6 +16,7 @@
 #include "tests/volume/store/store_fixture.h"
 #include "volume/store/disk/wal.h"
 #include "volume/store/maint/maint.h"
+#include "volume/store/upkeep.h"
 
 #define LENGTH 20000 /* of a file that is no small one */
 
@@ -485,14 +486,23 @@ START_TEST(copy_of_first_log)
 }
 END_TEST
 
-/* As the keeper does between two commits. */
-static void move_whole_log(struct core *core)
+/* Between two commits. The keeper may be doing the same, or the copy still reads. */
+static void move_log(struct core *core)
 {
 	unsigned left;
+	int result;
 
+	txn_pause(core->txn);
 	do {
-		ck_assert_int_eq(db_checkpoint(core->writer, &left), 0);
-	} while (left);
+		result = db_checkpoint(core->writer, &left);
+		ck_assert_msg(!result || result == -EBUSY, "%d", result);
+	} while (result || left);
+	txn_resume(core->txn);
+}
+
+static void move_whole_log(struct core *core)
+{
+	move_log(core);
 	ck_assert_int_eq(store_vfs_emptied(core->vfs), 0);
 }
 
@@ -537,6 +547,33 @@ START_TEST(part_of_moved_log)
 }
 END_TEST
 
+/* Without the log and its mark nothing tells whether the database or the copy has more: the copy stays, for the administrator. */
+START_TEST(log_and_mark_lost)
+{
+	struct store_options options = {.path = "disk", .durability = STORE_STRICT};
+	struct crashdisk *disk;
+	struct store_layer *layer;
+	struct store *opened;
+
+	durability = _i ? STORE_LAZY : STORE_STRICT;
+	disk = make_killed_store(true);
+	options.layer = options.copy_layer = crashdisk_layer(disk);
+	ck_assert_int_eq(options.layer->ops->unlink(options.layer, "meta/mark"), 0);
+	ck_assert_int_eq(options.layer->ops->unlink(options.layer, "meta/db-wal"), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(store_open(&options, &opened, message), -EBADMSG);
+		ck_assert_msg(strstr(message, "use-copy") != NULL, "%s", message);
+	}
+	ck_assert_msg(store_use_copy(&options, message) == 0, "%s", message);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert(has_name(opened, "f0") && has_name(opened, "f1"));
+	ck_assert_int_eq(diskstore_faults(opened, "log and mark"), 0);
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
 /* A copy that may have the rest is to be brought back first. */
 START_TEST(rest_of_log_away)
 {
@@ -564,7 +601,6 @@ START_TEST(mark_before_checkpoint)
 	struct store_layer *layer;
 	struct store *opened;
 	struct store_wal *wal;
-	unsigned left;
 	uint64_t end;
 
 	ck_assert_int_eq(store_make(&options, message), 0);
@@ -572,10 +608,7 @@ START_TEST(mark_before_checkpoint)
 	opened = open_with_copy(disk, &layer);
 	ck_assert_int_eq(store_volume_create(opened, &new, &volume), 0);
 	end = find_place(layer, "meta/db-wal").end;
-	/* The copy may still read. */
-	do {
-		ck_assert_int_eq(db_checkpoint(core_of(opened)->writer, &left), 0);
-	} while (left);
+	move_log(core_of(opened));
 	ck_assert_int_eq(store_wal_create(layer, "meta/mark", "meta/db-wal", NULL, NULL, &wal), 0);
 	ck_assert_int_eq(store_wal_inspect(wal, &place), 0);
 	ck_assert_uint_ge(place.marked_end, end);
@@ -600,6 +633,7 @@ int main(void)
 	tcase_add_loop_test(tcase, shortened_log, 0, 2);
 	tcase_add_loop_test(tcase, rest_of_log_in_copy, 0, 2 * LOSSES);
 	tcase_add_loop_test(tcase, rest_of_log_lost, 0, 2 * LOSSES);
+	tcase_add_loop_test(tcase, log_and_mark_lost, 0, 2);
 	tcase_add_loop_test(tcase, rest_of_log_away, 0, LOSSES);
 	tcase_add_loop_test(tcase, copy_of_first_log, 0, 2);
 	tcase_add_loop_test(tcase, part_of_moved_log, 0, 2);

@@ -210,6 +210,8 @@ static int judge_log(struct store_layer *copy, struct store_layer *store, struct
 		return rc;
 	judge_places(main, other, state);
 	judge_time(copy, main, other, state);
+	state->bare = main->unsure && !main->sequence && !main->salt &&
+		      !store_layer_has(store, STORE_CLOSED);
 	judge_base(copy, store, main, other, state);
 	return 0;
 }

@@ -30,6 +30,7 @@ struct store_log_state {
 	bool better;  /* that of the copy has more of it */
 	bool lost;    /* acknowledged changes may be in neither */
 	bool torn;    /* and the database may have some of them, page by page */
+	bool bare; /* neither the log nor its mark is there, only a copy that follows: it may have what is lost */
 	bool blank;   /* neither a mark nor a log is left: there may have been none */
 	/*
 	 * In place of such a database, that of the copy is one of a single moment, with its log, or `goes_on`: with that of the

@@ -436,12 +436,19 @@ static int mend_log(struct core *core, struct store_log_state *log)
 int copying_check(struct core *core, struct store_log_state *log)
 {
 	bool headless;
+	uint32_t bad;
 	int result = mend_log(core, log);
 
 	if (!result)
 		result = put_first_page(core, &headless);
 	if (result)
 		return result;
+	/* Nothing tells how the copy is related to the database. If this start went on, the copy would be made anew. */
+	if (log->bare && has_copy_database(core->copy_layer) && !is_copy_like(core, &bad)) {
+		core->unreadable = true;
+		core->repaired = -ESTALE;
+		return -EIO;
+	}
 	if (!core->copy_layer)
 		return headless ? -EUCLEAN : 0;
 	if (log->based)
