@@ -556,6 +556,9 @@ int tree_next(struct tree *tree, struct tree_item *item)
 			return 1;
 		}
 	}
+	/* The signal came while this thread waited for no answer. */
+	if (!atomic_exchange(&tree->run->told, true))
+		tools_error("%s: interrupted", tree->path);
 	return 0;
 }
 
