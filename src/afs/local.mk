@@ -25,7 +25,7 @@ CLEANFILES += $(xg_generated) $(xg_generated:=.d)
 
 afs_interfaces = \
 	src/afs/rxafs.xg src/afs/rxafscb.xg src/afs/vl.xg src/afs/pt.xg src/afs/afsvol.xg \
-	src/afs/rxperf.xg src/afs/rxstats.xg
+	src/afs/bosint.xg src/afs/rxperf.xg src/afs/rxstats.xg
 afs_headers = src/afs/afs-common.h $(afs_interfaces:.xg=.h)
 afs_generated = $(afs_headers) src/afs/afs-common.xdr.c \
 	$(afs_interfaces:.xg=.xdr.c) $(afs_interfaces:.xg=.cs.c) $(afs_interfaces:.xg=.ss.c)

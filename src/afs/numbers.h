@@ -6,6 +6,7 @@
 enum afs_service_id {
 	AFS_SERVICE_FS = 1,
 	AFS_SERVICE_CB = 1,
+	AFS_SERVICE_BOS = 1,
 	AFS_SERVICE_VOL = 4,
 	AFS_SERVICE_VL = 52,
 	AFS_SERVICE_PT = 73
@@ -106,6 +107,13 @@ enum afs_pt_code {
 	AFS_PT_DBBAD = 267275,
 	AFS_PT_TOOMANY = 267279,
 	AFS_PT_NOMEM = 267280,
+};
+
+/* Codes of the overseer: 39424 + n (afs-location 5.4). */
+enum afs_bos_code {
+	AFS_BOS_NOENT = 39425,
+	AFS_BOS_DOMAIN = 39429, /* beyond the last one */
+	AFS_BOS_ACCESS = 39430,
 };
 
 /* The volume root.afs.readonly that a server of ours makes itself. */

@@ -38,6 +38,8 @@ fileserver_sources += \
 	src/fileserver/cell/transactions.c src/fileserver/cell/transfer.c \
 	src/fileserver/cell/volumes.h
 fileserver_sources += \
+	src/fileserver/bos/bos.h src/fileserver/bos/bos_service.c
+fileserver_sources += \
 	src/fileserver/pt/calls.h src/fileserver/pt/pt.h src/fileserver/pt/pt_change.c src/fileserver/pt/pt_service.c
 fileserver_sources += \
 	src/fileserver/service/fs.h \

@@ -29,6 +29,7 @@ struct options {
 #define PT_PORT		7002
 #define VL_PORT		7003
 #define VOL_PORT	7005
+#define BOS_PORT	7007
 #define PORT_UNSET	UINT64_MAX
 #define WATCHES		8192
 #define WATCHES_UNSET	UINT64_MAX
@@ -85,6 +86,10 @@ static const struct tools_option table[] = {
 	TOOLS_OPTION("pt-port", 0, TOOLS_UINT, pt_port, "PORT",
 		     "UDP port of the protection service; default 7002, 0 = a free port",
 		     .max = 65535),
+	TOOLS_OPTION("bos", 0, TOOLS_FLAG, bos, NULL,
+		     "answer OpenAFS's \"bos status\"; all other commands of bos are refused"),
+	TOOLS_OPTION("bos-port", 0, TOOLS_UINT, bos_port, "PORT",
+		     "UDP port for --bos; default 7007, 0 = a free port", .max = 65535),
 	TOOLS_OPTION(
 		"cell-config", 0, TOOLS_STRING, cell_config, "DIR",
 		"be a member of the cell of OpenAFS's folder DIR: its servers have locations, users and groups"),
@@ -241,7 +246,7 @@ static int run_server(struct options *options, const struct rxw_config *config)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 	const size_t count = sizeof(signals) / sizeof(signals[0]);
-	char message[FSD_MESSAGE_MAX], where[256];
+	char message[FSD_MESSAGE_MAX], where[400];
 	struct fsd_server *server;
 	int number, rc;
 
@@ -399,6 +404,7 @@ int main(int argc, char **argv)
 				.vl_port = VL_PORT,
 				.vol_port = PORT_UNSET,
 				.pt_port = PT_PORT,
+				.bos_port = BOS_PORT,
 				.readers = 16,
 				.read_ahead = 48 << 20,
 				.watches = WATCHES_UNSET,

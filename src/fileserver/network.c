@@ -139,6 +139,32 @@ static int open_protection_port(struct fsd_server *server, const struct rxw_conf
 	return rc ? -1 : 0;
 }
 
+/* Anyone may call this service, too: the overseer of OpenAFS reports to unauthenticated callers. */
+static int open_bos_port(struct fsd_server *server, const struct rxw_config *config, char *message)
+{
+	struct rxw_service_options bos = {.size = sizeof(bos),
+					  .id = AFS_SERVICE_BOS,
+					  .name = "bos",
+					  .handler = fsd_bos_serve,
+					  .flags = RXW_SERVICE_INLINE};
+	int rc;
+
+	if (!server->settings.bos)
+		return 0;
+	server->bos_service = fsd_bos_create(server->vl, server->prot);
+	if (!server->bos_service)
+		return fail_with(-1, message, FSD_MESSAGE_MAX, "no memory");
+	bos.context = server->bos_service;
+	guard_service(server, FSD_VL, &bos);
+	if (open_server_endpoint(server, config, (uint16_t)server->settings.bos_port, "--bos-port",
+				 &server->bos, message))
+		return -1;
+	rc = offer_service(server, server->bos, &bos);
+	return rc ? fail_with(-1, message, FSD_MESSAGE_MAX, "cannot answer bos: %s",
+			      rxw_strerror(rc))
+		  : 0;
+}
+
 /* Offers the services of files, locations and volumes. 0 or a negative result of the library. */
 static int offer_services(struct fsd_server *server)
 {
@@ -239,7 +265,9 @@ int fsd_server_open_network(struct fsd_server *server, const struct rxw_config *
 		return fail_with(-1, message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
 				 rxw_strerror(rc));
 	fsd_callbacks_wake(server->callbacks); /* for clients from before a restart */
-	return open_protection_port(server, &vl_config, message);
+	if (open_protection_port(server, &vl_config, message))
+		return -1;
+	return open_bos_port(server, &vl_config, message);
 }
 
 static void log_info_line(const char *line)
@@ -261,7 +289,7 @@ static char *write_figures(void *arg)
 
 int fsd_server_open_monitoring(struct fsd_server *server, char *message)
 {
-	rxw_endpoint *const all[] = {server->fs, server->vol, server->vl, server->pt};
+	rxw_endpoint *const all[] = {server->fs, server->vol, server->vl, server->pt, server->bos};
 	rxw_endpoint *endpoints[sizeof(all) / sizeof(all[0])];
 	size_t count = 0;
 

@@ -10,6 +10,7 @@
 
 #include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
+#include "fileserver/bos/bos.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/callbacks/memory.h"
 #include "fileserver/pt/pt.h"
@@ -44,11 +45,13 @@ struct fsd_server {
 	unsigned advertise_count;
 	struct fsd_service *service;
 	rxw_engine *engine;
-	rxw_endpoint *fs, *vl, *vol, *pt; /* pt: NULL without `prot` */
+	rxw_endpoint *fs, *vl, *vol, *pt,
+		*bos;			  /* pt: NULL without `prot`; bos: NULL unless wanted */
 	struct prot *prot;		  /* NULL: users are not known, or the cell knows them */
 	struct fsd_member *member;	  /* NULL: locations, users and groups are here */
 	bool joined;			  /* the store belongs to its cell since this start */
 	struct fsd_pt *pt_service;
+	struct fsd_bos *bos_service;
 	struct tools_metrics *metrics;
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */

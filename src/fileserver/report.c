@@ -61,6 +61,7 @@ void fsd_server_log_beginning(struct fsd_server *server)
 	log_endpoint(server, "vl", FSD_VL, server->vl);
 	log_endpoint(server, "vol", FSD_VOL, server->vol);
 	log_endpoint(server, "pt", FSD_VL, server->pt);
+	log_endpoint(server, "bos", FSD_VL, server->bos);
 	fsd_guard_log_keys(server->guard);
 }
 
@@ -75,15 +76,18 @@ static uint16_t endpoint_port(rxw_endpoint *endpoint)
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size)
 {
 	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT] = "", vol[TOOLS_ADDRESS_TEXT],
-				     pt[TOOLS_ADDRESS_TEXT] = "";
+				     pt[TOOLS_ADDRESS_TEXT] = "", bos[TOOLS_ADDRESS_TEXT] = "";
 
 	if (server->vl)
 		endpoint_text(server->vl, vl, sizeof(vl));
 	if (server->pt)
 		endpoint_text(server->pt, pt, sizeof(pt));
-	snprintf(text, size, "listening fs %s%s%s vol %s%s%s",
+	if (server->bos)
+		endpoint_text(server->bos, bos, sizeof(bos));
+	snprintf(text, size, "listening fs %s%s%s vol %s%s%s%s%s",
 		 endpoint_text(server->fs, fs, sizeof(fs)), *vl ? " vl " : "", vl,
-		 endpoint_text(server->vol, vol, sizeof(vol)), *pt ? " pt " : "", pt);
+		 endpoint_text(server->vol, vol, sizeof(vol)), *pt ? " pt " : "", pt,
+		 *bos ? " bos " : "", bos);
 }
 
 void fsd_server_title(const struct fsd_server *server, char *text, size_t size)
@@ -111,6 +115,11 @@ uint16_t fsd_server_vl_port(const struct fsd_server *server)
 uint16_t fsd_server_vol_port(const struct fsd_server *server)
 {
 	return endpoint_port(server->vol);
+}
+
+uint16_t fsd_server_bos_port(const struct fsd_server *server)
+{
+	return server->bos ? endpoint_port(server->bos) : 0;
 }
 
 uint32_t fsd_server_volume_id(const struct fsd_server *server)

@@ -188,6 +188,8 @@ int fsd_server_drain(struct fsd_server *server)
 		server->limit =
 			fsd_limit_start(server->settings.drain_ms + server->settings.stop_ms,
 					explain_limit, server);
+	if (server->bos)
+		fsd_bos_stop(server->bos_service);
 	fsd_control_stop(server->control);
 	server->control = NULL;
 	if (server->callbacks && server->settings.store)
@@ -205,6 +207,8 @@ int fsd_server_drain(struct fsd_server *server)
 		fsd_pt_stop(server->pt_service);
 		rxw_endpoint_stop(server->pt, 0);
 	}
+	if (server->bos)
+		rxw_endpoint_stop(server->bos, 0);
 	return server->aborted;
 }
 
@@ -233,7 +237,10 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_endpoint_destroy(server->vol);
 	if (server->pt)
 		rxw_endpoint_destroy(server->pt);
+	if (server->bos)
+		rxw_endpoint_destroy(server->bos);
 	fsd_pt_destroy(server->pt_service);
+	fsd_bos_destroy(server->bos_service);
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
 	destroy_service(server);

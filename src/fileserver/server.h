@@ -35,6 +35,8 @@ struct fsd_settings {
 	uint64_t identity_age;	/* s: how long its answers about users are used; 0: the default */
 	bool dotted_principals; /* john.doe is a user of that name; john/doe is not then */
 	uint64_t pt_port;  /* of the protection service; 0: any free one */
+	bool bos;	   /* answer `bos status` at bos_port; 0: any free one */
+	uint64_t bos_port;
 	const char *state; /* NULL: the default place; must be NULL with `store` */
 	bool all_files;
 	const char *const *advertise; /* IPv4 addresses for the location service */
@@ -79,11 +81,12 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
  */
 int fsd_server_check(const struct fsd_settings *settings, char *message);
 
-/* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT", and " pt ADDR:PORT" with `protection`. */
+/* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT", then " pt ADDR:PORT" with `protection`, " bos ADDR:PORT" with `bos`. */
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size);
 uint16_t fsd_server_fs_port(const struct fsd_server *server);
 uint16_t fsd_server_vl_port(const struct fsd_server *server);
 uint16_t fsd_server_vol_port(const struct fsd_server *server);
+uint16_t fsd_server_bos_port(const struct fsd_server *server); /* 0: no such service */
 /* The id of the exported directory, or the smallest id of the store; 0: the store has no volume. */
 uint32_t fsd_server_volume_id(const struct fsd_server *server);
 

@@ -30,12 +30,16 @@ static int check_volume_name(struct fsd_server *server, char *message)
 
 static int check_ports(struct fsd_server *server, char *message)
 {
-	static const char *const names[] = {"--port", "--vl-port", "--vol-port", "--pt-port"};
-	const uint64_t ports[] = {server->settings.port, server->settings.vl_port,
-				  server->settings.vol_port, server->settings.pt_port};
+	static const char *const names[] = {"--port", "--vl-port", "--vol-port", "--pt-port",
+					    "--bos-port"};
+	const struct fsd_settings *settings = &server->settings;
+	/* 0: any free one, or none. */
+	const uint64_t ports[] = {settings->port, settings->vl_port, settings->vol_port,
+				  settings->protection ? settings->pt_port : 0,
+				  settings->bos ? settings->bos_port : 0};
 
-	for (int i = 1; i < (server->settings.protection ? 4 : 3); i++)
-		for (int k = 0; k < i; k++) {
+	for (size_t i = 1; i < sizeof(ports) / sizeof(ports[0]); i++)
+		for (size_t k = 0; k < i; k++) {
 			if (!ports[i] || ports[i] != ports[k])
 				continue;
 			return fail_with(-1, message, FSD_MESSAGE_MAX,

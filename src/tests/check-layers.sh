@@ -163,7 +163,7 @@ may_include src/rxwstat "$config|$common|$programs|base/(debugfmt|wire)[.]h|(pro
 may_include src/rxvol "$config|$common|$programs|(program|rxvol)/.*|afscp/progress[.]h|afs/.*|client/cell/cells[.]h|admin/admin[.]h|volume/store/(store|upkeep)[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # The files that are in no module may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/(guard|people)|callbacks/(callbacks|memory)|audit/audit|cell/(cell|volumes)|control/control|io/io|location/location|member/member|pt/pt|service/service)[.]h|volume/(interface|ranges|export/(export|tree))[.]h'
+server_headers='fileserver/(base/base|guard/(guard|people)|callbacks/(callbacks|memory)|audit/audit|bos/bos|cell/(cell|volumes)|control/control|io/io|location/location|member/member|pt/pt|service/service)[.]h|volume/(interface|ranges|export/(export|tree))[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(program|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
@@ -183,6 +183,7 @@ server_module io base
 server_module audit base
 server_module control base
 server_module cell base
+server_module bos base
 server_module pt base guard audit
 server_module service base guard callbacks audit io cell
 server_module location base guard audit cell service

@@ -78,6 +78,11 @@ src_tests_fileserver_service_test_fs_service_SOURCES = \
 	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture) $(fileserver_answer)
 src_tests_fileserver_service_test_fs_service_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/bos/test_bos_service
+src_tests_fileserver_bos_test_bos_service_SOURCES = \
+	src/tests/fileserver/bos/test_bos_service.c src/tests/fileserver/anycall.h $(fileserver_test_fixture)
+src_tests_fileserver_bos_test_bos_service_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/pt/test_pt_service
 src_tests_fileserver_pt_test_pt_service_SOURCES = \
 	src/tests/fileserver/pt/test_pt_service.c src/tests/fileserver/anycall.h $(fileserver_test_fixture)

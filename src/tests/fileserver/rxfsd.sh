@@ -90,6 +90,7 @@ refused 1 192.0.2.1 --export "$dir/export" --state "$dir/state" --listen 192.0.2
 refused 1 "$dir/none" --export "$dir/export" --state "$dir/state" --timeline "$dir/none/here"
 refused 1 "process of rxfsd" --reload $$
 refused 2 "reload" --reload 0
+refused 2 "bos-port 7005 is also the port of --vol-port" --export "$dir/export" --state "$dir/state" --bos --bos-port 7005
 
 # wrong OPTION VALUE TEXT: the check and the start both refuse a file with that setting, name the line, and exit with
 # 2.

@@ -13,6 +13,7 @@
 #include <rxwire/rxwire.h>
 #include <rxwire/token.h>
 
+#include "afs/bosint.h"
 #include "afs/numbers.h"
 #include "afs/rxstats.h"
 #include "afs/vl.h"
@@ -26,7 +27,7 @@ static char *root, *state;
 static rxw_engine *engine;
 static rxw_endpoint *client;
 
-static void setup_with(const char *keytab, bool rpc_stats)
+static void setup_with(const char *keytab, bool rpc_stats, bool bos)
 {
 	struct fsd_settings settings = {.volume = "data",
 					.listen = "127.0.0.1",
@@ -36,6 +37,7 @@ static void setup_with(const char *keytab, bool rpc_stats)
 					.promises = 100,
 					.drain_ms = 10000,
 					.rpc_stats = rpc_stats,
+					.bos = bos,
 					.guard.keytab = keytab};
 	struct rxw_endpoint_options options = {.size = sizeof(options)};
 	char message[FSD_MESSAGE_MAX];
@@ -54,7 +56,7 @@ static void setup_with(const char *keytab, bool rpc_stats)
 
 static void setup(bool rpc_stats)
 {
-	setup_with(NULL, rpc_stats);
+	setup_with(NULL, rpc_stats, false);
 }
 
 static void teardown(void)
@@ -202,6 +204,34 @@ START_TEST(listening_line)
 }
 END_TEST
 
+/* The port of the overseer exists only if it is wanted, and has the statistics of all ports, too. */
+START_TEST(bos_port)
+{
+	char text[320], want[64], *name = NULL;
+	rxw_connection *bos;
+
+	setup(false);
+	ck_assert_uint_eq(fsd_server_bos_port(server), 0);
+	fsd_server_where(server, text, sizeof(text));
+	ck_assert_ptr_null(strstr(text, " bos "));
+	teardown();
+	setup_with(NULL, true, true);
+	fsd_server_where(server, text, sizeof(text));
+	snprintf(want, sizeof(want), " bos 127.0.0.1:%u", fsd_server_bos_port(server));
+	ck_assert_str_eq(strstr(text, " bos "), want);
+	bos = connect_to(fsd_server_bos_port(server), AFS_SERVICE_BOS);
+	ck_assert_int_eq(BOZO_EnumerateInstance(bos, 1, &name), 0);
+	ck_assert_str_eq(name, "vlserver");
+	free(name);
+	/* Users and groups are not here. */
+	ck_assert_int_eq(BOZO_EnumerateInstance(bos, 2, &name), AFS_BOS_DOMAIN);
+	ck_assert_int_eq(calls_counted(fsd_server_fs_port(server), 1, BOZO_FN_EnumerateInstance),
+			 2);
+	rxw_connection_release(bos);
+	teardown();
+}
+END_TEST
+
 static void ask_fs(rxw_connection *connection)
 {
 	uint32_t seconds = 0, useconds = 0;
@@ -248,7 +278,7 @@ START_TEST(callers)
 	ck_assert_msg(tools_make_keys(keytab, why, sizeof(why)) == 0, "%s", why);
 	ck_assert_int_eq(rxw_keys_create(&keys), 0);
 	ck_assert_msg(rxw_keys_load(keys, keytab, NULL, why, sizeof(why)) == 0, "%s", why);
-	setup_with(keytab, false);
+	setup_with(keytab, false, false);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rxw_token_options o = {.size = sizeof(o),
 					      .source = RXW_TOKEN_LOCAL,
@@ -285,4 +315,5 @@ START_TEST(callers)
 }
 END_TEST
 
-TEST_MAIN("services_net", counted, statistics_disabled, collection, listening_line, callers)
+TEST_MAIN("services_net", counted, statistics_disabled, collection, listening_line, bos_port,
+	  callers)

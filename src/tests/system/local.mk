@@ -82,6 +82,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/afsrx_util.c \
 	src/tests/system/interop/bench.bash \
 	src/tests/system/interop/bench_volumes.bash \
+	src/tests/system/interop/bos.bash \
 	src/tests/system/interop/cell.bash \
 	src/tests/system/interop/checks.bash \
 	src/tests/system/interop/classic.bash \

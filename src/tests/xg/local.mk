@@ -4,13 +4,13 @@
 # all-types.xg is compiled twice, with short field names (-b) and with long ones, into short/ and long/.
 
 xg_coders = \
-	src/afs/afs-common.xdr.c src/afs/afsvol.xdr.c src/afs/pt.xdr.c src/afs/rxafs.xdr.c \
+	src/afs/afs-common.xdr.c src/afs/afsvol.xdr.c src/afs/bosint.xdr.c src/afs/pt.xdr.c src/afs/rxafs.xdr.c \
 	src/afs/rxafscb.xdr.c src/afs/rxperf.xdr.c src/afs/rxstats.xdr.c src/afs/vl.xdr.c
 xg_headers = $(xg_coders:.xdr.c=.h)
 xg_stubs = \
-	src/afs/afsvol.cs.c src/afs/pt.cs.c src/afs/rxafs.cs.c src/afs/rxafscb.cs.c src/afs/rxperf.cs.c \
+	src/afs/afsvol.cs.c src/afs/bosint.cs.c src/afs/pt.cs.c src/afs/rxafs.cs.c src/afs/rxafscb.cs.c src/afs/rxperf.cs.c \
 	src/afs/rxstats.cs.c src/afs/vl.cs.c \
-	src/afs/afsvol.ss.c src/afs/pt.ss.c src/afs/rxafs.ss.c src/afs/rxafscb.ss.c src/afs/rxperf.ss.c \
+	src/afs/afsvol.ss.c src/afs/bosint.ss.c src/afs/pt.ss.c src/afs/rxafs.ss.c src/afs/rxafscb.ss.c src/afs/rxperf.ss.c \
 	src/afs/rxstats.ss.c src/afs/vl.ss.c
 xg_runtime = src/rx/base/xdr.c src/rx/rpc/multi.c src/rx/rpc/procedure.c src/rx/rpc/window.c
 xg_wrap = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
@@ -116,7 +116,7 @@ $(src_tests_xg_test_calls_OBJECTS): $(xg_short)
 
 if !SANITIZERS
 TESTS += \
-	src/afs/afs-common.xg src/afs/afsvol.xg src/afs/pt.xg src/afs/rxafs.xg src/afs/rxafscb.xg \
+	src/afs/afs-common.xg src/afs/afsvol.xg src/afs/bosint.xg src/afs/pt.xg src/afs/rxafs.xg src/afs/rxafscb.xg \
 	src/afs/rxperf.xg src/afs/rxstats.xg src/afs/vl.xg src/tests/xg/all-types.xg src/tests/xg/random.sh
 check_DATA = src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.so
 CLEANFILES += src/tests/xg/interfaces.so src/tests/xg/short.so src/tests/xg/long.so

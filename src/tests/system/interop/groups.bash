@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs replicas vos_levels vos_kills member member_three move_in vos_locations pts moving mount conformance offer'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store dumps vos vos_servers vos_openafs replicas vos_levels vos_kills member member_three move_in vos_locations pts bos moving mount conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -166,6 +166,11 @@ tests_of_pts() {
 }
 programs_of_pts() { echo rxfsd rxvol cell_ours pt_ours; }
 
+tests_of_bos() {
+	echo bos-status bos-long bos-localauth bos-refused bos-refused-all bos-none
+}
+programs_of_bos() { echo rxfsd rxvol cell_ours; }
+
 programs_of_vos() { echo rxfsd rxvol cell_ours; }
 
 tests_of_mount() {
@@ -223,7 +228,7 @@ seconds_of() {
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | store) echo 300 ;;
 	vos_kills) [ -n "${RXW_VOS_KILLS:-}" ] && echo 7200 || echo 900 ;;
-	writes | mount | vos | vos_servers | vos_openafs | vos_levels | member | move_in | vos_locations | pts | moving) echo 500 ;;
+	writes | mount | vos | vos_servers | vos_openafs | vos_levels | member | move_in | vos_locations | pts | bos | moving) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	member_three | replicas) echo 1200 ;;
 	bench | bench_volumes) echo "${RXW_BENCH_SECONDS:-1800}" ;;
