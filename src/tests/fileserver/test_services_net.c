@@ -6,6 +6,7 @@
 #include "tests/fileserver/fixture.h"
 
 #include <netinet/in.h>
+#include <pthread.h>
 
 #include <rxwire/afs.h>
 #include <rxwire/rxgk.h>
@@ -35,7 +36,7 @@ static void setup_with(const char *keytab, bool rpc_stats, bool bos)
 					.read_ahead = 1 << 20,
 					.watches = 10,
 					.promises = 100,
-					.drain_ms = 10000,
+					.drain_ms = 60000,
 					.rpc_stats = rpc_stats,
 					.bos = bos,
 					.guard.keytab = keytab};
@@ -239,6 +240,54 @@ static void ask_fs(rxw_connection *connection)
 	ck_assert_int_eq(RXAFS_GetTime(connection, &seconds, &useconds), 0);
 }
 
+static void *drain_server(void *result)
+{
+	*(int *)result = fsd_server_drain(server);
+	return NULL;
+}
+
+static int32_t ask_state(rxw_connection *bos)
+{
+	int32_t number = -1;
+	char *text = NULL;
+
+	ck_assert_int_eq(BOZO_GetStatus(bos, "fs", &number, &text), 0);
+	free(text);
+	return number;
+}
+
+/* A call that has not ended keeps the server from stopping, and the overseer's port says so meanwhile. */
+START_TEST(bos_while_stopping)
+{
+	rxw_connection *bos, *fs;
+	pthread_t thread;
+	int aborted = -1;
+	rxw_call *call;
+
+	setup_with(NULL, false, true);
+	bos = connect_to(fsd_server_bos_port(server), AFS_SERVICE_BOS);
+	fs = connect_to(fsd_server_fs_port(server), AFS_SERVICE_FS);
+	ck_assert_int_eq(ask_state(bos), BOZO_RUNNING);
+	/* The request stops within its opcode. The call after it arrives behind it. */
+	ask_fs(fs);
+	ck_assert_int_eq(rxw_call_begin(fs, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, "", 1), 1);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	ask_fs(fs);
+	ck_assert_int_eq(pthread_create(&thread, NULL, drain_server, &aborted), 0);
+	while (ask_state(bos) == BOZO_RUNNING)
+		;
+	ck_assert_int_eq(ask_state(bos), BOZO_STOPPING);
+	rxw_call_abort(call, 1);
+	rxw_call_end(call, 0, NULL);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(aborted, 0);
+	rxw_connection_release(fs);
+	rxw_connection_release(bos);
+	teardown();
+}
+END_TEST
+
 static void ask_vl(rxw_connection *connection)
 {
 	ck_assert_int_eq(VL_ProbeServer(connection), 0);
@@ -316,4 +365,4 @@ START_TEST(callers)
 END_TEST
 
 TEST_MAIN("services_net", counted, statistics_disabled, collection, listening_line, bos_port,
-	  callers)
+	  bos_while_stopping, callers)
