@@ -24,6 +24,8 @@ client_sources += \
 	src/client/net/pathload.h \
 	src/client/net/pathstore.c \
 	src/client/net/pathstore.h \
+	src/client/net/pathway.c \
+	src/client/net/pathway.h \
 	src/client/net/probe.c \
 	src/client/net/pulse.c \
 	src/client/net/record.c \

@@ -372,3 +372,20 @@ void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns, uint32
 		cl_path_lives(path, rtt_ns);
 	cl_path_put(path);
 }
+
+void cl_load_started(struct cl_path *path, uint32_t started)
+{
+	pthread_mutex_lock(&path->server->lock);
+	path->load.started = started;
+	pthread_mutex_unlock(&path->server->lock);
+}
+
+bool cl_load_is_strange(struct cl_path *path)
+{
+	bool strange;
+
+	pthread_mutex_lock(&path->server->lock);
+	strange = is_stranger(path->server, path);
+	pthread_mutex_unlock(&path->server->lock);
+	return strange;
+}

@@ -66,4 +66,11 @@ unsigned cl_load_look(struct cl_server *server, struct cl_path *list[CL_PATHS], 
  */
 void cl_load_probed(struct cl_path *path, bool answered, uint64_t rtt_ns, uint32_t started);
 
+/* ---- for transfers with a scheduler of their own ---- */
+
+/* When the server behind the path has started, as that says; 0: it does not. */
+void cl_load_started(struct cl_path *path, uint32_t started);
+/* Whether that is another time than at the address in use. */
+bool cl_load_is_strange(struct cl_path *path);
+
 #endif

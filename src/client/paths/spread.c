@@ -495,6 +495,15 @@ void cl_spread_hear(struct cl_spread *s, unsigned path, uint64_t now)
 	s->paths[path].heard = now;
 }
 
+void cl_spread_excuse(struct cl_spread *s, uint64_t ns, uint64_t now)
+{
+	for (unsigned i = 0; i < CL_PATHS; i++) {
+		struct cl_spread_path *path = &s->paths[i];
+
+		path->heard = path->heard + ns < now ? path->heard + ns : now;
+	}
+}
+
 bool cl_spread_wants(const struct cl_spread *s, unsigned range)
 {
 	assert(range < CL_RANGES && s->ranges[range].used);

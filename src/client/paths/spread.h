@@ -89,6 +89,8 @@ uint64_t cl_spread_take(struct cl_spread *spread, unsigned range, uint64_t bytes
 bool cl_spread_wants(const struct cl_spread *spread, unsigned range);
 /* Packets have come on a path, although none of them brought the next bytes of a range. */
 void cl_spread_hear(struct cl_spread *spread, unsigned path, uint64_t now);
+/* For so long nobody could have heard a path: that was no silence. */
+void cl_spread_excuse(struct cl_spread *spread, uint64_t ns, uint64_t now);
 /* The call of a range is over. What it has not brought is asked for again. */
 void cl_spread_end(struct cl_spread *spread, unsigned range);
 

@@ -84,12 +84,13 @@ set -- $(uses silent bytes)
 [ "$2" -eq 0 ] || fail "silent: $*"
 links commands2 'hole no'
 
-# A signal in the middle: the file is as it was.
+# A signal in the middle: the file is as it was, and the space of what had come is free at once.
 now
 "$afscp" -q -s "$RXW_FAR4:7003:7000" put new home:/big 2> err < /dev/null &
 put=$!
 when_begun $put && kill $put
 wait $put 2> /dev/null && fail "put ended well in spite of SIGTERM"
+[ -z "$(find store/files/new -type f -newer mark -size +600k 2> /dev/null)" ] || fail "SIGTERM: the session has not ended"
 same big SIGTERM
 
 # The server is killed in the middle, and comes back: the put begins anew.

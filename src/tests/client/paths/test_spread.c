@@ -47,6 +47,7 @@ struct world {
 	unsigned range_of[CL_RANGES];
 	unsigned link_count;
 	bool wide; /* the server has large windows, and its calls a slow start */
+	uint64_t naps;	 /* the client sleeps up to so many ms each half second */
 	uint64_t latest; /* the status of a range comes up to so many ms behind its bytes */
 	uint64_t ms, length, kept, shared_room;
 	uint64_t moved, stall; /* the last bytes; the longest time without any */
@@ -302,6 +303,23 @@ static void probe_links(struct world *w)
 	}
 }
 
+/* What comes meanwhile waits in a socket, and is lost if that is full: as if the links stood still. */
+static void take_nap(struct world *w)
+{
+	uint64_t nap = w->naps && w->ms % 500 == 0 ? draw(w, w->naps) : 0;
+
+	w->ms += nap;
+	cl_spread_excuse(&w->spread, nap * NS_PER_MS, now_of(w));
+}
+
+/* All links carry bytes whenever the client is awake. */
+static void check_for_doubt(const struct world *w)
+{
+	for (unsigned i = 0; i < w->link_count && w->naps; i++)
+		if (w->spread.paths[i].state == CL_PATH_SUSPECT)
+			fail_world(w, "a path is taken for silent");
+}
+
 static void run_world(struct world *w)
 {
 	uint64_t tick = 0;
@@ -311,15 +329,17 @@ static void run_world(struct world *w)
 		cl_spread_widen(&w->spread);
 	cl_spread_add(&w->spread, 0, w->length);
 	while (!cl_spread_complete(&w->spread)) {
-		if (++w->ms == LIMIT_MS)
+		if (++w->ms >= LIMIT_MS)
 			fail_world(w, "it does not end");
 		probe_links(w);
 		begin_fetches(w);
 		w->shared_room = w->links[0].rate;
 		for (unsigned i = 0; i < w->link_count; i++)
 			run_link(w, (i + (unsigned)w->ms) % w->link_count);
+		take_nap(w);
 		if (now_of(w) >= tick)
 			tick = cl_spread_tick(&w->spread, now_of(w));
+		check_for_doubt(w);
 		end_fetches(w);
 	}
 	if (w->kept != w->length || w->done_count != 1)
@@ -548,6 +568,18 @@ static void worsen_links(struct world *w)
 	}
 }
 
+static void tire_client(struct world *w)
+{
+	w->naps = 900;
+}
+
+START_TEST(a_busy_client_takes_no_path_for_silent)
+{
+	run_weather(&(struct weather){
+		.least_links = 2, .kinds = 3, .seconds = 4, .change = tire_client});
+}
+END_TEST
+
 /* A path is silent for long before the status of its last range comes, and nothing more is heard of it then. */
 static void delay_answers(struct world *w)
 {
@@ -616,6 +648,6 @@ START_TEST(bytes_behind_those_that_were_dropped)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "spread", good_links_carry_their_sum, a_link_dies_and_returns,
-		 a_link_becomes_slow, a_link_comes_late, a_shared_bottleneck_costs_nothing,
-		 an_answer_comes_late, bytes_behind_those_that_were_dropped,
-		 no_byte_is_lost_in_bad_weather)
+		 a_busy_client_takes_no_path_for_silent, a_link_becomes_slow, a_link_comes_late,
+		 a_shared_bottleneck_costs_nothing, an_answer_comes_late,
+		 bytes_behind_those_that_were_dropped, no_byte_is_lost_in_bad_weather)
