@@ -10,8 +10,9 @@
 
 #define FETCH_MOST  (8u * 1024 * 1024) /* bytes of one call for read-ahead */
 #define FETCH_SMALL (1024u * 1024)     /* files up to this size are fetched by one call */
-#define FETCH_SHARE (1024u * 1024)     /* and of one of those that several paths share, if there are so many to fetch */
-#define SHARES_MOST 2u		       /* such calls on each path */
+#define FETCH_SHARE (1024u * 1024)     /* the least of one of those that several paths share */
+#define SHARES_MOST 2u		       /* and at most what makes so many on each path */
+#define LONG_FILE   (8u * 1024 * 1024) /* several paths bring its parts */
 #define TRIES_MOST  16		       /* of one read whose file is changed by others meanwhile */
 
 static struct fetch *find_fetch(const struct cl_data_file *file, uint64_t at)
@@ -189,10 +190,14 @@ static int do_fetch(struct fetch *fetch)
 	bool changed = false;
 	int error = ops->fetch(file->owner, fetch->who, fetch->start, fetch->end - fetch->start,
 			       take_bytes, fetch, &read, &known);
-	unsigned paths = ops->paths ? ops->paths(file->owner) : 1;
+	uint64_t share = FETCH_SHARE;
+	unsigned paths = 1;
 
+	if (ops->paths && known.length >= LONG_FILE)
+		paths = ops->paths(file->owner, &share);
 	pthread_mutex_lock(&file->lock);
 	file->paths = paths;
+	file->share = share;
 	if (error)
 		undo_fetch(fetch);
 	else
@@ -253,6 +258,9 @@ static struct fetch *queue_fetch(struct cl_data_handle *handle, uint64_t start, 
 		free(fetch);
 		return NULL;
 	}
+	/* One call fills a path; with one more a path that is done need not wait. More of them would compete, and what is needed first come late. */
+	if (file->paths > 1)
+		fetch->job.most = file->paths + 1;
 	if (ahead) {
 		fetch->ahead = end - start;
 		atomic_fetch_add(&file->data->ahead, fetch->ahead);
@@ -460,6 +468,8 @@ static uint64_t limit_unit(const struct cl_data_file *file, uint64_t unit, uint6
 
 	if (file->paths > 1 && all > FETCH_SHARE) {
 		most = all / (file->paths * SHARES_MOST);
+		if (most > file->share)
+			most = file->share;
 		most = ((most < FETCH_SHARE ? FETCH_SHARE : most) + mask) & ~mask;
 	}
 	return unit < most && unit ? unit : most;
@@ -696,7 +706,7 @@ static uint64_t widen_read_ahead(struct cl_data_handle *handle, uint64_t start, 
 	if (start && !handle->window)
 		handle->window = block;
 	else if (handle->window && !file_covers(file, start, end))
-		handle->window *= 2;
+		handle->window *= file->paths > 1 ? 4 : 2;
 	if (handle->window > file->data->options.ahead_most)
 		handle->window = file->data->options.ahead_most;
 	if (handle->position < end)

@@ -60,9 +60,9 @@ static int fetch_file_data(void *owner, void *who, uint64_t offset, uint64_t len
 	return 0;
 }
 
-static unsigned count_paths(void *owner)
+static unsigned count_paths(void *owner, uint64_t *share)
 {
-	return cl_net_paths(((struct fs_vnode *)owner)->volume);
+	return cl_net_paths(((struct fs_vnode *)owner)->volume, share);
 }
 
 static int store_file_data(void *owner, void *who, const struct cl_data_store *store,

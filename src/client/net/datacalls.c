@@ -226,12 +226,13 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 	return give_held_bytes(&held, take, arg, cl_tries_result(&t));
 }
 
-unsigned cl_net_paths(struct cl_volume *volume)
+unsigned cl_net_paths(struct cl_volume *volume, uint64_t *share)
 {
 	uint32_t number = 0;
 
+	*share = CL_LONG_READ;
 	cl_volume_servers(volume, &number, 1);
-	return number ? cl_load_paths(cl_server_at(volume->record->net, number)) : 1;
+	return number ? cl_load_paths(cl_server_at(volume->record->net, number), share) : 1;
 }
 
 /* Ask the server of a try which version it has, before it sends a part of one. False: no call is in progress. */

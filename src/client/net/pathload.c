@@ -10,10 +10,13 @@
 #define SILENT_NS  ((uint64_t)50 * NS_PER_MS)  /* P-066 and P-067 */
 #define ANSWER_NS  ((uint64_t)40 * NS_PER_MS)
 #define STILL_NS   ((uint64_t)NS_PER_S)
+#define BESIDE_NS  ((uint64_t)250 * NS_PER_MS) /* while another path brings bytes */
 #define LATE_S	   1.0 /* another path must save so much at least */
 #define PROBE_NS   ((uint64_t)250 * NS_PER_MS)
 #define SELDOM_NS  ((uint64_t)2 * NS_PER_S) /* after: */
 #define FAILURES   20u			    /* probes in a row */
+#define SHARE_NS   ((uint64_t)125 * NS_PER_MS) /* one read of several takes so long, or */
+#define SHARE_RTTS 4u
 
 /* ---- choosing ---- */
 
@@ -111,14 +114,48 @@ bool cl_load_choose(struct cl_server *server, uint64_t bytes, struct cl_long_rea
 	return path && first;
 }
 
-unsigned cl_load_paths(struct cl_server *server)
+/* Before the first long read: paths that were never asked whether they live are asked. True: there are some. */
+static bool want_new_paths(struct cl_server *server)
 {
-	unsigned count = 0;
+	bool found = false;
 
+	assert(mutex_is_held(&server->lock));
+	for (unsigned i = 0; server->path_count > 1 && i < server->path_count; i++) {
+		struct cl_path *path = server->paths[i];
+
+		path->load.wanted = !path->probed && !path->load.asked;
+		found = found || path->load.wanted;
+	}
+	return found;
+}
+
+unsigned cl_load_paths(struct cl_server *server, uint64_t *share)
+{
+	struct cl_path *list[CL_PATHS];
+	unsigned count = cl_paths_take(server, list);
+	double bytes;
+	bool new;
+
+	for (unsigned i = 0; i < count; i++)
+		cl_path_put(list[i]);
+	count = 0;
+	*share = CL_LONG_READ;
 	pthread_mutex_lock(&server->lock);
-	for (unsigned i = 0; i < server->path_count; i++)
-		count += carries_reads(server, server->paths[i]);
+	new = want_new_paths(server);
+	for (unsigned i = 0; i < server->path_count; i++) {
+		const struct cl_path *path = server->paths[i];
+		uint64_t time = SHARE_RTTS * path->rtt_ns;
+
+		if (!carries_reads(server, path))
+			continue;
+		count++;
+		bytes = path->rate * (double)(time > SHARE_NS ? time : SHARE_NS) / NS_PER_S;
+		if (bytes > (double)*share)
+			*share = (uint64_t)bytes;
+	}
 	pthread_mutex_unlock(&server->lock);
+	if (new)
+		rxw_queue_post(server->net->probing, NULL);
 	return count ? count : 1;
 }
 
@@ -159,7 +196,7 @@ void cl_load_moved(struct cl_sent *sent, uint64_t bytes)
 	path->bytes += bytes;
 	gap = now > path->load.heard ? now - path->load.heard : 0;
 	path->load.gap = path->load.gap - path->load.gap / 8 + gap / 8;
-	path->load.heard = sent->read.heard = now;
+	path->load.heard = path->load.came = sent->read.heard = now;
 	measure_load(path, now);
 	pthread_mutex_unlock(&sent->server->lock);
 }
@@ -256,6 +293,21 @@ static bool is_read_late(const struct cl_long_read *read, const struct cl_path *
 	       rest > LATE_S + 2 * expect_bytes(other, read->missing, other->rate);
 }
 
+/* Whether a read whose caller waits for bytes gets none. If another path brings some, that is not the server's doing. */
+static bool is_read_still(const struct cl_sent *sent, const struct cl_path *other, uint64_t now)
+{
+	uint64_t since = atomic_load(&sent->waits_since);
+	uint64_t after = STILL_NS, rtt = sent->read.path->rtt_ns;
+
+	if (!since)
+		return false;
+	if (since < sent->read.heard)
+		since = sent->read.heard;
+	if (other->load.came > since + BESIDE_NS / 2)
+		after = BESIDE_NS;
+	return now >= since + after + 8 * rtt;
+}
+
 /*
  * Reads that another path would bring sooner end (P-069), and those that stand still although their path lives, as after an outage. What has
  * come is kept.
@@ -270,8 +322,7 @@ static void leave_slow_paths(struct cl_server *server, uint64_t now)
 		if (!read->path || atomic_load(&sent->lost))
 			continue;
 		other = find_soonest(server, read->missing, read->path);
-		if (!other || (now < read->heard + STILL_NS + 8 * read->path->rtt_ns &&
-			       !is_read_late(read, other)))
+		if (!other || (!is_read_still(sent, other, now) && !is_read_late(read, other)))
 			continue;
 		atomic_store(&sent->lost, true);
 		rxw_call_abort(sent->call, RXW_USER_ABORT);
@@ -309,21 +360,22 @@ static unsigned leave_silent_paths(struct cl_server *server, uint64_t now,
 }
 
 /* Those that are out; all if some are silent, and now and then if there is a stranger: perhaps the server was started again. */
-static unsigned list_probes(struct cl_server *server, uint64_t now, bool doubt,
+static unsigned list_probes(struct cl_server *server, uint64_t now, bool busy, bool doubt,
 			    struct cl_path *list[CL_PATHS])
 {
 	unsigned count = 0;
 	bool strange = false;
 
-	for (unsigned i = 0; i < server->path_count; i++)
+	for (unsigned i = 0; busy && i < server->path_count; i++)
 		strange = strange || is_stranger(server, server->paths[i]);
 	for (unsigned i = 0; i < server->path_count; i++) {
 		struct cl_path *path = server->paths[i];
 		struct cl_path_load *load = &path->load;
 
 		if (load->probing || path->gone || load->next_probe > now ||
-		    !(doubt || strange || path->state == CL_PATH_OUT))
+		    !(doubt || strange || (path->state == CL_PATH_OUT && (busy || load->wanted))))
 			continue;
+		load->wanted = false;
 		load->probing = true;
 		load->asked = now;
 		load->next_probe =
@@ -338,16 +390,16 @@ unsigned cl_load_look(struct cl_server *server, struct cl_path *list[CL_PATHS], 
 {
 	uint64_t now = cl_net_now();
 	struct cl_path *left[CL_PATHS];
-	unsigned count = 0, left_count = 0;
-	bool doubt;
+	unsigned count, left_count = 0;
+	bool doubt = false;
 
 	pthread_mutex_lock(&server->lock);
 	*busy = has_long_reads(server);
 	if (*busy) {
 		left_count = leave_silent_paths(server, now, left, &doubt);
-		count = list_probes(server, now, doubt, list);
 		leave_slow_paths(server, now);
 	}
+	count = list_probes(server, now, *busy, doubt, list);
 	pthread_mutex_unlock(&server->lock);
 	for (unsigned i = 0; i < left_count; i++) {
 		cl_path_dies(left[i]);

@@ -29,12 +29,13 @@ struct cl_path_load {
 	unsigned flying;  /* long reads */
 	uint64_t missing; /* bytes that they have still to bring */
 	uint64_t heard;	  /* when bytes or an answer came last, or when the first of them began */
+	uint64_t came;	  /* when bytes did */
 	uint64_t gap;	  /* between arrivals, smoothed */
 	uint64_t worked, since, counted; /* the present measurement of the rate */
 	unsigned measured;		 /* how often, since it lives */
 	uint64_t asked, next_probe;	 /* the last probe, the next one */
 	unsigned probes_failed;		 /* in a row */
-	bool probing;
+	bool probing, wanted; /* wanted: to be probed although there are no long reads yet */
 	uint32_t started; /* when the server behind it did, as that says; 0 = unknown */
 };
 
@@ -49,8 +50,11 @@ void cl_load_moved(struct cl_sent *sent, uint64_t bytes);
 void cl_load_restart(struct cl_sent *sent, uint64_t bytes);
 /* The call is over. Gives the reference back. */
 void cl_load_end(struct cl_long_read *read);
-/* Paths that share long reads of a server now; 1: there is no choice. */
-unsigned cl_load_paths(struct cl_server *server);
+/*
+ * Paths that share long reads of a server now; 1: there is no choice. *share: bytes of a read such that the best of them brings it soon, but
+ * the round trip before it takes a small part of that time.
+ */
+unsigned cl_load_paths(struct cl_server *server, uint64_t *share);
 
 /* ---- for the prober ---- */
 
