@@ -65,7 +65,10 @@ START_TEST(joined)
 
 	set_up(MIB, NULL);
 	fake.stop_at = 600000;
-	for (unsigned i = 0; i < READERS; i++)
+	/* One that begins in the middle before it would have a call of its own. */
+	start_reader(&readers[0], 0, 90000, &wait);
+	fake_await(&fake, &fake.fetches, 1);
+	for (unsigned i = 1; i < READERS; i++)
 		start_reader(&readers[i], i * 90000, 90000, &wait);
 	for (unsigned i = 0; i < READERS; i++)
 		fake_await(&fake, &readers[i].done, 1);
