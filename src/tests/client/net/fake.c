@@ -540,10 +540,44 @@ static rxw_endpoint *serve(uint32_t address, uint16_t *port, uint16_t id, rxw_ha
 	return endpoint;
 }
 
+static int take_place(unsigned number, uint16_t port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(0x7f000001 + number)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	return fd;
+}
+
+int fake_vl_stop(unsigned number)
+{
+	rxw_endpoint_destroy(fake.vl[number]);
+	fake.vl[number] = NULL;
+	return take_place(number, fake.vl_port[number]);
+}
+
+/* Data packets: others may belong to earlier questions. */
+unsigned fake_questions(int fd)
+{
+	uint8_t packet[2048];
+	unsigned count = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, packet, sizeof(packet), 0)) > 0)
+		count += n >= 28 && packet[20] == 1;
+	return count;
+}
+
 void fake_server_start(unsigned number)
 {
 	struct fake_server *s = &fake.servers[number];
 
+	if (s->place)
+		close(s->place);
+	s->place = 0;
 	s->number = number;
 	s->service = (struct RXAFS_service){.base.context = s, .handlers = &fs_handlers};
 	s->endpoint = serve(0x7f000001 + number, &fake.fs_port, AFS_SERVICE_FS,
@@ -560,6 +594,7 @@ void fake_server_stop(unsigned number)
 	fake_hold_data(number, false);
 	rxw_endpoint_destroy(s->endpoint);
 	s->endpoint = NULL;
+	s->place = take_place(number, fake.fs_port);
 }
 
 static void note_breaks(void *arg, uint32_t server, const struct rxafs_fid *fids, uint32_t count)
@@ -606,7 +641,7 @@ static void print_note(void *arg, const char *text)
 		fprintf(stderr, "note: %s\n", text);
 }
 
-static void open_client(unsigned soft_ms)
+void fake_open_client(unsigned soft_ms)
 {
 	static const struct cl_net_ops ops = {.broken = note_breaks,
 					      .reset = note_resets,
@@ -621,11 +656,14 @@ static void open_client(unsigned soft_ms)
 				      .folders = folders,
 				      .folder_count = 1,
 				      .no_dns = true};
-	struct cl_net_options no = {
-		.ops = &ops, .soft_ms = soft_ms, .dead_ms = 1000, .pause_ms = 10};
+	struct cl_net_options no = {.ops = &ops,
+				    .soft_ms = soft_ms,
+				    .dead_ms = fake.dead_ms ? fake.dead_ms : 30000,
+				    .pause_ms = fake.pause_ms ? fake.pause_ms : 10};
 	int n = snprintf(given, sizeof(given), "example.org=%s127.0.0.1:%u:%u",
 			 fake.no_route ? "[fe80::1]:7003:7000," : "", fake.vl_port[0],
 			 fake.fs_port);
+	int rc;
 
 	snprintf(linked, sizeof(linked), "linked.org=127.0.0.2:%u:%u", fake.vl_port[1],
 		 fake.fs_port);
@@ -637,7 +675,12 @@ static void open_client(unsigned soft_ms)
 	no.cells = fake_cells;
 	ck_assert_msg(cl_net_create(&no, &fake_net, message, sizeof(message)) == 0, "%s", message);
 	memset(&fake_caller, 0, sizeof(fake_caller));
-	fake_volume = fake_find("vol", CL_WANT_EXACT);
+	/* A short limit is for the test, and not for the look-up before it. */
+	do
+		rc = cl_volume_find(fake_net, cl_cells_home(fake_cells), "vol", CL_WANT_EXACT,
+				    &fake_caller, &fake_volume, &fake_failure);
+	while (rc == -ETIMEDOUT);
+	ck_assert_msg(rc == 0, "%s", fake_failure.text);
 }
 
 void fake_open(unsigned servers, unsigned soft_ms)
@@ -660,7 +703,7 @@ void fake_open(unsigned servers, unsigned soft_ms)
 	ck_assert(fake.vl[0] && fake.vl[1]);
 	for (unsigned i = 0; i < servers; i++)
 		fake_server_start(i);
-	open_client(soft_ms);
+	fake_open_client(soft_ms);
 }
 
 void fake_close_client(void)
@@ -677,9 +720,12 @@ void fake_close(void)
 {
 	if (fake_net)
 		fake_close_client();
-	for (unsigned i = 0; i < FAKE_SERVERS; i++)
+	for (unsigned i = 0; i < FAKE_SERVERS; i++) {
 		if (fake.servers[i].endpoint)
 			fake_server_stop(i);
+		if (fake.servers[i].place)
+			close(fake.servers[i].place);
+	}
 	for (unsigned i = 0; i < 2; i++)
 		if (fake.vl[i])
 			rxw_endpoint_destroy(fake.vl[i]);
@@ -775,6 +821,17 @@ struct cl_volume *fake_find(const char *name, enum cl_wanted wanted)
 
 	ck_assert_msg(rc == 0, "%s", fake_failure.text);
 	return volume;
+}
+
+int fake_seek(const char *name)
+{
+	struct cl_volume *volume;
+	int rc = cl_volume_find(fake_net, cl_cells_home(fake_cells), name, CL_WANT_EXACT,
+				&fake_caller, &volume, &fake_failure);
+
+	if (rc == 0)
+		cl_volume_unref(volume);
+	return rc;
 }
 
 int fake_look(struct cl_volume *volume)

@@ -28,6 +28,7 @@ enum fake_last {
 struct fake_server {
 	unsigned number;	/* from 0 on: address 127.0.0.(number + 1) */
 	rxw_endpoint *endpoint; /* NULL: it does not run */
+	int place; /* a socket that has its port while it does not run, so that no other test gets it */
 	struct RXAFS_service service;
 	/* `lock` covers the rest */
 	int32_t answers[FAKE_ANSWERS]; /* codes for the next calls; 0 and at the end: success */
@@ -79,6 +80,9 @@ struct fake {
 	uint64_t length; /* of files, whose bytes are fake_byte(); 0: they seem to be empty, and bring up to 1,000 'x' */
 	bool has_ro, has_backup;
 	unsigned generation;
+	unsigned pause_ms; /* of the client, between tries; 0 = 10 */
+	unsigned
+		dead_ms; /* after which it takes a server for dead that sends nothing; 0 = 30,000 */
 	rxw_security *security[2]; /* what file servers accept beside the null class */
 	/* what the client was told */
 	unsigned breaks, resets, renewals;
@@ -103,13 +107,19 @@ extern struct rxafs_failure fake_failure;
 extern struct cl_stamp fake_stamp;
 extern AFSFetchStatus fake_status;
 
-/* Starts the servers, and a client with a limit of `soft_ms` and pauses of 10 ms. */
+/* Starts the servers, and a client with a limit of `soft_ms`. */
 void fake_open(unsigned servers, unsigned soft_ms);
 /* The client, if a test closes it itself. */
 void fake_close_client(void);
+/* Another client, with other limits. */
+void fake_open_client(unsigned soft_ms);
 void fake_close(void);
 
 void fake_server_stop(unsigned number);
+/* Ends a location server. A socket that has its port, and reads nothing. */
+int fake_vl_stop(unsigned number);
+/* Questions that have come to such a socket since the last time. */
+unsigned fake_questions(int fd);
 void fake_server_start(unsigned number);
 /*
  * The next calls to a server get these codes; the list ends with `end`, which may be FAKE_REPEATS
@@ -123,6 +133,8 @@ unsigned fake_calls(unsigned number);
 unsigned fake_asked(void);
 /* The volume of a name, with a reference. */
 struct cl_volume *fake_find(const char *name, enum cl_wanted wanted);
+/* 0 if there is a volume of the name, or a negative errno value. */
+int fake_seek(const char *name);
 static inline uint8_t fake_byte(uint64_t at)
 {
 	return (uint8_t)(at ^ at >> 8 ^ at >> 16);

@@ -115,6 +115,7 @@ START_TEST(waits_are_cancelled)
 {
 	struct operation o = {.caller.cancel = cl_cancel_create()};
 
+	fake.dead_ms = 1000;
 	fake_open(1, UINT32_MAX);
 	fake_answers(0, FAKE_REPEATS, 1, AFS_VBUSY);
 	begin_operation(&o);
@@ -330,7 +331,7 @@ START_TEST(strangers_and_servers_that_forget)
 	unsigned asked;
 
 	fake.servers[0].promised = 1000;
-	fake_open(2, 1000);
+	fake_open(2, 30000);
 	looks(fake_volume);
 	client = fake.servers[0].client;
 	/* Server 1 holds nothing of this client, which does not know it. */
@@ -390,7 +391,7 @@ START_TEST(breaks_while_the_client_ends)
 		pthread_t threads[4];
 
 		closed = false;
-		fake_open(1, 1000);
+		fake_open(1, 30000);
 		looks(fake_volume);
 		for (int i = 0; i < 4; i++) {
 			connections[i] = fake_connect_client(0);
@@ -440,7 +441,7 @@ START_TEST(promises_are_given_back)
 	const AFSFid fids[] = {{FAKE_RW, 2, 9}, {FAKE_RW, 4, 10}};
 
 	fake.servers[0].promised = 1000;
-	fake_open(2, 1000);
+	fake_open(2, 30000);
 	looks(fake_volume);
 	ck_assert_uint_eq(fake_stamp.callback.ExpirationTime, 1000);
 	cl_net_give_up(fake_net, fake_stamp.server, fids, 2);
@@ -463,7 +464,7 @@ START_TEST(time_does_not_run_backwards)
 	fake.has_ro = true;
 	fake.ro_servers = 3;
 	fake.servers[0].creation = fake.servers[1].creation = 10;
-	fake_open(2, 3000);
+	fake_open(2, 30000);
 	ro = fake_find("vol.readonly", CL_WANT_EXACT);
 	looks(ro);
 	used = fake_stamp.server - 1;
@@ -492,27 +493,40 @@ START_TEST(time_does_not_run_backwards)
 }
 END_TEST
 
-START_TEST(an_old_site_is_better_than_none)
+/* A server of a volume with two sites has had a newer release, and is stopped. What a look shows then, with this limit of the client. */
+static int look_after_newer_site(unsigned soft_ms, struct cl_volume **ro)
 {
-	struct cl_volume *ro;
 	unsigned used;
-	int rc;
 
 	fake.has_ro = true;
 	fake.ro_servers = 3;
 	fake.servers[0].creation = fake.servers[1].creation = 10;
-	fake_open(2, 2500);
-	ro = fake_find("vol.readonly", CL_WANT_EXACT);
-	looks(ro);
+	fake.dead_ms = 1000;
+	fake_open(2, soft_ms);
+	*ro = fake_find("vol.readonly", CL_WANT_EXACT);
+	looks(*ro);
 	used = fake_stamp.server - 1;
 	fake.servers[used].creation = 20;
 	/* The other one could have become the nearer one. */
 	fake_answers(1 - used, FAKE_REPEATS, 1, AFS_VBUSY);
-	looks(ro);
+	looks(*ro);
 	fake_answers(1 - used, 0, 0);
 	fake_server_stop(used);
-	/* The newer one may come back: this waits for it as for a read-write volume. */
-	rc = fake_look(ro);
+	return fake_look(*ro);
+}
+
+START_TEST(an_old_site_is_better_than_none)
+{
+	struct cl_volume *ro;
+	unsigned soft_ms = 2500;
+	int rc;
+
+	/* The newer one may come back: this waits for it as for a read-write volume. It may have been away for so long before this process looks. */
+	while ((rc = look_after_newer_site(soft_ms, &ro)) == 0 && soft_ms < 40000) {
+		cl_volume_unref(ro);
+		fake_close();
+		soft_ms *= 2;
+	}
 	ck_assert_int_eq(rc, -ETIMEDOUT);
 	/* It has been away for longer than anybody waits. */
 	do
@@ -576,7 +590,7 @@ START_TEST(tokens)
 	ck_assert_int_eq(rxw_keys_add(keys, RXW_KEY_KRB5, 1, 17, "0123456789abcdef", 16), 0);
 	so.keys = keys;
 	ck_assert_int_eq(rxw_rxkad_server(&so, &fake.security[0]), 0);
-	fake_open(1, 2000);
+	fake_open(1, 30000);
 	looks(fake_volume);
 	ck_assert_uint_eq(fake.servers[0].index, 0);
 	identity = cl_identity_create(fake_net, NULL);
@@ -644,6 +658,7 @@ START_TEST(servers_are_listed_and_probed)
 
 	fake.has_ro = true;
 	fake.ro_servers = 6;
+	fake.dead_ms = 1000;
 	fake_open(3, 30000);
 	ck_assert_uint_eq(cl_volume_servers(fake_volume, servers, 4), 1);
 	ck_assert(cl_net_server_info(fake_net, 3, &info));
@@ -761,6 +776,7 @@ START_TEST(a_busy_server_is_not_down)
 	struct cl_caller caller = {0};
 	uint64_t began;
 
+	fake.dead_ms = 1000;
 	fake_open(1, 30000);
 	looks(fake_volume);
 	mute_probes(true);

@@ -344,7 +344,7 @@ START_TEST(many_seeds)
 }
 END_TEST
 
-TEST_MAIN("releases", an_unmarked_release_is_taken_once_half_have_it,
-	  marks_of_half_of_the_sites_count, a_newer_release_is_better_than_none,
-	  an_older_release_is_taken_if_no_other_is_near, a_later_release_has_an_earlier_date,
-	  late_answers_are_no_releases, many_seeds)
+TEST_MAIN_WITHIN(120, "releases", an_unmarked_release_is_taken_once_half_have_it,
+		 marks_of_half_of_the_sites_count, a_newer_release_is_better_than_none,
+		 an_older_release_is_taken_if_no_other_is_near, a_later_release_has_an_earlier_date,
+		 late_answers_are_no_releases, many_seeds)
