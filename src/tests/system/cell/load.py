@@ -161,7 +161,7 @@ class Writer(Worker):
         state.is_now(ABSENT)
 
     def verify(self, client):
-        """A line for each name that has something else than was acknowledged."""
+        """A line for each name that has something else than was acknowledged. An error, which may take a minute, is the last one."""
         lost = []
         for name, state in self.states.items():
             path = os.path.join(self.folder(client), name)
@@ -170,8 +170,8 @@ class Writer(Worker):
             except FileNotFoundError:
                 found = ABSENT
             except OSError as e:
-                lost.append('%s by %s: %s' % (path, client.name, e))
-                continue
+                lost.append('%s by %s: %s; the others are not read' % (path, client.name, e))
+                break
             if not state.allows(found):
                 other = State()
                 other.is_now(found)

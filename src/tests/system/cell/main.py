@@ -16,6 +16,7 @@ from machines import (ADMIN, CLIENTS, DATABASES, FILE_SERVERS, OURS, THEIRS, Adm
 DEAD = 12.0         # a client takes a server for dead that was silent for this time
 SLACK = 3.0         # of a machine that does more than the cell
 PAGES = 20
+LATER = 840         # the set-up and the judgement take no longer than this
 
 
 class Run:
@@ -32,6 +33,7 @@ class Run:
         self.lock = threading.Lock()
         self.trusting = threading.Lock()
         self.results = []
+        self.doing = 'it is set up'
         self.clients, self.databases, self.servers = [], [], {}
 
     # ---- results ----
@@ -230,8 +232,10 @@ class Run:
     def judge_writers(self):
         for c in self.clients:
             for w in self.writers:
+                self.doing = '%s forgets what %s wrote' % (c.name, w.name)
                 c.ctl(60, 'flush', w.folder(c))
         for w in self.writers:
+            self.doing = 'the files of %s are read' % w.name
             problems = [line for c in self.clients for line in w.verify(c)]
             self.say('%s: %d acknowledged, %d failed, the longest %.1f s' % (w.name, w.acknowledged, w.failed, w.longest))
             self.tell(w.name, problems or ('' if w.acknowledged else 'nothing was acknowledged'))
@@ -279,13 +283,17 @@ class Run:
         self.set_up()
         self.begin_load()
         time.sleep(5)
+        self.doing = 'faults come'
         left = self.run_faults()
         self.say('faults are over; not tried: %s' % (', '.join(left) or 'none'))
         time.sleep(DEAD)
+        self.doing = 'the load ends'
         self.end_load()
         self.judge_readers()
         self.judge_writers()
+        self.doing = 'releases and moves are judged'
         self.judge_administration()
+        self.doing = 'the machines are shut down'
         self.shut_down()
         self.say('all of it took %.0f s' % (time.monotonic() - began))
 
@@ -301,17 +309,30 @@ def parse():
     return p.parse_args()
 
 
+def finish(run):
+    print('%d passed, %d failed, 0 skipped' % (sum(run.results), run.results.count(False)), flush=True)
+    # Threads that hang in a mount end with the namespaces.
+    os._exit(0 if all(run.results) else 1)
+
+
+def end_in_time(run, seconds):
+    time.sleep(seconds)
+    run.tell('cell', 'its time of %d s is over while %s' % (seconds, run.doing))
+    finish(run)
+
+
 def main():
-    run = Run(parse())
+    options = parse()
+    run = Run(options)
+    # A minute before all programs are killed.
+    threading.Thread(target=end_in_time, args=(run, options.minutes * 60 + LATER), daemon=True).start()
     # Logs outlive the namespaces; files of servers do not.
     try:
         run.all()
     except Exception as e:
         traceback.print_exc()
         run.tell('cell', '%s: %s' % (type(e).__name__, e))
-    print('%d passed, %d failed, 0 skipped' % (sum(run.results), run.results.count(False)), flush=True)
-    # Threads that hang in a mount end with the namespaces.
-    os._exit(0 if all(run.results) else 1)
+    finish(run)
 
 
 if __name__ == '__main__':
