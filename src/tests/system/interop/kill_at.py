@@ -5,8 +5,9 @@
 usage: kill_at.py N FILE... -- COMMAND...
 
 Requests are counted as they pass the loopback interface: first packets of calls to the services for locations and volumes, also those
-that a volume service sends to another. FILE: has the number of a process that is killed at the same time. Prints "killed", or "ended
-STATUS COUNT BUSY" if the command has ended before; BUSY: packets with which a server has refused a call for the moment, since its channel
+that a volume service sends to another. FILE: has the number of a process that is killed at the same time. Prints "killed COUNT", or "ended
+STATUS COUNT BUSY" if the command has ended before; COUNT: all requests, of which some may have been sent after the Nth, before this
+program had a processor; BUSY: packets with which a server has refused a call for the moment, since its channel
 was still in use.
 """
 import os
@@ -15,6 +16,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 PORTS = (7003, 7005)
 DATA, BUSY, CLIENT = 1, 3, 1
@@ -28,6 +30,23 @@ def header(frame):
     source, port = struct.unpack(">HH", frame[udp : udp + 4])
     rx = frame[udp + 8 : udp + 36]
     return (frame[26:30], source, port, *struct.unpack(">5I2B", rx[:22])) if len(rx) == 28 else None
+
+
+def is_request(packet):
+    _, _, port, _, _, _, seq, _, kind, flags = packet
+    return port in PORTS and kind == DATA and flags & CLIENT and seq == 1
+
+
+def count_rest(wire, seen):
+    """Takes what has been sent before the end of the command."""
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        try:
+            packet = header(wire.recv(65536))
+        except TimeoutError:
+            return
+        if packet and is_request(packet):
+            seen.add((packet[0], packet[1], packet[4], packet[5]))
 
 
 def main():
@@ -50,15 +69,16 @@ def main():
                 continue
             if not packet:
                 continue
-            host, source, port, _, cid, call, seq, _, kind, flags = packet
-            if port in PORTS and kind == DATA and flags & CLIENT and seq == 1:
+            host, source, _, _, cid, call, _, _, kind, _ = packet
+            if is_request(packet):
                 seen.add((host, source, cid, call))
             busy += source in PORTS and kind == BUSY
             if len(seen) >= stop and not ended and process.poll() is None:
                 for pid in [process.pid, *others]:
                     os.kill(pid, signal.SIGKILL)
                 process.wait()
-                print("killed")
+                count_rest(wire, seen)
+                print("killed", len(seen))
                 return
     print("ended", process.returncode, len(seen), busy)
 

@@ -138,7 +138,7 @@ check_clone_writable() { check_clone; }
 
 need_dump() { seeded; }
 run_dump() { echo dump k -file killed.dump; }
-check_dump() { one k "$address"; list killed.dump; cmp -s killed.dump.list seed.dump.list || fail "$where: another dump"; }
+check_dump() { one k "$address"; list killed.dump; list seed.dump; cmp -s killed.dump.list seed.dump.list || fail "$where: another dump"; }
 
 need_dump_clone() { seeded; }
 run_dump_clone() { echo dump k -clone -file killed.dump; }
@@ -176,12 +176,19 @@ need_move() { seeded && q backup k; }
 run_move() { echo move k "$address" a "$other" a; }
 check_move() { one k "$other"; none k "$address"; none k.backup "$address"; holds k "$other" seed.dump; }
 
-# The last step removes the backup volume. vos does not come back to it once the volume itself is gone there.
+# The last step removes the backup volume. vos does not come back to it once it has had the volume itself deleted there, but says that there
+# is no such volume. Only then is a backup volume without its volume left: not one that vos did not reach, nor after a move that is whole.
 again_move() {
 	local id
 	[ "$(count k "$address")" -eq 0 ] || return 0
 	id=$(limited 20 vos listvol "$address" -localauth 2> err.txt | awk '$1 == "k.backup" { print $2 }')
-	[ -z "$id" ] || q zap "$address" a "$id"
+	[ -n "$id" ] || return 0
+	grep -q 'Deleting old volume [0-9]* on source' killed.txt ||
+		fail "$where: k is gone, k.backup is not, and vos was killed before that: $(tail -n 1 killed.txt)"
+	one k "$other"
+	! q move k "$address" a "$other" a || fail "$where: the repeat has moved a volume that is not there"
+	grep -q 'Could not fetch the information about volume' err.txt || fail "$where: $(head -n 1 err.txt)"
+	q zap "$address" a "$id" || fail "$where: $(head -n 1 err.txt)"
 }
 need_move_live() { seeded; }
 run_move_live() { echo move k "$address" a "$other" a -live; }
@@ -241,9 +248,9 @@ one_kill() {
 	sweep
 	"need_$command" || fail "$where: the set-up: $(head -n 1 err.txt)"
 	# shellcheck disable=SC2046
-	result=$(limited 120 python3 -B "$here/kill_at.py" "$2" "${also[@]}" -- vos $("run_$command") -localauth 2> killed.txt | tail -n 1)
+	result=$(limited 120 python3 -B "$here/kill_at.py" "$2" "${also[@]}" -- vos $("run_$command") -verbose -localauth 2> killed.txt | tail -n 1)
 	case $result in
-	killed) ;;
+	killed\ *) where="$command killed at $2, in truth at ${result#* } ($3)" ;;
 	'ended 0 '*)
 		# It has none after this one, or this machine was too slow.
 		"check_$command"
