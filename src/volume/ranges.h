@@ -6,8 +6,9 @@
 #include "volume/interface.h"
 
 /*
- * The whole contents of a file, `length` bytes, become visible in one step, or not at all. Rights, quota and space are those of
- * write_begin(). begin() gives a writer of all of them, to be given to commit(), or to write_abort(), which may be called while ranges are
+ * The whole contents of a file, `length` bytes, become visible in one step, or not at all. Rights and space are those of
+ * write_begin(), and are looked at again for each range, and by commit(). All bytes count against the quota until then, those that replace
+ * others as well. begin() gives a writer of all of them, to be given to commit(), or to write_abort(), which may be called while ranges are
  * in progress; these then count for nothing.
  */
 struct store_ranges_ops {
@@ -16,10 +17,11 @@ struct store_ranges_ops {
 		     struct store_writer **writer);
 	/*
 	 * A writer of one range, for write(), then end_range() or write_abort(). Any thread, several at the same time. A range consists of
-	 * blocks of 64 KiB; the last one of the file may be shorter. -EINVAL; -EFBIG: it is too long, or there are too many.
+	 * blocks of 64 KiB; the last one of the file may be shorter. -EINVAL; -EFBIG: it is too long, or there are too many. -ESTALE: the
+	 * contents of the volume were replaced. After STORE_VOVERQUOTA there is no further range, and no version.
 	 */
-	int (*range)(struct store_writer *of, uint64_t offset, uint64_t length,
-		     struct store_writer **writer);
+	int (*range)(struct store_writer *of, const struct store_caller *caller, uint64_t offset,
+		     uint64_t length, struct store_writer **writer);
 	/*
 	 * *taken: how many of the bytes that were written are there now: whole blocks, of which those that were there before stay as they
 	 * are. 0: too many come twice, or it is too late.

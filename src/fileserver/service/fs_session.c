@@ -5,29 +5,17 @@
  */
 #include <errno.h>
 
+#include "common/clock.h"
 #include "fileserver/service/fs.h"
 #include "fileserver/service/fs_handlers.h"
 
-/* Callers without a name share by their addresses. */
-static void find_session_caller(const struct fs_call *call, struct fsd_share_key *key)
-{
-	if (call->self.id == STORE_ANONYMOUS)
-		fsd_share_of_address(&call->running.peer, key);
-	else
-		fsd_share_of_user(call->self.id, key);
-}
-
-static int add_session(struct fs_call *call, const AFSFid *fid, const struct fs_place *place,
-		       struct store_writer *writer, StoreSession *id)
+static int add_session(struct fs_call *call, struct fsd_session *like, StoreSession *id)
 {
 	struct fsd_service *service = call->service;
-	const struct fsd_session like = {
-		.user = call->self.id, .fid = *fid, .ops = place->store->ops, .writer = writer};
-	struct fsd_share_key caller;
 	int rc;
 
-	find_session_caller(call, &caller);
-	rc = fsd_session_add(&service->sessions, &caller, &like, id);
+	like->user = call->self.id;
+	rc = fsd_session_add(&service->sessions, like, id);
 	if (!rc)
 		fsd_waiting_for_session(service);
 	return rc;
@@ -39,7 +27,7 @@ int32_t fs_begin_store(void *context, rxw_call *rx, const AFSFid *fid, const AFS
 	const struct store_changes changes = {0};
 	struct fs_call *call = context;
 	const struct store_set set = fs_set(ss);
-	struct store_writer *writer;
+	struct fsd_session like = {.fid = *fid, .length = length};
 	struct fs_place place;
 	int rc = fs_find_to_write(call, fid, &place);
 
@@ -49,9 +37,11 @@ int32_t fs_begin_store(void *context, rxw_call *rx, const AFSFid *fid, const AFS
 		rc = -EROFS;
 	if (!rc)
 		rc = place.store->ops->ranges->begin(place.store, &call->self, &place.fid, &set,
-						     length, &writer);
-	if (!rc)
-		rc = add_session(call, fid, &place, writer, session);
+						     length, &like.writer);
+	if (!rc) {
+		like.ops = place.store->ops;
+		rc = add_session(call, &like, session);
+	}
 	return rc ? fs_finish(call, rc, &changes) : 0;
 }
 
@@ -64,6 +54,11 @@ static int commit_session(struct fs_call *call, struct fsd_session *session, uin
 	struct fs_place place;
 	int made, rc = fs_find_to_write(call, &session->fid, &place);
 
+	if (fsd_session_is_refused(rc)) {
+		fsd_session_drop(all, session, rc);
+		return fs_finish(call, rc, &changes);
+	}
+	/* The volume may be served again soon. */
 	if (rc) {
 		fsd_session_set(all, session, FSD_SESSION_OPEN, 0);
 		return fs_finish(call, rc, &changes);
@@ -79,11 +74,12 @@ static int commit_session(struct fs_call *call, struct fsd_session *session, uin
 	return rc;
 }
 
-static int drop_session(struct fs_call *call, struct fsd_session *session)
+static void count_session_end(struct fs_call *call, bool commit, uint64_t begin)
 {
-	session->ops->write_abort(fsd_session_take_writer(session));
-	fsd_session_set(&call->service->sessions, session, FSD_SESSION_ENDED, -ECANCELED);
-	return 0;
+	struct fsd_counters *counters = &call->service->counters;
+
+	fsd_count(commit ? &counters->stores : &counters->store_aborts, 1);
+	fsd_count(&counters->store_ns, monotonic_ns() - begin);
 }
 
 int32_t fs_end_store(void *context, rxw_call *rx, const StoreSession *id, int32_t commit,
@@ -92,18 +88,26 @@ int32_t fs_end_store(void *context, rxw_call *rx, const StoreSession *id, int32_
 	struct fs_call *call = context;
 	struct fsd_sessions *all = &call->service->sessions;
 	struct fsd_session *session = fsd_session_find(all, id, call->self.id);
+	uint64_t begin_ns = monotonic_ns();
 	int rc = 0;
 
 	(void)rx;
 	if (!session)
 		return -EBADF;
 	fs_note(call, &session->fid, NULL);
-	if (fsd_session_begin_end(all, session, &rc))
-		rc = commit ? commit_session(call, session, bytes) : drop_session(call, session);
+	if (fsd_session_begin_end(all, session, &rc)) {
+		if (commit)
+			rc = commit_session(call, session, bytes);
+		else
+			fsd_session_drop(all, session, -ECANCELED);
+		count_session_end(call, commit, begin_ns);
+	} else if (!commit && rc != AFS_VBUSY) {
+		rc = 0; /* there is nothing to drop */
+	}
 	if (!rc) {
 		*st = session->st;
 		*sync = session->sync;
 	}
-	fsd_session_leave(all, session);
+	fsd_session_leave(all, session, 0);
 	return rc;
 }

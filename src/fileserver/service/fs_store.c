@@ -98,7 +98,8 @@ static int end_range(struct fs_call *call, struct fsd_session *session, int rc)
 
 	if (!rc)
 		rc = change->place.store->ops->ranges->end_range(change->writer, &change->length);
-	fsd_session_leave(&call->service->sessions, session);
+	fsd_session_judge(&call->service->sessions, session, rc);
+	fsd_session_leave(&call->service->sessions, session, rc ? 0 : change->length);
 	return rc;
 }
 
@@ -151,7 +152,7 @@ static int open_writer(struct storing *storing)
 	struct fs_change *change = &call->change;
 	const struct store_ops *ops = change->place.store->ops;
 	const struct store_caller *self = fs_self_later(call, request->reply, repeat_commit);
-	int rc = request->session ? fsd_session_range(request->session, request->offset,
+	int rc = request->session ? fsd_session_range(request->session, self, request->offset,
 						      request->length, &change->writer)
 				  : ops->write_begin(change->place.store, self, &change->place.fid,
 						     &change->set, request->offset, request->length,
@@ -230,7 +231,8 @@ static void count_store(struct fs_call *call, int result)
 {
 	struct fsd_counters *counters = &call->service->counters;
 
-	fsd_count(&counters->stores, 1);
+	/* One in ranges is counted at its end. */
+	fsd_count(&counters->stores, call->running.opcode != RXAFS_OP_StoreRange);
 	fsd_count(&counters->store_ns, monotonic_ns() - call->change.begin);
 	if (result)
 		return;
@@ -435,7 +437,9 @@ int32_t fs_store_range(void *context, rxw_call *rx, const StoreSession *id, uint
 	request.fid = request.session->fid;
 	if (length)
 		rc = store_data(call, &nothing, &request);
-	if (rc != RXW_RPC_DEFERRED)
-		fsd_session_leave(all, request.session);
+	if (rc != RXW_RPC_DEFERRED) {
+		fsd_session_judge(all, request.session, rc);
+		fsd_session_leave(all, request.session, 0);
+	}
 	return rc;
 }

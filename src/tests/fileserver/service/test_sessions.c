@@ -5,6 +5,7 @@
  */
 #include "tests/fileserver/shop.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,6 +195,7 @@ START_TEST(dropped_session)
 	session = begin(a, LENGTH);
 	must_put(a, &session, 0, LENGTH);
 	ck_assert_int_eq(RXAFS_EndStore(a->fs, &session, 0, 0, &st, &sync_), 0);
+	ck_assert_int_eq(RXAFS_EndStore(b->fs, &session, 0, 0, &st, &sync_), 0);
 	ck_assert_int_eq(put_range(a, &session, 0, UNIT, &taken), UAE(EBADF));
 	ck_assert_int_eq(end(a, &session, LENGTH), UAE(ECANCELED));
 	read_version(old, LENGTH);
@@ -289,7 +291,7 @@ END_TEST
 /* A caller has a share of the sessions. Those that have ended make room, and those of a client that is gone end. */
 START_TEST(many_sessions)
 {
-	StoreSession session, first = {0, 0};
+	StoreSession session, other, first = {0, 0};
 	unsigned count = 0;
 	int32_t code = 0;
 	uint64_t taken;
@@ -300,19 +302,242 @@ START_TEST(many_sessions)
 		if (!code && !count++)
 			first = session;
 	}
-	ck_assert_int_eq(code, AFS_VBUSY);
-	ck_assert_uint_eq(count, FSD_SESSIONS_MAX / 2);
+	/* The client stores the file in another way then. All callers without a name have them together. */
+	ck_assert_int_eq(code, UAE(EUSERS));
+	ck_assert_uint_eq(count, FSD_SESSIONS_OPEN_NAMELESS);
+	ck_assert_int_eq(RXAFS_BeginStore(b->fs, &fid, &nothing, LENGTH, &session), UAE(EUSERS));
 	must_put(a, &first, 0, LENGTH);
 	ck_assert_int_eq(end(a, &first, LENGTH), 0);
 	session = begin(a, LENGTH);
 	must_put(a, &session, 0, UNIT);
-	/* its result is forgotten by then, and nothing happens twice */
-	ck_assert_int_eq(end(a, &first, LENGTH), UAE(EBADF));
+	/* the first one has its result still */
+	ck_assert_int_eq(end(a, &first, LENGTH), 0);
+	ck_assert_int_eq(RXAFS_BeginStore(b->fs, &fid, &nothing, LENGTH, &other), UAE(EUSERS));
 	ck_assert(fsd_sessions_look(&shop.service->sessions, fsd_now()));
 	ck_assert_int_eq(put_range(a, &session, UNIT, UNIT, &taken), 0);
 	ck_assert(!fsd_sessions_look(&shop.service->sessions, fsd_now() + FSD_SESSION_S + 2));
 	ck_assert_int_eq(put_range(a, &session, 0, UNIT, &taken), UAE(EBADF));
 	read_version(new, LENGTH);
+	teardown();
+}
+END_TEST
+
+static void give_rights(uint32_t rights)
+{
+	const struct store_caller admin = {.administrator = true};
+	const struct store_fid at = {root.Volume, root.Vnode, root.Unique};
+	struct store_changes changes = {0};
+	struct store_acl acl = {0};
+	struct store_status status;
+
+	ck_assert_int_eq(store_acl_add(&acl, false, STORE_ANYUSER, rights), 0);
+	ck_assert_int_eq(shop.store->ops->set_acl(shop.store, &admin, &at, &acl, &status, &changes),
+			 0);
+}
+
+/* Objects of sessions, which no version has. */
+static unsigned count_objects(void)
+{
+	char path[4300];
+	struct dirent *entry;
+	unsigned count = 0;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "%s/files/new", shop.path);
+	folder = opendir(path);
+	ck_assert_ptr_nonnull(folder);
+	while ((entry = readdir(folder)) != NULL)
+		count += entry->d_name[0] != '.';
+	closedir(folder);
+	return count;
+}
+
+/* Rights that are taken back end the session, with what it holds. They come too late when they come back. */
+START_TEST(rights_that_are_taken_back)
+{
+	const uint32_t reader = STORE_READ | STORE_LOOKUP, all = STORE_ALL;
+	StoreSession first, second;
+	unsigned before;
+	uint64_t taken;
+
+	setup();
+	before = count_objects();
+	first = begin(a, LENGTH);
+	must_put(a, &first, 0, UNIT);
+	second = begin(b, LENGTH);
+	must_put(b, &second, 0, LENGTH);
+	give_rights(reader);
+	ck_assert_int_eq(put_range(a, &first, UNIT, UNIT, &taken), UAE(EACCES));
+	ck_assert_int_eq(end(b, &second, LENGTH), UAE(EACCES));
+	ck_assert_uint_le(count_objects(), before);
+	give_rights(all);
+	ck_assert_int_eq(put_range(a, &first, UNIT, UNIT, &taken), UAE(EBADF));
+	ck_assert_int_eq(end(a, &first, UNIT), UAE(EACCES));
+	ck_assert_int_eq(end(b, &second, LENGTH), UAE(EACCES));
+	read_version(old, LENGTH);
+	teardown();
+}
+END_TEST
+
+/* The file is removed, then the volume; the volume is off-line for a while. */
+START_TEST(things_that_go)
+{
+	StoreSession first, second;
+	unsigned before;
+	uint64_t taken;
+
+	setup();
+	first = begin(a, LENGTH);
+	must_put(a, &first, 0, UNIT);
+	ck_assert_int_eq(store_volume_offline(shop.store, shop.volume, ""), 0);
+	ck_assert_int_eq(put_range(a, &first, UNIT, UNIT, &taken), AFS_VOFFLINE);
+	ck_assert_int_eq(end(a, &first, LENGTH), AFS_VOFFLINE);
+	ck_assert_int_eq(store_volume_online(shop.store, shop.volume, NULL, NULL), 0);
+	must_put(a, &first, UNIT, LENGTH - UNIT);
+	ck_assert_int_eq(end(a, &first, LENGTH), 0);
+	first = begin(a, LENGTH);
+	must_put(a, &first, 0, LENGTH);
+	second = begin(a, LENGTH);
+	must_put(a, &second, 0, UNIT);
+	read_version(new, LENGTH);
+	before = count_objects();
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "file", &st, &sync_), 0);
+	ck_assert_int_eq(put_range(a, &second, UNIT, UNIT, &taken), AFS_VNOVNODE);
+	ck_assert_int_eq(end(a, &second, UNIT), AFS_VNOVNODE);
+	ck_assert_int_eq(end(a, &first, LENGTH), AFS_VNOVNODE);
+	ck_assert_uint_lt(count_objects(), before);
+	fid = shop_file(&shop, &root, "file");
+	first = begin(a, LENGTH);
+	must_put(a, &first, 0, LENGTH);
+	second = begin(a, LENGTH);
+	must_put(a, &second, 0, UNIT);
+	before = count_objects();
+	ck_assert_int_eq(store_volume_remove(shop.store, shop.volume), 0);
+	ck_assert_int_eq(put_range(a, &second, UNIT, UNIT, &taken), AFS_VNOVOL);
+	ck_assert_int_eq(end(a, &first, LENGTH), AFS_VNOVOL);
+	ck_assert_uint_lt(count_objects(), before);
+	teardown();
+}
+END_TEST
+
+/* -- the table alone -- */
+
+static unsigned aborts;
+
+static void count_abort(struct store_writer *writer)
+{
+	aborts += writer != NULL;
+}
+
+static const struct store_ops fake_ops = {.write_abort = count_abort};
+
+static int add(struct fsd_sessions *all, int32_t user, uint64_t length, StoreSession *id)
+{
+	const struct fsd_session like = {.user = user,
+					 .length = length,
+					 .ops = &fake_ops,
+					 .writer = (struct store_writer *)(uintptr_t)64};
+
+	return fsd_session_add(all, &like, id);
+}
+
+/* The bytes of the open sessions of a user, and of all callers without a name, are bounded. */
+START_TEST(bytes_of_callers)
+{
+	const uint64_t most = FSD_SESSION_BYTES_NAMELESS;
+	struct fsd_sessions all = {0};
+	struct fsd_session *session;
+	StoreSession id, none;
+	int result;
+
+	aborts = 0;
+	ck_assert(fsd_sessions_init(&all));
+	ck_assert_int_eq(add(&all, STORE_ANONYMOUS, most + 1, &none), -EUSERS);
+	ck_assert_int_eq(add(&all, STORE_ANONYMOUS, UINT64_MAX, &none), -EUSERS);
+	ck_assert_uint_eq(aborts, 2);
+	ck_assert_int_eq(add(&all, STORE_ANONYMOUS, most / 2, &id), 0);
+	ck_assert_int_eq(add(&all, STORE_ANONYMOUS, most / 2 + 1, &none), -EUSERS);
+	ck_assert_int_eq(add(&all, STORE_ANONYMOUS, most / 2, &id), 0);
+	ck_assert_int_eq(add(&all, STORE_ANONYMOUS, 1, &none), -EUSERS);
+	session = fsd_session_find(&all, &id, STORE_ANONYMOUS);
+	ck_assert_ptr_nonnull(session);
+	ck_assert(fsd_session_begin_end(&all, session, &result));
+	fsd_session_drop(&all, session, -ECANCELED);
+	fsd_session_leave(&all, session, 0);
+	ck_assert_int_eq(add(&all, STORE_ANONYMOUS, 1, &id), 0);
+	for (unsigned i = 0; i < FSD_SESSIONS_OPEN; i++)
+		ck_assert_int_eq(add(&all, 7, FSD_SESSION_BYTES / FSD_SESSIONS_OPEN, &id), 0);
+	ck_assert_int_eq(add(&all, 7, 1, &none), -EUSERS);
+	ck_assert_int_eq(add(&all, 8, FSD_SESSION_BYTES, &id), 0);
+	fsd_sessions_fini(&all);
+	ck_assert_uint_eq(aborts, 4 + 3 + FSD_SESSIONS_OPEN + 1 + 1);
+}
+END_TEST
+
+/* Only bytes keep a session; and nothing keeps it for ever, not even a call that runs. */
+START_TEST(slow_sessions)
+{
+	const uint64_t length = 100 * (uint64_t)FSD_SESSION_LEAST_RATE;
+	struct fsd_sessions all = {0};
+	struct fsd_session *session;
+	StoreSession id;
+	uint64_t now;
+	int result = 0;
+
+	aborts = 0;
+	ck_assert(fsd_sessions_init(&all));
+	ck_assert_int_eq(add(&all, 7, length, &id), 0);
+	session = fsd_session_find(&all, &id, 7);
+	ck_assert_ptr_nonnull(session);
+	session->used -= 1000;
+	fsd_session_leave(&all, session, 0);
+	ck_assert(!fsd_sessions_look(&all, fsd_now()));
+	ck_assert_uint_eq(aborts, 1);
+
+	ck_assert_int_eq(add(&all, 7, length, &id), 0);
+	session = fsd_session_find(&all, &id, 7);
+	session->used -= 1000;
+	now = fsd_now();
+	fsd_session_leave(&all, session, 1);
+	ck_assert(fsd_sessions_look(&all, now + FSD_SESSION_S));
+	session = fsd_session_find(&all, &id, 7);
+	ck_assert(fsd_sessions_look(&all, session->until));
+	ck_assert_uint_eq(aborts, 1);
+	ck_assert_uint_eq(session->until - now, FSD_SESSION_WHOLE_S + 100);
+	ck_assert(fsd_sessions_look(&all, session->until + 1));
+	ck_assert_uint_eq(aborts, 2);
+	ck_assert(!fsd_session_begin_end(&all, session, &result));
+	ck_assert_int_eq(result, -ETIMEDOUT);
+	fsd_session_leave(&all, session, 0);
+	fsd_sessions_fini(&all);
+	ck_assert_uint_eq(aborts, 2);
+}
+END_TEST
+
+/* A store in ranges is one store; its bytes are those of its ranges. */
+START_TEST(counters)
+{
+	struct fsd_counters *c;
+	uint64_t stores, bytes, aborts_before;
+	StoreSession session;
+
+	setup();
+	c = &shop.service->counters;
+	stores = fsd_counted(&c->stores);
+	bytes = fsd_counted(&c->stored_bytes);
+	aborts_before = fsd_counted(&c->store_aborts);
+	session = begin(a, LENGTH);
+	must_put(a, &session, 0, 4 * UNIT);
+	must_put(a, &session, 4 * UNIT, LENGTH - 4 * UNIT);
+	ck_assert_uint_eq(fsd_counted(&c->stores), stores);
+	ck_assert_int_eq(end(a, &session, LENGTH), 0);
+	ck_assert_int_eq(end(a, &session, LENGTH), 0);
+	ck_assert_uint_eq(fsd_counted(&c->stores), stores + 1);
+	ck_assert_uint_eq(fsd_counted(&c->stored_bytes), bytes + LENGTH);
+	session = begin(a, LENGTH);
+	ck_assert_int_eq(RXAFS_EndStore(a->fs, &session, 0, 0, &st, &sync_), 0);
+	ck_assert_uint_eq(fsd_counted(&c->stores), stores + 1);
+	ck_assert_uint_eq(fsd_counted(&c->store_aborts), aborts_before + 1);
 	teardown();
 }
 END_TEST
@@ -393,4 +618,6 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "sessions", one_version_and_one_break, end_twice, late_range, dropped_session,
 		 bytes_are_missing, malformed_calls, range_that_ends_early, aborted_range,
-		 many_sessions, slow_range, status_of_the_beginning, quota, open_at_the_end)
+		 many_sessions, rights_that_are_taken_back, things_that_go, bytes_of_callers,
+		 slow_sessions, counters, slow_range, status_of_the_beginning, quota,
+		 open_at_the_end)

@@ -56,7 +56,7 @@ static int put_range(struct store *s, struct store_writer *of, uint64_t offset, 
 	struct iovec iov = {bytes, length};
 	struct store_writer *range;
 	uint64_t taken;
-	int rc = s->ops->ranges->range(of, offset, length, &range);
+	int rc = s->ops->ranges->range(of, &state_admin, offset, length, &range);
 
 	if (rc)
 		return rc;

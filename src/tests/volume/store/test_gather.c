@@ -95,7 +95,7 @@ static struct store_writer *begin_range(struct store_writer *of, uint64_t offset
 {
 	struct store_writer *range;
 
-	ck_assert_int_eq(store->ops->ranges->range(of, offset, length, &range), 0);
+	ck_assert_int_eq(store->ops->ranges->range(of, &state_admin, offset, length, &range), 0);
 	return range;
 }
 
@@ -329,9 +329,9 @@ START_TEST(refused_ranges)
 		-EFBIG);
 	of = gather(LENGTH);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_int_eq(
-			store->ops->ranges->range(of, bad[i].offset, bad[i].length, &range),
-			bad[i].result);
+		ck_assert_int_eq(store->ops->ranges->range(of, &state_admin, bad[i].offset,
+							   bad[i].length, &range),
+				 bad[i].result);
 	store->ops->write_abort(of);
 	end_test(old, LENGTH);
 }
@@ -351,7 +351,8 @@ START_TEST(many_ranges)
 	for (; i < 1100 && !result; i++) {
 		uint64_t taken;
 
-		result = store->ops->ranges->range(of, (1099 - i) * BLOCK, BLOCK, &range);
+		result = store->ops->ranges->range(of, &state_admin, (1099 - i) * BLOCK, BLOCK,
+						   &range);
 		if (result)
 			break;
 		give_range(range, 0, BLOCK);
@@ -387,6 +388,224 @@ START_TEST(removed_files)
 }
 END_TEST
 
+static const int32_t user_ids[] = {STORE_AUTHUSER, STORE_ANYUSER, 5};
+static const struct store_caller user = {.id = 5, .ids = user_ids, .id_count = 3};
+
+static void give_rights(uint32_t rights)
+{
+	ck_assert_int_eq(state_acl(store, volume, "", STORE_ANYUSER, rights), 0);
+}
+
+/* The rights of the beginning do not last: neither for a range nor for the end. */
+START_TEST(rights_that_are_taken_back)
+{
+	struct store_changes changes = {0};
+	struct store_writer *of, *range;
+	struct store_status status;
+
+	begin_test(LENGTH);
+	give_rights(STORE_READ | STORE_LOOKUP | STORE_WRITE);
+	for (unsigned all = 0; all < 2; all++) {
+		ck_assert_int_eq(
+			store->ops->ranges->begin(store, &user, &fid, &nothing, LENGTH, &of), 0);
+		ck_assert_int_eq(store->ops->ranges->range(of, &user, 0, LENGTH, &range), 0);
+		give_range(range, 0, LENGTH);
+		ck_assert_uint_eq(end_range(range), LENGTH);
+		give_rights(STORE_READ | STORE_LOOKUP);
+		ck_assert_int_eq(store->ops->ranges->range(of, &user, 0, BLOCK, &range), -EACCES);
+		if (all)
+			give_rights(STORE_READ | STORE_LOOKUP | STORE_WRITE);
+		ck_assert_int_eq(store->ops->ranges->commit(of, &user, LENGTH, &status, &changes),
+				 all ? 0 : -EACCES);
+		read_version(all ? new : old, LENGTH);
+		give_rights(STORE_READ | STORE_LOOKUP | STORE_WRITE);
+	}
+	end_test(new, LENGTH);
+}
+END_TEST
+
+static void set_quota(uint64_t kib)
+{
+	const struct store_volume set = {.quota_kib = kib};
+
+	ck_assert_int_eq(store->ops->volume_set(store, &state_admin, volume, 1, &set), 0);
+}
+
+#define MANY 100
+
+/* What sessions hold counts against the quota, although the file does not grow. */
+START_TEST(quota_of_all_sessions)
+{
+	struct store_writer *of[MANY], *range;
+	const uint64_t kib = LENGTH / 1024 + 1;
+	unsigned count = 0, objects;
+	int result = 0;
+
+	begin_test(LENGTH);
+	set_quota(100);
+	while (count < MANY && !(result = store->ops->ranges->begin(store, &state_admin, &fid,
+								    &nothing, LENGTH, &of[count])))
+		ck_assert_uint_eq(put_range(of[count++], 0, LENGTH), LENGTH);
+	ck_assert_int_eq(result, STORE_VOVERQUOTA);
+	/* a store may exceed the quota by 1,024 KiB */
+	ck_assert_uint_le((count + 1) * kib, 100 + 1024 + kib);
+	ck_assert_uint_ge(count, 2);
+	objects = count_objects();
+	ck_assert_int_eq(commit(of[--count], LENGTH), 0);
+	read_version(new, LENGTH);
+	while (count)
+		store->ops->write_abort(of[--count]);
+	ck_assert_uint_lt(count_objects(), objects);
+	ck_assert_int_eq(
+		store->ops->ranges->begin(store, &state_admin, &fid, &nothing, LENGTH, &of[0]), 0);
+	store->ops->write_abort(of[0]);
+	ck_assert_int_eq(
+		store->ops->ranges->begin(store, &state_admin, &fid, &nothing, 1300 * 1024, &range),
+		STORE_VOVERQUOTA);
+	end_test(new, LENGTH);
+}
+END_TEST
+
+/* Others take the quota meanwhile. The session is over: nothing of it counts as promised any more. */
+START_TEST(quota_in_the_middle)
+{
+	const uint64_t length = 1100 * 1024;
+	struct store_writer *of, *range;
+	unsigned i = 0, objects;
+	int result = 0;
+
+	begin_test(LENGTH);
+	set_quota(300);
+	of = gather(length);
+	ck_assert_uint_eq(put_range(of, 0, 16 * BLOCK), 16 * BLOCK);
+	ck_assert_int_eq(state_create(store, volume, "g", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_write(store, volume, "g", 0, 500 * 1024, 500 * 1024, 1), 0);
+	for (i = 1; i < 60 && !result; i++) {
+		result = store->ops->ranges->range(of, &state_admin, i * 16 * BLOCK, 16 * BLOCK,
+						   &range);
+		if (result)
+			break;
+		give_range(range, 0, 16 * BLOCK);
+		ck_assert_uint_eq(end_range(range), 16 * BLOCK);
+	}
+	ck_assert_int_eq(result, STORE_VOVERQUOTA);
+	ck_assert_int_eq(state_remove(store, volume, "g", STORE_FILE), 0);
+	ck_assert_int_eq(store->ops->ranges->range(of, &state_admin, 0, 16 * BLOCK, &range),
+			 STORE_VOVERQUOTA);
+	objects = count_objects();
+	ck_assert_int_eq(commit(of, i * 16 * BLOCK), STORE_VOVERQUOTA);
+	ck_assert_uint_lt(count_objects(), objects);
+	end_test(old, LENGTH);
+}
+END_TEST
+
+/* A range that finds no room leaves none taken, and the session goes on once there is some. */
+START_TEST(full_disk_in_the_middle)
+{
+	struct iovec iov = {new + 16 * BLOCK, LENGTH - 16 * BLOCK};
+	struct store_writer *of, *range;
+	uint64_t used;
+	int result;
+
+	begin_test(LENGTH);
+	of = gather(LENGTH);
+	ck_assert_uint_eq(put_range(of, 0, 16 * BLOCK), 16 * BLOCK);
+	ck_assert_int_eq(store_flush(store), 0);
+	used = crashdisk_used(disk);
+	crashdisk_limit(disk, used);
+	result = store->ops->ranges->range(of, &state_admin, 16 * BLOCK, LENGTH - 16 * BLOCK,
+					   &range);
+	if (!result) {
+		result = store->ops->write(range, &iov, 1);
+		if (result) {
+			store->ops->write_abort(range);
+		} else {
+			uint64_t taken;
+
+			result = store->ops->ranges->end_range(range, &taken);
+		}
+	}
+	ck_assert_int_eq(result, STORE_VDISKFULL);
+	read_version(old, LENGTH);
+	crashdisk_limit(disk, UINT64_MAX);
+	ck_assert_uint_eq(put_range(of, 16 * BLOCK, LENGTH - 16 * BLOCK), LENGTH - 16 * BLOCK);
+	ck_assert_int_eq(commit(of, LENGTH), 0);
+	end_test(new, LENGTH);
+}
+END_TEST
+
+/* A clone shows the contents of its time, whatever comes later. */
+START_TEST(clone_in_between)
+{
+	struct store_fid of_rw;
+	struct store_writer *of;
+	uint32_t clone;
+
+	begin_test(LENGTH);
+	of_rw = fid;
+	of = gather(LENGTH);
+	ck_assert_uint_eq(put_range(of, 0, 16 * BLOCK), 16 * BLOCK);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &clone), 0);
+	ck_assert_uint_eq(put_range(of, 16 * BLOCK, LENGTH - 16 * BLOCK), LENGTH - 16 * BLOCK);
+	ck_assert_int_eq(commit(of, LENGTH), 0);
+	fid.volume = clone;
+	read_version(old, LENGTH);
+	ck_assert_int_eq(
+		store->ops->ranges->begin(store, &state_admin, &fid, &nothing, LENGTH, &of),
+		-EROFS);
+	fid = of_rw;
+	end_test(new, LENGTH);
+}
+END_TEST
+
+/* An ordinary store that began before and ends behind: as a whole, over what the ranges made. */
+START_TEST(older_store_beside)
+{
+	struct store_changes changes = {0};
+	struct iovec first = {old, 10 * BLOCK}, rest = {old + 10 * BLOCK, LENGTH - 10 * BLOCK};
+	struct store_writer *of, *slow;
+	struct store_status status;
+
+	begin_test(50);
+	ck_assert_int_eq(store->ops->write_begin(store, &state_admin, &fid, &nothing, 0, LENGTH,
+						 LENGTH, &slow),
+			 0);
+	ck_assert_int_eq(store->ops->write(slow, &first, 1), 0);
+	of = gather(LENGTH);
+	ck_assert_uint_eq(put_range(of, 0, LENGTH), LENGTH);
+	ck_assert_int_eq(commit(of, LENGTH), 0);
+	read_version(new, LENGTH);
+	ck_assert_int_eq(store->ops->write(slow, &rest, 1), 0);
+	ck_assert_int_eq(store->ops->write_commit(slow, &status, &changes), 0);
+	end_test(old, LENGTH);
+}
+END_TEST
+
+/* The process is killed: what came is gone when the store is opened again. */
+START_TEST(killed_in_the_middle)
+{
+	struct store_writer *of;
+	unsigned objects;
+
+	begin_test(LENGTH);
+	ck_assert_int_eq(store_flush(store), 0);
+	of = gather(LENGTH);
+	ck_assert_uint_eq(put_range(of, 0, 16 * BLOCK), 16 * BLOCK);
+	/* that of the old contents may be among them */
+	objects = count_objects();
+	crashdisk_stop_at(disk, 0, 0);
+	store->ops->write_abort(of);
+	diskstore_close(store, layer);
+	crashdisk_killed(disk);
+	store = diskstore_open(disk, STORE_LAZY, &layer);
+	ck_assert_msg(store != NULL, "%s", diskstore_message);
+	ck_assert_uint_lt(count_objects(), objects);
+	end_test(old, LENGTH);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(300, "gather", one_version_of_all, other_lengths, holes_are_zeros, missing_bytes,
 		 range_that_ends_early, ranges_twice, late_ranges, two_sessions, wasteful_ranges,
-		 refused_ranges, many_ranges, removed_files)
+		 refused_ranges, many_ranges, removed_files, rights_that_are_taken_back,
+		 quota_of_all_sessions, quota_in_the_middle, full_disk_in_the_middle,
+		 clone_in_between, older_store_beside, killed_in_the_middle)

@@ -120,8 +120,8 @@ void write_abort(struct store_writer *writer);
 int write_gather(struct store *store, const struct store_caller *caller,
 		 const struct store_fid *fid, const struct store_set *set, uint64_t length,
 		 struct store_writer **writer);
-int write_range(struct store_writer *of, uint64_t offset, uint64_t length,
-		struct store_writer **writer);
+int write_range(struct store_writer *of, const struct store_caller *caller, uint64_t offset,
+		uint64_t length, struct store_writer **writer);
 int write_range_end(struct store_writer *writer, uint64_t *taken);
 int write_gathered(struct store_writer *writer, const struct store_caller *caller, uint64_t bytes,
 		   struct store_status *status, struct store_changes *changes);

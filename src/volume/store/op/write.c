@@ -58,6 +58,7 @@ struct store_writer {
 	bool finished; /* main.patch is complete */
 	struct gather
 		*gather; /* of contents that come in ranges, or of one of the ranges: a reference */
+	int refused;	 /* why no range begins any more; the gather's lock covers it */
 	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
 	struct piece prefix;
 	uint64_t prefix_of;
@@ -452,6 +453,14 @@ static int check_growth_quota(const struct write_op *op, const struct node *node
 	return space_check(op->base.core, &node->vol->rec, &need);
 }
 
+/* The contents that the volume had at the beginning may have been replaced: the objects are those of other files then. */
+static int check_gathered(const struct store_writer *writer, const struct node *node,
+			  const struct subject *subject)
+{
+	assert(writer->gather);
+	return node->vol->rec.group == writer->owner.group ? rights_write(subject) : -ESTALE;
+}
+
 static int apply_write(struct txn_op *txn, struct work *work)
 {
 	struct write_op *op = (struct write_op *)txn;
@@ -469,7 +478,11 @@ static int apply_write(struct txn_op *txn, struct work *work)
 	if (result)
 		return result;
 	subject = change_subject(&op->base, node, dir);
-	result = rights_set(&subject, &writer->set);
+	/* Ranges may come for long: the rights of the beginning need not be those of now. */
+	if (writer->gather)
+		result = check_gathered(writer, node, &subject);
+	if (!result)
+		result = rights_set(&subject, &writer->set);
 	op->kept = node->now->v.length < writer->file_length ? node->now->v.length
 							     : writer->file_length;
 	op->end = writer->offset + writer->length;
@@ -506,14 +519,15 @@ static int copy_caller(struct store_caller *to, const struct store_caller *from)
 	return 0;
 }
 
-static int check_write_rights(const struct found *found, const struct store_writer *writer)
+static int check_write_rights(const struct found *found, const struct store_writer *writer,
+			      const struct store_caller *caller)
 {
-	struct subject subject = lookup_subject(found, &writer->caller);
+	struct subject subject = lookup_subject(found, caller);
 	int result;
 
 	if (found->version->v.kind != STORE_FILE)
 		return -EISDIR;
-	if (!lookup_may_change(&writer->caller, &found->view))
+	if (!lookup_may_change(caller, &found->view))
 		return -EROFS;
 	if (writer->offset > STORE_FILE_MAX || writer->length > STORE_FILE_MAX - writer->offset)
 		return -EFBIG;
@@ -582,7 +596,7 @@ static int promise_space_ahead(struct store_writer *writer, uint64_t came)
 
 /*
  * The file needs quota for its growth, and disk space for all new bytes: the bytes that they replace stay until the
- * commit. Holes need none. All of it must be free now; the promise grows with the bytes that come.
+ * commit. Holes need none. Contents that come in ranges, of which there may be many for one file, need quota for all bytes. All of it must be free now; the promise grows with the bytes that come.
  */
 static int reserve_space(struct store_writer *writer, const struct found *found,
 			 uint64_t new_length)
@@ -594,6 +608,8 @@ static int reserve_space(struct store_writer *writer, const struct found *found,
 	struct volrec volume;
 	int result = volumes_get(&writer->core->volumes, found->fid.volume, &volume);
 
+	if (writer->gather)
+		need.growth = after;
 	if (!result)
 		result = space_check(writer->core, &volume, &need);
 	if (result)
@@ -620,7 +636,7 @@ static int prepare_writer(struct store_writer *writer, const struct found *found
 	uint64_t kept = take_smaller(version->v.length, writer->file_length);
 	uint64_t end = writer->offset + writer->length;
 	uint64_t new_length = kept > end ? kept : end;
-	int result = check_write_rights(found, writer);
+	int result = check_write_rights(found, writer, &writer->caller);
 
 	if (!result)
 		result = reserve_space(writer, found, new_length);
@@ -724,16 +740,34 @@ int write_gather(struct store *store, const struct store_caller *caller,
 	return result;
 }
 
-/* All ranges together are promised the growth of the file, as far as they have begun. */
+/* Until the commit, which looks again. */
+static int check_range_rights(const struct store_writer *of, const struct store_caller *caller)
+{
+	struct found found;
+	int result = lookup(of->core, caller, &of->fid, &found);
+
+	if (result)
+		return result;
+	result = found.view.group == of->owner.group ? check_write_rights(&found, of, caller)
+						     : -ESTALE;
+	lookup_end(&found);
+	return result;
+}
+
+/* All ranges together are promised the quota of the file, as far as they have begun. A refusal takes back all promises. */
 static int promise_range_growth(struct store_writer *of, uint64_t length)
 {
 	uint64_t reach;
 	int result;
 
 	gather_lock(of->gather);
-	of->taken += length;
-	reach = compute_reach(of, of->taken);
-	result = promise_space_up_to(of, reach > of->promised ? reach : of->promised);
+	result = of->refused;
+	if (!result) {
+		of->taken = take_smaller(of->taken + length, of->length);
+		reach = compute_reach(of, of->taken);
+		result = promise_space_up_to(of, reach > of->promised ? reach : of->promised);
+		of->refused = result;
+	}
 	gather_unlock(of->gather);
 	return result;
 }
@@ -750,12 +784,14 @@ static int begin_range_piece(struct store_writer *writer)
 	return result;
 }
 
-int write_range(struct store_writer *of, uint64_t offset, uint64_t length,
-		struct store_writer **out)
+int write_range(struct store_writer *of, const struct store_caller *caller, uint64_t offset,
+		uint64_t length, struct store_writer **out)
 {
 	struct store_writer *writer;
 	int result = gather_check(of->gather, offset, length);
 
+	if (!result)
+		result = check_range_rights(of, caller);
 	if (!result)
 		result = promise_range_growth(of, length);
 	if (result)
@@ -1024,7 +1060,7 @@ int write_range_end(struct store_writer *writer, uint64_t *taken)
 int write_gathered(struct store_writer *writer, const struct store_caller *caller, uint64_t bytes,
 		   struct store_status *status, struct store_changes *changes)
 {
-	int result = gather_close(writer->gather, bytes);
+	int result = writer->refused ?: gather_close(writer->gather, bytes);
 
 	assert(!writer->buffer && !writer->main.run);
 	free((void *)(uintptr_t)writer->caller.ids);
