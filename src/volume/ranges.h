@@ -24,7 +24,7 @@ struct store_ranges_ops {
 		     uint64_t length, struct store_writer **writer);
 	/*
 	 * *taken: how many of the bytes that were written are there now: whole blocks, of which those that were there before stay as they
-	 * are. 0: too many come twice, or it is too late.
+	 * are. If too many come twice, only these count, up to the first one that was not there. 0: none, or it is too late.
 	 */
 	int (*end_range)(struct store_writer *writer, uint64_t *taken);
 	/*

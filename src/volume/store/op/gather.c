@@ -154,6 +154,16 @@ static uint64_t count_present_bytes(const struct gather *gather, const struct st
 	return bytes;
 }
 
+/* Bytes that are there, up to the first block of the patch that is missing. */
+static uint64_t count_leading_bytes(const struct gather *gather, const struct store_patch *patch)
+{
+	bool present;
+	uint32_t n = count_alike_blocks(gather, patch, 0, &present);
+
+	assert(n <= patch->count);
+	return present ? count_block_bytes(gather, patch->first, n) : 0;
+}
+
 int gather_add(struct gather *gather, const struct store_run *run, struct store_patch *patch,
 	       uint64_t bytes, uint64_t *taken, bool *used)
 {
@@ -169,7 +179,7 @@ int gather_add(struct gather *gather, const struct store_run *run, struct store_
 	present = count_present_bytes(gather, patch);
 	/* The objects keep what is not used. */
 	wasteful = present < bytes && gather->wasted + present > gather->length / WASTE;
-	*taken = gather->closed || wasteful ? 0 : bytes;
+	*taken = gather->closed ? 0 : wasteful ? count_leading_bytes(gather, patch) : bytes;
 	if (*taken > present) {
 		if (made && !grow_array(&gather->objects, &gather->room, gather->count,
 					sizeof(*gather->objects)))

@@ -29,7 +29,7 @@ int gather_check(struct gather *gather, uint64_t offset, uint64_t length);
 void gather_base(struct gather *gather, struct store_content *content);
 /*
  * The first `bytes` bytes of a finished run, whose whole blocks count. 0 or -ENOMEM. *taken: how many are there now, by this run or others
- * before; 0: it is closed, or too much comes twice. False in *used: the run is of no use.
+ * before; those of others only if too much comes twice; 0: it is closed. False in *used: the run is of no use.
  */
 int gather_add(struct gather *gather, const struct store_run *run, struct store_patch *patch,
 	       uint64_t bytes, uint64_t *taken, bool *used);
