@@ -286,6 +286,8 @@ static const uint8_t procedures[PROCEDURES][2] = {
 #define FETCH_FRAME(length_bytes) ((length_bytes) + 84 + 12 + 24)
 /* Bytes of a request besides the data: opcode, AFSFid, AFSStoreStatus, three numbers. */
 #define STORE_FRAME(length_bytes) (4 + 12 + 24 + 3 * (length_bytes))
+/* Of StoreRange: opcode, StoreSession, two numbers. */
+#define RANGE_FRAME (4 + 16 + 2 * 8)
 
 /* Upper limits of the size classes; the last class has none. */
 static const uint32_t size_limits[FSD_XSTATS_SIZES - 1] = {
@@ -358,6 +360,13 @@ static void count_call(struct fsd_xstats *xstats, const struct rxw_rpc_report *r
 	case RXAFS_FN_StoreData64:
 		pthread_mutex_lock(&xstats->lock);
 		count_transfer(&xstats->stored, report, report->bytes_received, STORE_FRAME(word));
+		break;
+	case RXAFS_FN_StoreRange:
+		/* An empty one asks for the session. */
+		if (report->bytes_received <= RANGE_FRAME)
+			return;
+		pthread_mutex_lock(&xstats->lock);
+		count_transfer(&xstats->stored, report, report->bytes_received, RANGE_FRAME);
 		break;
 	default:
 		return;

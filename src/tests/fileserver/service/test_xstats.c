@@ -150,6 +150,28 @@ START_TEST(transfers)
 END_TEST
 
 /* Without a collector all words are present, but no times. */
+/* Those of stores in ranges; an empty one asks for the session. */
+START_TEST(ranges)
+{
+	struct rxw_rpc_report report = {.size = sizeof(report),
+					.interface = &RXAFS_interface,
+					.function = RXAFS_FN_StoreRange,
+					.bytes_received = 36 + 5000,
+					.run_ns = 1000};
+	const struct fsd_transfers *stored;
+
+	setup(true);
+	stored = &world.service->xstats.stored;
+	fsd_xstats_report(&world.service->xstats, &report);
+	report.bytes_received = 36;
+	fsd_xstats_report(&world.service->xstats, &report);
+	ck_assert_uint_eq(stored->count, 1);
+	ck_assert_uint_eq(stored->good, 1);
+	ck_assert_uint_eq(stored->bytes, 5000);
+	teardown();
+}
+END_TEST
+
 START_TEST(nothing_counted)
 {
 	setup(false);
@@ -163,4 +185,4 @@ START_TEST(nothing_counted)
 }
 END_TEST
 
-TEST_MAIN("xstats", collections, procedures, transfers, nothing_counted)
+TEST_MAIN("xstats", collections, procedures, transfers, ranges, nothing_counted)
