@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads over several paths to a server: a path that falls silent in the middle, and bytes whose version nobody has told. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "client/net/netpath.h"
 #include "client/net/pathfetch.h"
@@ -280,7 +282,7 @@ START_TEST(a_stranger_behind_an_address)
 }
 END_TEST
 
-/* ---- bytes without a status ---- */
+/* ---- fetches over all paths ---- */
 
 static void *fetch_widely(void *arg)
 {
@@ -296,6 +298,54 @@ static void *fetch_widely(void *arg)
 				      &fake_failure);
 	return NULL;
 }
+
+/* Until the second server was asked for bytes, or has had time for that. */
+static void await_data_of_second(void)
+{
+	bool asked = false;
+
+	for (unsigned i = 0; i < 100 && !asked; i++) {
+		usleep(10000);
+		pthread_mutex_lock(&fake_lock);
+		asked = fake.servers[1].data_calls > 0;
+		pthread_mutex_unlock(&fake_lock);
+	}
+}
+
+/* What the second address of a server has brought of a file, if servers started at these times. */
+static uint64_t count_bytes_of_second(uint32_t one, uint32_t other)
+{
+	struct reading r = {.good = true};
+	uint64_t bytes = 0;
+
+	fake.servers[0].started = one;
+	fake.servers[1].started = other;
+	fake.also = 2;
+	fake.length = LONG_FILE;
+	fake.servers[0].hold_data = true;
+	fake_open(2, 30000);
+	r.volume = fake_volume;
+	ck_assert_int_eq(pthread_create(&r.thread, NULL, fetch_widely, &r), 0);
+	await_data_of_second();
+	fake_hold_data(0, false);
+	pthread_join(r.thread, NULL);
+	ck_assert_int_eq(r.result, 0);
+	for (unsigned i = 0; i < r.wide.path_count; i++) {
+		const struct sockaddr_in *sin = (const void *)&r.wide.paths[i].remote;
+
+		if (ntohl(sin->sin_addr.s_addr) == 0x7f000002)
+			bytes += r.wide.paths[i].bytes;
+	}
+	fake_close();
+	return bytes;
+}
+
+START_TEST(a_stranger_brings_no_bytes_of_a_copy)
+{
+	/* The address in use is one of the two. */
+	ck_assert_uint_eq(count_bytes_of_second(1000, 2000) % LONG_FILE, 0);
+}
+END_TEST
 
 /* The server sends all bytes, but no status, and then only another one tells what the volume has: it may have another release. */
 START_TEST(another_server_confirms_no_bytes)
@@ -329,4 +379,5 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "net paths", a_read_goes_on_over_another_path, a_read_begins_again,
 		 a_read_of_a_release, a_release_comes_meanwhile, a_reader_takes_its_time,
-		 a_stranger_behind_an_address, another_server_confirms_no_bytes)
+		 a_stranger_behind_an_address, a_stranger_brings_no_bytes_of_a_copy,
+		 another_server_confirms_no_bytes)
