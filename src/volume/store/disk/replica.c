@@ -138,7 +138,7 @@ static void follow_rewinds(struct store_replica *replica, const struct store_pla
 	replica->rewinds = place->rewinds;
 }
 
-/* `limit`: as far as what the log refers to is flushed, or was some time ago; NULL: all of it is. */
+/* `limit`: of store_wal_marked(), now or some time ago; NULL: all of the log is flushed. */
 static void ship_log(struct store_replica *replica, const struct store_place *limit)
 {
 	uint64_t now = monotonic_ns();
@@ -152,8 +152,8 @@ static void ship_log(struct store_replica *replica, const struct store_place *li
 	if (limit && limit->marked_salt != place.salt)
 		return;
 	follow_rewinds(replica, &place);
-	if (limit && limit->marked_end < place.end)
-		place.end = limit->marked_end;
+	if (limit && limit->flushed_end < place.end)
+		place.end = limit->flushed_end;
 	if (!replica->end)
 		replica->salt = place.salt;
 	assert(replica->salt == place.salt);

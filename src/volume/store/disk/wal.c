@@ -492,6 +492,9 @@ static void fill_marked_place(const struct store_wal *wal, struct store_place *p
 		place->marked_salt = wal->record.salt;
 		place->marked_end = wal->record.end;
 	}
+	place->flushed_end = place->marked_end > LOG_CUT || place->marked_salt != wal->known_salt
+				     ? place->marked_end
+				     : wal->known_end;
 }
 
 void store_wal_place(struct store_wal *wal, struct store_place *place)

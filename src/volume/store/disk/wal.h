@@ -67,6 +67,7 @@ struct store_place {
 	bool doubtful; /* strict mode: the last transaction may have failed, with a flush */
 	/* The members that follow are not filled by store_wal_place(). */
 	uint64_t marked_salt, marked_end; /* as far as what the log refers to is flushed */
+	uint64_t flushed_end; /* the same; also of a log that went to the database, whose mark has no end */
 	uint32_t marked_time; /* all commits before were; CLOCK_REALTIME in seconds, or 0 */
 	uint64_t sequence;    /* of the mark; 0: there is none */
 	bool closed;			  /* the mark says so */
