@@ -465,7 +465,7 @@ refused 1 'use-copy' "$rxvol" -S "$work/damaged" list
 "$rxvol" -S "$work/foreign" check > "$work/out" 2>&1 && [ -e "$work/foreign/copy/FORMAT" ] || fail "no copy: $(cat "$work/out")"
 refused 1 'it is that of another store; look at --copy' "$rxvol" -S "$work/damaged" --copy "$work/foreign" use-copy
 # Nobody can tell whether the copy has all changes: then it has to be named.
-refused 1 "damaged had all changes until 20.* UTC, and may lack later ones; .*--copy $work/damaged use-copy" "$rxvol" -S "$work/damaged" use-copy
+refused 1 "damaged had all changes until 20.* UTC; it may lack later ones; .*--copy $work/damaged use-copy" "$rxvol" -S "$work/damaged" use-copy
 "$rxvol" -S "$work/damaged" --copy "$work/damaged" use-copy > "$work/out" && grep -q 'all changes until 20' "$work/out" && "$rxvol" -S "$work/damaged" check > "$work/out" || fail "use-copy: $(cat "$work/out")"
 for within in damaged/files damaged/new; do
 	"$rxvol" rescue "$work/damaged" "$work/$within" > "$work/out" 2>&1 && fail "a rescue to $within"

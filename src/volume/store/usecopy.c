@@ -22,10 +22,10 @@ static bool is_foreign_copy(struct store_layer *layer, struct store_layer *copy)
 	       memcmp(uuid, other, sizeof(uuid)) != 0;
 }
 
-/* The folder may be lost with all that is in it. */
-static int need_meta_folder(struct store_layer *layer, struct store_layer *copy)
+/* It may be lost with all that is in it. */
+static int make_meta_folder(struct store_layer *layer)
 {
-	int result = store_replica_written(copy) ? layer->ops->mkdir(layer, "meta") : 0;
+	int result = layer->ops->mkdir(layer, "meta");
 
 	return result == -EEXIST ? 0 : result;
 }
@@ -37,14 +37,14 @@ static int check_copy(struct store_layer *layer, struct store_layer *copy, bool 
 	int result = layer->ops->lock(layer, "lock");
 
 	if (!result)
-		result = need_meta_folder(layer, copy);
-	if (!result)
 		result = store_replica_compare(copy, layer, &relation);
 	if (!result && is_foreign_copy(layer, copy))
 		result = -EXDEV;
 	if (!result && relation == STORE_COPY_NONE)
 		result = -ENOENT;
-	return !result && relation == STORE_COPY_OLDER && !named ? -ESTALE : result;
+	if (!result && relation == STORE_COPY_OLDER && !named)
+		result = -ESTALE;
+	return result ? result : make_meta_folder(layer);
 }
 
 /* A long path is cut. */
@@ -62,17 +62,18 @@ static void compose_copy_message(const char *store, const struct copyplace *plac
 				 const struct store_rescue *found, char *message)
 {
 	const char *name = place->path[0] ? place->path : store;
-	char time[32];
+	char copied[STORE_COPY_CLAUSE] = "";
 
-	report_time(time, place->layer ? store_replica_written(place->layer) : 0);
+	if (place->layer)
+		store_replica_describe(place->layer, copied);
 	if (place->absent)
 		compose_line(message, "%s: the copy of the metadata is in %s, which cannot be opened: %s; bring it back, or "
 			"name another directory with --copy",
 			store, name, copyplace_reason(place));
 	else if (result == -ESTALE)
-		compose_line(message, "%s: the copy of the metadata in %s had all changes until %s, and may lack later ones; "
+		compose_line(message, "%s: the copy of the metadata in %s %s; it may lack later ones; "
 			"to go on with it all the same, name it: rxvol -S %s --copy %s use-copy",
-			store, name, time, store, name);
+			store, name, copied, store, name);
 	else if (result == -EBADMSG)
 		compose_line(
 			message,
@@ -83,9 +84,8 @@ static void compose_copy_message(const char *store, const struct copyplace *plac
 			(unsigned long long)found->pages, (unsigned long long)found->lost, store,
 			place->path[0] ? " --copy " : "", place->path);
 	else if (!result)
-		compose_line(message, "%s: goes on with the copy of the metadata in %s, which had all changes until %s; run "
-			"rxvol check",
-			store, name, time);
+		compose_line(message, "%s: goes on with the copy of the metadata in %s, which %s; run rxvol check",
+			store, name, copied);
 	else
 		compose_line(message, "%s: the copy of the metadata cannot be used: %s", store,
 			 result > 0	     ? "the disk is full"

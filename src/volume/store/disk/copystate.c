@@ -7,7 +7,7 @@
 
 #include "volume/store/disk/mend.h"
 
-#define MAGIC 0x3279706f43575852ull
+#define MAGIC 0x3379706f43575852ull
 #define CLOSED_MAGIC 0x3165736f6c435852ull
 #define MARKS_OF_START \
 	2 /* writes of the mark by a start; a checkpoint, which a log needs to begin anew, is behind a third one */
@@ -93,6 +93,11 @@ int store_copy_log_inspect(struct store_layer *layer, struct store_place *place)
 		store_wal_place(wal, place);
 	store_wal_destroy(wal);
 	return rc;
+}
+
+bool store_copy_has_log(const struct store_copy_state *state, const struct store_place *copy)
+{
+	return !state->log_end || (copy->salt == state->log_salt && copy->end >= state->log_end);
 }
 
 /* SQLite counts generations in the first half of the salt. */

@@ -33,7 +33,9 @@ struct store_copy_state {
 	/* The last generation of the log that the copy has as a whole, also before it is in the copy. */
 	uint64_t salt, end;
 	uint64_t moved;	 /* COPY_MOVED: it is in the copy */
-	int64_t written; /* CLOCK_REALTIME in seconds: the copy has all changes before that */
+	int64_t written; /* CLOCK_REALTIME in seconds: the copy has all changes before that, with the following log */
+	uint64_t log_salt, log_end; /* bytes of its log that were flushed; 0, 0: it needs none */
+	int64_t base;		    /* as `written`, without the log; 0: not known */
 	uint8_t uuid[16];
 	uint64_t check;
 };
@@ -47,6 +49,11 @@ int store_copy_note_closed(struct store_layer *store, uint64_t mark);
 bool store_copy_is_noted(struct store_layer *store, uint64_t mark);
 /* What the log of the copy has, as a start of the copy would leave it. 0 or -errno. */
 int store_copy_log_inspect(struct store_layer *layer, struct store_place *place);
+/*
+ * Whether the log of the copy has all that it had. If it was being moved and is empty, nobody knows whether it was removed before
+ * the end: false.
+ */
+bool store_copy_has_log(const struct store_copy_state *state, const struct store_place *copy);
 /* Whether the database's log and that of the copy, of the same generation, have the same first `end` bytes. */
 bool store_copy_log_goes_on(struct store_layer *copy, struct store_layer *store, uint64_t end);
 /* Whether a generation of the log follows another one. */

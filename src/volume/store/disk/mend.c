@@ -4,12 +4,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/bytes.h"
 #include "volume/store/disk/copystate.h"
 #include "volume/store/disk/pageset.h"
+#include "volume/store/disk/report.h"
 
 #define CHUNK	     (256u << 10)
 
@@ -113,11 +115,38 @@ static bool is_log_of(const struct store_place *main, const struct store_place *
 				    : store_copy_salt_follows(main->marked_salt, copy->salt);
 }
 
-int64_t store_replica_written(struct store_layer *copy)
+/*
+ * When the copy had all changes that are in it: CLOCK_REALTIME in seconds; 0: that is not known. *had: it had later ones, until
+ * then, in its log, which was lost; or 0.
+ */
+static int64_t get_copied_time(struct store_layer *copy, int64_t *had)
 {
 	struct store_copy_state state;
+	struct store_place log;
 
-	return store_copy_state_read(copy, &state) ? 0 : state.written;
+	*had = 0;
+	if (store_copy_state_read(copy, &state))
+		return 0;
+	if (!store_copy_log_inspect(copy, &log) && store_copy_has_log(&state, &log))
+		return state.written;
+	*had = state.written;
+	return state.base;
+}
+
+void store_replica_describe(struct store_layer *copy, char clause[STORE_COPY_CLAUSE])
+{
+	int64_t had, has = get_copied_time(copy, &had);
+	char time[32], later[32];
+
+	report_time(time, has);
+	report_time(later, had);
+	if (!had)
+		snprintf(clause, STORE_COPY_CLAUSE, "had all changes until %s", time);
+	else
+		snprintf(clause, STORE_COPY_CLAUSE,
+			 "had all changes until %s, but has lost its log or the end of it since: changes after %s may "
+			 "be missing",
+			 later, time);
 }
 
 /* What lies behind the damage of the database's log may be whole in that of the copy. */
@@ -178,7 +207,7 @@ static void judge_places(const struct store_place *main, const struct store_plac
 static void judge_time(struct store_layer *copy, const struct store_place *main,
 		       const struct store_place *other, struct store_log_state *state)
 {
-	int64_t written = copy && is_log_of(main, other) ? store_replica_written(copy) : 0;
+	int64_t had, written = copy && is_log_of(main, other) ? get_copied_time(copy, &had) : 0;
 
 	if (state->damaged && state->until < written)
 		state->until = written;

@@ -22,8 +22,9 @@ int store_replica_compare(struct store_layer *copy, struct store_layer *store,
 /* Whether the store was last closed together with its copy, and has lost its mark since: the copy has all metadata. */
 bool store_replica_is_all(struct store_layer *copy, struct store_layer *store,
 			  const uint8_t uuid[16]);
-/* When the copy had all changes: CLOCK_REALTIME in seconds; later ones may be in it, too. 0: that is not known. */
-int64_t store_replica_written(struct store_layer *copy);
+/* A clause for messages, "it ...": until when the copy had all changes, and what it has lost since. */
+#define STORE_COPY_CLAUSE 192
+void store_replica_describe(struct store_layer *copy, char clause[STORE_COPY_CLAUSE]);
 /* The log of a database that was not closed. */
 struct store_log_state {
 	bool damaged; /* or shorter than it was, or gone */

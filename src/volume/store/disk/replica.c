@@ -31,6 +31,7 @@ struct store_replica {
 	struct store_copy_state state; /* the last one that was written or read */
 	struct store_file *from, *to; /* the logs; or NULL */
 	uint64_t salt, end;	      /* what the copy's log has; 0, 0: nothing */
+	int64_t shipped;	      /* with these, the copy has all changes before: CLOCK_REALTIME in seconds */
 	uint64_t rewinds;	      /* of the log, as far as the copy has followed them */
 	bool complete;		      /* all of a generation: the next one is to come */
 	bool missing;		      /* there is no copy */
@@ -43,6 +44,17 @@ struct store_replica {
 	uint8_t *chunk;
 };
 
+/* How far the copy goes: `end` bytes of its log are flushed, or will be before the state is. */
+static void note_copied(struct store_copy_state *state, uint64_t salt, uint64_t end,
+			int64_t written)
+{
+	state->log_salt = end ? salt : 0;
+	state->log_end = end;
+	state->written = written;
+	if (!end)
+		state->base = written;
+}
+
 /* In both places, as the mark. */
 static int write_copy_state(struct store_replica *replica, uint64_t state, uint64_t mark)
 {
@@ -51,6 +63,8 @@ static int write_copy_state(struct store_replica *replica, uint64_t state, uint6
 	pthread_mutex_lock(&replica->lock);
 	replica->state.state = state;
 	replica->state.mark = mark;
+	if (state == COPY_PARTIAL)
+		note_copied(&replica->state, 0, 0, 0);
 	rc = store_copy_state_write(replica->layer, &replica->state, true);
 	if (!rc)
 		rc = store_copy_state_write(replica->layer, &replica->state, true);
@@ -163,7 +177,7 @@ static void ship_log(struct store_replica *replica, const struct store_place *li
 		return;
 	}
 	replica->same_ns = now;
-	replica->state.written = limit ? limit->marked_time : time(NULL);
+	replica->shipped = limit ? limit->marked_time : time(NULL);
 }
 
 void store_replica_ship(struct store_replica *replica)
@@ -182,6 +196,7 @@ static void note_complete_log(struct store_replica *replica)
 	replica->state.salt = replica->salt;
 	replica->state.end = replica->end;
 	replica->state.moved = COPY_UNMOVED;
+	note_copied(&replica->state, replica->salt, replica->end, replica->shipped);
 	store_copy_state_write(replica->layer, &replica->state, false);
 }
 
@@ -288,6 +303,7 @@ static int move_complete_log(struct store_replica *replica)
 		replica->complete = false;
 		replica->salt = replica->end = 0;
 		replica->state.moved = COPY_MOVED;
+		note_copied(&replica->state, 0, 0, replica->state.written);
 		rc = store_copy_state_write(replica->layer, &replica->state, true);
 	}
 	pthread_mutex_unlock(&replica->lock);
@@ -297,6 +313,8 @@ static int move_complete_log(struct store_replica *replica)
 void store_replica_settle(struct store_replica *replica)
 {
 	struct store_place limit;
+	uint64_t salt, end;
+	int64_t written;
 	bool complete, missing;
 	int rc;
 
@@ -304,6 +322,9 @@ void store_replica_settle(struct store_replica *replica)
 	pthread_mutex_lock(&replica->lock);
 	complete = replica->complete;
 	missing = replica->missing;
+	salt = replica->salt;
+	end = replica->end;
+	written = replica->shipped;
 	pthread_mutex_unlock(&replica->lock);
 	rc = missing ? 0 : flush_copy_log(replica);
 	if (!rc && complete && !missing)
@@ -314,8 +335,10 @@ void store_replica_settle(struct store_replica *replica)
 		give_copy_up(replica, rc);
 	} else {
 		ship_log(replica, &limit);
-		if (!replica->missing && !replica->complete)
+		if (!replica->missing && !replica->complete && !complete) {
+			note_copied(&replica->state, salt, end, written);
 			store_copy_state_write(replica->layer, &replica->state, false);
+		}
 	}
 	pthread_mutex_unlock(&replica->lock);
 	pthread_mutex_unlock(&replica->settling);
@@ -437,7 +460,9 @@ static int make_copy(struct store_replica *replica, bool (*stopped)(void *arg), 
 	pthread_mutex_lock(&replica->lock);
 	replica->making = replica->missing = replica->complete = false;
 	replica->salt = replica->end = replica->state.salt = 0;
+	replica->state.base = 0;
 	ship_log(replica, &limit);
+	note_copied(&replica->state, replica->salt, replica->end, replica->shipped);
 	rc = replica->missing ? -EIO : 0;
 	pthread_mutex_unlock(&replica->lock);
 	if (!rc)
@@ -655,6 +680,9 @@ static int find_copy_place(struct store_replica *replica)
 	replica->salt = copy.end ? copy.salt : 0;
 	replica->end = copy.end;
 	replica->complete = copy.end && copy.salt != main.salt;
+	replica->shipped = store_copy_has_log(&replica->state, &copy) ? replica->state.written
+								      : replica->state.base;
+	note_copied(&replica->state, copy.salt, copy.end, replica->shipped);
 	/* From now on the database may be newer. */
 	return write_copy_state(replica, COPY_FOLLOWS,
 				replica->state.state == COPY_CLOSED ? replica->state.mark : 0);

@@ -122,17 +122,15 @@ static int carve_copy(struct rebuild *rebuild, struct db *db, bool alone)
 	bool older = store_replica_compare(rebuild->copy, rebuild->source, &relation) ||
 		     relation != STORE_COPY_SAME;
 	int result = store_pageset_open(rebuild->copy, STORE_COPY, &set);
-	char time[32];
+	char copied[STORE_COPY_CLAUSE];
 
 	if (!result && store_pageset_pages(set)) {
-		report_time(time, store_replica_written(rebuild->copy));
-		rebuild_tell(
-			rebuild,
-			"the copy of the metadata in %s is read, which had all changes until %s%s",
-			out->copy     ? out->copy
-			: out->source ? out->source
-				      : "the store",
-			time, older ? "; it may lack later ones" : "");
+		store_replica_describe(rebuild->copy, copied);
+		rebuild_tell(rebuild, "the copy of the metadata in %s is read, which %s%s",
+			     out->copy	   ? out->copy
+			     : out->source ? out->source
+					   : "the store",
+			     copied, older ? "; it may lack later ones" : "");
 	}
 	rebuild->out->copy_only = alone && older;
 	counts.taken = older && !alone ? note_older_row : NULL;
