@@ -66,6 +66,22 @@ static void add_hole(struct cl_spread *s, uint64_t at, uint64_t end)
 	}
 }
 
+/* Bytes from `at` on are no hole any more, as far as one reaches, but not behind `end`. Returns where they end. */
+static uint64_t claim_bytes(struct cl_spread *s, uint64_t at, uint64_t end)
+{
+	for (unsigned i = 0; i < s->hole_count; i++) {
+		struct cl_hole hole = s->holes[i];
+
+		if (at < hole.at || at >= hole.end || (at > hole.at && s->hole_count == CL_HOLES))
+			continue;
+		remove_hole(s, i);
+		add_hole(s, hole.at, at);
+		add_hole(s, end, hole.end);
+		return end < hole.end ? end : hole.end;
+	}
+	return at;
+}
+
 void cl_spread_init(struct cl_spread *spread)
 {
 	memset(spread, 0, sizeof(*spread));
@@ -132,7 +148,7 @@ static double sum_rates(const struct cl_spread *s, const struct cl_spread_path *
 	return sum;
 }
 
-/* A path that was live for a while, and whose rate the others have lost. The slower one is parked. */
+/* A path that joined a while ago, and whose rate the others have lost since. The slower one is parked. */
 static void compare_sum(struct cl_spread *s, struct cl_spread_path *path, uint64_t now)
 {
 	double before = path->before, others;
@@ -142,7 +158,7 @@ static void compare_sum(struct cl_spread *s, struct cl_spread_path *path, uint64
 		return;
 	path->before = 0;
 	others = sum_rates(s, path);
-	if (others + path->rate >= GAIN * before)
+	if (others >= before / GAIN || others + path->rate >= GAIN * before)
 		return;
 	for (unsigned i = 0; i < CL_PATHS; i++)
 		if (s->paths[i].state == CL_PATH_LIVE && s->paths[i].rate < slow->rate)
@@ -185,7 +201,8 @@ static void start_path(struct cl_spread *s, struct cl_spread_path *path, uint64_
 	path->heard = path->since = path->joined = now;
 	path->worked = path->counted = 0;
 	path->first = RANGE_FIRST;
-	path->before = sum_rates(s, path);
+	/* One that comes back has raised the sum before. */
+	path->before = path->bytes ? 0 : sum_rates(s, path);
 }
 
 void cl_spread_join(struct cl_spread *s, unsigned path, uint64_t now, uint64_t rtt)
@@ -205,6 +222,30 @@ static void loosen_ranges(struct cl_spread *s, unsigned path)
 			continue;
 		range->loose = true;
 		add_hole(s, range->at, range->end);
+	}
+}
+
+/* A silent path is heard. Its calls go on where nobody else was asked for their bytes. What was measured before the silence holds. */
+static void resume_path(struct cl_spread *s, unsigned path, uint64_t now)
+{
+	struct cl_spread_path *state = &s->paths[path];
+
+	if (state->state != CL_PATH_SUSPECT)
+		return;
+	state->state = CL_PATH_LIVE;
+	state->heard = state->since = now;
+	state->worked = state->counted = 0;
+	for (unsigned i = 0; i < CL_RANGES; i++) {
+		struct cl_spread_range *range = &s->ranges[i];
+		uint64_t end;
+
+		if (!range->used || range->path != path || !range->loose)
+			continue;
+		end = claim_bytes(s, range->at, range->end);
+		if (end == range->at)
+			continue;
+		range->loose = false;
+		range->end = end;
 	}
 }
 
@@ -442,25 +483,6 @@ bool cl_spread_next(struct cl_spread *s, uint64_t now, struct cl_spread_ask *ask
 	return true;
 }
 
-/* Bytes of a silent path count if nobody else was asked for them yet. Returns how many. */
-static uint64_t take_loose(struct cl_spread *s, const struct cl_spread_range *range, uint64_t bytes)
-{
-	for (unsigned i = 0; i < s->hole_count; i++) {
-		struct cl_hole *hole = &s->holes[i];
-		uint64_t most = hole->end - hole->at;
-
-		if (hole->at != range->at)
-			continue;
-		if (bytes > most)
-			bytes = most;
-		hole->at += bytes;
-		if (hole->at == hole->end)
-			remove_hole(s, i);
-		return bytes;
-	}
-	return 0;
-}
-
 uint64_t cl_spread_take(struct cl_spread *s, unsigned number, uint64_t bytes, uint64_t now)
 {
 	struct cl_spread_range *range = &s->ranges[number];
@@ -468,10 +490,11 @@ uint64_t cl_spread_take(struct cl_spread *s, unsigned number, uint64_t bytes, ui
 	uint64_t kept = bytes;
 
 	assert(range->used && number < CL_RANGES);
+	resume_path(s, range->path, now);
 	if (kept > range->end - range->at)
 		kept = range->end - range->at;
 	if (range->loose) {
-		uint64_t loose = take_loose(s, range, kept);
+		uint64_t loose = claim_bytes(s, range->at, range->at + kept) - range->at;
 
 		/* What comes behind bytes that were not kept has another place than the next ones of the range. */
 		if (loose < kept)
@@ -481,8 +504,6 @@ uint64_t cl_spread_take(struct cl_spread *s, unsigned number, uint64_t bytes, ui
 	range->at += kept;
 	path->bytes += kept;
 	path->repeated += bytes - kept;
-	if (path->state == CL_PATH_SUSPECT)
-		start_path(s, path, now);
 	measure_arrival(s, path, bytes, now);
 	return kept;
 }
@@ -490,8 +511,7 @@ uint64_t cl_spread_take(struct cl_spread *s, unsigned number, uint64_t bytes, ui
 void cl_spread_hear(struct cl_spread *s, unsigned path, uint64_t now)
 {
 	assert(path < CL_PATHS);
-	if (s->paths[path].state == CL_PATH_SUSPECT)
-		start_path(s, &s->paths[path], now);
+	resume_path(s, path, now);
 	s->paths[path].heard = now;
 }
 
@@ -524,8 +544,7 @@ void cl_spread_end(struct cl_spread *s, unsigned number)
 	if (path->heard > path->since)
 		path->worked += path->heard - path->since;
 	/* Nothing can be heard of it any more until it is asked again. */
-	if (path->state == CL_PATH_SUSPECT)
-		start_path(s, path, path->heard);
+	resume_path(s, range->path, path->heard);
 }
 
 /* ---- time ---- */

@@ -33,9 +33,9 @@ struct link {
 struct fetch {
 	bool used, ended; /* ended: aborted, which the server has not heard of yet */
 	unsigned link;
-	uint64_t starts, stops; /* its first bytes arrive; it sends no more */
-	uint64_t left;		/* that the server has still to send */
-	uint64_t answer;	/* when the call ends, behind its last bytes */
+	uint64_t starts, stops;	 /* its first bytes arrive; it sends no more */
+	uint64_t left;		 /* that the server has still to send */
+	uint64_t answer;	 /* when the call ends, behind its last bytes */
 	uint64_t packets, round; /* slow start: for each round trip, which ends at `round` */
 };
 
@@ -46,7 +46,7 @@ struct world {
 	struct fetch fetches[CL_RANGES];
 	unsigned range_of[CL_RANGES];
 	unsigned link_count;
-	bool wide; /* the server has large windows, and its calls a slow start */
+	bool wide;	 /* the server has large windows, and its calls a slow start */
 	uint64_t naps;	 /* the client sleeps up to so many ms each half second */
 	uint64_t latest; /* the status of a range comes up to so many ms behind its bytes */
 	uint64_t ms, length, kept, shared_room;
@@ -647,7 +647,84 @@ START_TEST(bytes_behind_those_that_were_dropped)
 }
 END_TEST
 
+/* One range on each of two paths of a server with large windows, which have the same rate. */
+static void start_two_paths(struct cl_spread *spread, uint64_t bytes)
+{
+	cl_spread_init(spread);
+	cl_spread_widen(spread);
+	cl_spread_add(spread, 0, bytes);
+	cl_spread_join(spread, 0, NS_PER_MS, NS_PER_MS);
+	cl_spread_join(spread, 1, NS_PER_MS, NS_PER_MS);
+}
+
+/* Bytes of both ranges arrive each millisecond, but for those in `silent`, a mask. */
+static uint64_t bring_bytes(struct cl_spread *spread, unsigned silent, uint64_t bytes,
+			    uint64_t from, uint64_t until)
+{
+	for (; from < until; from += NS_PER_MS) {
+		for (unsigned i = 0; i < CL_RANGES; i++)
+			if (spread->ranges[i].used && !(silent & 1u << spread->ranges[i].path))
+				cl_spread_take(spread, i, bytes, from);
+		cl_spread_tick(spread, from);
+	}
+	return until;
+}
+
+/* Everything stood still, as on a machine that is busy: the calls go on, and nothing is asked for twice. */
+START_TEST(calls_go_on_after_a_silence)
+{
+	const uint64_t half = (uint64_t)8 << 20;
+	struct cl_spread spread;
+	struct cl_spread_ask ask;
+	uint64_t now = 2 * NS_PER_MS;
+	unsigned one, other;
+
+	start_two_paths(&spread, 2 * half);
+	one = ask_next(&spread, NS_PER_MS, 0, half);
+	other = ask_next(&spread, NS_PER_MS, half, half);
+	now = bring_bytes(&spread, 0, 4096, now, now + 300 * NS_PER_MS);
+	now += 500 * NS_PER_MS;
+	cl_spread_tick(&spread, now);
+	ck_assert_int_eq(spread.paths[0].state, CL_PATH_SUSPECT);
+	ck_assert_int_eq(spread.paths[1].state, CL_PATH_SUSPECT);
+	ck_assert_uint_eq(cl_spread_take(&spread, other, 4096, now), 4096);
+	cl_spread_hear(&spread, 0, now);
+	ck_assert(!cl_spread_next(&spread, now, &ask));
+	ck_assert_uint_eq(spread.ranges[one].end, half);
+	ck_assert_uint_eq(spread.ranges[other].end, 2 * half);
+	ck_assert_uint_eq(spread.hole_count, 0);
+	ck_assert(spread.paths[0].rate > 0);
+}
+END_TEST
+
+/* A path that was out comes back slowly. It has raised the sum before, and does so again later. */
+START_TEST(a_path_that_returns_is_used)
+{
+	const uint64_t half = (uint64_t)32 << 20;
+	struct cl_spread spread;
+	struct cl_spread_ask ask;
+	uint64_t now = 2 * NS_PER_MS;
+
+	start_two_paths(&spread, 2 * half);
+	ask_next(&spread, NS_PER_MS, 0, half);
+	ask_next(&spread, NS_PER_MS, half, half);
+	now = bring_bytes(&spread, 0, 4096, now, now + 500 * NS_PER_MS);
+	now = bring_bytes(&spread, 1, 4096, now, now + 2 * (uint64_t)NS_PER_S);
+	ck_assert_int_eq(spread.paths[0].state, CL_PATH_OUT);
+	for (unsigned i = 0; i < CL_RANGES; i++)
+		if (spread.ranges[i].used && spread.ranges[i].path == 0)
+			cl_spread_end(&spread, i);
+	cl_spread_join(&spread, 0, now, NS_PER_MS);
+	ck_assert(cl_spread_next(&spread, now, &ask));
+	ck_assert_uint_eq(ask.path, 0);
+	bring_bytes(&spread, 0, 128, now, now + 2 * (uint64_t)NS_PER_S);
+	ck_assert_int_eq(spread.paths[0].state, CL_PATH_LIVE);
+	ck_assert_int_eq(spread.paths[1].state, CL_PATH_LIVE);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "spread", good_links_carry_their_sum, a_link_dies_and_returns,
 		 a_busy_client_takes_no_path_for_silent, a_link_becomes_slow, a_link_comes_late,
 		 a_shared_bottleneck_costs_nothing, an_answer_comes_late,
-		 bytes_behind_those_that_were_dropped, no_byte_is_lost_in_bad_weather)
+		 bytes_behind_those_that_were_dropped, no_byte_is_lost_in_bad_weather,
+		 calls_go_on_after_a_silence, a_path_that_returns_is_used)
