@@ -59,7 +59,7 @@ struct cl_data_ops {
 	int (*fetch)(void *owner, void *who, uint64_t offset, uint64_t length,
 		     cl_data_take_fn *take, void *to, uint64_t *read,
 		     struct cl_data_version *known);
-	/* How many paths share long fetches of the file, and bytes of one of these; see cl_net_paths(). May be NULL: one. */
+	/* How many paths share long fetches of the file, and bytes of one of these, 0: any; see cl_net_paths(). May be NULL: one. */
 	unsigned (*paths)(void *owner, uint64_t *share);
 	/*
 	 * StoreData64: gets the bytes by give(). *known is what the cache knows after the end of this change. Stores of one file do not

@@ -190,7 +190,7 @@ static int do_fetch(struct fetch *fetch)
 	bool changed = false;
 	int error = ops->fetch(file->owner, fetch->who, fetch->start, fetch->end - fetch->start,
 			       take_bytes, fetch, &read, &known);
-	uint64_t share = FETCH_SHARE;
+	uint64_t share = 0;
 	unsigned paths = 1;
 
 	if (ops->paths && known.length >= LONG_FILE)
@@ -259,7 +259,7 @@ static struct fetch *queue_fetch(struct cl_data_handle *handle, uint64_t start, 
 		return NULL;
 	}
 	/* One call fills a path; with one more a path that is done need not wait. More of them would compete, and what is needed first come late. */
-	if (file->paths > 1)
+	if (file->share)
 		fetch->job.most = file->paths + 1;
 	if (ahead) {
 		fetch->ahead = end - start;
@@ -466,7 +466,7 @@ static uint64_t limit_unit(const struct cl_data_file *file, uint64_t unit, uint6
 {
 	uint64_t most = FETCH_MOST, mask = block_size(file->data) - 1;
 
-	if (file->paths > 1 && all > FETCH_SHARE) {
+	if (file->share && all > FETCH_SHARE) {
 		most = all / (file->paths * SHARES_MOST);
 		if (most > file->share)
 			most = file->share;
@@ -481,7 +481,7 @@ static void share_fetch(struct cl_data_handle *handle, uint64_t start, uint64_t 
 	struct cl_data_file *file = handle->file;
 	uint64_t unit = limit_unit(file, 0, *stop - start), mask = block_size(file->data) - 1;
 
-	if (file->paths < 2)
+	if (!file->share)
 		return;
 	while (*stop - start > unit) {
 		uint64_t last = (start + (*stop - start - 1) / unit * unit) & ~mask;
@@ -706,7 +706,7 @@ static uint64_t widen_read_ahead(struct cl_data_handle *handle, uint64_t start, 
 	if (start && !handle->window)
 		handle->window = block;
 	else if (handle->window && !file_covers(file, start, end))
-		handle->window *= file->paths > 1 ? 4 : 2;
+		handle->window *= file->share ? 4 : 2;
 	if (handle->window > file->data->options.ahead_most)
 		handle->window = file->data->options.ahead_most;
 	if (handle->position < end)

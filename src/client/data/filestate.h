@@ -97,7 +97,7 @@ struct cl_data_file {
 	size_t count, room;
 	struct fetch *fetches;
 	unsigned paths; /* that share its fetches, at the last one; 0: none was yet */
-	uint64_t share; /* bytes of one of these */
+	uint64_t share; /* bytes of one of these; 0: any */
 	struct waiter *waiters;
 	struct cl_data_handle *handles;
 

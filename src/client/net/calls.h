@@ -72,7 +72,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 		      uint64_t *fetched, AFSFetchStatus *status, struct cl_stamp *stamp,
 		      struct rxafs_failure *failure);
 
-/* How many paths share long fetches from the server that is used for the volume; 1: there is no choice. *share: see cl_load_paths(). */
+/* How many paths share long fetches from the server that is used for the volume. *share: see cl_load_paths(). */
 unsigned cl_net_paths(struct cl_volume *volume, uint64_t *share);
 
 /*

@@ -15,8 +15,8 @@
 #include "client/net/netpath.h"
 #include "client/net/tries.h"
 
-#define SLICES 64u
-#define PIECE  262144u /* bytes of a store that are reserved at a time at most */
+#define SLICES	  64u
+#define PIECE	  262144u    /* bytes of a store that are reserved at a time at most */
 #define HELD_MOST (8u << 20) /* bytes of a fetch that wait for its status at most */
 
 /* ---- FetchData64 ---- */
@@ -200,7 +200,7 @@ int cl_net_fetch_data(struct cl_volume *volume, const struct cl_caller *caller, 
 	/* Without memory they are not held. */
 	if (cl_volume_type(volume) != AFS_VL_RW && length <= HELD_MOST && cl_tries_choose(&t))
 		held.bytes = malloc(length);
-	while (t.bytes = length >= CL_LONG_READ ? length - come.bytes : 0, cl_tries_next(&t)) {
+	while (t.bytes = length >= CL_BRIEF_READ ? length - come.bytes : 0, cl_tries_next(&t)) {
 		uint64_t begun = go_on_after(&come, &t, length);
 		rxw_code code;
 
@@ -230,7 +230,7 @@ unsigned cl_net_paths(struct cl_volume *volume, uint64_t *share)
 {
 	uint32_t number = 0;
 
-	*share = CL_LONG_READ;
+	*share = 0;
 	cl_volume_servers(volume, &number, 1);
 	return number ? cl_load_paths(cl_server_at(volume->record->net, number), share) : 1;
 }

@@ -297,8 +297,7 @@ void cl_path_lives(struct cl_path *path, uint64_t rtt_ns)
 	path->probed = true;
 	path->rtt_ns = rtt_ns;
 	path->measured_at = cl_net_now();
-	if (path->state == CL_PATH_OUT)
-		path->state = CL_PATH_LIVE;
+	path->state = CL_PATH_LIVE;
 	pthread_mutex_unlock(&path->server->lock);
 }
 
@@ -312,6 +311,8 @@ void cl_path_dies(struct cl_path *path)
 	path->probed = true;
 	path->state = CL_PATH_OUT;
 	path->rate = 0;
+	path->load.next_probe = 0;
+	path->load.probes_failed = path->load.measured = 0;
 	path->server->lost_path = path->server->lost_path || lived;
 	pthread_mutex_unlock(&path->server->lock);
 	if (lived)

@@ -29,9 +29,9 @@ struct wide {
 	struct cl_wide *request;
 	struct cl_pathways ways;
 	struct flight flights[CL_RANGES]; /* of calls of `ways` */
-	uint64_t length;   /* of the file */
-	uint32_t creation; /* of the volume, as its server says */
-	bool read_only;	   /* the volume, which several servers may have in different states */
+	uint64_t length;		  /* of the file */
+	uint32_t creation;		  /* of the volume, as its server says */
+	bool read_only;	  /* the volume, which several servers may have in different states */
 	bool unconfirmed; /* bytes came by calls without a status */
 	bool refused;	  /* the ordinary way tells why */
 	int result;	  /* of take(), or -EAGAIN */
@@ -39,7 +39,7 @@ struct wide {
 	struct rxafs_failure *failure;
 };
 
-/* ---- probes ---- */
+/* ---- the question to a path ---- */
 
 /* Version and length are those of the beginning; of a read-only volume also its time (P-021). */
 static bool is_same_state(const struct wide *w, const AFSFetchStatus *status,
@@ -200,7 +200,7 @@ static void lose_flight(void *arg, unsigned range)
 
 static const struct cl_pathway_ops fetch_ops = {
 	.events = RXW_EVENT_READ,
-	.probe = RXAFS_FN_FetchStatus,
+	.question = RXAFS_FN_FetchStatus,
 	.transfer = RXAFS_FN_FetchData64,
 	.ask = ask_for_state,
 	.confirm = is_state_confirmed,

@@ -42,7 +42,7 @@ static rxw_code end_range_call(rxw_call *call, rxw_code code)
 	return rxw_rpc_end(call, code, &RXAFS_interface, RXAFS_FN_StoreRange);
 }
 
-/* ---- probes: an empty range, which only the server of the session takes ---- */
+/* ---- the question to a path: an empty range, which only the server of the session takes ---- */
 
 static rxw_code ask_for_session(void *arg, rxw_call *call)
 {
@@ -290,7 +290,7 @@ static void begin_pours(void *arg, uint64_t now)
 
 static const struct cl_pathway_ops store_ops = {
 	.events = RXW_EVENT_WRITE,
-	.probe = RXAFS_FN_StoreRange,
+	.question = RXAFS_FN_StoreRange,
 	.transfer = RXAFS_FN_StoreRange,
 	.ask = ask_for_session,
 	.confirm = is_session_confirmed,

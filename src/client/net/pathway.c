@@ -7,10 +7,9 @@
 #include "client/net/server.h"
 #include "common/clock.h"
 
-#define EVENTS	   16u
-#define PROBE_NS   ((uint64_t)250 * NS_PER_MS)
-#define PATIENT_NS ((uint64_t)5 * NS_PER_S) /* a path that is out for longer is asked less often: */
-#define SELDOM_NS  ((uint64_t)2 * NS_PER_S)
+#define EVENTS	16u
+#define ASK_NS	((uint64_t)NS_PER_S) /* a path that carries nothing is asked again then, or: */
+#define LOST_NS ((uint64_t)40 * NS_PER_MS) /* beside two round trips, for an answer */
 #define WAIT_NS \
 	((uint64_t)20 * NS_PER_MS) /* packets, and a cancel, are looked for after this time */
 #define OWNER_NS    \
@@ -88,34 +87,23 @@ bool cl_ways_live(const struct cl_pathways *ways)
 	return false;
 }
 
-/* ---- probes ---- */
+/* ---- paths that are out ---- */
 
-static void end_way_probes(const struct cl_pathways *ways, struct cl_pathway *way)
+static void end_question(const struct cl_pathways *ways, struct cl_pathway *way)
 {
-	if (way->probe)
-		rxw_rpc_end(way->probe, RXW_USER_ABORT, &RXAFS_interface, ways->ops->probe);
-	if (way->owner)
-		rxw_rpc_end(way->owner, RXW_USER_ABORT, &RXAFS_interface, RXAFS_FN_GetStatistics);
-	way->probe = way->owner = NULL;
+	if (way->question)
+		rxw_rpc_end(way->question, RXW_USER_ABORT, &RXAFS_interface, ways->ops->question);
+	way->question = NULL;
 }
 
-static void ask_for_owner(struct cl_pathways *ways, struct cl_pathway *way)
+static void begin_question(struct cl_pathways *ways, struct cl_pathway *way, uint64_t now)
 {
-	way->known = false;
-	way->owner = begin_on_pathway(ways, way, way);
-	if (way->owner && StartRXAFS_GetStatistics(way->owner) == 0)
-		rxw_call_send_end(way->owner);
-}
-
-static void begin_way_probes(struct cl_pathways *ways, struct cl_pathway *way, uint64_t now)
-{
-	end_way_probes(ways, way);
-	way->probed = now;
+	end_question(ways, way);
+	way->asked = now;
 	way->passed = false;
-	way->probe = begin_on_pathway(ways, way, way);
-	if (way->probe && ways->ops->ask(ways->arg, way->probe) == 0)
-		rxw_call_send_end(way->probe);
-	ask_for_owner(ways, way);
+	way->question = begin_on_pathway(ways, way, way);
+	if (way->question && ways->ops->ask(ways->arg, way->question) == 0)
+		rxw_call_send_end(way->question);
 }
 
 /*
@@ -124,7 +112,7 @@ static void begin_way_probes(struct cl_pathways *ways, struct cl_pathway *way, u
  */
 static bool is_first_known(const struct cl_pathways *ways, uint64_t now)
 {
-	return ways->list[0].known ||
+	return cl_load_answered(ways->list[0].path) > ways->began ||
 	       (ways->spread.paths[0].state != CL_PATH_LIVE && now > ways->began + OWNER_NS);
 }
 
@@ -133,80 +121,68 @@ static void join_answered_paths(struct cl_pathways *ways, uint64_t now)
 	for (unsigned i = 0; i < ways->count; i++) {
 		struct cl_pathway *way = &ways->list[i];
 
-		if (!way->passed || !way->known || ways->spread.paths[i].state != CL_PATH_OUT ||
-		    !is_first_known(ways, now))
+		if (!way->passed || ways->spread.paths[i].state != CL_PATH_OUT ||
+		    cl_load_answered(way->path) < way->out || !is_first_known(ways, now))
 			continue;
 		way->passed = false;
 		if (cl_load_is_strange(way->path))
 			continue;
 		end_lost_calls(ways, way);
-		cl_path_lives(way->path, way->rtt);
-		cl_spread_join(&ways->spread, i, now, way->rtt);
+		cl_spread_join(&ways->spread, i, now, cl_path_rtt(way->path));
 	}
 }
 
-static void take_state_answer(struct cl_pathways *ways, struct cl_pathway *way, uint64_t now)
-{
-	struct rxw_call_statistics stats = cl_ways_statistics(ways, way->probe);
-
-	way->rtt = stats.rtt_ns ? stats.rtt_ns : now - way->probed;
-	way->passed = ways->ops->confirm(ways->arg, way->probe);
-	if (rxw_rpc_end(way->probe, way->passed ? 0 : RXW_USER_ABORT, &RXAFS_interface,
-			ways->ops->probe))
-		way->passed = false;
-	way->probe = NULL;
-}
-
-/* A server that does not tell when it started answers with a code. */
-static void take_owner_answer(struct cl_pathway *way)
-{
-	ViceStatistics stats = {0};
-	rxw_code code = EndRXAFS_GetStatistics(way->owner, &stats);
-
-	code = rxw_rpc_end(way->owner, code, &RXAFS_interface, RXAFS_FN_GetStatistics);
-	way->owner = NULL;
-	way->known = code == 0 || rxw_rpc_origin() == RXW_ORIGIN_PEER;
-	if (way->known)
-		cl_load_started(way->path, code == 0 ? stats.StartTime : 0);
-}
-
-static void take_probe_event(struct cl_pathways *ways, struct cl_pathway *way, rxw_call *call,
-			     uint64_t now)
+static void take_answer(struct cl_pathways *ways, struct cl_pathway *way, rxw_call *call)
 {
 	/* It may have ended since. */
-	if (!call || (call != way->probe && call != way->owner) ||
-	    !(rxw_call_events(call) & RXW_EVENT_DONE))
+	if (!call || call != way->question || !(rxw_call_events(call) & RXW_EVENT_DONE))
 		return;
-	if (call == way->probe)
-		take_state_answer(ways, way, now);
-	else
-		take_owner_answer(way);
-	join_answered_paths(ways, now);
+	cl_ways_statistics(ways, call);
+	way->passed = ways->ops->confirm(ways->arg, call);
+	if (rxw_rpc_end(call, way->passed ? 0 : RXW_USER_ABORT, &RXAFS_interface,
+			ways->ops->question))
+		way->passed = false;
+	way->question = NULL;
 }
 
-static void probe_dead_paths(struct cl_pathways *ways, uint64_t now)
+/* Its answer would have come before that of a later probe: it was lost. */
+static bool is_question_lost(const struct cl_pathway *way, uint64_t now)
+{
+	return way->question && cl_load_answered(way->path) > way->asked &&
+	       now > way->asked + 2 * cl_path_rtt(way->path) + LOST_NS;
+}
+
+static void note_path_out(struct cl_pathway *way, uint64_t now)
+{
+	if (!way->was_live && way->out)
+		return;
+	way->out = now;
+	way->passed = false;
+	if (!way->was_live)
+		return;
+	way->was_live = false;
+	way->deaths++;
+	cl_path_dies(way->path);
+}
+
+/* The prober asks whether they live. Meanwhile they are asked whether they have the file. */
+static void ask_dead_paths(struct cl_pathways *ways, uint64_t now)
 {
 	for (unsigned i = 0; i < ways->count; i++) {
 		struct cl_pathway *way = &ways->list[i];
-		uint64_t pause = now < way->out + PATIENT_NS ? PROBE_NS : SELDOM_NS;
 
 		if (ways->spread.paths[i].state != CL_PATH_OUT) {
 			way->was_live = true;
 			continue;
 		}
-		if (way->was_live) {
-			way->was_live = false;
-			way->deaths++;
-			way->out = now;
-			cl_path_dies(way->path);
-		}
-		if (!way->out)
-			way->out = now;
-		/* What has answered one question may still answer the other one. */
-		if (way->known != way->passed && now < way->probed + 4 * pause)
+		note_path_out(way, now);
+		if (way->gone)
 			continue;
-		if (!way->gone && now >= way->probed + pause)
-			begin_way_probes(ways, way, now);
+		if (cl_load_answered(way->path) < way->out)
+			cl_load_want(way->path);
+		if (way->asked < way->out || is_question_lost(way, now) ||
+		    (!way->question && now >= way->asked + ASK_NS))
+			begin_question(ways, way, now);
 	}
 }
 
@@ -217,7 +193,7 @@ static void release_pathway(struct cl_pathways *ways, unsigned i)
 	struct cl_pathway *way = &ways->list[i];
 	const struct cl_spread_path *state = &ways->spread.paths[i];
 
-	end_way_probes(ways, way);
+	end_question(ways, way);
 	end_lost_calls(ways, way);
 	cl_server_put_lane(ways->server, way->lane);
 	cl_path_note(way->path, state->rate, state->bytes, state->repeated);
@@ -265,7 +241,7 @@ static void leave_pathway(struct cl_pathways *ways, unsigned i)
 
 	way->gone = true;
 	cl_path_dies(way->path);
-	end_way_probes(ways, way);
+	end_question(ways, way);
 	if (ways->spread.paths[i].state != CL_PATH_OUT)
 		cl_spread_leave(&ways->spread, i);
 }
@@ -329,7 +305,7 @@ void cl_ways_prepare(struct cl_pathways *ways)
 	excuse_lateness(ways, now);
 	cl_ways_list(ways);
 	rxw_batch_begin();
-	probe_dead_paths(ways, now);
+	ask_dead_paths(ways, now);
 	join_answered_paths(ways, now);
 	ways->ops->begin(ways->arg, now);
 	rxw_batch_end();
@@ -356,7 +332,8 @@ static void take_way_event(struct cl_pathways *ways, const struct rxw_queue_even
 	uintptr_t at = (uintptr_t)event->arg;
 
 	if (at >= (uintptr_t)ways->list && at < (uintptr_t)(ways->list + CL_PATHS)) {
-		take_probe_event(ways, event->arg, event->call, now);
+		take_answer(ways, event->arg, event->call);
+		join_answered_paths(ways, now);
 	} else if (at >= (uintptr_t)ways->calls && at < (uintptr_t)(ways->calls + CL_RANGES)) {
 		rxw_call **call = event->arg;
 
@@ -407,7 +384,7 @@ int cl_ways_start(struct cl_pathways *ways)
 	look_at_server(ways);
 	cl_path_lives(first, rtt);
 	cl_spread_join(&ways->spread, 0, ways->began, rtt);
-	ask_for_owner(ways, &ways->list[0]);
+	cl_load_want(first);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The paths of one transfer of a large file, and its calls on them: which paths there are, probes of those that carry nothing, silence, and
- * reports. One thread; all calls report to one queue.
+ * The paths of one transfer of a large file, and its calls on them: which paths there are, silence, questions to those that carry nothing,
+ * and reports. The prober asks whether they live (pathload.h). One thread; all calls report to one queue.
  */
 #ifndef CLIENT_NET_PATHWAY_H
 #define CLIENT_NET_PATHWAY_H
@@ -16,11 +16,9 @@
 struct cl_pathway {
 	struct cl_path *path; /* a reference */
 	struct cl_lane *lane; /* likewise, once it is needed */
-	/* In progress, or NULL: whether the path carries the transfer; when its server has started. */
-	rxw_call *probe, *owner;
-	bool passed, known; /* the probe has said so; the server has answered the other question */
-	uint64_t probed, out; /* when the probes began; since when the path is out */
-	uint64_t rtt;
+	rxw_call *question; /* whether the path carries the transfer, in progress; or NULL */
+	bool passed;	    /* it does */
+	uint64_t asked, out; /* when the question began; since when the path is out */
 	bool was_live, gone;
 	unsigned deaths;
 	/* Calls that it had when it died: the server hears that they have ended once it is back. */
@@ -31,8 +29,8 @@ struct cl_pathway {
 /* A kind of transfer. `arg` is that of struct cl_pathways. */
 struct cl_pathway_ops {
 	unsigned events;	  /* of its calls */
-	unsigned probe, transfer; /* numbers of the functions */
-	/* The question of a probe: 0, or another code. Whether the answer, which has come, is that of the transfer's server. */
+	unsigned question, transfer; /* numbers of the functions */
+	/* Sends the question: 0, or another code. Whether the answer, which has come, is that of the transfer's server. */
 	rxw_code (*ask)(void *arg, rxw_call *call);
 	bool (*confirm)(void *arg, rxw_call *call);
 	/* Begin the ranges that the scheduler asks for. */
@@ -72,7 +70,7 @@ void cl_ways_lose(struct cl_pathways *ways, unsigned range);
 bool cl_ways_flying(const struct cl_pathways *ways);
 /* Whether a path is left. */
 bool cl_ways_live(const struct cl_pathways *ways);
-/* Probes, new ranges, silence. */
+/* Questions, new ranges, silence. */
 void cl_ways_prepare(struct cl_pathways *ways);
 /* Waits until something is to be done, and does it. 0; -EINTR; -ETIMEDOUT: the time of the caller is over; -ESTALE: nothing moves. */
 int cl_ways_wait(struct cl_pathways *ways, const struct cl_caller *caller);

@@ -14,7 +14,7 @@
 
 #define PROBE_MS    4000u  /* an address of a server that is down may be silent so long */
 #define BUSY_MS	    60000u /* a server that lives, but has no time to answer, is asked again then */
-#define PATH_MS	    1000u  /* a path is asked again then */
+#define PATH_MS	    3000u  /* the answer of a path comes within this time */
 #define LIVE_NS	    ((uint64_t)300 * NS_PER_S) /* a live server is asked after so much silence */
 #define INTEREST_NS ((uint64_t)3 * 3600 * NS_PER_S) /* and if it was used within this time */
 #define ASLEEP_NS   ((int64_t)60 * NS_PER_S)
@@ -40,7 +40,7 @@ struct cl_prober {
 	_Atomic bool stop;
 	/* only the thread uses these: */
 	struct probe *running;
-	bool urgent; /* a server is looked for, or calls are in progress */
+	bool urgent;   /* a server is looked for, or calls are in progress */
 	bool watchful; /* paths carry long reads */
 	uint64_t next_idle;
 	int64_t slept;	   /* asleep_ns() when last looked */
@@ -162,15 +162,14 @@ static void ask_path(struct cl_prober *prober, struct cl_path *path)
 	int rc = -RXW_ENOMEM;
 
 	if (probe && lane) {
-		*probe = (struct probe){
-			.server = path->server, .path = path, .at = cl_net_now()};
+		*probe = (struct probe){.server = path->server, .path = path, .at = cl_net_now()};
 		co.arg = probe;
 		rc = rxw_connpool_begin(lane->pool, &co, &probe->call);
 	}
 	cl_server_put_lane(path->server, lane);
 	if (rc < 0) {
 		free(probe);
-		cl_load_probed(path, false, 0, 0);
+		cl_load_probed(path, 0, 0, 0);
 		return;
 	}
 	probe->next = prober->running;
@@ -336,14 +335,19 @@ static void look_for_moves(struct cl_prober *prober)
 
 static void take_path_answer(struct cl_prober *prober, struct probe *probe, rxw_call *call)
 {
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
+	uint64_t rtt = cl_net_now() - probe->at + 1;
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
-	ViceStatistics stats = {0};
-	rxw_code code = rxw_call_error(call, NULL) ?: EndRXAFS_GetStatistics(call, &stats);
+	ViceStatistics server = {0};
+	rxw_code code = rxw_call_error(call, NULL) ?: EndRXAFS_GetStatistics(call, &server);
 
+	/* A probe that was lost was sent again. */
+	if (rxw_call_stats(call, &stats) == 0 && stats.rtt_ns && stats.rtt_ns < rtt)
+		rtt = stats.rtt_ns;
 	code = rxw_call_end(call, code, &origin);
 	/* One that does not tell when it started answers with a code. */
-	cl_load_probed(probe->path, code == 0 || origin == RXW_ORIGIN_PEER,
-		       cl_net_now() - probe->at, code == 0 ? stats.StartTime : 0);
+	cl_load_probed(probe->path, probe->at, code == 0 || origin == RXW_ORIGIN_PEER ? rtt : 0,
+		       code == 0 ? server.StartTime : 0);
 	forget_probe(prober, probe);
 }
 

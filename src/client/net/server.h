@@ -65,11 +65,10 @@ struct cl_server {
 	struct cl_path *paths[CL_PATHS]; /* netpath.h */
 	unsigned path_count;
 	uint64_t paths_at;    /* cl_paths_changed() when they were listed */
+	uint64_t looked_at;   /* when the prober last looked for silent paths */
 	bool lost_path;	      /* one has died: the server is to hear of a living one */
 	struct cl_sent *sent; /* calls in progress */
-	/*
-	 * without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet
-	 */
+	/* without token, to the address in use: keeps the mapping of a NAT (K-139); NULL = none yet */
 	rxw_connection *keeper;
 	unsigned keeper_address;
 	unsigned probes_failed; /* in a row */

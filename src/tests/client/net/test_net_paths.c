@@ -23,7 +23,8 @@ struct reading {
 	pthread_t thread;
 	struct cl_volume *volume;
 	uint64_t version, fetched;
-	unsigned begun; /* how often the first byte came */
+	uint64_t length; /* 0: LONG_FILE */
+	unsigned begun;	 /* how often the first byte came */
 	uint64_t next;
 	bool good; /* the bytes are those of the file, and in order */
 	struct cl_wide wide;
@@ -52,16 +53,16 @@ static void *read_long(void *arg)
 	struct reading *r = arg;
 	AFSFid fid = {cl_volume_id(r->volume), file.Vnode, file.Unique};
 
-	r->result = cl_net_fetch_data(r->volume, &fake_caller, &fid, r->version, 0, LONG_FILE,
-				      take_long, r, &r->fetched, &fake_status, &fake_stamp,
-				      &fake_failure);
+	r->result = cl_net_fetch_data(r->volume, &fake_caller, &fid, r->version, 0,
+				      r->length ? r->length : LONG_FILE, take_long, r, &r->fetched,
+				      &fake_status, &fake_stamp, &fake_failure);
 	return NULL;
 }
 
-static void open_with_two_addresses(void)
+static void open_with_two_addresses(uint64_t length)
 {
 	fake.also = 2;
-	fake.length = LONG_FILE;
+	fake.length = length;
 	fake.servers[0].hold_data = fake.servers[1].hold_data = true;
 	fake_open(2, 30000);
 }
@@ -96,8 +97,8 @@ static unsigned read_over_silent_path(struct reading *r)
 	fake_hold_data(1 - silent, false);
 	pthread_join(r->thread, NULL);
 	ck_assert_msg(r->result == 0, "%d: %s", r->result, fake_failure.text);
-	ck_assert_uint_eq(r->fetched, LONG_FILE);
-	ck_assert_uint_eq(r->next, LONG_FILE);
+	ck_assert_uint_eq(r->fetched, fake.length);
+	ck_assert_uint_eq(r->next, fake.length);
 	ck_assert(r->good);
 	return silent;
 }
@@ -107,11 +108,26 @@ START_TEST(a_read_goes_on_over_another_path)
 	struct reading r = {.version = 7};
 	unsigned silent;
 
-	open_with_two_addresses();
+	open_with_two_addresses(LONG_FILE);
 	r.volume = fake_volume;
 	silent = read_over_silent_path(&r);
 	ck_assert_uint_eq(r.begun, 1);
 	ck_assert_uint_ge(fake.servers[1 - silent].data_from, LONG_FILE / 2);
+	fake_close();
+}
+END_TEST
+
+/* It has no choice as long as its path lives. */
+START_TEST(a_short_read_goes_on_over_another_path)
+{
+	struct reading r = {.version = 7, .length = 2 * CL_BRIEF_READ};
+	unsigned silent;
+
+	open_with_two_addresses(r.length);
+	r.volume = fake_volume;
+	silent = read_over_silent_path(&r);
+	ck_assert_uint_eq(r.begun, 1);
+	ck_assert_uint_ge(fake.servers[1 - silent].data_from, r.length / 2);
 	fake_close();
 }
 END_TEST
@@ -125,7 +141,7 @@ static void read_again(struct reading *r, uint64_t version, uint32_t served)
 	for (unsigned turns = 0; r->begun != 2; turns++) {
 		ck_assert_uint_lt(turns, 20);
 		*r = (struct reading){.version = version};
-		open_with_two_addresses();
+		open_with_two_addresses(LONG_FILE);
 		r->volume = fake_volume;
 		fake.servers[0].version = fake.servers[1].version = served;
 		ck_assert_uint_lt(read_over_silent_path(r), 2);
@@ -154,7 +170,7 @@ START_TEST(a_read_of_a_release)
 	fake.has_ro = true;
 	fake.ro_servers = 1;
 	fake.servers[0].creation = fake.servers[1].creation = 1000;
-	open_with_two_addresses();
+	open_with_two_addresses(LONG_FILE);
 	r.volume = fake_find("vol.readonly", CL_WANT_EXACT);
 	read_over_silent_path(&r);
 	ck_assert_uint_eq(r.begun, 2);
@@ -165,7 +181,7 @@ START_TEST(a_read_of_a_release)
 	fake.has_ro = true;
 	fake.ro_servers = 1;
 	fake.servers[0].creation = fake.servers[1].creation = 1000;
-	open_with_two_addresses();
+	open_with_two_addresses(LONG_FILE);
 	r.volume = fake_find("vol.readonly", CL_WANT_EXACT);
 	ck_assert_int_eq(fake_look(r.volume), 0);
 	read_over_silent_path(&r);
@@ -183,7 +199,7 @@ START_TEST(a_release_comes_meanwhile)
 	fake.has_ro = true;
 	fake.ro_servers = 1;
 	fake.servers[0].creation = fake.servers[1].creation = 1000;
-	open_with_two_addresses();
+	open_with_two_addresses(LONG_FILE);
 	r.volume = fake_find("vol.readonly", CL_WANT_EXACT);
 	ck_assert_int_eq(fake_look(r.volume), 0);
 	read_over_silent_path(&r);
@@ -294,8 +310,8 @@ static void *fetch_widely(void *arg)
 				   .arg = r,
 				   .missing = {{0, fake.length}},
 				   .count = 1};
-	r->result = cl_net_fetch_wide(r->volume, &fake_caller, &r->wide, &fake_stamp,
-				      &fake_failure);
+	r->result =
+		cl_net_fetch_wide(r->volume, &fake_caller, &r->wide, &fake_stamp, &fake_failure);
 	return NULL;
 }
 
@@ -377,7 +393,7 @@ START_TEST(another_server_confirms_no_bytes)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "net paths", a_read_goes_on_over_another_path, a_read_begins_again,
-		 a_read_of_a_release, a_release_comes_meanwhile, a_reader_takes_its_time,
-		 a_stranger_behind_an_address, a_stranger_brings_no_bytes_of_a_copy,
-		 another_server_confirms_no_bytes)
+TEST_MAIN_WITHIN(120, "net paths", a_read_goes_on_over_another_path,
+		 a_short_read_goes_on_over_another_path, a_read_begins_again, a_read_of_a_release,
+		 a_release_comes_meanwhile, a_reader_takes_its_time, a_stranger_behind_an_address,
+		 a_stranger_brings_no_bytes_of_a_copy, another_server_confirms_no_bytes)
