@@ -32,7 +32,14 @@ static unsigned long long widen_number(uint64_t number)
 
 static bool has_losses(const struct store_rescue *rescue)
 {
-	return rescue->lost || rescue->unread || rescue->found || rescue->older || !rescue->pages;
+	return rescue->lost || rescue->log_lost || rescue->unread || rescue->found ||
+	       rescue->older || !rescue->pages;
+}
+
+static void show_count(const char *what, uint64_t count)
+{
+	if (count)
+		printf("%s: %llu\n", what, widen_number(count));
 }
 
 static void show_rescue(const struct store_rescue *rescue)
@@ -46,21 +53,15 @@ static void show_rescue(const struct store_rescue *rescue)
 			       ? ""
 			       : "; if rxfsd has metadata-copy, name its directory with --copy");
 	else
-		printf("%llu of %llu pages of the metadata and its copy are damaged\n",
+		printf("damaged pages of the metadata and their copy: %llu of %llu\n",
 		       widen_number(rescue->damaged_pages), widen_number(rescue->pages));
-	printf("%s has %llu volumes with %llu files, directories and links, %s\n", rescue->target,
-	       widen_number(rescue->volumes), widen_number(rescue->files),
+	printf("in %s now: volumes: %llu; files, directories and links: %llu (%s)\n",
+	       rescue->target, widen_number(rescue->volumes), widen_number(rescue->files),
 	       tools_format_size(bytes, sizeof(bytes), rescue->bytes));
-	if (rescue->found)
-		printf("%llu of them have lost their names, and are in lost+found of their volume\n",
-		       widen_number(rescue->found));
-	if (rescue->lost)
-		printf("%llu are lost\n", widen_number(rescue->lost));
-	if (rescue->older)
-		printf("%llu are as an older copy of the metadata has them\n",
-		       widen_number(rescue->older));
-	if (rescue->unread)
-		printf("%llu faults of contents remain\n", widen_number(rescue->unread));
+	show_count("of them without a name, in lost+found of their volume", rescue->found);
+	show_count("records and names that are lost", rescue->lost);
+	show_count("records as an older copy of the metadata has them", rescue->older);
+	show_count("faults of contents that remain", rescue->unread);
 	if (!has_losses(rescue))
 		printf("nothing %sis lost\n", rescue->copy_only ? "that the copy has " : "");
 }
@@ -68,13 +69,13 @@ static void show_rescue(const struct store_rescue *rescue)
 static int show_rescue_json(struct rxvol *rxvol, const struct store_rescue *rescue)
 {
 	json_t *result = json_pack(
-		"{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:O}", "pages", (json_int_t)rescue->pages,
-		"damaged_pages", (json_int_t)rescue->damaged_pages, "volumes",
-		(json_int_t)rescue->volumes, "files", (json_int_t)rescue->files, "found",
-		(json_int_t)rescue->found, "lost", (json_int_t)rescue->lost, "older",
-		(json_int_t)rescue->older, "unused", (json_int_t)rescue->unused, "unread",
-		(json_int_t)rescue->unread, "bytes", (json_int_t)rescue->bytes, "lines",
-		rxvol->faults);
+		"{s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:I,s:I,s:I,s:I,s:O}", "pages",
+		(json_int_t)rescue->pages, "damaged_pages", (json_int_t)rescue->damaged_pages,
+		"volumes", (json_int_t)rescue->volumes, "files", (json_int_t)rescue->files, "found",
+		(json_int_t)rescue->found, "lost", (json_int_t)rescue->lost, "log_lost",
+		rescue->log_lost, "older", (json_int_t)rescue->older, "unused",
+		(json_int_t)rescue->unused, "unread", (json_int_t)rescue->unread, "bytes",
+		(json_int_t)rescue->bytes, "lines", rxvol->faults);
 
 	return tools_json_print(result);
 }

@@ -466,7 +466,7 @@ refused 1 'use-copy' "$rxvol" -S "$work/damaged" list
 refused 1 'it is that of another store; look at --copy' "$rxvol" -S "$work/damaged" --copy "$work/foreign" use-copy
 # Nobody can tell whether the copy has all changes: then it has to be named.
 refused 1 "damaged had all changes until 20.* UTC; it may lack later ones; .*--copy $work/damaged use-copy" "$rxvol" -S "$work/damaged" use-copy
-"$rxvol" -S "$work/damaged" --copy "$work/damaged" use-copy > "$work/out" && grep -q 'all changes until 20' "$work/out" && "$rxvol" -S "$work/damaged" check > "$work/out" || fail "use-copy: $(cat "$work/out")"
+"$rxvol" -S "$work/damaged" --copy "$work/damaged" use-copy > "$work/out" && grep -q 'all changes until 20' "$work/out" && "$rxvol" -S "$work/damaged" check > "$work/out" 2> "$work/err" && [ ! -s "$work/err" ] || fail "use-copy: $(cat "$work/out" "$work/err")"
 for within in damaged/files damaged/new; do
 	"$rxvol" rescue "$work/damaged" "$work/$within" > "$work/out" 2>&1 && fail "a rescue to $within"
 	grep -q "lies in the store $work/damaged; choose" "$work/out" || fail "a rescue to $within: $(cat "$work/out")"

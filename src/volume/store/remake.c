@@ -133,7 +133,10 @@ static int exchange_database(struct remaking *remaking)
 		result = keep_files(remaking, layer, "meta", "mark");
 	if (!result)
 		result = layer->ops->unlink(layer, "meta/" STORE_DAMAGED);
+	/* It has neither a log nor a mark, and lacks none. */
 	if (!result || result == -ENOENT)
+		result = store_copy_note_closed(layer, 0);
+	if (!result)
 		result = layer->ops->rename(layer, COMPLETE, "meta/db");
 	if (!result)
 		result = layer->ops->sync_dir(layer, "meta");
@@ -188,11 +191,12 @@ int remake_metadata(struct core *core, struct store_layer *copy)
 		return result;
 	report_line(
 		&core->report, REPORT_ERROR,
-		"%s: the metadata were damaged (%llu of %llu pages), and were made anew: %llu volumes "
-		"with %llu files, directories and links, %llu of them in lost+found; %llu are lost",
+		"%s: the metadata were damaged, and were made anew: damaged pages: %llu of %llu%s; volumes: %llu; files, "
+		"directories and links: %llu; of them without a name, in lost+found: %llu; lost: %llu",
 		core->name, (unsigned long long)out->damaged_pages, (unsigned long long)out->pages,
-		(unsigned long long)out->volumes, (unsigned long long)out->files,
-		(unsigned long long)out->found, (unsigned long long)out->lost);
+		out->log_lost ? ", and a part of the log" : "", (unsigned long long)out->volumes,
+		(unsigned long long)out->files, (unsigned long long)out->found,
+		(unsigned long long)out->lost);
 	return exchange_database(&remaking);
 }
 
@@ -206,10 +210,7 @@ int remake_from_copy(const struct remake_place *place, struct store_layer *copy,
 	rebuild->known = !format_read(place->layer, FORMAT_NAME, rebuild->uuid);
 	result = make_remade_database(&remaking);
 	*out = remaking.out;
-	if (!result)
-		result = exchange_database(&remaking);
-	/* It has neither a log nor a mark, and lacks none. */
-	return result ? result : store_copy_note_closed(place->layer, 0);
+	return result ? result : exchange_database(&remaking);
 }
 
 /* -- of a store of the format before -- */
@@ -254,8 +255,8 @@ int store_convert(const struct store_options *options, char *message)
 	if (!result && (remaking.out.lost || remaking.out.found))
 		snprintf(
 			message, STORE_MESSAGE_MAX,
-			"%s: converted; it was damaged: %llu files, directories and links are lost, "
-			"and %llu are in lost+found",
+			"%s: converted, but it was damaged; records and names that are lost: %llu; files, directories "
+			"and links without a name, in lost+found: %llu",
 			options->path, (unsigned long long)remaking.out.lost,
 			(unsigned long long)remaking.out.found);
 	if (result)

@@ -67,7 +67,7 @@ static int remove_unused_objects(struct rescue *rescue, struct db *db)
 	if (rescue->user->unused)
 		rebuild_tell(
 			&rescue->rebuild,
-			"%llu files of contents have no record, and are left out; they are still in %s",
+			"files of contents that have no record, and are left out: %llu; they are still in %s",
 			(unsigned long long)rescue->user->unused, rescue->user->source);
 	return result;
 }

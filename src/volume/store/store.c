@@ -448,8 +448,8 @@ static void report_start_damage(struct core *core)
 	if (core->unrepaired)
 		report_line(
 			&core->report, REPORT_ERROR,
-			"%s: %u damaged pages of the metadata are damaged in the copy, too: what they "
-			"hold cannot be read; rxvol rescue makes a new store of the rest",
+			"%s: pages of the metadata are damaged in the copy, too: %u; what they hold cannot be read; "
+			"rxvol rescue makes a new store of the rest",
 			core->name, (unsigned)core->unrepaired);
 }
 

@@ -59,6 +59,7 @@ struct store_rescue {
 	uint64_t volumes, files;       /* files, directories and links of read-write volumes */
 	uint64_t found;		       /* of them, those in "lost+found" */
 	uint64_t lost;		       /* records and names */
+	bool log_lost; /* the log is damaged or missing, so that changes before the last stop may be lost */
 	uint64_t older;	 /* records that only a copy has which may lack later changes */
 	bool copy_only;	 /* all of them are: the database has none */
 	uint64_t unused; /* files of contents that no record has; they are not in the new store */

@@ -77,7 +77,7 @@ static void compose_copy_message(const char *store, const struct copyplace *plac
 	else if (result == -EBADMSG)
 		compose_line(
 			message,
-			"%s: the copy of the metadata in %s is damaged (%llu of %llu pages, %llu records), and "
+			"%s: the copy of the metadata in %s is damaged (pages: %llu of %llu; lost records: %llu), and "
 			"nothing was changed; make a new store of what is sound in it and in the metadata: rxvol "
 			"rescue %s NEW-DIRECTORY%s%s",
 			store, name, (unsigned long long)found->damaged_pages,

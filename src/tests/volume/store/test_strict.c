@@ -574,6 +574,86 @@ START_TEST(log_and_mark_lost)
 }
 END_TEST
 
+/* Without a copy as well, the first start says that changes may be lost. */
+START_TEST(log_mark_and_copy_lost)
+{
+	struct crashdisk *disk;
+	struct store_layer *layer;
+	struct store *opened;
+
+	durability = _i ? STORE_LAZY : STORE_STRICT;
+	without_copy = true;
+	disk = make_killed_store(false);
+	layer = crashdisk_layer(disk);
+	ck_assert_int_eq(layer->ops->unlink(layer, "meta/mark"), 0);
+	ck_assert_int_eq(layer->ops->unlink(layer, "meta/db-wal"), 0);
+	layer->ops->destroy(layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_msg(strstr(told, "the log of the metadata and its mark are missing") != NULL,
+		      "%s", told);
+	diskstore_close(opened, layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_str_eq(told, "");
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
+/* The log of the copy, which a start has noted: it is whole, removed, shorter, or damaged. Nothing is left of the database. */
+static struct crashdisk *make_copy_alone(int loss)
+{
+	static const char *const names[] = {"meta/db-wal", "meta/mark", "meta/db"};
+	struct crashdisk *disk = make_killed_store(true);
+	struct store_layer *layer;
+	struct store *opened = open_with_copy(disk, &layer);
+	uint64_t half = crashdisk_length(disk, "copy/db-wal") / 2;
+	struct store_file *log;
+
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(opened, layer);
+	crashdisk_killed(disk);
+	crashdisk_stop_at(disk, UINT64_MAX, 0);
+	layer = crashdisk_layer(disk);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ck_assert_int_eq(layer->ops->unlink(layer, names[i]), 0);
+	ck_assert_int_eq(layer->ops->rmdir(layer, "meta"), 0);
+	ck_assert_int_eq(layer->ops->open(layer, "copy/db-wal", STORE_OPEN_WRITE, &log), 0);
+	if (loss == 1)
+		ck_assert_int_eq(layer->ops->unlink(layer, "copy/db-wal"), 0);
+	else if (loss == 2)
+		ck_assert_int_eq(layer->ops->truncate(log, half), 0);
+	layer->ops->close(log);
+	layer->ops->destroy(layer);
+	if (loss == 3)
+		ck_assert(crashdisk_flip(disk, "copy/db-wal", 8 * half));
+	return disk;
+}
+
+/* The metadata are lost, and so is the log of the copy, or its end: nothing says that the copy has all that it had. */
+START_TEST(log_of_copy_lost)
+{
+	struct store_options options = {.path = "disk"};
+	struct crashdisk *disk;
+	struct store_layer *layer;
+	struct store *opened;
+
+	disk = make_copy_alone(_i);
+	options.layer = options.copy_layer = crashdisk_layer(disk);
+	ck_assert_int_eq(store_open(&options, &opened, message), -EBADMSG);
+	ck_assert_msg(strstr(message, "use-copy") != NULL, "%s", message);
+	ck_assert_msg(store_use_copy(&options, message) == 0, "%s", message);
+	ck_assert_msg(strstr(message, "had all changes until 20") != NULL, "%s", message);
+	ck_assert_msg(!strstr(message, "may be missing") == !_i, "%s", message);
+	options.layer->ops->destroy(options.layer);
+	opened = open_with_copy(disk, &layer);
+	ck_assert_str_eq(told, "");
+	ck_assert(_i || has_name(opened, "f1"));
+	ck_assert_int_eq(diskstore_faults(opened, "log of the copy"), 0);
+	diskstore_close(opened, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
 /* A copy that may have the rest is to be brought back first. */
 START_TEST(rest_of_log_away)
 {
@@ -634,6 +714,8 @@ int main(void)
 	tcase_add_loop_test(tcase, rest_of_log_in_copy, 0, 2 * LOSSES);
 	tcase_add_loop_test(tcase, rest_of_log_lost, 0, 2 * LOSSES);
 	tcase_add_loop_test(tcase, log_and_mark_lost, 0, 2);
+	tcase_add_loop_test(tcase, log_mark_and_copy_lost, 0, 2);
+	tcase_add_loop_test(tcase, log_of_copy_lost, 0, 4);
 	tcase_add_loop_test(tcase, rest_of_log_away, 0, LOSSES);
 	tcase_add_loop_test(tcase, copy_of_first_log, 0, 2);
 	tcase_add_loop_test(tcase, part_of_moved_log, 0, 2);

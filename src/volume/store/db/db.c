@@ -504,10 +504,13 @@ int db_integrity(struct db *db, bool fast, void (*each)(void *arg, const char *l
 {
 	struct fault_report report = {each, arg};
 
-	return db_result(db,
-			 sql_query(db->sql,
-				   fast ? "PRAGMA quick_check(100)" : "PRAGMA integrity_check(100)",
-				   NULL, 0, NULL, report_fault_row, &report));
+	return db_result(
+		db,
+		sql_query(
+			db->sql,
+			fast ? "SELECT replace(quick_check, char(10), ' ') FROM pragma_quick_check(100)"
+			     : "SELECT replace(integrity_check, char(10), ' ') FROM pragma_integrity_check(100)",
+			NULL, 0, NULL, report_fault_row, &report));
 }
 
 /* -- connections that threads borrow -- */

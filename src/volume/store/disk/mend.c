@@ -31,8 +31,8 @@ static int inspect_both_logs(struct store_layer *copy, struct store_layer *store
 		return rc;
 	rc = store_wal_inspect(wal, main);
 	store_wal_destroy(wal);
-	/* The copy tells that there was a mark. */
-	if (!rc && copy && !main->sequence)
+	/* The copy tells that there was a mark, unless a new database was made since. */
+	if (!rc && copy && !main->sequence && !store_layer_has(store, STORE_CLOSED))
 		rc = store_copy_state_read(copy, &state);
 	main->unsure |= !rc && state.state == COPY_FOLLOWS;
 	return rc;
@@ -239,8 +239,11 @@ static int judge_log(struct store_layer *copy, struct store_layer *store, struct
 		return rc;
 	judge_places(main, other, state);
 	judge_time(copy, main, other, state);
-	state->bare = main->unsure && !main->sequence && !main->salt &&
-		      !store_layer_has(store, STORE_CLOSED);
+	state->bare = main->unsure && !main->sequence && !main->salt;
+	/* A database that is not new had a mark. */
+	if (!state->damaged && !main->sequence && !store_layer_has(store, STORE_CLOSED) &&
+	    store_layer_has(store, META_DB))
+		state->damaged = state->torn = state->lost = state->blank = true;
 	judge_base(copy, store, main, other, state);
 	return 0;
 }

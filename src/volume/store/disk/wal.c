@@ -302,11 +302,9 @@ static void write_tail_of_log(struct store_wal *wal, bool moved)
 
 uint64_t store_wal_size(struct store_wal *wal)
 {
-	uint64_t end;
+	uint64_t salt, end;
 
-	pthread_mutex_lock(&wal->lock);
-	end = wal->end;
-	pthread_mutex_unlock(&wal->lock);
+	get_log_end(wal, &salt, &end);
 	return end;
 }
 
@@ -479,7 +477,6 @@ static void fill_marked_place(const struct store_wal *wal, struct store_place *p
 {
 	place->sequence = wal->record.twin.sequence;
 	place->marked_time = wal->record.time;
-	place->gone = place->damaged = place->exact = false;
 	place->closed = wal->record.state == STATE_CLOSED;
 	if (wal->record.state == STATE_STRICT) {
 		/* The end of the log may be that of a commit whose flush has failed, or is to come. */

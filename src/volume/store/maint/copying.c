@@ -309,9 +309,11 @@ int copying_repair(struct core *core)
 	if (result)
 		return result;
 	if (repaired)
-		report_line(&core->report, REPORT_WARNING,
-			    "%s: %u damaged pages of the metadata were repaired from the copy: look at the disk",
-			    core->name, (unsigned)repaired);
+		report_line(
+			&core->report, REPORT_WARNING,
+			"%s: pages of the metadata were damaged or missing, and were repaired from the copy: %u; look "
+			"at the disk",
+			core->name, (unsigned)repaired);
 	core->unrepaired = left;
 	if (!left)
 		core->layer->ops->unlink(core->layer, "meta/" STORE_DAMAGED);
@@ -404,6 +406,12 @@ static void report_log_state(struct core *core, const struct store_log_state *lo
 			"%s: the log of the metadata was damaged, and was repaired from the copy: look at "
 			"the disk",
 			core->name);
+	else if (log->blank)
+		report_line(
+			&core->report, REPORT_ERROR,
+			"%s: the log of the metadata and its mark are missing: if the server did not end regularly, changes "
+			"of its last seconds or minutes are lost; run rxvol check, and look at the disk",
+			core->name);
 	else if (log->until)
 		report_line(
 			&core->report, REPORT_ERROR,
@@ -429,7 +437,6 @@ static int mend_log(struct core *core, struct store_log_state *log)
 		core->unreadable = true;
 		return -EIO;
 	}
-	report_log_state(core, log);
 	return 0;
 }
 
@@ -449,6 +456,8 @@ int copying_check(struct core *core, struct store_log_state *log)
 		core->repaired = -ESTALE;
 		return -EIO;
 	}
+	if (log->damaged && !headless)
+		report_log_state(core, log);
 	if (!core->copy_layer)
 		return headless ? -EUCLEAN : 0;
 	if (log->based)

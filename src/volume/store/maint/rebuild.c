@@ -80,13 +80,15 @@ static int carve_database(struct rebuild *rebuild, struct db *db, struct carve_c
 	if (result == -ENOMEM)
 		return result;
 	report_time(time, log.until);
-	if (log.better || log.lost)
+	if (!rebuild->in_place && (log.better || log.lost))
 		rebuild_tell(rebuild, "the log of the metadata is damaged or missing: %s%s%s%s%s",
 			     log.better ? "that of the copy is used" : "",
 			     log.better && log.lost ? "; " : "",
-			     log.lost ? "changes after " : "", log.lost ? time : "",
-			     log.lost ? " may be lost" : "");
-	rebuild->out->lost += log.lost;
+			     !log.lost	 ? ""
+			     : log.until ? "changes after "
+					 : "the last changes before the last stop",
+			     log.lost && log.until ? time : "", log.lost ? " may be lost" : "");
+	rebuild->out->log_lost = log.lost;
 	if (log.based) {
 		result = carve_one_moment(rebuild, db, &log, counts);
 		if (result || !counts->damaged)
@@ -419,8 +421,8 @@ static int adopt_contents(struct rebuild *rebuild, struct db *db, uint64_t *grea
 	if (count)
 		rebuild_tell(
 			rebuild,
-			"%llu files in lost+found, with names that end in .no-record, are made of "
-			"contents alone, and may be damaged: their checksums are lost",
+			"files in lost+found that are made of contents alone: %llu; their names end in "
+			".no-record, and they may be damaged: their checksums are lost",
 			(unsigned long long)count);
 	return result;
 }
