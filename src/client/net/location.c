@@ -17,7 +17,9 @@
 #include "client/net/record.h"
 
 #define QUESTION_NS ((uint64_t)30 * NS_PER_S)  /* for all servers together */
-#define TURN_MS	    4000u		       /* for one of several */
+#define TURN_MS	    4000u		       /* for one of several, */
+#define GLANCE_MS   250u		       /* and first so long, or three times its round trip */
+#define UNKNOWN_MS  1000u		       /* or so long if that is unknown */
 #define LAST_NS	    ((uint64_t)600 * NS_PER_S) /* a server that failed is tried last for so long */
 #define PAUSE_NS    ((uint64_t)NS_PER_S)       /* after all have failed; doubles */
 
@@ -184,6 +186,8 @@ struct question {
 	const char *what; /* for failures */
 	uint64_t until;	  /* cl_net_now() */
 	uint32_t asked;	  /* by index, in this round */
+	bool glance;	  /* the first round: whoever is silent gets little time, */
+	uint32_t silent;  /* and these, by index, get more in the second one */
 	uint64_t pause;
 	/* of the server that is asked now: */
 	int index;
@@ -257,6 +261,7 @@ static int start_question(struct question *q, struct cl_net *net, struct cl_cell
 		return cl_fail(failure, ENOMEM, "%s: no memory", what);
 	pthread_mutex_lock(&q->location->lock);
 	lost = update_guides(q->location, servers, (unsigned)count);
+	q->glance = count > 1;
 	pthread_mutex_unlock(&q->location->lock);
 	if (lost)
 		cl_net_note(
@@ -311,7 +316,13 @@ static bool never_ready(void *arg)
 static int begin_round(struct question *q, struct rxafs_failure *failure)
 {
 	uint64_t until = cl_net_now() + q->pause;
+	bool glance = q->glance;
 
+	q->glance = false;
+	if (glance && q->silent) {
+		q->asked = ~q->silent;
+		return 0;
+	}
 	if (q->net->one_round || until >= q->until)
 		return fail_question(q, failure);
 	q->pause *= 2;
@@ -374,6 +385,20 @@ static int connect_guide(struct question *q, struct guide *guide, rxw_connection
 	return rc;
 }
 
+/* How long a server may take, of `left` milliseconds for all. */
+static unsigned choose_turn(const struct question *q, uint32_t rtt_us, bool others, uint64_t left)
+{
+	uint64_t turn = left;
+
+	if (q->glance)
+		turn = rtt_us ? rtt_us / 1000 * UINT64_C(3) : UNKNOWN_MS;
+	if (q->glance && turn < GLANCE_MS)
+		turn = GLANCE_MS;
+	if ((q->glance || others) && turn > TURN_MS)
+		turn = TURN_MS;
+	return (unsigned)(turn < left ? turn : left);
+}
+
 /*
  * Begin a call to the next location server. 1: q->call; 0: this one failed at once; or a negative
  * errno value.
@@ -383,6 +408,7 @@ static int ask_next(struct question *q, struct rxafs_failure *failure)
 	struct rxw_call_options co = {.size = sizeof(co)};
 	rxw_connection *connection = NULL;
 	uint64_t now = cl_net_now(), left;
+	uint32_t rtt_us = 0;
 	bool others;
 
 	if (atomic_load(&q->net->cancelled))
@@ -397,6 +423,7 @@ static int ask_next(struct question *q, struct rxafs_failure *failure)
 
 		q->at = guide->at;
 		q->no_uuids = guide->no_uuids;
+		rtt_us = guide->rtt_us;
 		q->asked |= 1u << q->index;
 		if (connect_guide(q, guide, &connection) < 0)
 			connection = NULL;
@@ -407,7 +434,7 @@ static int ask_next(struct question *q, struct rxafs_failure *failure)
 		return begin_round(q, failure);
 	if (!connection)
 		return 0;
-	co.deadline_ms = others && left > TURN_MS ? TURN_MS : (unsigned)left;
+	co.deadline_ms = choose_turn(q, rtt_us, others, left);
 	q->sent = cl_net_now();
 	q->code = rxw_rpc_begin(connection, &co, &q->call);
 	rxw_connection_release(connection);
@@ -471,6 +498,8 @@ static int judge_answer(struct question *q, rxw_code code, unsigned function,
 	no_uuids = q->origin == RXW_ORIGIN_PEER && q->code == RXW_RPC_OPCODE;
 	wants_token = q->origin == RXW_ORIGIN_PEER && q->code == AFS_VL_PERM;
 	note_answer(q, no_uuids, wants_token);
+	if (q->code == RXW_CALL_TIMEOUT && q->origin != RXW_ORIGIN_PEER)
+		q->silent |= 1u << q->index;
 	if (q->code == 0)
 		return 1;
 	if ((no_uuids && !q->no_uuids) || (wants_token && !q->with_token && has_token(q))) {

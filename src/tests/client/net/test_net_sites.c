@@ -452,6 +452,24 @@ START_TEST(second_location_server)
 }
 END_TEST
 
+/* A renewal, which has little time, asks the second one instead of going on with what is known. */
+START_TEST(a_renewal_is_not_held_up_by_one_location_server)
+{
+	unsigned asked;
+	int fd;
+
+	fake_open(1, 30000);
+	asked = fake_asked();
+	fd = fake_vl_stop(0);
+	cl_volume_forget_record(fake_volume);
+	looks(fake_volume);
+	ck_assert_uint_gt(fake_questions(fd), 0);
+	ck_assert_uint_gt(fake_asked(), asked);
+	close(fd);
+	fake_close();
+}
+END_TEST
+
 /* It is told once, and the others are asked first. */
 START_TEST(a_location_server_without_route)
 {
@@ -1178,6 +1196,7 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 a_moved_volume_is_followed, one_refresh_for_all, volumes_of_a_record,
 		 a_volume_is_renamed, a_volume_is_replaced, older_location_server,
 		 a_linked_cell_has_the_volume, second_location_server,
+		 a_renewal_is_not_held_up_by_one_location_server,
 		 a_location_server_without_route, no_location_server, a_dead_server_is_waited_for,
 		 many_threads_survive_restarts, the_wait_for_a_dead_server_has_a_limit,
 		 another_site_instead_of_a_dead_one, another_site_instead_of_one_that_ends_no_call,
