@@ -21,6 +21,7 @@
 #define GLANCE_MS   250u		       /* and first so long, or three times its round trip */
 #define UNKNOWN_MS  1000u		       /* or so long if that is unknown */
 #define LAST_NS	    ((uint64_t)600 * NS_PER_S) /* a server that failed is tried last for so long */
+#define SILENT_NS   ((uint64_t)30 * NS_PER_S)  /* no renewal so long after a question without an answer */
 #define PAUSE_NS    ((uint64_t)NS_PER_S)       /* after all have failed; doubles */
 
 /* A location server. */
@@ -42,6 +43,7 @@ struct cl_location {
 	struct guide guides[CL_CELL_SERVERS];
 	unsigned count;
 	struct question *questions; /* with calls in progress */
+	uint64_t silent_until;	    /* 0 = somebody answers */
 };
 
 static void drop_guides(struct guide *guides, unsigned count)
@@ -101,6 +103,19 @@ unsigned cl_location_guides(struct cl_net *net, uint32_t cell, struct cl_address
 						  .len = location->guides[count].at.len};
 	pthread_mutex_unlock(&location->lock);
 	return count;
+}
+
+bool cl_location_silent(struct cl_net *net, struct cl_cell *cell)
+{
+	struct cl_location *location = get_location(net, cell);
+	bool silent;
+
+	if (!location)
+		return false;
+	pthread_mutex_lock(&location->lock);
+	silent = cl_net_now() < location->silent_until;
+	pthread_mutex_unlock(&location->lock);
+	return silent;
 }
 
 /* No packet is sent. Many hosts have no route to IPv6 addresses, and a server that cannot be reached costs its whole turn. */
@@ -291,6 +306,10 @@ static int fail_question(struct question *q, struct rxafs_failure *failure)
 		}
 		return -number;
 	}
+	pthread_mutex_lock(&q->location->lock);
+	if (!q->glance)
+		q->location->silent_until = cl_net_now() + SILENT_NS;
+	pthread_mutex_unlock(&q->location->lock);
 	cl_fail(failure, ETIMEDOUT,
 		q->code == RXW_USER_ABORT ? "%s: %s: its answer is too long"
 					  : "%s: no answer of the %s",
@@ -467,6 +486,8 @@ static void note_answer(struct question *q, bool no_uuids, bool wants_token)
 		if (answered)
 			guide->rtt_us = (uint32_t)((now - q->sent) / 1000) + 1;
 	}
+	if (answered)
+		q->location->silent_until = 0;
 	pthread_mutex_unlock(&q->location->lock);
 }
 

@@ -13,9 +13,8 @@
 #include "common/htable.h"
 
 #define LIFE_NS	 ((uint64_t)3600 * NS_PER_S)
-#define RENEW_NS ((uint64_t)4 * NS_PER_S)   /* a call waits so long for a newer record, */
+#define RENEW_NS ((uint64_t)2 * NS_PER_S)   /* a call waits so long for a newer record, */
 #define RETRY_NS ((uint64_t)300 * NS_PER_S) /* and uses the old one so long if nobody answers */
-#define SILENT_NS ((uint64_t)30 * NS_PER_S)  /* so long also if it is in doubt */
 #define YOUNG_NS \
 	((uint64_t)5 * NS_PER_S) /* a record that is younger is right about what does not exist */
 #define REFUSED_NS  ((uint64_t)5 * NS_PER_S) /* that there is no such volume holds so long */
@@ -718,25 +717,25 @@ int cl_record_renew(struct cl_volume *volume, const struct cl_caller *caller,
 	struct cl_record *record = volume->record;
 	struct cl_caller brief = *caller;
 	uint64_t now = cl_net_now(), due;
-	bool changed, silent;
+	bool changed;
 	int rc;
 
 	pthread_mutex_lock(&record->lock);
 	due = record->renew_at;
-	silent = now < record->silent_until;
 	pthread_mutex_unlock(&record->lock);
-	if (silent || (now < due && !atomic_load(&record->stale)))
+	if (now < due && !atomic_load(&record->stale))
+		return 0;
+	if (cl_location_silent(record->net, record->cell))
 		return 0;
 	if (!brief.deadline || brief.deadline > now + RENEW_NS)
 		brief.deadline = now + RENEW_NS;
 	rc = cl_record_refresh(volume, now, &brief, &changed, failure);
-	if (rc != -ETIMEDOUT)
+	/* Without a quorum of them location servers may refuse. */
+	if (rc != -ETIMEDOUT && rc != -EIO)
 		return rc;
 	/* The volume may be where it was. */
 	pthread_mutex_lock(&record->lock);
-	now = cl_net_now();
-	record->renew_at = now + RETRY_NS;
-	record->silent_until = now + SILENT_NS;
+	record->renew_at = cl_net_now() + RETRY_NS;
 	pthread_mutex_unlock(&record->lock);
 	atomic_store(&record->stale, false);
 	return 0;

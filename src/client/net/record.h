@@ -34,6 +34,8 @@ struct cl_entry {
 int cl_location_ask(struct cl_net *net, struct cl_cell *cell, const char *name,
 		    const struct cl_caller *caller, struct cl_entry *entry,
 		    struct rxafs_failure *failure);
+/* None has answered a question of the last half minute, so that a renewal need not wait for another one. */
+bool cl_location_silent(struct cl_net *net, struct cl_cell *cell);
 /*
  * The addresses of a server, with ports. 0 with their number, which may be 0, or a negative errno
  * value.
@@ -97,7 +99,6 @@ struct cl_record {
 	unsigned site_count;
 	uint64_t fetched_at;
 	uint64_t renew_at;     /* it is asked for again at the next use after this time */
-	uint64_t silent_until; /* and not before this one: the location service does not answer */
 	uint32_t version;      /* raised when sites or ids have changed */
 	_Atomic bool replaced; /* in no table any more: another record has its name or ids */
 };

@@ -470,6 +470,48 @@ START_TEST(a_renewal_is_not_held_up_by_one_location_server)
 }
 END_TEST
 
+/* What is known of a volume stays in use. */
+START_TEST(a_renewal_without_a_quorum)
+{
+	fake_open(1, 30000);
+	looks(fake_volume);
+	/* Ubik's UNOQUORUM. */
+	fake.vl_answer[0] = fake.vl_answer[1] = 5376;
+	cl_volume_forget_record(fake_volume);
+	looks(fake_volume);
+	fake_close();
+}
+END_TEST
+
+/* The silence that the renewal of one volume meets holds for the others. */
+START_TEST(one_renewal_for_all_meets_the_silence)
+{
+	struct cl_volume *ro;
+	int fd[2];
+
+	fake.dead_ms = 1000;
+	fake.has_ro = true;
+	fake.ro_servers = 1;
+	fake_open(1, 30000);
+	fake.shift = 100;
+	fake.name = "other";
+	ro = fake_find("other", CL_WANT_RO);
+	for (unsigned i = 0; i < 2; i++)
+		fd[i] = fake_vl_stop(i);
+	cl_volume_forget_record(fake_volume);
+	looks(fake_volume);
+	ck_assert_uint_gt(fake_questions(fd[0]) + fake_questions(fd[1]), 0);
+	cl_volume_forget_record(ro);
+	cl_volume_unref(ro);
+	ro = fake_find("other", CL_WANT_RO);
+	ck_assert_uint_eq(fake_questions(fd[0]) + fake_questions(fd[1]), 0);
+	cl_volume_unref(ro);
+	close(fd[0]);
+	close(fd[1]);
+	fake_close();
+}
+END_TEST
+
 /* It is told once, and the others are asked first. */
 START_TEST(a_location_server_without_route)
 {
@@ -1197,6 +1239,7 @@ TEST_MAIN_WITHIN(120, "net sites", each_code_in_the_end, codes_that_pass, anothe
 		 a_volume_is_renamed, a_volume_is_replaced, older_location_server,
 		 a_linked_cell_has_the_volume, second_location_server,
 		 a_renewal_is_not_held_up_by_one_location_server,
+		 a_renewal_without_a_quorum, one_renewal_for_all_meets_the_silence,
 		 a_location_server_without_route, no_location_server, a_dead_server_is_waited_for,
 		 many_threads_survive_restarts, the_wait_for_a_dead_server_has_a_limit,
 		 another_site_instead_of_a_dead_one, another_site_instead_of_one_that_ends_no_call,
