@@ -16,6 +16,7 @@ from machines import (ADMIN, CLIENTS, DATABASES, FILE_SERVERS, OURS, THEIRS, Adm
 DEAD = 12.0         # a client takes a server for dead that was silent for this time
 SLACK = 3.0         # of a machine that does more than the cell
 PAGES = 20
+QUORUM = 180        # an election takes the database servers up to 100 s
 LATER = 840         # the set-up and the judgement take no longer than this
 
 
@@ -240,6 +241,14 @@ class Run:
             self.say('%s: %d acknowledged, %d failed, the longest %.1f s' % (w.name, w.acknowledged, w.failed, w.longest))
             self.tell(w.name, problems or ('' if w.acknowledged else 'nothing was acknowledged'))
 
+    def wait_quorum(self):
+        """OpenAFS's database server that has started, or whose clock has jumped, does not vote for 75 s. With a second one away there is
+        no quorum."""
+        try:
+            wait_for(lambda: self.admin.is_replicated('7003'), QUORUM, 'a quorum')
+        except Trouble as e:
+            self.say(str(e))
+
     def judge_administration(self):
         for w, what in ((self.releaser, 'release'), (self.mover, 'move')):
             self.say('%s: %d complete, %d failed' % (what, w.complete, w.failed))
@@ -249,6 +258,7 @@ class Run:
         if there != [at]:
             problems.append('mv is on %s, the database says %s' % (there, at))
         self.tell('moves', problems or ('' if self.mover.complete else 'no move was complete'))
+        self.wait_quorum()
         status, text = self.admin.vos('release', 'pub')
         self.tell('releases', '' if status == 0 and self.releaser.complete else 'the last one ended with %d: %s' % (
             status, text.strip()[-200:]))
