@@ -302,8 +302,12 @@ static bool end_store(struct cl_data_file *file, const struct cl_data_store *sto
 		uint64_t stop =
 			end - base < block_size(file->data) ? end - base : block_size(file->data);
 
-		if (block)
-			block_set_stored(block, (uint32_t)start, (uint32_t)stop);
+		if (!block)
+			continue;
+		block_set_stored(block, (uint32_t)start, (uint32_t)stop);
+		/* A program that writes much goes on: its next blocks need no new memory. */
+		if (store->length >= STORE_CHUNK && !block->dirty.count)
+			block_consume(block);
 	}
 	dropped = file_take_version(file, known, store->offset, end);
 	file->unsynced = !store->durable;
