@@ -9,9 +9,6 @@
 #include "afs/fetchstatus.h"
 #include "common/held.h"
 
-/* A change without an answer may be carried out this long, without a break for its own client. */
-#define LATE_CHANGE_NS 120000000000ull
-
 static void start_change(struct cl_object *object, bool raises)
 {
 	struct cache_shard *shard;
@@ -229,6 +226,9 @@ static enum cl_verdict take_own_reply(struct cache_shard *shard, struct cl_objec
 	take_own_status(object, effect->reply, effect->status, epoch);
 	if (!known)
 		object->settled = object->version;
+	/* What a change without an answer had led to is undone: it may come again. */
+	if (cache_is_doubted(object, object->version, effect->reply->sent))
+		doubt_change(object);
 	if (ours)
 		return known ? CL_KEEP : CL_DROP_CLEAN;
 	change_is_foreign(shard, object, dropped);
@@ -249,8 +249,8 @@ static enum cl_verdict finish_changes(struct cache_shard *shard, struct cl_objec
 
 static void doubt_unknown(struct cl_object *object, const struct cl_effect *effect)
 {
-	if (effect->outcome == CL_UNKNOWN && object->distrust_until < effect->now + LATE_CHANGE_NS)
-		object->distrust_until = effect->now + LATE_CHANGE_NS;
+	if (effect->outcome == CL_UNKNOWN)
+		cache_doubt_object(object, effect->edit, effect->now);
 	mark_changed(object, effect);
 	doubt_change(object);
 }

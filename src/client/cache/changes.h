@@ -38,7 +38,11 @@ struct cl_effect {
 	unsigned raised;	    /* by how much the change raises the data version: 0 or 1 */
 	uint64_t now;		    /* CL_UNKNOWN: the time */
 	bool acl;		    /* the access list was changed */
-	const struct cl_edit *edit; /* of a directory; NULL: its names stay */
+	/*
+	 * Of a directory; NULL: its names stay. CL_UNKNOWN: what the call asks for, if it fails at the server once the name is so; NULL: the
+	 * directory does not show that.
+	 */
+	const struct cl_edit *edit;
 };
 
 /*

@@ -51,6 +51,7 @@ static void free_object(struct cl_object *object)
 	if (drop && atomic_load(&object->user))
 		drop(atomic_load(&object->user));
 	cache_free_listing(object->listing);
+	cache_free_doubts(object);
 	free(object->more_rights);
 	free(object);
 }
@@ -95,8 +96,8 @@ static void leave_trace(struct cl_cache *cache, const struct cl_object *object)
 		trace->broken_at = object->broken_at;
 	if (trace->broken_at < object->changed_at)
 		trace->broken_at = object->changed_at;
-	if (trace->distrust_until < object->distrust_until)
-		trace->distrust_until = object->distrust_until;
+	if (trace->distrust_until < cache_doubted_until(object))
+		trace->distrust_until = cache_doubted_until(object);
 }
 
 /* The oldest object that was not used since the last look, and is not referenced. NULL: none of the next ones. */

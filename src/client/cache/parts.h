@@ -59,6 +59,8 @@ struct cache_trace {
 	uint32_t giving_up; /* promises that are being given back */
 };
 
+struct cache_doubt;
+
 struct cache_right {
 	uint32_t identity, rights;
 	uint64_t note;
@@ -119,8 +121,7 @@ struct cl_object {
 	uint64_t broken_at;
 	uint64_t changed_at; /* end of the last own change */
 	uint64_t rights_at;  /* rights with earlier notes are void */
-	/* A time: an own change may still be carried out at the server, which breaks no promise of ours then. */
-	uint64_t distrust_until;
+	struct cache_doubt *doubts; /* own changes that may still be carried out */
 	struct cache_right rights[CACHE_RIGHTS];
 	struct cache_right *more_rights;
 	/*

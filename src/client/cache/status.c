@@ -221,7 +221,7 @@ static enum cl_verdict apply_reply(struct cache_shard *shard, struct cl_object *
 	bool held = cache_valid_until(object, reply->sent) != 0;
 	bool counts = cache_promise_counts(object->volume, reply) &&
 		      reply->note >= object->broken_at && reply->note >= trace->broken_at &&
-		      reply->sent >= object->distrust_until &&
+		      !cache_is_doubted(object, afs_status_version(status), reply->sent) &&
 		      reply->sent >= trace->distrust_until && !trace->giving_up;
 	enum weight weight = weigh_reply(object, reply, status, epoch, held, counts);
 	enum cl_verdict verdict = CL_KEEP;

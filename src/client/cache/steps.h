@@ -56,6 +56,16 @@ void cache_settle_foreign(struct cl_object *object);
 /* Free names until they are within the limit, but those of one directory. No lock is held. */
 void cache_bound_names(struct cl_cache *cache, const struct cl_object *keep);
 
+/*
+ * doubts.c: under the shard's lock. An own change got no answer; `edit` is the one of the directory of which alone it depends whether the
+ * change can still be done, or NULL.
+ */
+void cache_doubt_object(struct cl_object *object, const struct cl_edit *edit, uint64_t now);
+/* Whether such a change may still come after a reply with this version, to a request that was sent at that time. */
+bool cache_is_doubted(const struct cl_object *object, uint64_t version, uint64_t time);
+uint64_t cache_doubted_until(const struct cl_object *object);
+void cache_free_doubts(struct cl_object *object);
+
 /* objects.c: a reference to an object of a known volume, made if it is not there. NULL: no memory. No lock is held. */
 struct cl_object *cache_enter(struct cache_volume *volume, uint32_t vnode, uint32_t unique);
 

@@ -59,6 +59,9 @@ static void end_one(struct fs_change *c, struct fs_vnode *directory, const struc
 	} else if (c->call.request->failure.maybe_done) {
 		effect.outcome = CL_UNKNOWN;
 		effect.now = cl_net_now();
+		/* Whether a rename can still be done depends on the old name, which may be in the other directory. */
+		if (directory != c->directory)
+			effect.edit = NULL;
 	}
 	cl_change_end(directory->object, &effect, &known);
 	/* The caller of the library knows of the change where it was made, not at other mount points. */

@@ -153,6 +153,92 @@ START_TEST(loads_between_edits)
 }
 END_TEST
 
+static void lose_answer(struct cl_object *dir, const struct cl_edit *edit)
+{
+	struct cl_effect effect = {.outcome = CL_UNKNOWN, .now = NOW, .edit = edit};
+
+	cl_change_begin(dir);
+	cl_change_end(dir, &effect, NULL);
+	ck_assert(!is_valid(dir));
+}
+
+static bool is_promised(struct cl_object *dir, uint64_t version, uint64_t sent)
+{
+	AFSFetchStatus status = make_status(RXAFS_DIRECTORY, version);
+	struct cl_reply reply = make_reply();
+
+	reply.sent = sent;
+	afs_status_set_length(&status, AFS_DIR_PAGE);
+	apply(dir, &reply, &status);
+	return is_valid(dir);
+}
+
+/* A change of a name without an answer: the names tell that it was done, or that nothing is left to do. */
+START_TEST(names_end_doubts)
+{
+	static const struct cl_edit add_file = {.added = "file", .added_length = 4},
+				    remove_old = {.removed = "old", .removed_length = 3};
+	struct cl_object *dir = known_dir(5);
+	struct rxafs_fid fid;
+
+	lose_answer(dir, &add_file);
+	lose_answer(dir, &remove_old);
+	ck_assert(!is_promised(dir, 6, NOW));
+	load(dir, 6, 0, NULL);
+	ck_assert(is_promised(dir, 6, NOW));
+	ck_assert_int_eq(find(dir, "file", &fid), 0);
+	ck_assert_int_eq(find(dir, "old", &fid), -ENOENT);
+	/* Others change something, perhaps this name. */
+	ck_assert(!is_promised(dir, 7, NOW));
+	load(dir, 7, 0, NULL);
+	ck_assert(is_promised(dir, 7, NOW));
+	cl_object_put(dir);
+}
+END_TEST
+
+/* What was not done may still come, and what is undone may come again. */
+START_TEST(doubts_last_while_names_can_change)
+{
+	struct cl_object *dir = known_dir(5);
+
+	load(dir, 5, 0, NULL);
+	lose_answer(dir, &remove_file);
+	ck_assert(!is_promised(dir, 5, NOW));
+	cl_change_begin(dir);
+	edit_dir(dir, make_reply(), 6, &remove_file);
+	ck_assert(is_promised(dir, 6, NOW));
+	cl_change_begin(dir);
+	edit_dir(dir, make_reply(), 7, &add_new);
+	ck_assert(is_valid(dir));
+	cl_change_begin(dir);
+	edit_dir(dir, make_reply(), 8,
+		 &(struct cl_edit){.added = "file", .added_length = 4, .vnode = 10, .unique = 10});
+	ck_assert(!is_valid(dir));
+	ck_assert(!is_promised(dir, 8, NOW));
+	ck_assert(is_promised(dir, 8, NOW + 120 * SECOND));
+	cl_object_put(dir);
+}
+END_TEST
+
+/* However many there are, each counts; and one that is no change of a name ends by time alone. */
+START_TEST(many_doubts_of_one_directory)
+{
+	static const struct cl_edit add_file = {.added = "file", .added_length = 4};
+	struct cl_object *dir = known_dir(5);
+
+	load(dir, 5, 0, NULL);
+	for (unsigned i = 0; i < 16; i++)
+		lose_answer(dir, &add_file);
+	ck_assert(is_promised(dir, 5, NOW));
+	lose_answer(dir, &add_file);
+	ck_assert(!is_promised(dir, 5, NOW + 119 * SECOND));
+	ck_assert(is_promised(dir, 5, NOW + 120 * SECOND));
+	lose_answer(dir, NULL);
+	ck_assert(!is_promised(dir, 5, NOW + 119 * SECOND));
+	cl_object_put(dir);
+}
+END_TEST
+
 START_TEST(new_directories_are_known)
 {
 	struct cl_object *dir = known_dir(5), *made = get((struct rxafs_fid){1, 100, 3, 3});
@@ -354,5 +440,6 @@ END_TEST
 
 CACHE_TEST_MAIN("client directories", names_are_found, other_versions_are_not_kept,
 		own_edits_keep_names, edits_in_the_order_of_versions, loads_between_edits,
-		new_directories_are_known, neighbours_are_those_to_ask, objects_are_bounded,
+		names_end_doubts, doubts_last_while_names_can_change,
+		many_doubts_of_one_directory, new_directories_are_known, neighbours_are_those_to_ask, objects_are_bounded,
 		promises_are_given_back, names_are_bounded, claims_exclude)
