@@ -10,10 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <rxafs/stream.h>
+
 #include "common/clock.h"
 #include "program/address.h"
 #include "program/endpoints.h"
 #include "program/message.h"
+#include "program/number.h"
 #include "program/options.h"
 #include "program/signals.h"
 #include "afscp/arguments.h"
@@ -39,6 +42,17 @@ static int limit_rate(void *target, const char *value, char *allowed, size_t siz
 	return pace_parse(value, &((struct copy_settings *)target)->bwlimit) ? 0 : -1;
 }
 
+static int count_paths(void *target, const char *value, char *allowed, size_t size)
+{
+	uint64_t *paths = &((struct copy_settings *)target)->paths;
+
+	snprintf(allowed, size, "1 to %d, or all", RXAFS_PATHS);
+	if (strcmp(value, "all") != 0)
+		return tools_parse_uint(value, paths) || *paths < 1 || *paths > RXAFS_PATHS ? -1 : 0;
+	*paths = RXAFS_PATHS;
+	return 0;
+}
+
 #define SETTING(member) offsetof(struct copy_settings, member)
 static const struct tools_option options[] = {
 	TOOLS_OPTION("server", 's', TOOLS_LIST, servers, "[CELL=]HOST[:VLPORT[:FSPORT]]",
@@ -62,10 +76,13 @@ static const struct tools_option options[] = {
 	TOOLS_OPTION("jobs", 'j', TOOLS_UINT, jobs, "N",
 		     "get, put, sync: number of files that are copied at the same time (4)",
 		     .commands = "get put sync", .min = 1, .max = 256),
+	TOOLS_OPTION("paths", 0, TOOLS_CALL, paths, "N|all",
+		     "get, put: number of paths that carry a large file at the same time (all)",
+		     .set = count_paths, .commands = "get put"),
 	TOOLS_OPTION(
-		"paths", 0, TOOLS_UINT, paths, "N",
-		"get, put: number of addresses of a server that carry a large file at the same time (8)",
-		.commands = "get put", .min = 1, .max = 8),
+		"path", 0, TOOLS_LIST, named_paths, "LOCAL[%DEVICE][,REMOTE]",
+		"get, put, sync: use only this path, from an address or %interface of this machine to an address of the server; may be repeated",
+		.commands = "get put sync"),
 	TOOLS_OPTION("keep-going", 0, TOOLS_FLAG, keep_going, NULL,
 		     "try the other objects even after an error that concerns them, too",
 		     .commands = "get put sync rm mkdir mv chmod"),
@@ -540,6 +557,7 @@ static void end_run(struct run *run)
 {
 	free(run->places);
 	tools_list_free(&run->set.servers);
+	tools_list_free(&run->set.named_paths);
 	for (size_t i = 0; i < run->made_count; i++)
 		free(run->made[i]);
 	free(run->made);

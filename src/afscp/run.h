@@ -22,7 +22,7 @@
 #include "afscp/pace.h"
 
 struct copy_settings {
-	struct tools_list servers;
+	struct tools_list servers, named_paths;
 	bool recursive, long_list, json, quiet, stats, verbose, resume;
 	bool preserve, keep_going, force, negative, symbolic, shared;
 	bool remove, checksum, update, dry_run, cross_mounts; /* sync */

@@ -199,6 +199,8 @@ static int open_run_client(struct run *run, const char *cell, bool named)
 				  .transport = &run->config,
 				  .limit_ms = run->set.timeout_ms,
 				  .one_round = true,
+				  .paths = run->set.named_paths.items,
+				  .path_count = run->set.named_paths.count,
 				  .log = tell_log,
 				  .log_arg = run};
 	struct rxafs_failure failure = {.text = "no memory"};

@@ -14,6 +14,7 @@
 #include "client/fs/operate.h"
 #include "client/fs/serverlock.h"
 #include "common/clock.h"
+#include "common/failure.h"
 #include "common/sized.h"
 
 /* How long servers may take to answer when promises are given back. */
@@ -56,19 +57,40 @@ int rxafs_reload_cells(rxafs_client *client)
 	return cl_cells_reload(client->cells, &o);
 }
 
+static int parse_pairs(const struct rxafs_options *options, struct cl_pair pairs[CL_PAIRS],
+		       char *text, size_t size)
+{
+	if (options->path_count > CL_PAIRS)
+		return fail_with(-EINVAL, text, size, "more than %d paths are named", CL_PAIRS);
+	for (size_t i = 0; i < options->path_count; i++) {
+		const char *path = options->paths[i];
+		char why[128];
+		int result = cl_pair_parse(path, &pairs[i], why, sizeof why);
+
+		if (result)
+			return fail_with(result, text, size, "path \"%.50s\": %s", path, why);
+	}
+	return 0;
+}
+
 static int open_net(rxafs_client *client, const struct rxafs_options *options, char *text,
 		    size_t size)
 {
-	struct cl_net_options o = {.cells = client->cells,
+	struct cl_pair pairs[CL_PAIRS];
+	struct cl_net_options o = {.pairs = pairs,
+				   .pair_count = (unsigned)options->path_count,
+				   .cells = client->cells,
 				   .ops = &fs_net_ops,
 				   .arg = client,
 				   .config = options->transport,
 				   .soft_ms = (unsigned)options->limit_ms,
 				   .one_round = options->one_round};
+	int result;
 
 	if (options->transport)
 		o.dead_ms = options->transport->dead_ms;
-	return cl_net_create(&o, &client->net, text, size);
+	result = parse_pairs(options, pairs, text, size);
+	return result ? result : cl_net_create(&o, &client->net, text, size);
 }
 
 static int open_caches(rxafs_client *client, const struct rxafs_options *options, char *text,

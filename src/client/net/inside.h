@@ -30,6 +30,8 @@ struct cl_net {
 	unsigned soft_ms; /* UINT32_MAX: none */
 	unsigned dead_ms, pause_ms;
 	bool one_round;
+	struct cl_pair pairs[CL_PAIRS]; /* paths that were named; none: all are used */
+	unsigned pair_count;
 	unsigned spread;		  /* random: which of equal sites is the first */
 	struct RXAFSCB_service callbacks; /* its context is the instance */
 	struct rxw_uuid self;

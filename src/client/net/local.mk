@@ -18,6 +18,8 @@ client_sources += \
 	src/client/net/net.h \
 	src/client/net/netpath.c \
 	src/client/net/netpath.h \
+	src/client/net/pairs.c \
+	src/client/net/pairs.h \
 	src/client/net/pathfetch.c \
 	src/client/net/pathfetch.h \
 	src/client/net/pathload.c \

@@ -110,6 +110,10 @@ int cl_net_create(const struct cl_net_options *o, struct cl_net **out, char *mes
 	net->dead_ms = o->dead_ms ? o->dead_ms : DEAD_MS;
 	net->pause_ms = o->pause_ms ? o->pause_ms : PAUSE_MS;
 	net->one_round = o->one_round;
+	assert(o->pair_count <= CL_PAIRS);
+	net->pair_count = o->pair_count;
+	if (o->pair_count)
+		memcpy(net->pairs, o->pairs, o->pair_count * sizeof(net->pairs[0]));
 	pthread_mutex_init(&net->table_lock, NULL);
 	pthread_mutex_init(&net->wait_lock, NULL);
 	monotonic_cond_init(&net->changed);

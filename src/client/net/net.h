@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <rxwire/config.h>
 #include <rxwire/engine.h>
@@ -50,6 +51,18 @@ struct cl_net_ops {
 	void (*note)(void *arg, const char *text);
 };
 
+/* A path that may be used. What is not set, by the family AF_UNSPEC or the interface 0, may be any. */
+struct cl_pair {
+	struct sockaddr_storage local, remote; /* without ports */
+	unsigned interface;		       /* that of `local`, if that is set */
+};
+#define CL_PAIRS 8
+/*
+ * "LOCAL[%DEVICE][,REMOTE]": each part may be empty. 0; -EINVAL: it has another form; -EADDRNOTAVAIL: this machine has no such address or
+ * interface. With a line of text.
+ */
+int cl_pair_parse(const char *text, struct cl_pair *pair, char *message, size_t size);
+
 struct cl_net_options {
 	rxw_engine *engine;		 /* NULL = one of its own, made with `config` */
 	const struct rxw_config *config; /* NULL = defaults */
@@ -62,6 +75,9 @@ struct cl_net_options {
 		soft_ms; /* limit of waits for a server that is away; 0 = 60,000; UINT32_MAX = none */
 	unsigned dead_ms; /* a server that is silent so long is dead; 0 = 12,000 */
 	bool one_round;	  /* no waits for servers that are away or busy */
+	/* The only paths to file servers that are used, at most CL_PAIRS; 0: all that there are. */
+	const struct cl_pair *pairs;
+	unsigned pair_count;
 	/*
 	 * The first wait for a volume that is busy; all other waits are multiples of it. 0 = 1,000;
 	 * tests set less

@@ -7,6 +7,7 @@
 
 #include "afs/address.h"
 #include "client/net/netpath.h"
+#include "client/net/pairs.h"
 
 #define FRESH_NS ((uint64_t)60 * NS_PER_S) /* a rate is of use so long */
 
@@ -76,6 +77,67 @@ static bool add_further(struct candidates *c, const struct cl_interfaces *interf
 	memcpy(new->device, from->device, sizeof(new->device));
 	c->count++;
 	return true;
+}
+
+static bool is_listed(const struct candidates *c, const struct candidate *new)
+{
+	for (unsigned i = 0; i < c->count; i++)
+		if (c->list[i].interface == new->interface &&
+		    afs_same_address(&c->list[i].way.sa, &new->way.sa) &&
+		    afs_same_address(&c->list[i].source, &new->source))
+			return true;
+	return false;
+}
+
+/* By the kernel's route if that is the path that was named, or else from its address and interface, if there is a route from there. */
+static void add_named(struct candidates *c, const struct cl_interfaces *interfaces,
+		      const struct cl_pair *pair, const struct cl_address *to)
+{
+	const struct cl_interface *at = NULL;
+	struct candidate new = {.way = {.sa = to->sa, .len = to->len}};
+	char device[IF_NAMESIZE];
+
+	if (cl_route_source(&to->sa, to->len, NULL, &new.source))
+		at = cl_interface_of(interfaces, &new.source);
+	if (pair->interface && (!at || at->index != pair->interface ||
+				(pair->local.ss_family != AF_UNSPEC &&
+				 !afs_same_address(&pair->local, &new.source)))) {
+		new.source = pair->local;
+		if (pair->local.ss_family == AF_UNSPEC &&
+		    (!if_indextoname(pair->interface, device) ||
+		     !cl_route_source(&to->sa, to->len, device, &new.source)))
+			return;
+		at = cl_interface_of(interfaces, &new.source);
+		if (!at || at->index != pair->interface ||
+		    !cl_route_exists(&to->sa, &new.source, at->index))
+			return;
+		new.way.local = new.source;
+		new.way.local_len = to->len;
+		new.way.interface = at->index;
+	}
+	if (!new.source.ss_family || c->count == CL_PATHS)
+		return;
+	if (at) {
+		new.interface = at->index;
+		memcpy(new.device, at->device, sizeof(new.device));
+	}
+	if (!is_listed(c, &new))
+		c->list[c->count++] = new;
+}
+
+/* Those that the user has named, to the address in use first. */
+static void list_named(struct candidates *c, const struct cl_net *net, const struct cl_address *to,
+		       unsigned count, unsigned current)
+{
+	struct cl_interfaces interfaces;
+
+	c->count = 0;
+	cl_interfaces_read(&interfaces);
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned k = 0; k < net->pair_count; k++)
+			if (cl_pair_leads_to(&net->pairs[k], &to[(current + i) % count].sa))
+				add_named(c, &interfaces, &net->pairs[k],
+					  &to[(current + i) % count]);
 }
 
 /* Whether the server is on this machine: its address is one of ours, or packets to it come from the loopback interface. */
@@ -223,7 +285,9 @@ unsigned cl_paths_take(struct cl_server *server, struct cl_path *list[CL_PATHS])
 	current = server->current;
 	memcpy(addresses, server->addresses, count * sizeof(addresses[0]));
 	pthread_mutex_unlock(&server->lock);
-	if (!fresh)
+	if (!fresh && server->net->pair_count)
+		list_named(&candidates, server->net, addresses, count, current);
+	else if (!fresh)
 		list_candidates(&candidates, addresses, count, current);
 	pthread_mutex_lock(&server->lock);
 	/* Another thread may have made a newer list meanwhile. */
@@ -263,6 +327,27 @@ void cl_paths_free(struct cl_server *server)
 struct cl_lane *cl_path_take_lane(struct cl_path *path, struct cl_credential *credential)
 {
 	return cl_server_take_lane(path->server, credential, &path->way);
+}
+
+bool cl_path_take_named(struct cl_server *server, struct cl_path **path)
+{
+	struct cl_path *list[CL_PATHS];
+	unsigned count, chosen = 0;
+
+	*path = NULL;
+	if (!server->net->pair_count)
+		return true;
+	count = cl_paths_take(server, list);
+	pthread_mutex_lock(&server->lock);
+	while (chosen < count && list[chosen]->probed && list[chosen]->state == CL_PATH_OUT)
+		chosen++;
+	pthread_mutex_unlock(&server->lock);
+	if (count)
+		*path = list[chosen < count ? chosen : 0];
+	for (unsigned i = 0; i < count; i++)
+		if (list[i] != *path)
+			cl_path_put(list[i]);
+	return *path;
 }
 
 /* ---- what is known ---- */

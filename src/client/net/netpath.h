@@ -51,6 +51,11 @@ struct cl_path_report {
 unsigned cl_paths_take(struct cl_server *server, struct cl_path *list[CL_PATHS]);
 void cl_path_put(struct cl_path *path);
 /*
+ * The path of a call without a choice, with a reference, where the user has named the paths that may be used; NULL where not. False: none of
+ * those leads to the server now.
+ */
+bool cl_path_take_named(struct cl_server *server, struct cl_path **path);
+/*
  * Whether cl_paths_take() may tell of others than when this was last asked with `seen` (0 at first): an address of this machine or of the
  * server came or went, or a route. Cheap.
  */

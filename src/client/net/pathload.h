@@ -23,6 +23,7 @@ struct cl_server;
 struct cl_long_read {
 	struct cl_path *path; /* with a reference */
 	bool brief;	      /* it is no load: shorter than CL_LONG_READ */
+	struct cl_path *named; /* that of the call if `path` is NULL, until it has begun: cl_path_take_named() */
 	/* covered by the server's lock: bytes that have not come; packets that have; when the last bytes or packets came */
 	uint64_t missing, packets, heard;
 };

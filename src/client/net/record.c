@@ -9,6 +9,7 @@
 
 #include "afs/volname.h"
 #include "base/hash.h"
+#include "client/net/pairs.h"
 #include "client/net/record.h"
 #include "common/htable.h"
 
@@ -312,7 +313,7 @@ static int find_uuid_server(struct cl_net *net, struct cl_cell *cell,
 		return 0;
 	rc = cl_location_addresses(net, cell, uuid, caller, list, &count, &said, failure);
 	if (rc == 0 && count > 0)
-		cl_server_set_addresses(*server, list, count, generation);
+		cl_server_set_addresses(*server, list, cl_pairs_keep(net, list, count), generation);
 	else if (!cl_server_reachable(*server))
 		*server = NULL;
 	return rc == -EINTR ? rc : 0;

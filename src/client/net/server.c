@@ -554,12 +554,14 @@ int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 	struct cl_lane *lane;
 	int rc = 0;
 
-	lane = choose_lane(server, credential, long_read ? long_read->path : NULL, &rc);
+	lane = choose_lane(server, credential,
+			   long_read ? long_read->path ?: long_read->named : NULL, &rc);
 	if (!lane)
 		return rc;
 	*sent = (struct cl_sent){.server = server, .sa = lane->way.sa, .reads = reads};
 	if (long_read)
 		sent->read = *long_read;
+	sent->read.named = NULL;
 	sent->resets = atomic_load(&server->resets);
 	rc = rxw_connpool_begin(lane->pool, &co, &sent->call);
 	/* After the wait for a channel: promises count from here. */

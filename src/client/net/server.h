@@ -144,8 +144,8 @@ void cl_server_put_lane(struct cl_server *server, struct cl_lane *lane);
 /* That of a connection to it, with a reference: for calls that are nobody's. NULL: anonymous. */
 struct cl_credential *cl_server_credential(struct cl_server *server);
 /*
- * Begin a call at the address in use, or over the path of a `long_read`, which may be NULL. 0 or a negative result of the library.
- * `deadline_ms` 0 = none. `reads`: it changes nothing.
+ * Begin a call at the address in use, or over the path of a `long_read`, or that is `named` to it; it may be NULL. 0 or a negative result
+ * of the library. `deadline_ms` 0 = none. `reads`: it changes nothing.
  */
 int cl_server_begin(struct cl_server *server, struct cl_credential *credential,
 		    unsigned deadline_ms, unsigned flags, bool reads,

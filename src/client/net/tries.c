@@ -438,6 +438,21 @@ static rxw_code end_try(struct cl_tries *t, rxw_code code, unsigned function)
 	return code;
 }
 
+/* Over a path that the user has named, if he has. 0 or a negative result of the library; 1: there is no such path. */
+static int begin_named(struct cl_tries *t, struct cl_server *server, unsigned ms, unsigned flags,
+		       struct cl_long_read *read)
+{
+	int rc;
+
+	if (!read->path && !cl_path_take_named(server, &read->named))
+		return 1;
+	rc = cl_server_begin(server, t->credential, ms, flags, t->flags & CL_READS, read, &t->sent);
+	if (read->named)
+		cl_path_put(read->named);
+	read->named = NULL;
+	return rc;
+}
+
 /* Begin a call to a server. False: not now. */
 static bool begin_try(struct cl_tries *t, struct cl_server *server)
 {
@@ -451,8 +466,7 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 	}
 	if (t->bytes && t->detours < DETOURS_MOST && cl_load_choose(server, t->bytes, &read))
 		rxw_queue_post(server->net->probing, NULL);
-	rc = cl_server_begin(server, t->credential, (unsigned)ms, 0, t->flags & CL_READS, &read,
-			     &t->sent);
+	rc = begin_named(t, server, (unsigned)ms, 0, &read);
 	if (rc == 0) {
 		/* cl_net_cancel_all() aborts the calls that it finds. */
 		if (!atomic_load(&server->net->cancelled) &&
@@ -470,6 +484,8 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 	t->sent.server = server;
 	if (rc == -RXW_ESTOPPED || atomic_load(&server->net->cancelled))
 		fail_waiting(t, -EINTR);
+	else if (rc > 0)
+		fail_tries(t, EADDRNOTAVAIL, "none of the paths that may be used leads there");
 	else if (rc == -RXW_ETIMEDOUT)
 		fail_waiting(t, -ETIMEDOUT);
 	else
@@ -492,8 +508,8 @@ bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
 	t->site = first->site;
 	t->version = first->version;
 	return ms >= 0 && !(t->credential && cl_credential_expired(t->credential)) &&
-	       cl_server_begin(first->sent.server, t->credential, (unsigned)ms, RXW_CALL_TRY,
-			       t->flags & CL_READS, NULL, &t->sent) == 0;
+	       begin_named(t, first->sent.server, (unsigned)ms, RXW_CALL_TRY,
+			   &(struct cl_long_read){0}) == 0;
 }
 
 bool cl_tries_attach(struct cl_tries *t)

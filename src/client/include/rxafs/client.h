@@ -64,6 +64,12 @@ struct rxafs_options {
 	void (*log)(void *arg, int priority, const char *text);
 	void *log_arg;
 	const struct rxafs_hooks *hooks; /* NULL; not for programs */
+	/*
+	 * The only paths to file servers that are used, at most 8: "LOCAL[%DEVICE][,REMOTE]", an address of this machine, its interface,
+	 * and an address of the server. What is left out may be any. -EADDRNOTAVAIL: this machine has no such address or interface.
+	 */
+	const char *const *paths;
+	size_t path_count; /* 0: all that there are */
 };
 
 /*
