@@ -613,18 +613,35 @@ int cl_location_ask(struct cl_net *net, struct cl_cell *cell, const char *name,
 	return 0;
 }
 
-/* IPv4 addresses as numbers, with the port of file servers. Returns their number. */
+bool cl_location_may_be_server(uint32_t address)
+{
+	/* Not 0.0.0.0/8, nor multicast, nor 240.0.0.0/4 with the broadcast address. */
+	return address >> 24 != 0 && address < 0xe0000000;
+}
+
+/* One of the machine, or of the link, that asks: for others it is another server, or none. */
+static bool is_near_address(uint32_t address)
+{
+	return address >> 24 == IN_LOOPBACKNET || address >> 16 == 0xa9fe;
+}
+
+/* IPv4 addresses as numbers, with the port of file servers. Near ones count if there are no others. Returns their number. */
 static unsigned take_addresses(const bulkaddrs *addrs, uint16_t port,
 			       struct cl_address list[CL_ADDRESSES])
 {
 	unsigned count = 0;
+	bool far = false;
 
+	for (uint32_t i = 0; i < addrs->len; i++)
+		far = far ||
+		      (cl_location_may_be_server(addrs->val[i]) && !is_near_address(addrs->val[i]));
 	for (uint32_t i = 0; i < addrs->len && count < CL_ADDRESSES; i++) {
 		struct sockaddr_in sin = {.sin_family = AF_INET,
 					  .sin_port = htons(port),
 					  .sin_addr.s_addr = htonl(addrs->val[i])};
 
-		if (addrs->val[i] == 0)
+		if (!cl_location_may_be_server(addrs->val[i]) ||
+		    (far && is_near_address(addrs->val[i])))
 			continue;
 		list[count] = (struct cl_address){.len = sizeof(sin)};
 		memcpy(&list[count++].sa, &sin, sizeof(sin));

@@ -54,6 +54,14 @@ static void add_chosen(struct candidates *c, const struct cl_interfaces *interfa
 	c->count++;
 }
 
+/* Addresses of the link alone, of which several interfaces may have the same. */
+static bool is_link_local(const struct sockaddr_storage *source)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)source;
+
+	return source->ss_family == AF_INET && ntohl(sin->sin_addr.s_addr) >> 16 == 0xa9fe;
+}
+
 /* From an interface that the kernel does not choose for any of the addresses, if it has a route to one. */
 static bool add_further(struct candidates *c, const struct cl_interfaces *interfaces,
 			const struct cl_interface *from, const struct cl_address *to)
@@ -63,7 +71,7 @@ static bool add_further(struct candidates *c, const struct cl_interfaces *interf
 	struct sockaddr_storage source;
 
 	/* An interface without an address of its own would lend that of another one. */
-	if (!cl_route_source(&to->sa, to->len, from->device, &source) ||
+	if (!cl_route_source(&to->sa, to->len, from->device, &source) || is_link_local(&source) ||
 	    !(at = cl_interface_of(interfaces, &source)) || at->index != from->index ||
 	    !cl_route_exists(&to->sa, &source, from->index))
 		return false;

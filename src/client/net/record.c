@@ -339,7 +339,7 @@ static struct cl_server *find_numbered_server(struct cl_net *net, struct cl_cell
 	struct sockaddr_in sin = {
 		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
 
-	if (!address)
+	if (!cl_location_may_be_server(address))
 		return NULL;
 	return cl_server_by_address(net, cell, (struct sockaddr *)&sin, sizeof(sin));
 }

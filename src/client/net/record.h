@@ -36,6 +36,8 @@ int cl_location_ask(struct cl_net *net, struct cl_cell *cell, const char *name,
 		    struct rxafs_failure *failure);
 /* None has answered a question of the last half minute, so that a renewal need not wait for another one. */
 bool cl_location_silent(struct cl_net *net, struct cl_cell *cell);
+/* Whether an IPv4 address can be that of a server at all. */
+bool cl_location_may_be_server(uint32_t address);
 /*
  * The addresses of a server, with ports. 0 with their number, which may be 0, or a negative errno
  * value.

@@ -481,10 +481,17 @@ static int32_t entry_n(void *context, rxw_call *call, const char *name, nvldbent
 static int32_t get_addrs(void *context, rxw_call *call, const ListAddrByAttributes *attr,
 			 struct rxw_uuid *uuid, int32_t *unique, int32_t *entries, bulkaddrs *addrs)
 {
+	static const uint32_t odd[] = {0,	   0x00000001, 0xe0000001,
+				       0xf0000001, 0xffffffff, 0xa9fe0101};
+	const unsigned odd_count = sizeof(odd) / sizeof(odd[0]);
 	unsigned server = attr->uuid.time_low - 0x1000;
 
 	(void)context, (void)call;
-	addrs->val = calloc(FAKE_SERVERS, sizeof(*addrs->val));
+	addrs->val = calloc(FAKE_SERVERS + odd_count + 1, sizeof(*addrs->val));
+	if (fake.far)
+		addrs->val[addrs->len++] = 0xc0000201;
+	for (unsigned i = 0; fake.odd && i < odd_count; i++)
+		addrs->val[addrs->len++] = odd[i];
 	addrs->val[addrs->len++] = 0x7f000001 + server;
 	pthread_mutex_lock(&fake_lock);
 	fake.asked_addresses++;

@@ -74,6 +74,7 @@ struct fake {
 	bool no_route; /* the first location server has an address that cannot be reached */
 	unsigned rw_server, ro_servers; /* the latter: bits */
 	unsigned also; /* bits: servers whose addresses are those of server 0, too */
+	bool odd, far; /* so are some that no server can have; and 192.0.2.1 */
 	unsigned new_sites; /* bits: read-only sites that have the new release */
 	unsigned closed_sites; /* bits: those that are marked as not to be used */
 	bool rw_marked;	       /* as vos does during a release */

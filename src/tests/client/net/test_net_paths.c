@@ -9,6 +9,7 @@
 
 #include "client/net/netpath.h"
 #include "client/net/pathfetch.h"
+#include "client/net/record.h"
 #include "common/clock.h"
 #include "tests/asserts.h"
 #include "tests/client/net/fake.h"
@@ -393,7 +394,48 @@ START_TEST(another_server_confirms_no_bytes)
 }
 END_TEST
 
+/* ---- addresses that the location service lists ---- */
+
+/* Of the first server, beside addresses that no server can have. Nothing is sent there. */
+static unsigned list_addresses(bool far, struct cl_address list[CL_ADDRESSES])
+{
+	struct cl_server *server = cl_server_at(fake_net, 1);
+	unsigned count = 0;
+	int32_t generation;
+
+	fake.odd = true;
+	fake.far = far;
+	ck_assert_int_eq(cl_location_addresses(fake_net, server->cell, &server->uuid, &fake_caller,
+					       list, &count, &generation, &fake_failure),
+			 0);
+	return count;
+}
+
+static uint32_t number_of(const struct cl_address *address)
+{
+	return ntohl(((const struct sockaddr_in *)&address->sa)->sin_addr.s_addr);
+}
+
+START_TEST(addresses_that_are_no_paths)
+{
+	struct cl_address list[CL_ADDRESSES];
+
+	fake_open(1, 30000);
+	ck_assert_int_eq(fake_look(fake_volume), 0);
+	ck_assert_uint_eq(list_addresses(false, list), 2);
+	ck_assert_uint_eq(number_of(&list[0]), 0xa9fe0101);
+	ck_assert_uint_eq(number_of(&list[1]), 0x7f000001);
+	/* The others are for this machine, or this link, only. */
+	ck_assert_uint_eq(list_addresses(true, list), 1);
+	ck_assert_uint_eq(number_of(&list[0]), 0xc0000201);
+	ck_assert(cl_location_may_be_server(0x80000001) && cl_location_may_be_server(0xdfffffff));
+	ck_assert(!cl_location_may_be_server(0xefffffff) && !cl_location_may_be_server(0x00ffffff));
+	fake_close();
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "net paths", a_read_goes_on_over_another_path,
 		 a_short_read_goes_on_over_another_path, a_read_begins_again, a_read_of_a_release,
 		 a_release_comes_meanwhile, a_reader_takes_its_time, a_stranger_behind_an_address,
-		 a_stranger_brings_no_bytes_of_a_copy, another_server_confirms_no_bytes)
+		 a_stranger_brings_no_bytes_of_a_copy, another_server_confirms_no_bytes,
+		 addresses_that_are_no_paths)
