@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# afscp get of a large file from a server with two addresses, over two emulated links: both carry it, one dies or never
-# answers, and the file changes meanwhile.
+# afscp get of a large file from a server with two addresses, over two emulated links: both carry it, one dies, never
+# answers or has a long round trip, and the file changes meanwhile.
 
 if [ -z "${RXW_NEAR4_2:-}" ]; then
 	link='none,rate=60Mbit,delay=5ms'
@@ -77,6 +77,13 @@ get silent
 set -- $(uses silent bytes)
 [ "$1" -eq 17825793 ] || fail "silent: $*"
 links commands2 'hole no'
+
+# The second one needs longer for an answer than probes of it are apart.
+links commands2 'delay 160ms'
+get slow
+set -- $(uses slow bytes)
+[ "$2" -gt 100000 ] && [ $(($1 + $2)) -eq 17825793 ] || fail "slow: $*"
+links commands2 'delay 5ms'
 
 # A signal in the middle leaves nothing.
 "$afscp" -q -s "$RXW_FAR4:7003:7000" get home:/big copy 2> err < /dev/null &
