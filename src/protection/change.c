@@ -389,16 +389,6 @@ static int need_group(struct prot *prot, int32_t id, char *message)
 	return need_entry(prot, id, message);
 }
 
-static int need_user(struct prot *prot, int32_t id, char *message)
-{
-	char name[PROT_NAME_MAX + 1];
-
-	if (id <= 0)
-		return refuse_entry_change(message, PROT_NOT_USER, "%s is a group, not a user",
-					   read_entry_name(prot, id, name));
-	return need_entry(prot, id, message);
-}
-
 int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message)
 {
 	bool inside;
@@ -427,34 +417,44 @@ int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *messag
 	return end_entry_change(prot, inside, rc, message);
 }
 
-/* Whether the group may have this member, and whether it has. */
-static int check_membership(struct prot *prot, int32_t group, int32_t user, bool *member,
-			    char *message)
+/* Whether these may be changed. */
+static int need_listed_members(struct prot *prot, int32_t group, int32_t member, char *message)
 {
-	const int64_t parameters[] = {group, user};
 	char name[PROT_NAME_MAX + 1];
-	int64_t found = 0;
-	int rc = need_group(prot, group, message);
 
-	if (rc)
-		return rc;
-	rc = need_user(prot, user, message);
-	if (rc)
-		return rc;
 	if (group == PROT_ANYUSER || group == PROT_AUTHUSER)
 		return refuse_entry_change(
 			message, PROT_PREDEFINED,
 			"the members of %s cannot be changed: its name says who they are",
 			read_entry_name(prot, group, name));
-	if (user == PROT_ANONYMOUS)
-		return refuse_entry_change(
-			message, PROT_PREDEFINED,
-			"anonymous is in no group: give the rights to system:anyuser");
-	if (prot_query(prot, "SELECT user FROM member WHERE grp = ? AND user = ?", parameters, 2,
-		       NULL, &found))
-		return report_failed_change(prot, message);
-	*member = found != 0;
+	if (member == PROT_ANONYMOUS || member == PROT_ANYUSER || member == PROT_AUTHUSER)
+		return refuse_entry_change(message, PROT_PREDEFINED,
+					   "%s is in no group: give the rights to %s",
+					   read_entry_name(prot, member, name),
+					   member == PROT_ANONYMOUS ? "system:anyuser" : name);
+	if (group == member)
+		return refuse_entry_change(message, PROT_CIRCLE, "%s cannot be a member of itself",
+					   read_entry_name(prot, group, name));
 	return 0;
+}
+
+/* Whether the group may have this member, and whether it has. */
+static int check_membership(struct prot *prot, int32_t group, int32_t member, bool *is,
+			    char *message)
+{
+	const int64_t parameters[] = {group, member};
+	int64_t found = 0;
+	int rc = need_group(prot, group, message)
+		?: need_entry(prot, member, message)
+		?: need_listed_members(prot, group, member, message);
+
+	if (!rc && prot_query(prot,
+			      member < 0 ? "SELECT grp FROM nested WHERE grp = ? AND member = ?"
+					 : "SELECT grp FROM member WHERE grp = ? AND user = ?",
+			      parameters, 2, NULL, &found))
+		rc = report_failed_change(prot, message);
+	*is = found != 0;
+	return rc;
 }
 
 /* All callers on the machine, also without a token, would be administrators. */
@@ -470,43 +470,72 @@ static int refuse_machine(struct prot *prot, int32_t user, char *message)
 		"a machine cannot be an administrator: everybody there would be one");
 }
 
-static int change_member(struct prot *prot, int32_t group, int32_t user, bool add, char *message)
+static int add_nested(struct prot *prot, int32_t group, int32_t member, char *message)
 {
-	bool inside, member = false;
+	const int64_t parameter = member;
+	char name[PROT_NAME_MAX + 1];
+	int64_t count = 0;
+
+	if (prot_query(prot, "SELECT count(*) FROM nested WHERE member = ?", &parameter, 1, NULL,
+		       &count))
+		return report_failed_change(prot, message);
+	if (count >= PROT_SUPERS_MAX)
+		return refuse_entry_change(message, PROT_TOO_NESTED,
+					   "%s is in %d groups, and may not be in more",
+					   read_entry_name(prot, member, name), (int)count);
+	return prot_raise_format(prot, message)
+		       ?: run_change(prot, "INSERT INTO nested(grp, member) VALUES(?, ?)", 2, group,
+				     member, message);
+}
+
+static int insert_member(struct prot *prot, int32_t group, int32_t member, char *message)
+{
+	int rc = group == PROT_ADMINISTRATORS ? refuse_machine(prot, member, message) : 0;
+
+	if (rc || member < 0)
+		return rc ? rc : add_nested(prot, group, member, message);
+	return run_change(prot, "INSERT INTO member(grp, user) VALUES(?, ?)", 2, group, member,
+			  message);
+}
+
+static int delete_member(struct prot *prot, int32_t group, int32_t member, char *message)
+{
+	return run_change(prot,
+			  member < 0 ? "DELETE FROM nested WHERE grp = ? AND member = ?"
+				     : "DELETE FROM member WHERE grp = ? AND user = ?",
+			  2, group, member, message);
+}
+
+static int change_member(struct prot *prot, int32_t group, int32_t member, bool add, char *message)
+{
+	bool inside, is = false;
 	char names[2][PROT_NAME_MAX + 1];
 	int rc = begin_entry_change(prot, &inside, message);
 
 	if (rc)
 		return rc;
-	rc = check_membership(prot, group, user, &member, message);
+	rc = check_membership(prot, group, member, &is, message);
 	if (rc)
 		goto out;
-	if (add && group == PROT_ADMINISTRATORS)
-		rc = refuse_machine(prot, user, message);
-	if (rc)
-		goto out;
-	if (member == add)
+	if (is == add)
 		rc = refuse_entry_change(message, PROT_MEMBERSHIP,
 					 add ? "%s is a member of %s already"
 					     : "%s is not a member of %s",
-					 read_entry_name(prot, user, names[0]),
+					 read_entry_name(prot, member, names[0]),
 					 read_entry_name(prot, group, names[1]));
-	if (rc)
-		goto out;
-	rc = run_change(prot,
-			add ? "INSERT INTO member(grp, user) VALUES(?, ?)"
-			    : "DELETE FROM member WHERE grp = ? AND user = ?",
-			2, group, user, message);
+	else
+		rc = add ? insert_member(prot, group, member, message)
+			 : delete_member(prot, group, member, message);
 out:
 	return end_entry_change(prot, inside, rc, message);
 }
 
-int prot_add_member(struct prot *prot, int32_t group, int32_t user, char *message)
+int prot_add_member(struct prot *prot, int32_t group, int32_t member, char *message)
 {
-	return change_member(prot, group, user, true, message);
+	return change_member(prot, group, member, true, message);
 }
 
-int prot_remove_member(struct prot *prot, int32_t group, int32_t user, char *message)
+int prot_remove_member(struct prot *prot, int32_t group, int32_t member, char *message)
 {
-	return change_member(prot, group, user, false, message);
+	return change_member(prot, group, member, false, message);
 }

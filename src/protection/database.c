@@ -13,7 +13,12 @@
 #include "protection/private.h"
 
 #define APPLICATION 0x72787074 /* "rxpt", in the header of the file */
-#define FORMAT	    1
+/*
+ * Programs that know only format 1 see no groups in groups, so the first of these makes the format 2. Until then they may use the
+ * file; the table is empty.
+ */
+#define FORMAT_FIRST 1
+#define FORMAT	     2
 
 /* The last ids are kept, so that the id of a removed entry, which ACLs may name, is not reused. */
 static const char schema[] =
@@ -35,6 +40,13 @@ static const char schema[] =
 	"(-203, 'system:ptsviewers', -204, -204, 144, 0),"
 	"(-204, 'system:administrators', -204, -204, 144, 20),"
 	"(-205, 'system:backup', -204, -204, 144, 0);";
+
+static const char nested[] =
+	"CREATE TABLE IF NOT EXISTS nested(grp INTEGER NOT NULL REFERENCES entry(id)"
+	" ON DELETE CASCADE CHECK(grp < 0), member INTEGER NOT NULL REFERENCES entry(id)"
+	" ON DELETE CASCADE CHECK(member < 0), PRIMARY KEY(grp, member), CHECK(grp <> member))"
+	" STRICT, WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS supers ON nested(member, grp);";
 
 int prot_damaged(const struct prot *prot, const char *what, char *message)
 {
@@ -184,7 +196,7 @@ static int write_schema(struct prot *prot, const char *path, char *message)
 	int rc = sqlite3_open_v2(path, &prot->db, SQLITE_OPEN_READWRITE, NULL);
 
 	snprintf(pragmas, sizeof(pragmas), "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		 APPLICATION, FORMAT);
+		 APPLICATION, FORMAT_FIRST);
 	if (rc == SQLITE_OK &&
 	    (prot_run(prot, "PRAGMA synchronous = FULL; BEGIN") || prot_run(prot, schema) ||
 	     prot_run(prot, pragmas) || prot_run(prot, "COMMIT; PRAGMA journal_mode = WAL")))
@@ -301,7 +313,7 @@ static int check_header(struct prot *prot, char *message)
 			"%.250s has format %lld, this program knows only %d: install the version "
 			"of rxwire that wrote it",
 			prot->path, (long long)version, FORMAT);
-	return version == FORMAT ? 0 : prot_damaged(prot, "it has no format", message);
+	return version >= FORMAT_FIRST ? 0 : prot_damaged(prot, "it has no format", message);
 }
 
 #define FOUND_MAX 100
@@ -320,6 +332,15 @@ static int check_structure(struct prot *prot, char *message)
 	if (sql_query(prot->db, "PRAGMA quick_check(1)", NULL, 0, NULL, take_finding, found))
 		return prot_database_error(prot, "be checked", message);
 	return strcmp(found, "ok") == 0 ? 0 : prot_damaged(prot, found, message);
+}
+
+/* For the first group in a group. In a transaction. */
+int prot_raise_format(struct prot *prot, char *message)
+{
+	char pragma[40];
+
+	snprintf(pragma, sizeof(pragma), "PRAGMA user_version = %d", FORMAT);
+	return prot_run(prot, pragma) ? prot_database_error(prot, "be changed", message) : 0;
 }
 
 static void note_file(struct prot *prot)
@@ -366,6 +387,7 @@ int prot_database_open(struct prot *prot, char *message)
 		return rc;
 	if (prot_run(prot, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
 			   "PRAGMA foreign_keys = ON") ||
+	    prot_run(prot, nested) ||
 	    sqlite3_prepare_v2(prot->db, "PRAGMA data_version", -1, &prot->version, NULL))
 		return prot_database_error(prot, "be opened", message);
 	return check_structure(prot, message);

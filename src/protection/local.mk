@@ -4,7 +4,7 @@
 noinst_LTLIBRARIES += src/protection/libprotection.la
 src_protection_libprotection_la_SOURCES = \
 	src/protection/change.c src/protection/database.c src/protection/ids.c \
-	src/protection/names.c src/protection/private.h \
+	src/protection/names.c src/protection/nested.c src/protection/private.h \
 	src/protection/protection.c src/protection/protection.h \
 	src/protection/request.c src/protection/request.h \
 	src/protection/view.c

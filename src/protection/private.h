@@ -12,6 +12,14 @@
 #include "protection/protection.h"
 
 /*
+ * Members of a group that is in a group are members of that one, too, over so many steps in all. The list of ids whose rights a
+ * caller has goes a step further, as with OpenAFS.
+ */
+#define PROT_DEPTH 5u
+/* Groups in which a group may be, so that looking for all of them ends soon. */
+#define PROT_SUPERS_MAX 100
+
+/*
  * Lock order: `db_lock`, then `lock`. `db_lock` covers the connection and its statements, and is
  * held during transactions; it tells a thread that has it already. `lock` covers what readers
  * touch, and is held for a few instructions. Atomic members are written under it, and read without.
@@ -47,6 +55,7 @@ struct prot_view {
 	} * machines;		/* those in groups, by address */
 	size_t machine_count;
 	int32_t *members; /* the lists of all entries */
+	bool nested;	  /* there are groups in groups */
 	int32_t max_user, max_group;
 };
 
@@ -64,6 +73,8 @@ bool prot_index_machines(struct prot_view *view);
 /* Open, make or refuse the file of prot->path. 0, or a code and a line. */
 int prot_database_open(struct prot *prot, char *message);
 void prot_database_close(struct prot *prot);
+/* In a transaction: programs that do not know groups in groups cannot use the file any more. 0, or a code and a line. */
+int prot_raise_format(struct prot *prot, char *message);
 /* Whether another file, or none, is where the open one was: true and a line. */
 bool prot_database_replaced(const struct prot *prot, char *message);
 /* The line for a failed call of SQLite, and the code for it. */

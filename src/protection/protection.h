@@ -46,7 +46,10 @@ enum prot_code {
 	PROT_BAD_ID = -9,
 	PROT_MEMBERSHIP = -10, /* the user is a member already, or is none */
 	PROT_UNUSABLE = -11,   /* not a database of this library, damaged, or of a newer version */
-	PROT_ERROR = -12       /* the file cannot be read or written, or memory is short */
+	PROT_ERROR = -12,      /* the file cannot be read or written, or memory is short */
+	/* -13 and -14: protection/request.h */
+	PROT_CIRCLE = -15,    /* a group would be a member of itself */
+	PROT_TOO_NESTED = -16 /* it is in too many groups */
 };
 
 /* Access flags of an entry, as AFS sends them: they say which callers may see or change its parts. */
@@ -67,10 +70,7 @@ enum prot_access {
 struct prot_options {
 	const char *path; /* the file, or the directory that has or gets PROT_FILE */
 	bool create;	  /* make the database if it does not exist */
-	/*
-	 * Identities of this cell. NULL or 0: none. The cell's name in capitals is a local realm,
-	 * too. All strings must outlive the database.
-	 */
+	/* Identities of this cell. NULL or 0: none. The cell's name in capitals is a local realm, too. Strings must outlive the database. */
 	const char *cell;
 	const char *const *realms;
 	size_t realm_count;
@@ -85,8 +85,8 @@ struct prot_options {
 struct prot;
 
 /*
- * Open, check and load a database. 0, or a code with a line in message[PROT_MESSAGE_MAX]. A new file
- * belongs to the owner of its directory if root makes it, and only its owner may read it.
+ * Open, check and load a database. 0, or a code with a line in message[PROT_MESSAGE_MAX]. A new file belongs to the owner of its
+ * directory if root makes it, and only its owner may read it.
  */
 int prot_open(const struct prot_options *options, struct prot **prot, char *message);
 /* The path of the file if prot_open() has made it, else NULL. Valid as long as the database. */
@@ -106,16 +106,16 @@ struct prot_entry {
 	uint32_t access;	/* enum prot_access */
 	int32_t quota;		/* groups that a user may make, as AFS shows it */
 	uint32_t count;		/* of `members` */
-	/* The users of a group or the groups of a user, ascending. */
-	const int32_t *members;
+	uint32_t super_count;	/* of `supers` */
+	/* The groups and users in a group, or the groups of a user, ascending; and the groups in which a group is. */
+	const int32_t *members, *supers;
 	char name[PROT_NAME_MAX + 1];
 };
 
 /*
- * The present state. A change by this process is in every later view. The database is looked at
- * every 100 ms at most, or after ten times the time that reading it took, if that is longer: a
- * change by another process is in the views taken after that time. Otherwise it costs a mutex.
- * Never NULL: if the file cannot be read any more, the last state stays.
+ * The present state. A change by this process is in every later view. The database is looked at every 100 ms at most, or after ten
+ * times the time that reading it took, if that is longer: a change by another process is in the views taken after that time.
+ * Otherwise it costs a mutex. Never NULL: if the file cannot be read any more, the last state stays.
  */
 const struct prot_view *prot_view_get(struct prot *prot);
 void prot_view_put(const struct prot_view *view);
@@ -132,7 +132,8 @@ size_t prot_count(const struct prot_view *view);
 const struct prot_entry *prot_at(const struct prot_view *view, size_t index);
 size_t prot_from(const struct prot_view *view, int32_t id);
 
-bool prot_is_member(const struct prot_view *view, int32_t user, int32_t group);
+/* Also by way of groups that are in groups, over a few steps. A group may be a member. */
+bool prot_is_member(const struct prot_view *view, int32_t member, int32_t group);
 
 /* The highest id that a user had and the lowest that a group had, also of removed ones; and in the file now. */
 void prot_max_ids(const struct prot_view *view, int32_t *user, int32_t *group);
@@ -141,14 +142,14 @@ int prot_last_ids(struct prot *prot, int32_t *user, int32_t *group, char *messag
 /*
  * Each of these stores at most `room` ids, ascending, and returns how many there are.
  * prot_owned(): the groups whose owner is `id`; looks at every group.
- * prot_cps(): the ids whose rights a caller has: its own, those of its groups, PROT_ANYUSER, and
- * unless it is anonymous PROT_AUTHUSER. 0: no such entry.
+ * prot_cps(): the ids whose rights a caller has: its own, those of its groups, also by way of groups that are in groups,
+ * PROT_ANYUSER, and unless it is anonymous PROT_AUTHUSER. 0: no such entry, or no memory.
  */
 size_t prot_owned(const struct prot_view *view, int32_t id, int32_t *list, size_t room);
 size_t prot_cps(const struct prot_view *view, int32_t id, int32_t *list, size_t room);
 /*
  * The same: the groups of the machine with this address and of those whose name is the address with
- * the last one, two or three octets 0. Never PROT_ADMINISTRATORS, and not the machines themselves.
+ * the last one, two or three octets 0. Never PROT_ADMINISTRATORS, nor the machines, nor the groups of these groups.
  */
 size_t prot_host_cps(const struct prot_view *view, uint32_t address, int32_t *list, size_t room);
 /* Whether prot_host_cps() can find anything. Looks at the file as prot_view_get(), but takes no lock. */
@@ -193,7 +194,7 @@ int prot_rename(struct prot *prot, int32_t id, const char *name, char *message);
 int prot_remove(struct prot *prot, int32_t id, char *message);
 int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message);
 int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *message);
-int prot_add_member(struct prot *prot, int32_t group, int32_t user, char *message);
-int prot_remove_member(struct prot *prot, int32_t group, int32_t user, char *message);
+int prot_add_member(struct prot *prot, int32_t group, int32_t member, char *message);
+int prot_remove_member(struct prot *prot, int32_t group, int32_t member, char *message);
 
 #endif

@@ -66,13 +66,17 @@ static int read_row(const struct request *request, int32_t id, struct row *row)
 				   "no user or group has the id %d", (int)id);
 }
 
+/* As prot_is_member(), in the transaction. Each group is looked at once in a step. */
 static int ask_membership(const struct request *request, int32_t group, bool *member)
 {
-	const int64_t parameters[] = {group, request->id};
+	static const char sql[] =
+		"WITH RECURSIVE up(grp, step) AS (SELECT grp, 1 FROM member WHERE user = ?2"
+		" UNION SELECT nested.grp, step + 1 FROM up JOIN nested ON nested.member = up.grp"
+		" WHERE step < ?3) SELECT grp FROM up WHERE grp = ?1 LIMIT 1";
+	const int64_t parameters[] = {group, request->id, PROT_DEPTH};
 	int64_t found = 0;
 
-	if (prot_query(request->prot, "SELECT user FROM member WHERE grp = ? AND user = ?",
-		       parameters, 2, NULL, &found))
+	if (prot_query(request->prot, sql, parameters, 3, NULL, &found))
 		return fail_request(request);
 	*member = found != 0;
 	return 0;
@@ -252,7 +256,7 @@ static int need_member_right(const struct request *request, const struct row *gr
 }
 
 int prot_request_member(struct prot *prot, const struct prot_actor *actor, int32_t group,
-			int32_t user, bool add, char *message)
+			int32_t member, bool add, char *message)
 {
 	struct request request;
 	struct row row;
@@ -261,8 +265,8 @@ int prot_request_member(struct prot *prot, const struct prot_actor *actor, int32
 	if (!rc)
 		rc = need_member_right(&request, &row, add);
 	if (!rc)
-		rc = add ? prot_add_member(prot, group, user, message)
-			 : prot_remove_member(prot, group, user, message);
+		rc = add ? prot_add_member(prot, group, member, message)
+			 : prot_remove_member(prot, group, member, message);
 	return end_asked_change(&request, rc);
 }
 

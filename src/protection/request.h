@@ -29,7 +29,7 @@ int prot_request_new(struct prot *prot, const struct prot_actor *actor, const ch
 		     bool group, int32_t id, int32_t owner, int32_t *given, char *message);
 /* Also by members or by anyone, if the access flags of the group say so. */
 int prot_request_member(struct prot *prot, const struct prot_actor *actor, int32_t group,
-			int32_t user, bool add, char *message);
+			int32_t member, bool add, char *message);
 /* Only administrators remove users. The creator of a group may make another one. */
 int prot_request_remove(struct prot *prot, const struct prot_actor *actor, int32_t id,
 			char *message);

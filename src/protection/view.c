@@ -66,21 +66,6 @@ const struct prot_entry *prot_at(const struct prot_view *view, size_t index)
 	return &view->entries[index];
 }
 
-static int compare_member_ids(const void *a, const void *b)
-{
-	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-bool prot_is_member(const struct prot_view *view, int32_t user, int32_t group)
-{
-	const struct prot_entry *entry = prot_by_id(view, user);
-
-	return entry && entry->count &&
-	       bsearch(&group, entry->members, entry->count, sizeof(group), compare_member_ids);
-}
-
 void prot_max_ids(const struct prot_view *view, int32_t *user, int32_t *group)
 {
 	*user = view->max_user;
@@ -102,45 +87,11 @@ size_t prot_owned(const struct prot_view *view, int32_t id, int32_t *list, size_
 	return count;
 }
 
-/* Put an id at its place in a list that ascends and has `count` of `room`; returns count + 1. */
-static size_t insert_id(int32_t *list, size_t count, size_t room, int32_t id)
-{
-	size_t filled = count < room ? count : room, at = filled;
-
-	while (at > 0 && list[at - 1] > id)
-		at--;
-	if (at < room) {
-		size_t behind = (filled < room ? filled : room - 1) - at;
-
-		memmove(list + at + 1, list + at, behind * sizeof(*list));
-		list[at] = id;
-	}
-	return count + 1;
-}
-
-size_t prot_cps(const struct prot_view *view, int32_t id, int32_t *list, size_t room)
-{
-	const struct prot_entry *entry = prot_by_id(view, id);
-	size_t count;
-
-	if (!entry)
-		return 0;
-	/* The members of a group are not groups: a group has only itself. */
-	count = id > 0 && id != PROT_ANONYMOUS ? entry->count : 0;
-	if (count && room)
-		memcpy(list, entry->members, (count < room ? count : room) * sizeof(*list));
-	if (id != PROT_ANYUSER)
-		count = insert_id(list, count, room, PROT_ANYUSER);
-	if (id != PROT_ANONYMOUS && id != PROT_AUTHUSER)
-		count = insert_id(list, count, room, PROT_AUTHUSER);
-	return insert_id(list, count, room, id);
-}
-
 /* -- reading the database -- */
 
-/* The memberships in the order of the table: groups ascending, then users. */
+/* The memberships, first those of groups: in each part, groups ascending, then members. */
 struct pairs {
-	int32_t (*pair)[2]; /* group, user */
+	int32_t (*pair)[2]; /* group, member */
 	size_t count, room;
 };
 
@@ -226,23 +177,25 @@ static int read_entries(struct prot *prot, struct prot_view *view, char *message
 	return result;
 }
 
-static int read_pairs(struct prot *prot, struct pairs *pairs, char *message)
+/* `sign`: of the ids of members. */
+static int read_pairs(struct prot *prot, const char *sql, int sign, struct pairs *pairs,
+		      char *message)
 {
-	static const char sql[] = "SELECT grp, user FROM member ORDER BY grp, user";
 	sqlite3_stmt *row = NULL;
 	int rc = sqlite3_prepare_v2(prot->db, sql, -1, &row, NULL), result = 0;
 
 	while (rc == SQLITE_OK && !result && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-		int64_t group = sqlite3_column_int64(row, 0), user = sqlite3_column_int64(row, 1);
+		int64_t group = sqlite3_column_int64(row, 0), member = sqlite3_column_int64(row, 1);
 
 		if (!grow_list((void **)&pairs->pair, pairs->count, &pairs->room,
 			       sizeof(*pairs->pair))) {
 			result = fail_without_memory(message);
-		} else if (!fits_id(group) || !fits_id(user) || group > 0 || user < 0) {
+		} else if (!fits_id(group) || !fits_id(member) || group > 0 ||
+			   (member < 0) != (sign < 0) || member == group) {
 			result = prot_damaged(prot, "a membership is wrong", message);
 		} else {
 			pairs->pair[pairs->count][0] = (int32_t)group;
-			pairs->pair[pairs->count][1] = (int32_t)user;
+			pairs->pair[pairs->count][1] = (int32_t)member;
 			pairs->count++;
 		}
 		rc = SQLITE_OK;
@@ -267,41 +220,55 @@ static int read_last(struct prot *prot, struct prot_view *view, char *message)
 	return 0;
 }
 
+/* Where the next id of a pair goes: `side` 0, among the members of the group; 1, among the groups of the member. */
+static uint32_t *next_place(struct prot_entry *entry, int side, const int32_t **list)
+{
+	bool super = side == 1 && entry->id < 0;
+
+	*list = super ? entry->supers : entry->members;
+	return super ? &entry->super_count : &entry->count;
+}
+
+static struct prot_entry *find_side(const struct prot_view *view, const int32_t pair[2], int side)
+{
+	return (struct prot_entry *)prot_by_id(view, pair[side]);
+}
+
 /*
- * The lists of all entries, in one block. Pairs come with groups ascending, then users: appending
- * keeps both kinds of lists ascending.
+ * The lists of all entries, in one block. Appending keeps them ascending: groups are in front of users, and have smaller ids.
  */
 static int link_members(struct prot *prot, struct prot_view *view, const struct pairs *pairs,
 			char *message)
 {
+	const int32_t *list;
 	size_t at = 0;
 
 	view->members = calloc(pairs->count ? pairs->count * 2 : 1, sizeof(*view->members));
 	if (!view->members)
 		return fail_without_memory(message);
-	for (size_t i = 0; i < pairs->count; i++)
-		for (int side = 0; side < 2; side++) {
-			struct prot_entry *entry =
-				(struct prot_entry *)prot_by_id(view, pairs->pair[i][side]);
+	for (size_t i = 0; i < pairs->count * 2; i++) {
+		struct prot_entry *entry = find_side(view, pairs->pair[i / 2], i % 2);
 
-			if (!entry)
-				return prot_damaged(prot, "a member does not exist", message);
-			entry->count++;
-		}
+		if (!entry)
+			return prot_damaged(prot, "a member does not exist", message);
+		++*next_place(entry, i % 2, &list);
+	}
 	for (size_t i = 0; i < view->count; i++) {
-		view->entries[i].members = view->members + at;
-		at += view->entries[i].count;
-		view->entries[i].count = 0;
+		struct prot_entry *entry = &view->entries[i];
+
+		entry->members = view->members + at;
+		at += entry->count;
+		entry->supers = view->members + at;
+		at += entry->super_count;
+		entry->count = entry->super_count = 0;
 	}
 	assert(at == pairs->count * 2);
-	for (size_t i = 0; i < pairs->count; i++)
-		for (int side = 0; side < 2; side++) {
-			struct prot_entry *entry =
-				(struct prot_entry *)prot_by_id(view, pairs->pair[i][side]);
+	for (size_t i = 0; i < pairs->count * 2; i++) {
+		uint32_t *place =
+			next_place(find_side(view, pairs->pair[i / 2], i % 2), i % 2, &list);
 
-			view->members[entry->members - view->members + entry->count++] =
-				pairs->pair[i][!side];
-		}
+		view->members[list - view->members + (*place)++] = pairs->pair[i / 2][!(i % 2)];
+	}
 	return 0;
 }
 
@@ -336,7 +303,12 @@ static int read_tables(struct prot *prot, struct prot_view *view, struct pairs *
 	if (prot_run(prot, "BEGIN"))
 		return prot_database_error(prot, "be read", message);
 	rc = read_entries(prot, view, message)
-		?: read_pairs(prot, pairs, message)
+		     ?: read_pairs(prot, "SELECT grp, member FROM nested ORDER BY grp, member", -1,
+				   pairs, message);
+	view->nested = pairs->count > 0;
+	rc = rc
+		?: read_pairs(prot, "SELECT grp, user FROM member ORDER BY grp, user", 1, pairs,
+			      message)
 		?: read_last(prot, view, message);
 	prot_run(prot, "ROLLBACK");
 	return rc;

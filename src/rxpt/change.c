@@ -136,15 +136,15 @@ static int remove_one_member(struct pt *pt, const char *name, int32_t *id, char 
 	return prot_remove_member(pt->prot, pt->other, *id, message);
 }
 
-/* add|remove GROUP USER... */
+/* add|remove GROUP NAME... */
 int pt_member(struct pt *pt, char **names, size_t count)
 {
 	bool add = strcmp(names[0], "add") == 0;
 
 	if (!add && strcmp(names[0], "remove") != 0)
 		return tools_fail(TOOLS_EXIT_USAGE,
-				  "member %s: say \"member add GROUP USER...\" or "
-				  "\"member remove GROUP USER...\"",
+				  "member %s: say \"member add GROUP NAME...\" or "
+				  "\"member remove GROUP NAME...\"",
 				  names[0]);
 	pt->other = pt_find_id(pt, names[1]);
 	if (!pt->other)

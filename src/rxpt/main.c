@@ -28,7 +28,7 @@ static const struct tools_program program = {
 		 "       rxpt -S DIR addgroup NAME... [--id -N] [--owner NAME]\n"
 		 "       rxpt -S DIR rename NAME NEWNAME\n"
 		 "       rxpt -S DIR remove NAME...\n"
-		 "       rxpt -S DIR member add|remove GROUP USER...\n"
+		 "       rxpt -S DIR member add|remove GROUP NAME...\n"
 		 "       rxpt -S DIR chown GROUP OWNER\n"
 		 "       rxpt -S DIR access NAME LETTERS\n"
 		 "       rxpt -S DIR list [--users] [--groups] [--json]\n"
@@ -51,7 +51,7 @@ static const struct command {
 	{{"addgroup", 1, MANY, "NAME..."}, pt_add_group, true},
 	{{"rename", 2, 2, "NAME NEWNAME"}, pt_rename, false},
 	{{"remove", 1, MANY, "NAME..."}, pt_remove, false},
-	{{"member", 3, MANY, "add|remove GROUP USER..."}, pt_member, false},
+	{{"member", 3, MANY, "add|remove GROUP NAME..."}, pt_member, false},
 	{{"chown", 2, 2, "GROUP OWNER"}, pt_chown, false},
 	{{"access", 2, 2, "NAME LETTERS"}, pt_access, false},
 	{{"list", 0, 0, ""}, pt_list, false},

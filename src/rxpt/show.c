@@ -149,6 +149,9 @@ static json_t *pack_protection_entry(const struct prot_view *view, const struct 
 	if (object && members)
 		json_object_set_new(object, entry->id < 0 ? "members" : "groups",
 				    pack_references(view, entry->members, entry->count));
+	if (object && members && entry->id < 0)
+		json_object_set_new(object, "groups",
+				    pack_references(view, entry->supers, entry->super_count));
 	return object;
 }
 
@@ -162,6 +165,17 @@ static int print_entries_json(json_t *list)
 
 /* -- text -- */
 
+static void print_names(const struct prot_view *view, const char *what, const int32_t *ids,
+			uint32_t count)
+{
+	char text[16];
+
+	printf("  %-8s", what);
+	for (uint32_t i = 0; i < count; i++)
+		printf(" %s", name_of_id(view, ids[i], text));
+	printf(count ? "\n" : " -\n");
+}
+
 static void print_entry(const struct prot_view *view, const struct prot_entry *entry)
 {
 	char text[16], access[PT_ACCESS_TEXT];
@@ -173,10 +187,9 @@ static void print_entry(const struct prot_view *view, const struct prot_entry *e
 	printf("  access   %s\n", pt_access_text(entry->access, access));
 	if (entry->id > 0)
 		printf("  quota    %d\n", (int)entry->quota);
-	printf("  %s", entry->id < 0 ? "members " : "groups  ");
-	for (uint32_t i = 0; i < entry->count; i++)
-		printf(" %s", name_of_id(view, entry->members[i], text));
-	printf(entry->count ? "\n" : " -\n");
+	print_names(view, entry->id < 0 ? "members" : "groups", entry->members, entry->count);
+	if (entry->super_count)
+		print_names(view, "groups", entry->supers, entry->super_count);
 }
 
 int pt_show_added(struct pt *pt, const int32_t *ids, size_t count)

@@ -60,7 +60,10 @@ static int32_t pt_code(const struct pt_change *change, int rc, bool adding)
 	case PROT_MEMBERSHIP:
 		return adding ? AFS_PT_IDEXIST : AFS_PT_NOENT;
 	case PROT_NO_MORE:
+	case PROT_TOO_NESTED:
 		return AFS_PT_NOMORE;
+	case PROT_CIRCLE:
+		return AFS_PT_INCONSISTENT;
 	default:
 		fsd_log(RXW_LOG_ERROR, "%s", change->message);
 		return rc == PROT_UNUSABLE ? AFS_PT_DBBAD : AFS_PT_DBFAIL;

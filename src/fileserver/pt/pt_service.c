@@ -136,6 +136,16 @@ static int32_t end_list(prlist *list, size_t count, int32_t *over)
 	return 0;
 }
 
+static int32_t copy_list(const int32_t *from, size_t count, prlist *list, int32_t *over)
+{
+	int32_t code = make_list(list);
+
+	if (code)
+		return code;
+	memcpy(list->val, from, (count < LIST_MAX ? count : LIST_MAX) * sizeof(*from));
+	return end_list(list, count, over);
+}
+
 static int32_t get_cps(void *context, rxw_call *call, int32_t id, prlist *cps, int32_t *over)
 {
 	const struct asked *asked = look_at_view(context, call);
@@ -226,31 +236,27 @@ static int32_t list_elements(void *context, rxw_call *call, int32_t id, prlist *
 {
 	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *entry = prot_by_id(asked->view, id);
-	size_t count;
 
 	if (!entry)
 		return AFS_PT_NOENT;
 	if (!may_see_members(asked, entry))
 		return AFS_PT_PERM;
-	if (make_list(ids))
-		return AFS_PT_NOMEM;
-	count = entry->count < LIST_MAX ? entry->count : LIST_MAX;
-	memcpy(ids->val, entry->members, count * sizeof(*ids->val));
-	return end_list(ids, entry->count, over);
+	return copy_list(entry->members, entry->count, ids, over);
 }
 
-/* No group is a member of another one. */
+/* Groups in which a group is. */
 static int32_t list_super_groups(void *context, rxw_call *call, int32_t id, prlist *ids,
 				 int32_t *over)
 {
 	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *entry = prot_by_id(asked->view, id);
 
-	(void)ids;
 	*over = 0;
 	if (!entry)
 		return AFS_PT_NOENT;
-	return may_see_members(asked, entry) ? 0 : AFS_PT_PERM;
+	if (!may_see_members(asked, entry))
+		return AFS_PT_PERM;
+	return copy_list(entry->supers, entry->super_count, ids, over);
 }
 
 /*

@@ -19,6 +19,10 @@ check_tests += src/tests/protection/test_machines
 src_tests_protection_test_machines_SOURCES = src/tests/protection/test_machines.c $(protection_test_fixture)
 src_tests_protection_test_machines_LDADD = $(protection_test_libs)
 
+check_tests += src/tests/protection/test_nested
+src_tests_protection_test_nested_SOURCES = src/tests/protection/test_nested.c $(protection_test_fixture)
+src_tests_protection_test_nested_LDADD = $(protection_test_libs)
+
 check_tests += src/tests/protection/test_file
 src_tests_protection_test_file_SOURCES = src/tests/protection/test_file.c $(protection_test_fixture)
 src_tests_protection_test_file_LDADD = $(protection_test_libs)

@@ -175,11 +175,11 @@ START_TEST(memberships)
 	ck_assert_int_eq(list[1], -204);
 	ck_assert_uint_eq(prot_cps(view, 1, NULL, 0), 6);
 	ck_assert(prot_is_member(view, 1, -150) && !prot_is_member(view, 2, -150));
-	ck_assert(!prot_is_member(view, 3, -150) && !prot_is_member(view, -150, 1) == false);
+	ck_assert(!prot_is_member(view, 3, -150) && !prot_is_member(view, -150, 1));
 	prot_view_put(view);
 	refused(prot_add_member(d.prot, -206, 1, d.message), PROT_MEMBERSHIP);
 	refused(prot_remove_member(d.prot, -150, 2, d.message), PROT_MEMBERSHIP);
-	refused(prot_add_member(d.prot, -206, -150, d.message), PROT_NOT_USER);
+	refused(prot_add_member(d.prot, -206, -206, d.message), PROT_CIRCLE);
 	refused(prot_add_member(d.prot, 1, 2, d.message), PROT_NOT_GROUP);
 	refused(prot_add_member(d.prot, -206, 9, d.message), PROT_NO_ENTRY);
 	refused(prot_add_member(d.prot, -999, 1, d.message), PROT_NO_ENTRY);

@@ -162,8 +162,8 @@ START_TEST(foreign)
 	make();
 	edit("PRAGMA application_id = 12345");
 	refused(d.file, true, PROT_UNUSABLE, "another program");
-	edit("PRAGMA application_id = 1920495732; PRAGMA user_version = 2");
-	refused(d.file, true, PROT_UNUSABLE, "format 2");
+	edit("PRAGMA application_id = 1920495732; PRAGMA user_version = 3");
+	refused(d.file, true, PROT_UNUSABLE, "format 3");
 	edit("PRAGMA user_version = 0");
 	refused(d.file, true, PROT_UNUSABLE, "damaged");
 	edit("PRAGMA user_version = 1");
@@ -201,6 +201,10 @@ START_TEST(damaged_contents)
 		"PRAGMA foreign_keys = OFF; INSERT INTO member VALUES(-206, 9)",
 		"PRAGMA foreign_keys = OFF; INSERT INTO member VALUES(-777, 1)",
 		"PRAGMA foreign_keys = OFF; INSERT INTO member VALUES(-9999999999, 1)",
+		"PRAGMA foreign_keys = OFF; INSERT INTO nested VALUES(-206, -777)",
+		"PRAGMA foreign_keys = OFF; INSERT INTO nested VALUES(-777, -206)",
+		"PRAGMA ignore_check_constraints = ON; INSERT INTO nested VALUES(-206, -206)",
+		"PRAGMA ignore_check_constraints = ON; INSERT INTO nested VALUES(-206, 1)",
 	};
 
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {

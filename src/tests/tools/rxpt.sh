@@ -87,7 +87,7 @@ import json, sys
 staff, alice = json.load(open(sys.argv[1]))["entries"]
 admin = {"name": "system:administrators", "id": -204}
 assert staff == {"name": "staff", "id": -206, "kind": "group", "owner": admin, "creator": admin,
-                 "access": "s-mar", "quota": 0, "members": []}, staff
+                 "access": "s-mar", "quota": 0, "members": [], "groups": []}, staff
 assert alice["groups"] == [] and alice["kind"] == "user", alice
 END
 }
@@ -110,6 +110,18 @@ no 1 'cannot become a machine' rename alice 10.1.2.5
 no 1 'cannot become a machine' rename 10.1.0.0 heidi
 pt remove 10.1.2.4 10.1.0.0 && pt members staff && says ''
 
+# Groups in groups.
+pt member add staff alice:friends && pt members staff && says 'alice:friends'
+pt examine alice:friends && says 'group alice:friends
+  id       -300
+  owner    alice (1)
+  creator  system:administrators (-204)
+  access   S-M--
+  members  dave
+  groups   staff'
+pt examine alice:friends --json && grep -q '"name": "staff"' "$work/out" || fail 'groups of a group'
+pt member remove staff alice:friends && pt members staff && says ''
+
 # What is refused, without any change.
 pt list && mv "$work/out" "$work/before"
 no 1 'exists already' adduser alice
@@ -123,7 +135,8 @@ no 1 'look like an id' adduser 12
 no 1 "no ':'" adduser a:b
 no 1 '63 bytes' adduser a234567890123456789012345678901234567890123456789012345678901234
 no 1 'rxpt: alice is a user, not a group' member add alice dave
-no 1 'rxpt: alice:friends is a group, not a user' member add staff alice:friends
+no 1 'rxpt: staff cannot be a member of itself' member add staff staff
+no 1 'system:anyuser is in no group' member add staff system:anyuser
 no 1 'no user or group of' member add staff alice nobody
 no 1 'rxpt: alice is not a member of staff' member remove staff alice
 no 1 'members of system:anyuser cannot be changed' member add system:anyuser alice

@@ -508,6 +508,9 @@ START_TEST(hostile)
 	ck_assert_int_eq(PR_ListSuperGroups(nobody, -206, &list, &over), 0);
 	ck_assert_uint_eq(list.len, 0);
 	xdrfree_prlist(&list);
+	well(prot_add_member(prot, -206, -208, message));
+	ck_assert_int_eq(PR_ListSuperGroups(nobody, -208, &list, &over), 0);
+	ck_assert_str_eq(text_of(&list), "-206");
 	ck_assert_int_eq(PR_ListSuperGroups(nobody, -207, &list, &over), AFS_PT_PERM);
 	ck_assert_int_eq(PR_ListSuperGroups(nobody, 99, &list, &over), AFS_PT_NOENT);
 	ck_assert_int_eq(look_up(nobody, "alice"), 1);

@@ -11,6 +11,7 @@
  *   as USER@REALM|service|nobody        new NAME ID OWNER        newuser NAME        newgroup NAME OWNER
  *   add USER GROUP        remove USER GROUP        delete ENTRY        rename ENTRY NAME        chown GROUP OWNER
  *   number ENTRY ID       fields ENTRY MASK FLAGS GROUPS USERS        max ID IS-GROUP        show ENTRY...        owned ENTRY
+ *   super ENTRY           cps ENTRY ADDRESS           is MEMBER GROUP
  *
  * With the keys of the cell's servers it asks as the service itself, with "-" as nobody.
  */
@@ -217,16 +218,54 @@ static int32_t show_one(rxw_connection *c, const char *text)
 	return code;
 }
 
+/* Each id once: OpenAFS's server repeats groups that it finds in several ways. */
+static int32_t print_ids(const char *what, prlist *list, int32_t code)
+{
+	printf("  %s:", what);
+	for (uint32_t i = 0; i < list->len; i++)
+		if (i == 0 || list->val[i] != list->val[i - 1])
+			printf(" %d", list->val[i]);
+	printf("\n");
+	xdrfree_prlist(list);
+	return code;
+}
+
 static int32_t list_owned(rxw_connection *c, const char *text)
 {
 	prlist list = {0};
 	int32_t over = 0, code = PR_ListOwned(c, id_of(c, text), &list, &over);
 
-	printf("  owned:");
-	for (uint32_t i = 0; i < list.len; i++)
-		printf(" %d", list.val[i]);
-	printf("\n");
-	xdrfree_prlist(&list);
+	return print_ids("owned", &list, code);
+}
+
+static int32_t list_supergroups(rxw_connection *c, const char *text)
+{
+	prlist list = {0};
+	int32_t over = 0, code = PR_ListSuperGroups(c, id_of(c, text), &list, &over);
+
+	return print_ids("supergroups", &list, code);
+}
+
+/* Of a user alone, of a user on a machine, and of the machine. */
+static int32_t list_cps(rxw_connection *c, const char *text, const char *address)
+{
+	int32_t id = id_of(c, text), host = (int32_t)ntohl(inet_addr(address)), over = 0;
+	prlist list = {0};
+	int32_t code = PR_GetCPS(c, id, &list, &over), other;
+
+	print_ids("cps", &list, code);
+	other = PR_GetCPS2(c, id, host, &list, &over);
+	print_ids("cps2", &list, other);
+	other = PR_GetHostCPS(c, host, &list, &over);
+	print_ids("host cps", &list, other);
+	return code;
+}
+
+static int32_t ask_member(rxw_connection *c, const char *member, const char *group)
+{
+	int32_t flag = 0, code = PR_IsAMemberOf(c, id_of(c, member), id_of(c, group), &flag);
+
+	printf("  member %d\n", flag);
 	return code;
 }
 
@@ -262,6 +301,12 @@ static int32_t make_change(rxw_connection *c, char **word)
 					 atoi(word[5]), 0, 0);
 	if (!strcmp(verb, "max"))
 		return PR_SetMax(c, id_of(c, a), atoi(b));
+	if (!strcmp(verb, "super"))
+		return list_supergroups(c, a);
+	if (!strcmp(verb, "cps"))
+		return list_cps(c, a, b);
+	if (!strcmp(verb, "is"))
+		return ask_member(c, a, b);
 	return !strcmp(verb, "owned") ? list_owned(c, a) : -1;
 }
 

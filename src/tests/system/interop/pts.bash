@@ -100,6 +100,22 @@ commands() {
 	pts_step "$f" interactive -localauth < input.pts
 	pts_step "$f" interactive -noauth < input.pts
 	pts_step "$f" membership crew by.hand by.source -localauth
+	pts_step "$f" creategroup -name inner middle outer -localauth
+	pts_step "$f" adduser by.hand inner -localauth
+	pts_step "$f" adduser inner middle -localauth
+	pts_step "$f" adduser -user inner middle -group outer -localauth
+	pts_step "$f" adduser inner inner -localauth
+	pts_step "$f" adduser inner outer -noauth
+	pts_step "$f" membership -nameorid inner middle outer by.hand -supergroups -localauth
+	pts_step "$f" membership inner -supergroups -noauth
+	pts_step "$f" membership -nameorid by.hand outer middle -expandgroups -localauth
+	pts_step "$f" membership -nameorid by.hand inner -supergroups -expandgroups -localauth
+	pts_step "$f" examine -nameorid outer middle -localauth
+	pts_step "$f" removeuser inner outer -localauth
+	pts_step "$f" removeuser inner outer -localauth
+	pts_step "$f" membership outer -localauth
+	pts_step "$f" delete middle -localauth
+	pts_step "$f" membership -nameorid outer inner -supergroups -localauth
 }
 
 before_pts() {
