@@ -455,10 +455,13 @@ void cl_server_abort(struct cl_server *server)
 static bool is_overdue(const struct cl_sent *sent, uint64_t now)
 {
 	uint64_t since = atomic_load(&sent->waits_since),
-		 limit = (uint64_t)sent->server->net->soft_ms * NS_PER_MS;
+		 limit = (uint64_t)sent->server->net->soft_ms * NS_PER_MS,
+		 dead = (uint64_t)sent->server->net->dead_ms * NS_PER_MS;
 
 	if (!sent->reads && limit < CHANGE_NS)
 		limit = CHANGE_NS;
+	if (atomic_load(&sent->spare) && limit > dead)
+		limit = dead;
 	return since && since + limit < now;
 }
 
@@ -466,7 +469,7 @@ bool cl_server_end_overdue(struct cl_server *server)
 {
 	uint64_t now = cl_net_now();
 
-	if (server->net->soft_ms == UINT32_MAX || atomic_load(&server->calls) == 0)
+	if (atomic_load(&server->calls) == 0)
 		return false;
 	pthread_mutex_lock(&server->lock);
 	for (struct cl_sent *sent = server->sent; sent; sent = sent->next)

@@ -132,7 +132,7 @@ struct cl_sent {
 	uint32_t resets;
 	bool resent; /* after a failure: packets of the request were sent twice */
 	bool reads;  /* it changes nothing */
-	_Atomic bool lost;    /* it was ended since its path is silent, and another one is not */
+	_Atomic bool lost, spare; /* ended since only its path is silent; gets the dead time only, since another server has the same */
 	struct cl_long_read read;
 	/* The caller has waited since then for something that moves the call on; 0: it does not wait. */
 	_Atomic uint64_t waits_since;

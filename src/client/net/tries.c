@@ -453,6 +453,33 @@ static int begin_named(struct cl_tries *t, struct cl_server *server, unsigned ms
 	return rc;
 }
 
+/* Whether another site has the same and is not known to be down. */
+static bool has_spare_site(const struct cl_tries *t)
+{
+	struct cl_record *record = record_of(t);
+	unsigned found = 0;
+
+	if (!(t->flags & CL_READS) || t->volume->type != AFS_VL_RO)
+		return false;
+	pthread_mutex_lock(&record->lock);
+	for (unsigned i = 0; i < record->site_count; i++)
+		found += (int)i != t->site && cl_site_serves(&record->sites[i], AFS_VL_RO) &&
+			 !(t->volume->gone & 1u << i) && !record->sites[i].behind &&
+			 !atomic_load(&record->sites[i].server->down);
+	pthread_mutex_unlock(&record->lock);
+	return found > 0;
+}
+
+/*
+ * A server that lives can keep a call for long: OpenAFS's does so while it waits for its own clients. Once in an operation another site
+ * is asked instead, as if it were dead.
+ */
+static void limit_try(struct cl_tries *t)
+{
+	if (!t->spared && has_spare_site(t))
+		atomic_store(&t->sent.spare, true);
+}
+
 /* Begin a call to a server. False: not now. */
 static bool begin_try(struct cl_tries *t, struct cl_server *server)
 {
@@ -471,8 +498,10 @@ static bool begin_try(struct cl_tries *t, struct cl_server *server)
 		/* cl_net_cancel_all() aborts the calls that it finds. */
 		if (!atomic_load(&server->net->cancelled) &&
 		    (!(t->flags & CL_READS) ||
-		     cl_cancel_attach(t->caller->cancel, t->sent.call) == 0))
+		     cl_cancel_attach(t->caller->cancel, t->sent.call) == 0)) {
+			limit_try(t);
 			return true;
+		}
 		t->sent.server = server;
 		end_try(t, RXW_USER_ABORT, 0);
 		fail_waiting(t, -EINTR);
@@ -679,6 +708,7 @@ static void follow_verdict(struct cl_tries *t, enum cl_verdict verdict, int numb
 	case CL_VERDICT_ELSEWHERE:
 		t->reason = number;
 		t->tried |= 1u << t->site;
+		t->spared |= t->code == RXW_CALL_TIMEOUT && atomic_load(&t->sent.spare);
 		/* It ends no call: for a while others are asked. */
 		if (t->code == RXW_CALL_TIMEOUT && t->volume->type == AFS_VL_RO &&
 		    cl_tries_elsewhere(t))

@@ -39,6 +39,7 @@ struct cl_tries {
 	uint32_t version; /* of the record that `site` and `tried` belong to */
 	uint64_t began, lost; /* lost: when the first server did not answer; 0 = none */
 	unsigned hops, restarts, detours; /* detours: by another path, since one was silent */
+	bool spared; /* a try was ended after the dead time, since another site has the same */
 	bool release_known; /* the location service was asked for the sites of a newer release */
 	bool refreshed, renewed, anonymous, repeated, over;
 	int reason; /* errno value for the user if the time ends now */
