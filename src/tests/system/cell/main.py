@@ -31,6 +31,7 @@ class Run:
         self.pages, self.released, self.seen = PAGES, 0, {}
         self.home = {}          # volume: the file server that has it
         self.away = []          # [machine, began, ended or None]
+        self.faulty = None      # the machine that has a fault now
         self.lock = threading.Lock()
         self.trusting = threading.Lock()
         self.results = []
@@ -139,8 +140,9 @@ class Run:
         record = [name, time.monotonic(), None]
         with self.lock:
             self.away.append(record)
-        if name in DATABASES:
-            self.admin.trust([n for n in DATABASES if n != name])
+            self.faulty = name
+            if name in DATABASES:
+                self.trust([n for n in DATABASES if n != name])
         if kind == 'clock':
             m.clock.shift(self.random.choice((-3600, 3600)))
         else:
@@ -154,6 +156,8 @@ class Run:
             self.end_fault(m, kind)
         if name in FILE_SERVERS:
             wait_for(lambda: self.is_served(name), 180, 'the return of ' + name)
+        with self.lock:
+            self.faulty = None
         if name in DATABASES:
             threading.Thread(target=self.trust_again, args=(record,), daemon=True).start()
         else:
@@ -172,13 +176,26 @@ class Run:
         else:
             m.boot()
 
+    def trust(self, names):
+        self.journal.note('trust', names=list(names))
+        self.admin.trust(names)
+
     def trust_again(self, record):
-        """Once no database server is behind the others."""
+        """Once no database server is behind the others, nor about to be: without a quorum nothing changes, so that one with a fault seems
+        to be up to date."""
         with self.trusting:
-            while not self.admin.is_replicated('7003'):
+            while not self.try_trust():
                 time.sleep(2)
-            self.admin.trust(DATABASES)
             self.is_back(record)
+
+    def try_trust(self):
+        if not self.admin.is_replicated('7003'):
+            return False
+        with self.lock:
+            if self.faulty in DATABASES:
+                return False
+            self.trust(DATABASES)
+            return True
 
     def run_faults(self):
         end = time.monotonic() + self.minutes * 60
