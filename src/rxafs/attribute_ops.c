@@ -207,7 +207,7 @@ static void reply_value(struct task *t)
 	free(t->bytes);
 }
 
-/* The kernel asks for security.capability before each write(2). */
+/* The kernel asks for security.capability before the first write(2) to a file; before Linux 5.11, before each. */
 static int refuse_xattr(const char *name)
 {
 	if (!strncmp(name, "afs.", 4))

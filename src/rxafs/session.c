@@ -40,6 +40,12 @@ static void offer_files(struct fuse_init_out *answer)
 }
 
 /*
+ * Linux 5.11: the kernel asks for security.capability before the first write to a file, and no longer before each. No file has it, and
+ * set-ID bits mean nothing in a mount.
+ */
+#define ONE_QUESTION FUSE_HANDLE_KILLPRIV_V2
+
+/*
  * libfuse 3.14 does not pass FUSE_PARALLEL_DIROPS on, although it offers it. Without it the kernel looks up one name of a
  * directory at a time, and who waits for his turn cannot be killed. So the flag is put into the first answer, that to INIT.
  */
@@ -51,7 +57,7 @@ static ssize_t write_to_kernel(int fd, struct iovec *iov, int count, void *arg)
 	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags2) + 8) {
 		struct fuse_init_out *answer = iov[1].iov_base;
 
-		answer->flags |= FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT;
+		answer->flags |= FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT | ONE_QUESTION;
 		answer->flags2 |= (uint32_t)((MAP_DIRECT | NO_HANDLES) >> 32);
 		if (atomic_load(&mount->may_go_through))
 			offer_files(answer);
