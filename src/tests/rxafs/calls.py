@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many calls reach the server for what programs do. calls.py AUDIT_LOG METRICS_SOCKET PORT ROOT COLD_ROOT SOURCE: the cold root is
-that of a mount that has seen nothing, the source a new local directory."""
+"""How many calls reach the server for what programs do. calls.py AUDIT_LOG METRICS_SOCKET PORT ROOT COLD_ROOT SOURCE DAEMON: the cold root
+is that of a mount that has seen nothing, the source a new local directory, the daemon the process that serves the root."""
 
 import collections
 import json
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-log, metrics, port, root, cold, source = sys.argv[1:]
+log, metrics, port, root, cold, source, daemon = sys.argv[1:]
 failures = 0
 
 
@@ -57,6 +57,26 @@ class Calls:
         print(f'{"FAIL: " if bad else ""}{self.what}: {count:.2f} calls, {self.most} may be {dict(seen)}')
 
 
+def requests_read():
+    """By the daemon, from the kernel, with what else it has read."""
+    with open(f'/proc/{daemon}/io', encoding='ascii') as f:
+        return int(re.search(r'^syscr: (\d+)', f.read(), re.M)[1])
+
+
+def count_requests_of_writes():
+    """The kernel sends a request for each write(2), and no questions about capabilities beside it."""
+    global failures
+    if tuple(map(int, re.findall(r'\d+', os.uname().release)[:2])) < (5, 11):
+        return
+    before = requests_read()
+    with open(at('asked'), 'wb', buffering=0) as f:
+        for _ in range(500):
+            f.write(b'y' * 4096)
+    count = requests_read() - before
+    failures += count > 750
+    print(f'{"FAIL: " if count > 750 else ""}500 writes of 4 KiB: {count} requests')
+
+
 def write_file(path, data):
     with open(path, 'wb') as f:
         f.write(data)
@@ -85,6 +105,7 @@ def main():
         with open(at('writes'), 'wb', buffering=0) as f:
             for _ in range(500):
                 f.write(b'y' * 4096)
+    count_requests_of_writes()
     with Calls('16 MiB written', 18, without=('FetchStatus', 'InlineBulkStatus')):
         with open(at('large'), 'wb', buffering=0) as f:
             for _ in range(16):
