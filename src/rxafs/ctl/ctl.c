@@ -197,17 +197,20 @@ void print_time(const char *what, long long when)
 	printf("%s%s\n", what, text);
 }
 
-static const char *quota_text(const json_t *a, char text[40])
+static const char *quota_text(const json_t *a, char text[60])
 {
-	long long quota = number_member(a, "quota");
+	long long quota = number_member(a, "quota"), used = number_member(a, "used");
 
-	snprintf(text, 40, quota ? "quota %lld KiB" : "no quota", quota);
+	if (!quota)
+		return "no quota";
+	snprintf(text, 60, "quota %lld KiB (%.0f %% used)", quota,
+		 100.0 * (double)used / (double)quota);
 	return text;
 }
 
 static void print_volume(const json_t *a)
 {
-	char quota[40];
+	char quota[60];
 
 	printf("%s in cell %s, volume %s, %lld, %s\n", text_member(a, "fid"),
 	       text_member(a, "cell"), text_member(a, "volume"), number_member(a, "id"),
@@ -234,7 +237,7 @@ static void print_servers(const json_t *list)
 static void print_answer(const char *command, const json_t *a)
 {
 	const json_t *one;
-	char quota[40];
+	char quota[60];
 	size_t i;
 
 	if (!strcmp(command, "examine")) {
