@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads and writes of one file, with a server that counts the calls. */
+#include "client/data/filestate.h"
 #include "one_file.h"
 #include "tests/main.h"
 
@@ -75,6 +76,26 @@ START_TEST(patching)
 END_TEST
 
 /* The kinds of truncation, and how many calls they need (K-074, K-075). */
+/* A long write takes no new memory for each of its parts. */
+START_TEST(long_writes_use_memory_again)
+{
+	const size_t part = STORE_CHUNK, parts = 8;
+	const struct cl_data_options options = {.memory_most = 2 * parts * part};
+	unsigned char *bytes = make_bytes(parts * part, 3);
+
+	set_up(0, &options);
+	for (size_t i = 0; i < parts; i++) {
+		write_bytes(i * part, bytes + i * part, part);
+		ck_assert_int_eq(cl_data_flush(handle, NULL, false), 0);
+	}
+	ck_assert_uint_le(atomic_load(&data->memory), 2 * part);
+	check_server(bytes, parts * part);
+	check_read(0, bytes, parts * part);
+	tear_down();
+	free(bytes);
+}
+END_TEST
+
 START_TEST(truncating)
 {
 	unsigned char *bytes = make_bytes(600 * KIB, 1), zeros[1000] = {0};
@@ -112,4 +133,5 @@ START_TEST(truncating)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(30, "contents", reading, writing, patching, truncating)
+TEST_MAIN_WITHIN(30, "contents", reading, writing, patching,
+		 long_writes_use_memory_again, truncating)
