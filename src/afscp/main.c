@@ -157,9 +157,10 @@ static const struct tools_option options[] = {
 		     "how long to retry while a server restarts or does not answer (60); "
 		     "0: do not retry",
 		     .max = 86400000),
-	TOOLS_OPTION("stats", 0, TOOLS_FLAG, stats, NULL,
-		     "get, put: report the speed and the cost; sync: the numbers of files",
-		     .commands = "get put sync"),
+	TOOLS_OPTION(
+		"stats", 0, TOOLS_FLAG, stats, NULL,
+		"get, put, sync: report the speed and the cost; sync: also the numbers of files",
+		.commands = "get put sync"),
 	TOOLS_OPTION("clients", 0, TOOLS_UINT, clients, "N",
 		     "bench: number of clients, each with its own socket (1)", .commands = "bench",
 		     .min = 1, .max = 4096),

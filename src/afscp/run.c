@@ -100,7 +100,8 @@ void run_counters(const struct run *run, struct counters *sum)
 		memset(sum, 0, sizeof(*sum));
 }
 
-void copy_report(struct run *run, const struct tools_usage *from, const struct counters *before)
+json_t *copy_make_report(struct run *run, const struct tools_usage *from,
+			 const struct counters *before)
 {
 	struct counters stats;
 	struct tools_usage usage;
@@ -115,21 +116,33 @@ void copy_report(struct run *run, const struct tools_usage *from, const struct c
 	json_object_set_new(report, "files", json_integer((json_int_t)run->files));
 	json_object_set_new(report, "skipped", json_integer((json_int_t)run->skipped));
 	json_object_set_new(report, "failed", json_integer((json_int_t)run->failed));
-	json_object_set(report, "objects", run->list);
-	json_object_set(report, "errors", run->errors);
 	paths = path_uses_list(run);
 	json_object_set(report, "paths", paths);
 	json_object_set_new(report, "effective", tools_effective_json(rxafs_endpoint(run->afs)));
 	json_object_set_new(report, "transport", tools_stats_json(&stats));
 	json_object_set_new(report, "machine", tools_facts_json());
-	if (run->set.json) {
-		tools_json_print(report);
-	} else {
-		tools_report_print("copied", report);
-		path_uses_print(paths);
-		json_decref(report);
-	}
 	json_decref(paths);
+	return report;
+}
+
+void copy_print_report(json_t *report)
+{
+	tools_report_print("copied", report);
+	path_uses_print(json_object_get(report, "paths"));
+	json_decref(report);
+}
+
+void copy_report(struct run *run, const struct tools_usage *from, const struct counters *before)
+{
+	json_t *report = copy_make_report(run, from, before);
+
+	if (!run->set.json) {
+		copy_print_report(report);
+		return;
+	}
+	json_object_set(report, "objects", run->list);
+	json_object_set(report, "errors", run->errors);
+	tools_json_print(report);
 }
 
 /* ---- retries: servers may restart or not answer, volumes may be busy or move ---- */

@@ -146,6 +146,10 @@ static inline unsigned run_farewell_ms(const struct run *run)
 
 /* --stats and --json of get and put: what was copied since `from`. */
 void copy_report(struct run *run, const struct tools_usage *from, const struct counters *before);
+/* Its parts: what is the same for sync; and lines of that, which is freed. */
+json_t *copy_make_report(struct run *run, const struct tools_usage *from,
+			 const struct counters *before);
+void copy_print_report(json_t *report);
 
 /* A file is complete: for --json and --verbose. Any thread. */
 void copy_done(struct run *run, const char *label, uint64_t bytes);

@@ -47,23 +47,13 @@ static void print_line(struct sync *s, json_t *object)
 static void count_act(struct sync *s, enum sync_act act, uint64_t bytes)
 {
 	atomic_uint_fast64_t *const counters[] = {
-		[SYNC_COPY] = &s->copied,    [SYNC_MAKE] = &s->made,	   [SYNC_LINK] = &s->linked,
-		[SYNC_REMOVE] = &s->removed, [SYNC_ADJUST] = &s->adjusted,
+		[SYNC_COPY] = &s->run->files, [SYNC_MAKE] = &s->made,
+		[SYNC_LINK] = &s->linked,     [SYNC_REMOVE] = &s->removed,
+		[SYNC_ADJUST] = &s->adjusted,
 	};
 
 	atomic_fetch_add(counters[act], 1);
-	atomic_fetch_add(&s->bytes, bytes);
-}
-
-static void show_sync_progress(struct sync *s, const char *path)
-{
-	struct run *run = s->run;
-
-	if (!run->progress.on || pthread_mutex_trylock(&run->progress_lock) != 0)
-		return;
-	progress_update(&run->progress, path, atomic_load(&s->bytes), 0, atomic_load(&s->copied),
-			0);
-	pthread_mutex_unlock(&run->progress_lock);
+	atomic_fetch_add(&s->run->bytes, bytes);
 }
 
 void sync_note(struct sync *s, enum sync_act act, const char *path, bool folder, uint64_t bytes)
@@ -78,38 +68,63 @@ void sync_note(struct sync *s, enum sync_act act, const char *path, bool folder,
 		print_path(act, path, folder);
 		pthread_mutex_unlock(&s->list_lock);
 	} else {
-		show_sync_progress(s, path);
+		copy_progress(s->run, path);
 	}
 }
 
-static void report_sync(struct sync *s)
+static json_t *pack_summary(struct sync *s)
 {
-	unsigned long long failed = atomic_load(&s->failed), vanished = atomic_load(&s->vanished);
+	return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "summary", true,
+			 "compared", (json_int_t)atomic_load(&s->compared), "copied",
+			 (json_int_t)atomic_load(&s->run->files), "bytes",
+			 (json_int_t)atomic_load(&s->run->bytes), "directories",
+			 (json_int_t)atomic_load(&s->made), "links",
+			 (json_int_t)atomic_load(&s->linked), "deleted",
+			 (json_int_t)atomic_load(&s->removed), "status",
+			 (json_int_t)atomic_load(&s->adjusted), "failed",
+			 (json_int_t)atomic_load(&s->run->failed), "vanished",
+			 (json_int_t)atomic_load(&s->vanished));
+}
 
-	if (s->set->json)
-		print_line(s, json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-					"summary", true, "compared",
-					(json_int_t)atomic_load(&s->compared), "copied",
-					(json_int_t)atomic_load(&s->copied), "bytes",
-					(json_int_t)atomic_load(&s->bytes), "directories",
-					(json_int_t)atomic_load(&s->made), "links",
-					(json_int_t)atomic_load(&s->linked), "deleted",
-					(json_int_t)atomic_load(&s->removed), "status",
-					(json_int_t)atomic_load(&s->adjusted), "failed",
-					(json_int_t)failed, "vanished", (json_int_t)vanished));
-	else if (s->set->verbose || s->set->stats)
-		printf("%llu files compared, %llu copied (%llu bytes), %llu directories made, "
-		       "%llu deleted%s\n",
-		       (unsigned long long)atomic_load(&s->compared),
-		       (unsigned long long)atomic_load(&s->copied),
-		       (unsigned long long)atomic_load(&s->bytes),
-		       (unsigned long long)atomic_load(&s->made),
-		       (unsigned long long)atomic_load(&s->removed),
-		       s->dry_run ? " (dry run)" : "");
+static void print_summary(const struct sync *s)
+{
+	printf("%llu files compared, %llu copied (%llu bytes), %llu directories made, "
+	       "%llu deleted%s\n",
+	       (unsigned long long)atomic_load(&s->compared),
+	       (unsigned long long)atomic_load(&s->run->files),
+	       (unsigned long long)atomic_load(&s->run->bytes),
+	       (unsigned long long)atomic_load(&s->made),
+	       (unsigned long long)atomic_load(&s->removed), s->dry_run ? " (dry run)" : "");
+}
+
+/* Numbers of files, and of the transport with --stats and --json. */
+static void report_sync(struct sync *s, const struct tools_usage *start,
+			const struct counters *before)
+{
+	bool whole = s->set->stats || s->set->json;
+	json_t *report = whole ? copy_make_report(s->run, start, before) : NULL, *summary;
+
+	if (s->set->json) {
+		summary = pack_summary(s);
+		json_object_update_missing(summary, report);
+		json_decref(report);
+		print_line(s, summary);
+		return;
+	}
+	if (whole || s->set->verbose)
+		print_summary(s);
+	if (whole)
+		copy_print_report(report);
+}
+
+static void report_failures(const struct sync *s)
+{
+	unsigned long long failed = atomic_load(&s->run->failed);
+
 	if (run_interrupted(s->run))
 		tools_error("%s: %llu files compared, %llu copied; the next run goes on",
 			    s->from_label, (unsigned long long)atomic_load(&s->compared),
-			    (unsigned long long)atomic_load(&s->copied));
+			    (unsigned long long)atomic_load(&s->run->files));
 	else if (failed)
 		tools_error("%s: %llu objects failed%s", s->from_label, failed,
 			    atomic_load(&s->stopped) ? ", the rest was not attempted"
@@ -420,7 +435,7 @@ static int status_of(const struct sync *s, enum copy_result rc)
 {
 	if (rc != COPY_GOOD || atomic_load(&s->stopped))
 		return TOOLS_EXIT_FAILURE;
-	if (atomic_load(&s->failed))
+	if (atomic_load(&s->run->failed))
 		return EXIT_PARTIAL;
 	return atomic_load(&s->vanished) ? EXIT_VANISHED : 0;
 }
@@ -452,8 +467,12 @@ int run_sync(struct run *run)
 	struct side from = {.folder.fd = -1}, to = {.folder.fd = -1};
 	struct sync s;
 	enum copy_result rc = COPY_STOP;
+	struct tools_usage start;
+	struct counters before;
 	int status;
 
+	tools_usage_now(&start);
+	run_counters(run, &before);
 	signal(SIGXFSZ, SIG_IGN); /* a write fails instead */
 	init_sync(&s, run);
 	allow_descriptors();
@@ -470,10 +489,12 @@ int run_sync(struct run *run)
 			    from.text, to.text);
 	else
 		rc = sync_sides(&s, &from, &to);
-	progress_end(&run->progress, "total", atomic_load(&s.bytes),
-		     rc == COPY_GOOD && atomic_load(&s.bytes), atomic_load(&s.copied));
-	if (rc == COPY_GOOD)
-		report_sync(&s);
+	progress_end(&run->progress, "total", atomic_load(&run->bytes),
+		     rc == COPY_GOOD && atomic_load(&run->bytes), atomic_load(&run->files));
+	if (rc == COPY_GOOD) {
+		report_sync(&s, &start, &before);
+		report_failures(&s);
+	}
 	status = status_of(&s, rc);
 	close_side(&from);
 	close_side(&to);

@@ -17,8 +17,8 @@ struct sync {
 	char *from_label, *to_label; /* of the roots */
 	struct rxafs_fid target;     /* of the destination, which is not copied into itself */
 
-	atomic_uint_fast64_t compared, copied, bytes, made, linked, removed, adjusted;
-	atomic_uint_fast64_t failed, vanished;
+	atomic_uint_fast64_t compared, made, linked, removed, adjusted;
+	atomic_uint_fast64_t vanished;
 	atomic_bool stopped;	   /* the rest would fail as well */
 	pthread_mutex_t seen_lock; /* of what follows: directories in AFS */
 	struct fid_set entered;	   /* of the source */

@@ -58,7 +58,7 @@ struct crew {
 enum copy_result sync_judge(struct sync *s, enum copy_result rc)
 {
 	if (rc != COPY_GOOD)
-		atomic_fetch_add(&s->failed, 1);
+		atomic_fetch_add(&s->run->failed, 1);
 	if (rc == COPY_STOP || atomic_load(&s->run->interrupted))
 		atomic_store(&s->stopped, true);
 	return rc;

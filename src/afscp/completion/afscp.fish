@@ -54,7 +54,7 @@ complete -c afscp -n '__fish_seen_subcommand_from ls' -l long -s l -d 'ls: show 
 complete -c afscp -l quiet -s q -d 'show neither progress nor messages about retries'
 complete -c afscp -l timeout -r -d 'time limit without progress, and for finding a server (60)'
 complete -c afscp -l retry -r -d 'how long to retry while a server restarts or does not answer (60); 0: do not retry'
-complete -c afscp -n '__fish_seen_subcommand_from get put sync' -l stats -d 'get, put: report the speed and the cost; sync: the numbers of files'
+complete -c afscp -n '__fish_seen_subcommand_from get put sync' -l stats -d 'get, put, sync: report the speed and the cost; sync: also the numbers of files'
 complete -c afscp -n '__fish_seen_subcommand_from bench' -l clients -r -d 'bench: number of clients, each with its own socket (1)'
 complete -c afscp -n '__fish_seen_subcommand_from bench' -l seconds -r -d 'bench: duration (10)'
 complete -c afscp -n '__fish_seen_subcommand_from bench' -l range -r -d 'bench: bytes per call (the whole file)'

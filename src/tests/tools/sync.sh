@@ -347,6 +347,9 @@ well sync --json tree/ one:copy
 grep -c '^{.*}$' out > count
 [ "$(cat count)" = "$(wc -l < out)" ] || fail "lines that are no objects"
 grep -q '"action":.*"copy"' out && grep -q '"summary":' out || fail "JSON: $(cat out)"
+grep '"summary":' out | grep '"transport":' | grep -q '"copied": 1,' || fail "the report in JSON: $(cat out)"
+well sync --stats tree/ one:copy
+grep -q 'files compared, 0 copied' out && grep -q '^copied' out || fail "--stats: $(cat out)"
 ends 1 sync --json nowhere one:
 grep -q '"error":' out || fail "no error as JSON: $(cat out)"
 
