@@ -12,7 +12,7 @@
 
 #include "afscp/contents.h"
 #include "afscp/local.h"
-#include "afscp/session.h"
+#include "afscp/scatter.h"
 #include "program/message.h"
 
 #define CALL	 (64u << 20) /* bytes of a call that stores */
@@ -499,12 +499,45 @@ static enum copy_result store_piece(struct storing *s, uint64_t length, bool *ch
 	return COPY_GOOD;
 }
 
+/* Whether the file may go over several paths; with a limit of the rate it goes over one. */
+static bool may_use_paths(const struct storing *s)
+{
+	const struct origin *o = s->origin;
+
+	return o->fd >= 0 && !o->whole && s->at == 0 && o->size >= SCATTER_LEAST &&
+	       o->t->to->run->set.paths != 1 && !o->t->pace->rate;
+}
+
+/* The whole file. With s->at still 0 nothing was stored, and one path is used. */
+static enum copy_result store_by_paths(struct storing *s, bool *changed)
+{
+	struct origin *o = s->origin;
+	struct transfer *t = o->t;
+	struct scatter file = {
+		.run = t->to->run,
+		.object = s->object,
+		.label = t->to_label,
+		.fd = o->fd,
+		.size = o->size,
+		.set = {.set = RXAFS_SET_TIME | RXAFS_SET_MODE, .time = o->mtime, .mode = o->mode}};
+	struct attempt try = attempt_begin(t->to->run, CHANGE_STORE, t->to_label);
+	bool stored;
+	enum copy_result rc = scatter_store(&file, &try, &stored);
+
+	if (stored)
+		s->at = o->size;
+	if (!file.unread)
+		return rc == COPY_GOOD ? rc : attempt_result(&try);
+	s->error = file.error ? -file.error : CHANGED;
+	return report_source_error(s, changed);
+}
+
 /* From s->at to the end. */
 static enum copy_result store_origin(struct storing *s, bool *changed)
 {
 	struct origin *o = s->origin;
-	enum copy_result rc = COPY_GOOD;
-	bool begun = false;
+	enum copy_result rc = may_use_paths(s) ? store_by_paths(s, changed) : COPY_GOOD;
+	bool begun = s->at;
 
 	while (rc == COPY_GOOD && !*changed && !o->t->vanished && (s->at < o->size || !begun)) {
 		uint64_t length = pace_part(o->t->pace, o->size - s->at);

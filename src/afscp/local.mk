@@ -36,6 +36,7 @@ src_afscp_libafscp_la_SOURCES = \
 	src/afscp/putlevel.c src/afscp/putlevel.h \
 	src/afscp/rights.c \
 	src/afscp/run.c src/afscp/run.h \
+	src/afscp/scatter.c src/afscp/scatter.h \
 	src/afscp/session.c src/afscp/session.h \
 	src/afscp/space.c \
 	src/afscp/sync.c src/afscp/sync.h \

@@ -77,8 +77,8 @@ static const struct tools_option options[] = {
 		     "get, put, sync: number of files that are copied at the same time (4)",
 		     .commands = "get put sync", .min = 1, .max = 256),
 	TOOLS_OPTION("paths", 0, TOOLS_CALL, paths, "N|all",
-		     "get, put: number of paths that carry a large file at the same time (all)",
-		     .set = count_paths, .commands = "get put"),
+		     "get, put, sync: number of paths that carry a large file at the same time (all)",
+		     .set = count_paths, .commands = "get put sync"),
 	TOOLS_OPTION(
 		"path", 0, TOOLS_LIST, named_paths, "LOCAL[%DEVICE][,REMOTE]",
 		"get, put, sync: use only this path, from an address or %interface of this machine to an address of the server; may be repeated",

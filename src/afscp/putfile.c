@@ -22,14 +22,13 @@
 #include "program/message.h"
 #include "afscp/contents.h"
 #include "afscp/local.h"
-#include "afscp/pathuse.h"
 #include "afscp/put.h"
 #include "afscp/putlevel.h"
+#include "afscp/scatter.h"
 
-#define PART	   (64u << 20) /* bytes of a call */
-#define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
-#define READ_MOST  (1u << 20) /* of a pipe at a time */
-#define WIDE_LEAST (8u << 20) /* bytes of files that go over several paths */
+#define PART	  (64u << 20) /* bytes of a call */
+#define STREAM	  (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
+#define READ_MOST (1u << 20) /* of a pipe at a time */
 
 /* A file that is being stored. */
 struct storing {
@@ -45,10 +44,10 @@ struct storing {
 	bool set_mode;	/* with the last call */
 	bool succeeded; /* the latest call */
 	bool spoiled;	/* the source has changed: what is stored is worthless */
-	bool unanswered; /* the error of the latest call is that there is no answer */
-	bool gone;	 /* it is that somebody else has removed the object */
-	bool once;	 /* if that happens, the copy fails */
-	bool hold;	 /* a full volume is not reported, but noted: */
+	bool unanswered;     /* the error of the latest call is that there is no answer */
+	bool gone;	     /* it is that somebody else has removed the object */
+	bool once;	     /* if that happens, the copy fails */
+	bool hold;	     /* a full volume is not reported, but noted: */
 	struct attempt full; /* then; its value is 0 before */
 	mode_t mode;
 	struct outage outage;
@@ -422,99 +421,41 @@ static uint64_t next_part(struct storing *s)
 	return find_data(s->file->fd, &s->at, s->size, PART, stored_length(s) <= s->at);
 }
 
-/* ---- over several paths: the contents appear in one step ---- */
-
-/* Any bytes of the source, some of them again. */
-static int give_scattered_bytes(void *arg, uint64_t offset, const struct iovec *iov, unsigned count)
-{
-	struct storing *s = arg;
-	uint64_t bytes = 0;
-	int result = read_slices(s->file->fd, offset, iov, count);
-
-	s->error = result < 0 ? -result : 0;
-	if (result) {
-		s->spoiled = true;
-		return -ECANCELED;
-	}
-	for (unsigned i = 0; i < count; i++)
-		bytes += iov[i].iov_len;
-	if (s->counted + bytes > s->size)
-		bytes = s->size - s->counted;
-	s->counted += bytes;
-	atomic_fetch_add(&s->run->bytes, bytes);
-	copy_progress(s->run, s->file->label);
-	return 0;
-}
-
-/* The parts of the source that have data, in whole units. False: it has none. */
-static bool find_data_spans(const struct storing *s, struct rxafs_scattered_store *store)
-{
-	const uint64_t unit = RXAFS_STORE_UNIT;
-	off_t data = 0, hole;
-
-	for (uint64_t at = 0; at < s->size; at = (uint64_t)hole) {
-		struct rxafs_span *last =
-			store->span_count ? &store->spans[store->span_count - 1] : NULL;
-		uint64_t from, end;
-
-		data = lseek(s->file->fd, (off_t)at, SEEK_DATA);
-		if (data < 0 && errno == ENXIO)
-			break;
-		hole = data < 0 ? -1 : lseek(s->file->fd, data, SEEK_HOLE);
-		if (data < 0 || hole <= data)
-			data = (off_t)at, hole = (off_t)s->size;
-		from = (uint64_t)data / unit * unit;
-		end = ((uint64_t)hole + unit - 1) / unit * unit;
-		end = end < s->size ? end : s->size;
-		if (last && (from < last->end + HOLE_LEAST || store->span_count == RXAFS_SPANS))
-			last->end = end;
-		else if (from < end)
-			store->spans[store->span_count++] = (struct rxafs_span){from, end};
-	}
-	return store->span_count > 0;
-}
+/* ---- over several paths ---- */
 
 /* Whether the file may go over several paths. What was stored before stays, to be continued. */
 static bool is_for_several_paths(const struct storing *s)
 {
-	return s->plain && s->at == 0 && s->size >= WIDE_LEAST && s->run->set.paths != 1 &&
+	return s->plain && s->at == 0 && s->size >= SCATTER_LEAST && s->run->set.paths != 1 &&
 	       !s->run->set.resume;
 }
 
 /* The whole file. Without `succeeded` afterwards nothing was stored, and one path is used. */
 static enum copy_result store_over_paths(struct storing *s)
 {
-	struct rxafs_scattered_store store = {
-		.size = s->size,
-		.set = {.set = RXAFS_SET_TIME | (s->set_mode ? RXAFS_SET_MODE : 0),
-			.time = s->mtime,
-			.mode = s->mode},
-		.give = give_scattered_bytes,
-		.arg = s,
-		.paths = (unsigned)s->run->set.paths};
+	struct scatter file = {.run = s->run,
+			       .object = s->object,
+			       .label = s->file->label,
+			       .fd = s->file->fd,
+			       .size = s->size,
+			       .set = {.set = RXAFS_SET_TIME | (s->set_mode ? RXAFS_SET_MODE : 0),
+				       .time = s->mtime,
+				       .mode = s->mode}};
 	struct attempt t = attempt_begin(s->run, CHANGE_STORE, s->file->label);
-	struct rxafs_attributes now;
-	int result;
+	enum copy_result rc;
+	bool stored;
 
 	s->succeeded = false;
-	if (!find_data_spans(s, &store))
-		return COPY_GOOD;
+	s->counted = 0;
 	t.later = true;
 	t.outage = s->outage;
-	do {
-		atomic_fetch_sub(&s->run->bytes, s->counted);
-		s->counted = 0;
-		s->error = 0;
-		result = rxafs_store_scattered(s->object, &t.request, &store, &now);
-	} while (attempt_again_unless(&t, result, s->spoiled ? -ECANCELED : -EOPNOTSUPP));
-	path_uses_add(s->run, store.uses, store.use_count);
-	atomic_fetch_sub(&s->run->bytes, s->counted);
-	s->counted = 0;
-	if (s->spoiled)
-		return report_read_error(s);
-	if (t.value == -EOPNOTSUPP)
-		return COPY_GOOD;
-	return t.value == 0 ? note_stored_part(s, s->size, &now) : judge_store(s, &t);
+	rc = scatter_store(&file, &t, &stored);
+	if (stored)
+		return note_stored_part(s, s->size, &file.now);
+	if (!file.unread)
+		return rc == COPY_GOOD ? rc : judge_store(s, &t);
+	s->error = file.error;
+	return report_read_error(s);
 }
 
 bool put_file_is_unchanged(const struct put_file *f)

@@ -24,7 +24,7 @@ complete -c afscp -n '__fish_seen_subcommand_from get put mkdir' -l preserve -s 
 complete -c afscp -n '__fish_seen_subcommand_from mkdir' -l parents -d 'mkdir: also make missing parents, and accept existing directories (-p)'
 complete -c afscp -n '__fish_seen_subcommand_from get put' -l continue -s C -d 'get, put: skip files that exist already with the same length and modification time; put: continue files that an earlier run has begun'
 complete -c afscp -n '__fish_seen_subcommand_from get put sync' -l jobs -s j -r -d 'get, put, sync: number of files that are copied at the same time (4)'
-complete -c afscp -n '__fish_seen_subcommand_from get put' -l paths -r -d 'get, put: number of addresses of a server that carry a large file at the same time (8)'
+complete -c afscp -n '__fish_seen_subcommand_from get put sync' -l paths -r -d 'get, put, sync: number of addresses of a server that carry a large file at the same time (8)'
 complete -c afscp -n '__fish_seen_subcommand_from get put sync rm mkdir mv chmod' -l keep-going -d 'try the other objects even after an error that concerns them, too'
 complete -c afscp -n '__fish_seen_subcommand_from rm ln' -l force -s f -d 'rm: accept objects that do not exist; ln -s, --mount: replace a file or link'
 complete -c afscp -n '__fish_seen_subcommand_from mkdir' -l mode -s m -r -d 'mkdir: mode of the directory (777 less the umask)'

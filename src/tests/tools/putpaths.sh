@@ -121,6 +121,31 @@ cp_ put -r tree home:/ || fail "tree: put ended with $?: $(head -n 3 err)"
 here get -r home:/tree got || fail "tree: get: $(head -n 3 here.out)"
 for name in a b c; do cmp -s tree/$name got/$name || fail "tree: $name differs"; done
 
+# sync: large files go over both paths, new ones and changed ones; a small one and a limit of the rate do not need the second.
+cp_ sync --json tree/ home:/synced > sync.json || fail "sync: ended with $?: $(head -n 3 err)"
+tail -n 1 sync.json > synced
+set -- $(uses synced bytes)
+[ "$1" -gt 3000000 ] && [ "$2" -gt 3000000 ] && [ $(($1 + $2)) -ge 35651586 ] || fail "sync: bytes of the paths: $*"
+cp new tree/a && head -c 1000 big > tree/small
+cp_ sync --stats tree/ home:/synced > stats || fail "sync again: ended with $?: $(head -n 3 err)"
+grep -q '4 files compared, 2 copied (17826793 bytes)' stats && [ "$(grep -c '^ *path .* RTT ' stats)" = 2 ] || fail "stats: $(cat stats)"
+cp_ sync --stats tree/ home:/synced > stats || fail "sync of nothing: ended with $?: $(head -n 3 err)"
+grep -q '4 files compared, 0 copied (0 bytes)' stats || fail "stats of nothing: $(cat stats)"
+rm -rf got
+here get -rp home:/synced got || fail "synced: get: $(head -n 3 here.out)"
+diff -r tree got || fail "sync: the trees differ"
+[ "$(cd tree && stat -c '%n %Y %a' -- *)" = "$(cd got && stat -c '%n %Y %a' -- *)" ] || fail "sync: times or modes differ"
+
+# A source that changes while it goes over both paths: the later contents, whole; rename over it, as well.
+cp big tree/b
+now
+cp_ sync tree/ home:/synced &
+sync=$!
+when_begun $sync && cat new > tree/b
+wait $sync || fail "changed: sync ended with $?: $(head -n 3 err)"
+here get home:/synced/b copy3 || fail "changed: get: $(head -n 3 here.out)"
+cmp -s tree/b copy3 || fail "changed: the file differs"
+
 # Nothing is left of sessions that have ended.
 [ -z "$(here ls home: | grep -v '^[a-z]*$')" ] || fail "left: $(here ls home:)"
 result
