@@ -83,6 +83,7 @@ struct run {
 
 	atomic_bool tells_log;	 /* errors that the library logs are told */
 	atomic_bool located;	 /* the servers of a volume have answered */
+	atomic_bool gave_up;	 /* a server was silent for the time of --retry, and nobody has answered since */
 	atomic_bool interrupted; /* by a signal */
 	atomic_int signal;	 /* its number, 0 = none */
 	/*

@@ -556,18 +556,26 @@ static void explain_volume(struct attempt *t)
 
 struct attempt attempt_begin(struct run *run, enum change_op op, const char *label)
 {
-	return (struct attempt){
-		.run = run, .op = op, .label = label, .request = session_request(run)};
+	return (struct attempt){.run = run,
+				.op = op,
+				.label = label,
+				.began = monotonic_ns(),
+				.request = session_request(run)};
 }
 
-/* How long the operation is repeated. */
+/* How long the operation is repeated after its first failure. */
 static uint64_t patience_ms(const struct attempt *t)
 {
-	uint64_t ms = t->run->set.retry_ms;
-	bool known = t->error.origin == RXW_ORIGIN_PEER || atomic_load(&t->run->located);
+	uint64_t ms = t->run->set.retry_ms, failed = t->outage.since_ns, spent, start;
 
+	if (atomic_load(&t->run->gave_up))
+		return 0;
+	if (t->error.origin == RXW_ORIGIN_PEER || atomic_load(&t->run->located))
+		return ms;
 	/* Do not wait long for a server that has never answered: its address may be wrong. */
-	return known || ms < START_MS ? ms : START_MS;
+	spent = ((failed ? failed : monotonic_ns()) - t->began) / 1000000;
+	start = spent < START_MS ? START_MS - spent : 0;
+	return ms < start ? ms : start;
 }
 
 /* Whether the token had expired and there is a new one. */
@@ -589,6 +597,7 @@ bool attempt_again_unless(struct attempt *t, int64_t value, int expected)
 	t->value = value;
 	if (value >= 0 || value == expected) {
 		atomic_store(&t->run->located, true);
+		atomic_store(&t->run->gave_up, false);
 		return false;
 	}
 	/* An earlier try has removed it. */
@@ -607,6 +616,8 @@ bool attempt_again_unless(struct attempt *t, int64_t value, int expected)
 			t->request = session_request(t->run);
 			return true;
 		}
+		if (t->request.failure.origin == RXAFS_FROM_NETWORK)
+			atomic_store(&t->run->gave_up, true);
 	}
 	if (atomic_load(&t->run->interrupted) && !t->error.interrupted) {
 		afs_error_text(&t->error, "%s: interrupted", t->label);

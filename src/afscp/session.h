@@ -42,6 +42,7 @@ struct attempt {
 	bool later;	     /* a failure is reported by attempt_complain() */
 	struct rxafs_request request;
 	struct outage outage;
+	uint64_t began;		/* of monotonic_ns() */
 	bool unknown;		/* an earlier try may have made the change */
 	int64_t value;		/* what the operation returned at last: a negative errno, or not */
 	struct afs_error error; /* after a failure */

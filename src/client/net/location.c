@@ -17,6 +17,7 @@
 #include "client/net/record.h"
 
 #define QUESTION_NS ((uint64_t)30 * NS_PER_S)  /* for all servers together */
+#define START_NS    ((uint64_t)15 * NS_PER_S)  /* for those that never answered, since the first question */
 #define TURN_MS	    4000u		       /* for one of several, */
 #define GLANCE_MS   250u		       /* and first so long, or three times its round trip */
 #define UNKNOWN_MS  1000u		       /* or so long if that is unknown */
@@ -44,6 +45,7 @@ struct cl_location {
 	unsigned count;
 	struct question *questions; /* with calls in progress */
 	uint64_t silent_until;	    /* 0 = somebody answers */
+	uint64_t asked_at, heard_at; /* the first question; the last answer. 0 = none */
 };
 
 static void drop_guides(struct guide *guides, unsigned count)
@@ -200,6 +202,7 @@ struct question {
 	const struct cl_caller *caller;
 	const char *what; /* for failures */
 	uint64_t until;	  /* cl_net_now() */
+	bool hasty;	  /* earlier than the caller would have it */
 	uint32_t asked;	  /* by index, in this round */
 	bool glance;	  /* the first round: whoever is silent gets little time, */
 	uint32_t silent;  /* and these, by index, get more in the second one */
@@ -249,6 +252,25 @@ void cl_locations_abort(struct cl_net *net)
 	pthread_mutex_unlock(&net->table_lock);
 }
 
+/* Addresses may be wrong: servers that never answered have some time for all questions of whoever repeats them. */
+static void limit_first_questions(struct question *q)
+{
+	struct cl_location *location = q->location;
+	uint64_t now = cl_net_now(), end;
+
+	pthread_mutex_lock(&location->lock);
+	if (!location->asked_at)
+		location->asked_at = now;
+	end = location->asked_at + START_NS;
+	if (end < now + PAUSE_NS)
+		end = now + PAUSE_NS;
+	if (q->net->one_round && !location->heard_at && q->until > end) {
+		q->until = end;
+		q->hasty = true;
+	}
+	pthread_mutex_unlock(&location->lock);
+}
+
 static int start_question(struct question *q, struct cl_net *net, struct cl_cell *cell,
 			  const struct cl_caller *caller, const char *what,
 			  struct rxafs_failure *failure)
@@ -274,6 +296,7 @@ static int start_question(struct question *q, struct cl_net *net, struct cl_cell
 	q->location = get_location(net, cell);
 	if (!q->location)
 		return cl_fail(failure, ENOMEM, "%s: no memory", what);
+	limit_first_questions(q);
 	pthread_mutex_lock(&q->location->lock);
 	lost = update_guides(q->location, servers, (unsigned)count);
 	q->glance = count > 1;
@@ -316,7 +339,7 @@ static int fail_question(struct question *q, struct rxafs_failure *failure)
 		q->what, server);
 	if (failure) {
 		failure->origin = RXAFS_FROM_NETWORK;
-		failure->code = q->code;
+		failure->code = q->hasty && q->code == RXW_CALL_TIMEOUT ? RXW_CALL_DEAD : q->code;
 		snprintf(failure->server, sizeof(failure->server), "%.63s", server);
 	}
 	return -ETIMEDOUT;
@@ -475,6 +498,8 @@ static void note_answer(struct question *q, bool no_uuids, bool wants_token)
 	uint64_t now = cl_net_now();
 
 	pthread_mutex_lock(&q->location->lock);
+	if (answered)
+		q->location->heard_at = now;
 	for (unsigned i = 0; i < q->location->count; i++) {
 		struct guide *guide = &q->location->guides[i];
 

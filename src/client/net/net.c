@@ -108,6 +108,9 @@ int cl_net_create(const struct cl_net_options *o, struct cl_net **out, char *mes
 		net->ops = *o->ops;
 	net->soft_ms = o->soft_ms ? o->soft_ms : SOFT_MS;
 	net->dead_ms = o->dead_ms ? o->dead_ms : DEAD_MS;
+	/* Whoever repeats operations himself bounds what one of them takes. */
+	if (o->one_round && net->dead_ms > net->soft_ms)
+		net->dead_ms = net->soft_ms;
 	net->pause_ms = o->pause_ms ? o->pause_ms : PAUSE_MS;
 	net->one_round = o->one_round;
 	assert(o->pair_count <= CL_PAIRS);

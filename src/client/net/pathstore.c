@@ -6,6 +6,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,8 +307,9 @@ static bool turn_pouring(struct pouring *p, const struct cl_caller *caller)
 	int end;
 
 	cl_ways_prepare(&p->ways);
+	/* Whoever repeats operations himself need not wait for the ordinary way as well. */
 	if (!p->result && !cl_ways_live(&p->ways))
-		p->result = -EOPNOTSUPP;
+		p->result = p->ways.server->net->one_round ? -ETIMEDOUT : -EOPNOTSUPP;
 	if (p->result || (cl_spread_complete(&p->ways.spread) && !cl_ways_flying(&p->ways)))
 		return false;
 	end = cl_ways_wait(&p->ways, caller);
@@ -315,7 +317,7 @@ static bool turn_pouring(struct pouring *p, const struct cl_caller *caller)
 		if (p->ways.calls[i])
 			use_pour(p, i, cl_net_now());
 	if (!p->result)
-		p->result = end == -ESTALE ? -EOPNOTSUPP : end;
+		p->result = end == -ESTALE ? -ETIMEDOUT : end;
 	return !p->result;
 }
 
@@ -353,7 +355,7 @@ static int pour_bytes(struct pouring *p, const struct cl_caller *caller)
 	for (unsigned i = 0; i < CL_RANGES; i++)
 		if (p->ways.calls[i])
 			lose_pour(p, i);
-	if (p->result == -EINTR)
+	if (p->result == -EINTR || p->result == -ETIMEDOUT)
 		drop_interrupted(p);
 	return p->result;
 }
@@ -455,10 +457,24 @@ static int pour_over_lanes(struct pouring *p, struct cl_volume *volume,
 	cl_ways_end(&p->ways, store->paths, &store->path_count);
 	if (!result)
 		return commit_store_session(volume, caller, store, stamp, failure);
-	/* An interrupted one has told the server. */
-	if (result != -EINTR)
+	/* An interrupted one has told the server, and so has one that waited for too long, if it could. */
+	if (result != -EINTR && result != -ETIMEDOUT)
 		drop_store_session(volume, caller, store);
 	return result;
+}
+
+/* No path has taken anything for too long. */
+static int fail_store(const struct pouring *p, struct rxafs_failure *failure)
+{
+	char where[96];
+
+	cl_fail(failure, ETIMEDOUT, "StoreRange: %s: it takes nothing",
+		cl_server_text(p->ways.server, where, sizeof(where)));
+	failure->origin = RXAFS_FROM_NETWORK;
+	failure->volume = p->store->fid.Volume;
+	failure->code = RXW_CALL_TIMEOUT;
+	snprintf(failure->server, sizeof(failure->server), "%.63s", where);
+	return -ETIMEDOUT;
 }
 
 int cl_net_store_wide(struct cl_volume *volume, const struct cl_caller *caller,
@@ -477,6 +493,8 @@ int cl_net_store_wide(struct cl_volume *volume, const struct cl_caller *caller,
 		return cl_fail(failure, ENOMEM, "StoreRange: no memory");
 	p->store = store;
 	result = pour_over_lanes(p, volume, caller, stamp, failure);
+	if (result == -ETIMEDOUT && p->ways.began && !store->unanswered)
+		fail_store(p, failure);
 	free(p);
 	if (result == -EINTR || result == -ENOMEM)
 		return cl_fail(failure, -result, "StoreRange: %s",

@@ -256,6 +256,15 @@ static uint64_t end_of_waits(const struct cl_tries *t)
 	return end;
 }
 
+/* Whether a server was silent for so long that the caller of one round hears of it before others are asked. */
+static bool is_round_over(const struct cl_tries *t)
+{
+	const struct cl_net *net = record_of(t)->net;
+
+	return net->one_round && t->lost && net->soft_ms != UINT32_MAX &&
+	       cl_net_now() >= t->began + (uint64_t)net->soft_ms * NS_PER_MS;
+}
+
 /*
  * Ask the location service again, once in an operation. True: the sites are others now, or the volume exists no longer, and the
  * operation is over.
@@ -264,7 +273,9 @@ static bool refresh_once(struct cl_tries *t)
 {
 	bool changed = false;
 
-	if (t->refreshed)
+	if (t->refreshed || is_round_over(t) ||
+	    (record_of(t)->net->one_round &&
+	     cl_location_silent(record_of(t)->net, record_of(t)->cell)))
 		return false;
 	t->refreshed = true;
 	/* A record that was fetched after this call was sent is new to it. */
@@ -544,8 +555,7 @@ bool cl_tries_ahead(struct cl_tries *t, const struct cl_tries *first)
 bool cl_tries_attach(struct cl_tries *t)
 {
 	return !atomic_load(&t->sent.server->net->cancelled) &&
-	       (!(t->flags & CL_READS) ||
-		cl_cancel_attach(t->caller->cancel, t->sent.call) == 0);
+	       (!(t->flags & CL_READS) || cl_cancel_attach(t->caller->cancel, t->sent.call) == 0);
 }
 
 /* Whether servers were dead for so long that the caller of one round hears of it before the others are asked. */

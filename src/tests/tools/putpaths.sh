@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# afscp put of a large file to a server with two addresses, over two emulated links: both carry it, one dies or never answers, the
+# afscp put of a large file to a server with two addresses, over two emulated links: both carry it, one dies or never answers, both die, the
 # server restarts, two commands store one file. The contents appear in one step.
 
 if [ -z "${RXW_NEAR4_2:-}" ]; then
@@ -83,6 +83,17 @@ same big silent
 set -- $(uses silent bytes)
 [ "$2" -eq 0 ] || fail "silent: $*"
 links commands2 'hole no'
+
+# Both die: one message, and the file is as it was. The server drops what had come.
+now
+cp_ put --timeout 2s --retry 0 new home:/big &
+put=$!
+when_begun $put && links commands 'hole yes' && links commands2 'hole yes'
+wait $put && fail "both: put ended well"
+[ "$(grep -c 'within 2 s' err)" -eq 1 ] || fail "both: $(head -n 3 err)"
+links commands 'hole no'
+links commands2 'hole no'
+same big both
 
 # A signal in the middle: the file is as it was, and the space of what had come is free at once.
 now
