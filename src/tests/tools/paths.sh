@@ -57,13 +57,15 @@ cmp -s big copy || fail "one: the copy differs"
 rm -f copy
 [ "$(uses one bytes)" = "none none" ] || fail "one: $(uses one bytes)"
 
-# A path dies in the middle: the first, or the second.
+# A path dies in the middle: the first, or the second. The other one takes longer than until that is noticed.
 for which in commands commands2; do
+	other=$([ $which = commands ] && echo commands2 || echo commands)
 	cp_ get --json home:/big copy > died &
 	get=$!
-	when_begun $get 4000000 && links $which 'hole yes'
+	when_begun $get 4000000 && links $which 'hole yes' && links $other 'rate 15Mbit'
 	wait $get || fail "$which: get ended with $?: $(head -n 3 err)"
 	links $which 'hole no'
+	links $other 'rate 60Mbit'
 	cmp -s big copy || fail "$which: the copy differs"
 	rm -f copy
 	set -- $(uses died losses)
