@@ -13,7 +13,6 @@
 #define DATA_PATH    96		  /* bytes of a path of an object, its NUL included */
 #define DATA_GATHER  (256u << 10) /* bytes of a write, if the buffers allow it */
 #define DATA_ALIGN   4096u	  /* writes end at multiples of it, except for the last one */
-#define DATA_BUFFER  (DATA_GATHER + DATA_ALIGN)
 #define DATA_BUFFERS 16 /* buffers that are kept for the next run */
 #define DATA_RUNS    96 /* runs that gather so much; further ones gather less */
 #define DATA_LESS    (16u << 10)
