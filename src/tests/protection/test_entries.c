@@ -109,6 +109,10 @@ END_TEST
 
 START_TEST(names)
 {
+	/* U+205F, U+FDD0, U+FDEF, U+13430, U+1343F, U+16FE4 and U+1D159. */
+	static const char *const blank[] = {
+		"a\xe2\x81\x9f",     "a\xef\xb7\x90",	  "a\xef\xb7\xaf",    "a\xf0\x93\x90\xb0",
+		"a\xf0\x93\x90\xbf", "a\xf0\x96\xbf\xa4", "a\xf0\x9d\x85\x99"};
 	const struct prot_view *view;
 
 	database_open(&d, NULL);
@@ -129,6 +133,8 @@ START_TEST(names)
 	refused(prot_add_group(d.prot, "staf\xcd\x8f", 0, 0, NULL, d.message), PROT_BAD_NAME);
 	refused(prot_rename(d.prot, 1, "alice\xf3\xa0\x81\xa1", d.message), PROT_BAD_NAME);
 	refused(prot_rename(d.prot, 1, "alice\xee\x80\x80", d.message), PROT_BAD_NAME);
+	for (size_t i = 0; i < sizeof(blank) / sizeof(blank[0]); i++)
+		refused(prot_add_user(d.prot, blank[i], 0, NULL, d.message), PROT_BAD_NAME);
 	refused(prot_rename(d.prot, 1, "staff", d.message), PROT_EXISTS);
 	refused(prot_rename(d.prot, 1, "a:b", d.message), PROT_BAD_NAME);
 	refused(prot_rename(d.prot, 3, "bob", d.message), PROT_NO_ENTRY);
