@@ -31,7 +31,10 @@ static int refuse_entry_change(char *message, int code, const char *format, ...)
 static void expire_view(struct prot *prot)
 {
 	pthread_mutex_lock(&prot->lock);
+	prot->several =
+		prot->stale && (prot->several || !pthread_equal(prot->changer, pthread_self()));
 	prot->stale = true;
+	prot->changer = pthread_self();
 	atomic_store(&prot->next_look, 0);
 	pthread_mutex_unlock(&prot->lock);
 }

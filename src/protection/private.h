@@ -39,7 +39,9 @@ struct prot {
 	const struct prot_view *view; /* lock */
 	_Atomic uint64_t next_look;   /* monotonic time in ns */
 	atomic_bool machines;	      /* `view` has some */
-	bool stale;		      /* lock: this process has changed the database */
+	bool stale;		      /* lock: this process has changed the database, */
+	pthread_t changer;	      /* lock: this thread, */
+	bool several;		      /* lock: and others before */
 };
 
 /* Constant but for `references`. */

@@ -91,18 +91,19 @@ static void look_at_database(struct prot *prot, bool changed_here)
 const struct prot_view *prot_view_get(struct prot *prot)
 {
 	const struct prot_view *view;
-	bool due, stale;
+	bool due, stale, mine;
 
 	pthread_mutex_lock(&prot->lock);
 	stale = prot->stale;
+	mine = stale && (prot->several || pthread_equal(prot->changer, pthread_self()));
 	due = stale || monotonic_ns() >= prot->next_look;
 	pthread_mutex_unlock(&prot->lock);
 	/*
-	 * Other threads use what there is while one looks, unless this process made a change. A
-	 * thread in a transaction of its own does not look.
+	 * Threads use what there is while another one looks, which takes long if the database is large; but not the one that has
+	 * made a change. A thread in a transaction of its own does not look.
 	 */
-	if (due && (stale ? pthread_mutex_lock(&prot->db_lock)
-			  : pthread_mutex_trylock(&prot->db_lock)) == 0) {
+	if (due && (mine ? pthread_mutex_lock(&prot->db_lock)
+			 : pthread_mutex_trylock(&prot->db_lock)) == 0) {
 		pthread_mutex_lock(&prot->lock);
 		stale = prot->stale;
 		pthread_mutex_unlock(&prot->lock);

@@ -113,9 +113,9 @@ struct prot_entry {
 };
 
 /*
- * The present state. A change by this process is in every later view. The database is looked at every 100 ms at most, or after ten
- * times the time that reading it took, if that is longer: a change by another process is in the views taken after that time.
- * Otherwise it costs a mutex. Never NULL: if the file cannot be read any more, the last state stays.
+ * The present state. A change is in every later view of the thread that made it, and from the first of these on in every view. The
+ * database is looked at every 100 ms at most, or after ten times the time that reading it took, if that is longer: a change by
+ * another process is in the views taken after that time. Otherwise it costs a mutex, and nobody waits for another thread. Never NULL: if the file cannot be read any more, the last state stays.
  */
 const struct prot_view *prot_view_get(struct prot *prot);
 void prot_view_put(const struct prot_view *view);

@@ -217,6 +217,8 @@ START_TEST(threads)
 	database_user(&d, "alice", 1);
 	database_group(&d, "a", -206, 0);
 	database_group(&d, "b", -207, 0);
+	/* From here on all threads see that. */
+	ck_assert_str_eq(database_cps(&d, 1), "-102 -101 1");
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, read_on, NULL), 0);
 	for (int i = 0; i < 100; i++) {
@@ -298,5 +300,34 @@ START_TEST(replaced)
 }
 END_TEST
 
+static void *take_view(void *count)
+{
+	const struct prot_view *view = prot_view_get(d.prot);
+
+	*(size_t *)count = prot_count(view);
+	prot_view_put(view);
+	return NULL;
+}
+
+/* Another thread does not wait for the one that has changed the database and not looked at it yet. */
+START_TEST(others_go_on)
+{
+	size_t before, during, after;
+	pthread_t thread;
+
+	database_open(&d, NULL);
+	take_view(&before);
+	database_user(&d, "alice", 0);
+	ck_assert_int_eq(prot_begin(d.prot, d.message), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, take_view, &during), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_uint_eq(during, before);
+	prot_rollback(d.prot);
+	take_view(&after);
+	ck_assert_uint_eq(after, before + 1);
+	database_close(&d);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "protection sharing", other_process, many_processes, killed, threads,
-		 damaged_later, replaced)
+		 damaged_later, replaced, others_go_on)
