@@ -145,6 +145,11 @@ unsigned fake_silence_data(unsigned one, unsigned other);
 void fake_hold_data(unsigned number, bool hold);
 /* FetchStatus of the root: 0 or a negative errno value. */
 int fake_look(struct cl_volume *volume);
+#define looks(volume)                                                      \
+	do {                                                               \
+		int rc_ = fake_look(volume);                               \
+		ck_assert_msg(rc_ == 0, "%d: %s", rc_, fake_failure.text); \
+	} while (0)
 /* A connection from server `number` to the callback service of the client, and a call through it. */
 rxw_connection *fake_connect_client(unsigned number);
 int32_t fake_break_by(rxw_connection *connection, const AFSFid *fids, uint32_t count);

@@ -5,6 +5,9 @@ src_tests_client_net_test_net_real_SOURCES = src/tests/client/net/test_net_real.
 src_tests_client_net_test_net_real_LDADD = $(client_test_libs)
 
 client_fake_cell = src/tests/client/net/fake.c src/tests/client/net/fake.h $(support_ports)
+check_tests += src/tests/client/net/test_net_locations
+src_tests_client_net_test_net_locations_SOURCES = src/tests/client/net/test_net_locations.c $(client_fake_cell)
+src_tests_client_net_test_net_locations_LDADD = $(client_test_libs)
 check_tests += src/tests/client/net/test_net_sites
 src_tests_client_net_test_net_sites_SOURCES = src/tests/client/net/test_net_sites.c $(client_fake_cell)
 src_tests_client_net_test_net_sites_LDADD = $(client_test_libs)

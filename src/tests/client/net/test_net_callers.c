@@ -25,12 +25,6 @@
 static const AFSFid directory = {FAKE_RW, 1, 1};
 static const AFSStoreStatus nothing = {0};
 
-#define looks(volume)                                                      \
-	do {                                                               \
-		int rc_ = fake_look(volume);                               \
-		ck_assert_msg(rc_ == 0, "%d: %s", rc_, fake_failure.text); \
-	} while (0)
-
 /* -- an operation on a thread of its own -- */
 
 struct operation {
