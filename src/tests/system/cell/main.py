@@ -51,7 +51,9 @@ class Run:
 
     def see(self, reader, number):
         with self.lock:
-            self.seen[reader] = max(self.seen.get(reader, 0), number)
+            if number > self.seen.get(reader, 0):
+                self.seen[reader] = number
+                self.journal.note('seen', by=reader, number=number)
 
     def time_away(self, names, began, ended):
         """How long of this time one of the machines was away."""
