@@ -335,8 +335,10 @@ class Mover(Worker):
     def turn(self):
         to = self.random.choice([s for s in FILE_SERVERS if s != self.at])
         began = time.monotonic()
-        with self.admin.moving:
-            status, text = self.admin.vos('move', self.volume, FILE_SERVERS[self.at], 'a', FILE_SERVERS[to], 'a')
+        status, text = self.move_safely(to)
+        if status is None:
+            self.pause(1)
+            return
         self.journal.note('move', to=to, status=status, took=round(time.monotonic() - began, 3), text=text.strip()[-600:])
         if status == 0:
             self.complete += 1
@@ -347,6 +349,13 @@ class Mover(Worker):
             self.put_right()
         self.pause(self.random.uniform(0, 2))
 
+    def move_safely(self, to):
+        """None: not now."""
+        with self.admin.moving:
+            if not self.admin.is_current():
+                return None, ''
+            return self.admin.vos('move', self.volume, FILE_SERVERS[self.at], 'a', FILE_SERVERS[to], 'a')
+
     def put_right(self):
         """As an administrator does: until the volume is on-line at the place that the database of locations has."""
         while not self.ending.is_set():
@@ -356,7 +365,7 @@ class Mover(Worker):
 
     def try_put_right(self):
         with self.admin.moving:
-            return self.put_right_once()
+            return self.admin.is_current() and self.put_right_once()
 
     def put_right_once(self):
         states = {s: self.admin.listing(s) for s in FILE_SERVERS}
