@@ -264,9 +264,13 @@ class Run:
         """OpenAFS's database server that has started, or whose clock has jumped, does not vote for 75 s. With a second one away there is
         no quorum."""
         try:
-            wait_for(lambda: self.admin.is_replicated('7003'), QUORUM, 'a quorum')
+            wait_for(lambda: self.admin.is_replicated('7003') and self.can_change(), QUORUM, 'a quorum')
         except Trouble as e:
             self.say(str(e))
+
+    def can_change(self):
+        """The others hear of the new sync site later than it knows."""
+        return self.admin.vos('unlock', 'pub', seconds=60)[0] == 0
 
     def judge_administration(self):
         for w, what in ((self.releaser, 'release'), (self.mover, 'move')):
