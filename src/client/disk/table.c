@@ -200,7 +200,8 @@ void table_forget_whole(struct cl_disk_whole *whole)
 
 void table_drop_file(struct cl_disk_file *file)
 {
-	if (file->references || file->count)
+	/* A whole may have no block yet, or none that the index names. */
+	if (file->references || file->count || file->whole)
 		return;
 	htable_remove(&file->disk->files, file);
 	file->disk->statistics.files--;

@@ -488,6 +488,26 @@ START_TEST(wholes_later)
 }
 END_TEST
 
+/* A whole that could not be written has its file as long as it has a place, also when nobody else has it. */
+START_TEST(empty_wholes)
+{
+	struct cl_disk_statistics statistics;
+
+	set_up(1 << 20);
+	cl_disk_keep_whole(file, WHOLE);
+	ck_assert_int_eq(mkdir(path_of_whole(1), 0700), 0);
+	ck_assert_int_lt(keep_part(&one, 0, 1), 0);
+	cl_disk_put_file(file);
+	cl_disk_read_statistics(disk, &statistics);
+	ck_assert_uint_eq(statistics.files, 1);
+	file = cl_disk_get_file(disk, "example.org", 1, 2, 3);
+	check_missing(&one, 0);
+	cl_disk_set_version(file, &two);
+	ck_assert_int_eq(rmdir(path_of_whole(1)), 0);
+	tear_down();
+}
+END_TEST
+
 /* Wholes make room like blocks, but for what is lent. */
 START_TEST(bounded_wholes)
 {
@@ -569,4 +589,4 @@ START_TEST(sums)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "disk", keeping, versions, damaged_blocks, damaged_index, bounded,
-		 folder_rules, full_disk, wholes, wholes_later, bounded_wholes, sums)
+		 folder_rules, full_disk, wholes, wholes_later, empty_wholes, bounded_wholes, sums)
