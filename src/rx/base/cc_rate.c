@@ -22,6 +22,13 @@
 /* A round in which one packet of 50 is lost, and LOST_LEAST of them, shows congestion. */
 #define LOSS_PART  50u
 #define LOST_LEAST 6u
+/* So few are enough outside of probes, where one packet of FEW_PART is lost. */
+#define FEW_LOST 3u
+#define FEW_PART 8u
+/* The flight after losses outside of a probe, in the next probe, and after that. */
+#define LOW_LOSS GAIN(0.9)
+#define LOW_UP	 GAIN(1.75)
+#define LOW_DOWN GAIN(1.25)
 #define MANY_PART  5u  /* see many_lost() */
 #define BURST_MOST 32u /* so few are a burst, whatever their part is */
 /* The round trip has grown by an eighth, within these limits: slow start has filled the path. */
@@ -100,6 +107,7 @@ struct rate {
 	uint64_t round_rate; /* largest of this round */
 	uint64_t round_rtt, last_round_rtt; /* least of this round and of the last one */
 	uint32_t high;	     /* flight above which losses began; NO_LIMIT = unknown */
+	uint32_t low;	     /* the same outside of probes; see follow_model() */
 	uint32_t before;     /* `high` before the last losses, while `undo` is not 0 */
 	uint32_t saved;	     /* window before SHRINK, 0 = none */
 	uint32_t samples;    /* of round trips in this round */
@@ -161,10 +169,17 @@ OUTLINE static uint32_t estimate_held(const struct rate *m, uint32_t gain)
 				    UINT32_MAX);
 }
 
-/* Receivers merge ACKs of up to a millisecond or 64 packets, and senders send trains as long. */
+/*
+ * Receivers merge ACKs of up to a millisecond or 64 packets, and senders send trains as long. Where the path holds
+ * few packets, as losses outside of a probe have shown, 64 beside them overflow its queue.
+ */
 static uint32_t estimate_slack(const struct rate *m)
 {
-	return 64 + (uint32_t)smaller_of((best_rate(m) >> RATE_SHIFT) / 250, 1u << 20);
+	uint32_t merged =
+		(uint32_t)smaller_of(64, larger_of(RXW_CC_BURST, estimate_held(m, GAIN(0.5))));
+
+	return (m->low == NO_LIMIT ? 64 : merged) +
+	       (uint32_t)smaller_of((best_rate(m) >> RATE_SHIFT) / 250, 1u << 20);
 }
 
 /*
@@ -224,12 +239,34 @@ static uint32_t estimate_bunch(const struct rate *m)
 	return (uint32_t)(best_rate(m) * (estimate_bunch_time(m) / 1000) / 1000000 >> RATE_SHIFT);
 }
 
+/* A flight of what the path holds, times a gain, and of a bunch. */
+static uint32_t estimate_flight(const struct rate *m, uint32_t gain)
+{
+	return (uint32_t)larger_of(estimate_held(m, gain) + estimate_bunch(m), LEAST);
+}
+
+/*
+ * Losses outside of a probe limit the flight to what the path holds. A limit that stayed would leave a flow at the
+ * rate of that time, while others grow. So it follows the model: a probe may exceed it, and the rate which that has
+ * found is the measure of the next limit. Without any, a flow with a deep queue would keep it full.
+ */
+static void follow_model(struct rate *m)
+{
+	if (m->phase == STARTUP || m->low == NO_LIMIT)
+		m->low = NO_LIMIT;
+	else if (m->phase == REFILL || m->phase == UP)
+		m->low = (uint32_t)larger_of(m->low, estimate_flight(m, LOW_UP));
+	else if (m->phase == DOWN)
+		m->low = (uint32_t)smaller_of(m->low, estimate_flight(m, LOW_DOWN));
+}
+
 OUTLINE static void enter_phase(struct rate *m, enum phase phase, uint64_t now)
 {
 	assert(phase <= SHRINK);
 	m->phase = (uint8_t)phase;
 	m->phase_at = now;
 	m->rounds = 0;
+	follow_model(m);
 }
 
 static void begin_down(struct rate *m, uint64_t now)
@@ -247,7 +284,7 @@ static void rate_init(struct rxw_cc *cc)
 {
 	struct rate *m = of(cc);
 
-	m->high = NO_LIMIT;
+	m->high = m->low = NO_LIMIT;
 	/* Neither slow start nor proportional rate reduction of the other controllers applies. */
 	cc->ssthresh = UINT32_MAX;
 }
@@ -256,7 +293,10 @@ static void rate_init(struct rxw_cc *cc)
 static bool too_many_lost(const struct rate *m, uint32_t flight)
 {
 	uint64_t whole = larger_of((uint64_t)m->lost + m->delivered, flight);
+	bool probing = m->phase != DOWN && m->phase != CRUISE;
 
+	if (!probing && m->lost >= FEW_LOST && (uint64_t)m->lost * FEW_PART > whole)
+		return true;
 	return m->lost >= LOST_LEAST && (uint64_t)m->lost * LOSS_PART > whole;
 }
 
@@ -543,6 +583,14 @@ static uint64_t behind_queue(const struct rate *m)
 	return (uint64_t)estimate_held(m, GAIN(1.25)) * smaller_of(times, QUEUE_MOST) / 256;
 }
 
+/* The flight by losses. A call below the mean of those with the same peer probes no limit of its own. */
+static uint32_t limit_of_phase(const struct rate *m)
+{
+	uint32_t limit = m->phase == UP ? m->high : flight_below_limit(m);
+
+	return (uint32_t)smaller_of(m->fair == 0 ? limit : NO_LIMIT, m->low);
+}
+
 static void set_model_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
@@ -556,12 +604,9 @@ static void set_model_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		target = (uint32_t)larger_of(target, behind_queue(m));
 	if (m->phase != SHRINK)
 		target += (uint32_t)larger_of(estimate_slack(m), estimate_bunch(m));
-	if (m->high != NO_LIMIT && m->phase != STARTUP && m->phase != SHRINK && m->fair == 0) {
-		uint32_t high =
-			estimate_slack(m) + (m->phase == UP ? m->high : flight_below_limit(m));
-
-		target = (uint32_t)smaller_of(target, high);
-	}
+	if (m->phase != STARTUP && m->phase != SHRINK)
+		target = (uint32_t)smaller_of(target,
+					      (uint64_t)estimate_slack(m) + limit_of_phase(m));
 	target = (uint32_t)larger_of(target, LEAST);
 	if (m->phase != STARTUP) {
 		if (cc->cwnd < target)
@@ -597,8 +642,7 @@ static void lower_rate(struct rate *m, const struct rxw_cc_sample *s)
 		m->best[0] = m->best[1] = smaller_of(rate, larger_of(m->round_rate, least));
 	else if (m->phase == DOWN && s->fair != 0 && !s->limited)
 		m->best[0] = m->best[1] = smaller_of(rate, larger_of(delivered_rate(m), least));
-	if (m->phase == CRUISE)
-		limit_flight(m, estimate_held(m, GAIN(0.9)) + estimate_bunch(m));
+	m->low = (uint32_t)smaller_of(m->low, estimate_flight(m, LOW_LOSS));
 }
 
 /*
@@ -685,6 +729,7 @@ static void rate_undo(struct rxw_cc *cc)
 	if (m->undo != 0)
 		m->high = (uint32_t)larger_of(m->high, m->before);
 	m->undo = 0;
+	m->low = NO_LIMIT;
 }
 
 static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
@@ -696,6 +741,8 @@ static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 		*rates[i] = *rates[i] * before / now;
 	if (m->high != NO_LIMIT)
 		m->high = (uint32_t)larger_of((uint64_t)m->high * before / now, LEAST);
+	if (m->low != NO_LIMIT)
+		m->low = (uint32_t)larger_of((uint64_t)m->low * before / now, LEAST);
 	if (m->before != NO_LIMIT)
 		m->before = (uint32_t)((uint64_t)m->before * before / now);
 	m->saved = (uint32_t)((uint64_t)m->saved * before / now);
@@ -746,7 +793,8 @@ static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t
 	if (cc->resume == RXW_CC_UNPROVEN)
 		pace = larger_of(pace,
 				 ((uint64_t)cc->jump * RXW_SEC << RATE_SHIFT) / cc->known.rtt);
-	return (RXW_SEC << RATE_SHIFT) / larger_of(pace, 1);
+	/* After an outage the rate may be a packet in seconds. What was lost must not wait for that. */
+	return smaller_of((RXW_SEC << RATE_SHIFT) / larger_of(pace, 1), larger_of(srtt, 1));
 }
 
 static const char *rate_phase(const struct rxw_cc *cc)

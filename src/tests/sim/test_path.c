@@ -228,6 +228,33 @@ static bool equal_calls(unsigned connections, bool apart, double queue, double l
 	return good;
 }
 
+/*
+ * Calls of one client together, where the path and its queue hold 34 packets each: the room beside what the path holds
+ * must not fill the queue, nor what is sent again.
+ */
+static bool small_path(unsigned calls, uint64_t seed)
+{
+	double share[4], sum = 0, squares = 0;
+	struct sim_setup s;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 20, 20, 1);
+	endless(&s, 0.001, 4);
+	s.channels = calls;
+	shares(&s, seed, share);
+	for (unsigned i = 0; i < calls; i++) {
+		sum += share[i];
+		squares += share[i] * share[i];
+	}
+	good = sim_expect(&sim, "calls of a small path, dropped", seed,
+			  (double)sim.setup.down.dropped / (double)sim.setup.down.sent, 0, 0.1);
+	good &= sim_expect(&sim, "the same, Jain's index", seed, sum * sum / calls / squares, 0.9,
+			   1.01);
+	good &= sim_expect(&sim, "together, share of the line", seed, sum, 0.9, 1);
+	sim_free(&sim);
+	return good;
+}
+
 /* Round trips of 10 and 100 ms over one line: the smaller share. */
 static bool unequal_paths(double queue, double least, uint64_t seed)
 {
@@ -291,6 +318,8 @@ int main(int argc, char **argv)
 		good &= equal_calls(8, false, 0.25, 0.95, seed);
 		for (unsigned i = 0; i < 3; i++)
 			good &= equal_calls(8, true, 1, 0.9, seed + 5 * i);
+		good &= small_path(2, seed);
+		good &= small_path(4, seed);
 		good &= unequal_paths(1, 0.25, seed);
 		good &= unequal_paths(0.25, 0.25, seed);
 		good &= beside_cubic(50, 0.3, 0.65, seed);

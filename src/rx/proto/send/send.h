@@ -53,6 +53,21 @@ void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, uns
 
 /* ns between two packets in the mean; 0: not paced. */
 uint64_t rxw_send_interval(const struct rxw_pcall *p);
+/*
+ * Are lost packets paced, as new ones are? Where a model of the path has a small window, they would be most of what
+ * overflows its queue.
+ */
+static inline bool rxw_send_paces_lost(const struct rxw_sendq *q)
+{
+	return q->paced || (q->cc.ops->sample != NULL && q->cc.cwnd <= RXW_MAX_ACKS);
+}
+/* They may leave from then on: of a model, by a millisecond early, since a few need not wait for a train of new ones. */
+static inline uint64_t rxw_send_lost_at(const struct rxw_sendq *q)
+{
+	uint64_t early = q->paced ? 0 : RXW_MS;
+
+	return rxw_send_paces_lost(q) && q->pace_at > early ? q->pace_at - early : 0;
+}
 /* Is the path short (rxw_peer_is_near()), without losses? Pacing would not help then. */
 bool rxw_send_short_path(const struct rxw_pcall *p);
 /* "timeout", "recovery", or that of rxw_cc_phase(). Static. */

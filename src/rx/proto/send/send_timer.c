@@ -64,9 +64,11 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
 	at = rxw_min64(at, rxw_min64(q->loss_at, q->retry_at));
 	if (q->hold_at != RXW_NEVER)
 		at = rxw_min64(at, q->hold_at > q->pace_at ? q->hold_at : q->pace_at);
-	else if (q->pace_at > now && rxw_send_cwnd_room(p) > 0 &&
-		 ((q->nxt < q->end && q->nxt < q->edge) || (q->paced && q->lost > 0)))
+	else if (q->pace_at > now && rxw_send_cwnd_room(p) > 0 && q->nxt < q->end &&
+		 q->nxt < q->edge)
 		at = rxw_min64(at, q->pace_at);
+	if (q->lost > 0 && rxw_send_lost_at(q) > now && rxw_send_cwnd_room(p) > 0)
+		at = rxw_min64(at, rxw_send_lost_at(q));
 	if (q->stuck_since != 0)
 		at = rxw_min64(at, q->stuck_since + STUCK);
 	return at;

@@ -111,7 +111,7 @@ bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
 		return true;
 	lost = first_lost(q);
 	if (lost < q->nxt && !packet_is_busy(q, lost) &&
-	    (q->force > 0 || rxw_send_cwnd_room(p) > 0) && !(q->paced && now < q->pace_at))
+	    (q->force > 0 || rxw_send_cwnd_room(p) > 0) && now >= rxw_send_lost_at(q))
 		return true;
 	return now >= q->pace_at && threshold_met(p, new_room(p), now);
 }
@@ -426,14 +426,16 @@ static uint32_t count_overdue(const struct rxw_sendq *q, uint64_t interval, uint
 				   BURST_PACKETS - train_length(interval));
 }
 
-/* A train of `n` packets is sent: when may the next one follow? */
-static void pace_train(struct rxw_sendq *q, uint64_t interval, uint32_t n, uint64_t now)
+/* A train of `n` packets of `room` is sent: when may the next one follow? */
+static void pace_train(struct rxw_sendq *q, uint64_t interval, uint32_t n, uint32_t room,
+		       uint64_t now)
 {
 	uint64_t late = count_overdue(q, interval, now) * interval;
 	uint64_t back = late > RXW_MS ? late : RXW_MS, credit = now > back ? now - back : 0;
 
 	if (interval != 0)
 		q->pace_at = (q->pace_at > credit ? q->pace_at : credit) + n * interval;
+	q->due_at_pace = interval != 0 && n < room;
 }
 
 static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32_t most,
@@ -469,13 +471,27 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	q->requested_last = request && !(e->last && !p->conn->client && q->nxt == q->end);
 	if (request)
 		q->requested_at = out->now;
-	pace_train(q, interval, n, out->now);
-	q->due_at_pace = interval != 0 && n < room;
+	pace_train(q, interval, n, room, out->now);
 	record_tx(p, e, first, n, false, true, burst, out);
 	burst->ect = marked;
 	if (marked)
 		rxw_tally(out->stats, &out->stats->marks_sent, n);
 	return RXW_BURST_READY;
+}
+
+/* Lost packets from `seq` on, up to `room`: a train of them if they are paced. */
+static enum rxw_burst_result send_lost(struct rxw_pcall *p, uint32_t seq, uint32_t room,
+				       uint32_t most, struct rxw_burst *burst, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint64_t interval = rxw_send_paces_lost(q) ? rxw_send_interval(p) : 0;
+	uint32_t train = train_length(interval) + count_overdue(q, interval, out->now);
+	enum rxw_burst_result result = retransmit_packets(
+		p, seq, rxw_min32(rxw_min32(room, train), most), burst, out);
+
+	if (result == RXW_BURST_READY && interval != 0)
+		pace_train(q, interval, burst->count, room, out->now);
+	return result;
 }
 
 /* The tail loss probe: new data if the window allows, else the highest packet in flight. */
@@ -583,24 +599,14 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 	lost = first_lost(q);
 	q->paced = q->paced && lost < q->nxt;
 	if (lost < q->nxt) {
-		room = rxw_send_cwnd_room(p);
-		if (room < q->force)
-			room = q->force;
-		if (room > 0 && q->paced && now < q->pace_at) {
-			*not_before = q->pace_at;
+		room = rxw_min32(rxw_max32(rxw_send_cwnd_room(p), q->force), q->edge - lost);
+		if (room > 0 && now < rxw_send_lost_at(q)) {
+			*not_before = rxw_send_lost_at(q);
 			result = RXW_BURST_PACED;
 			goto done;
 		}
 		if (room > 0) {
-			uint64_t interval = q->paced ? rxw_send_interval(p) : 0;
-
-			room = rxw_min32(room, q->edge - lost);
-			result = retransmit_packets(
-				p, lost,
-				rxw_min32(rxw_min32(room, train_length(interval)), max_packets),
-				burst, out);
-			if (result == RXW_BURST_READY)
-				pace_train(q, interval, burst->count, now);
+			result = send_lost(p, lost, room, max_packets, burst, out);
 			goto done;
 		}
 	}

@@ -69,6 +69,19 @@ static void begin(struct rxw_cc *cc, struct path *p, uint32_t loss)
 	rxw_cc_init(cc, &rxw_cc_rate, 4, 0, 65535);
 }
 
+/* After an outage the model has a rate of a packet in 8 s: the next ones wait for a round trip at most. */
+START_TEST(pace_after_outage)
+{
+	struct rxw_cc_sample s = {.now = 9 * RXW_SEC, .rate = RATE_ONE / 8, .rtt = 150 * RXW_MS,
+				  .newly = 1, .flight = 1, .flight_then = 1, .round = true};
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_rate, 4, 0, 65535);
+	rxw_cc_sample(&cc, &s);
+	ck_assert_uint_le(rxw_cc_interval(&cc, 64, 150 * RXW_MS), 150 * RXW_MS);
+}
+END_TEST
+
 START_TEST(fills_the_path)
 {
 	struct rxw_cc cc;
@@ -390,6 +403,6 @@ START_TEST(extremes)
 }
 END_TEST
 
-TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, early_end,
+TEST_MAIN("cc_rate", fills_the_path, pace_after_outage, bears_losses, follows_the_path, timeout, early_end,
 	  longer_from_the_start, burst_in_slow_start, two_bursts, no_queue, pause, retreat,
 	  equal_shares, lost_together, lost_alone, extremes)

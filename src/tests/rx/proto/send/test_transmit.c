@@ -486,6 +486,33 @@ START_TEST(paced_after_a_move)
 }
 END_TEST
 
+/* With a model of the path, lost packets leave at its rate, as new ones do: a small path would lose them again. */
+START_TEST(model_paces_lost_packets)
+{
+	unsigned sent = 0;
+
+	setup();
+	b.auto_send = true;
+	set_long_path();
+	rxw_cc_init(&call->p.tx.cc, &rxw_cc_rate, 100, 0, 1000);
+	bench_write(call, 45, 100, false);
+	bench_write(call, 45, 100, false);
+	bench_pass(&b, 90 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.flight, 90);
+	b.auto_send = false;
+	rxw_sendq_lose_from(&call->p.tx, call->p.tx.una);
+	while (next(64) == RXW_BURST_READY) {
+		sent += burst.count;
+		done(burst.count, 0);
+	}
+	ck_assert_uint_ge(sent, 8);
+	ck_assert_uint_le(sent, 24);
+	ck_assert_uint_gt(not_before, b.out.now);
+	ck_assert_uint_le(rxw_send_deadline(&call->p, b.out.now), not_before);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(fast_paths_are_not_paced)
 {
 	setup();
@@ -986,6 +1013,7 @@ int main(void)
 	tcase_add_test(tcase, idle_writers_have_short_trains);
 	tcase_add_test(tcase, full_windows_are_not_late);
 	tcase_add_test(tcase, paced_after_a_move);
+	tcase_add_test(tcase, model_paces_lost_packets);
 	tcase_add_test(tcase, fast_paths_are_not_paced);
 	tcase_add_test(tcase, long_waits_are_not_paced);
 	tcase_add_test(tcase, busy_while_a_burst_is_out);
