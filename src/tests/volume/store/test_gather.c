@@ -12,6 +12,7 @@
 #include "tests/volume/store/state.h"
 #include "volume/ranges.h"
 #include "volume/store/disk/layer.h"
+#include "volume/store/transfer.h"
 
 #define BLOCK  1024u /* as the library of this test has it */
 #define LENGTH (40 * BLOCK + 100)
@@ -582,6 +583,55 @@ START_TEST(older_store_beside)
 }
 END_TEST
 
+static uint32_t begin_test_with_clone(void)
+{
+	uint32_t clone;
+
+	begin_test(LENGTH);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &clone), 0);
+	ck_assert_int_eq(state_write(store, volume, "f", 0, 10, 10, 2), 0);
+	return clone;
+}
+
+/* The volume goes back to its clone: what began before is no part of the contents that it has then. */
+START_TEST(session_of_replaced_contents)
+{
+	uint32_t clone = begin_test_with_clone();
+	struct store_writer *of = gather(LENGTH), *range;
+
+	ck_assert_uint_eq(put_range(of, 0, LENGTH), LENGTH);
+	ck_assert_int_eq(store_volume_revert(store, clone), 0);
+	ck_assert_int_eq(store->ops->ranges->range(of, &state_admin, 0, LENGTH, &range), -ESTALE);
+	ck_assert_int_eq(commit(of, LENGTH), -ESTALE);
+	end_test(old, LENGTH);
+}
+END_TEST
+
+/* The same of an ordinary store, whether the file is small then or not. */
+START_TEST(store_to_replaced_contents)
+{
+	const uint64_t lengths[] = {60, LENGTH};
+	uint32_t clone = begin_test_with_clone();
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct iovec half = {new, 50}, rest = {new + 50, lengths[i] - 50};
+		struct store_changes changes = {0};
+		struct store_writer *of;
+		struct store_status status;
+
+		ck_assert_int_eq(store->ops->write_begin(store, &state_admin, &fid, &nothing, 0,
+							 lengths[i], lengths[i], &of),
+				 0);
+		ck_assert_int_eq(store->ops->write(of, &half, 1), 0);
+		ck_assert_int_eq(store_volume_revert(store, clone), 0);
+		ck_assert_int_eq(store->ops->write(of, &rest, 1), 0);
+		ck_assert_int_eq(store->ops->write_commit(of, &status, &changes), -ESTALE);
+		read_version(old, LENGTH);
+	}
+	end_test(old, LENGTH);
+}
+END_TEST
+
 /* The process is killed: what came is gone when the store is opened again. */
 START_TEST(killed_in_the_middle)
 {
@@ -609,4 +659,5 @@ TEST_MAIN_WITHIN(300, "gather", one_version_of_all, other_lengths, holes_are_zer
 		 range_that_ends_early, ranges_twice, late_ranges, two_sessions, wasteful_ranges,
 		 refused_ranges, many_ranges, removed_files, rights_that_are_taken_back,
 		 quota_of_all_sessions, quota_in_the_middle, full_disk_in_the_middle,
-		 clone_in_between, older_store_beside, killed_in_the_middle)
+		 clone_in_between, older_store_beside, session_of_replaced_contents,
+		 store_to_replaced_contents, killed_in_the_middle)

@@ -42,6 +42,7 @@ struct store_writer {
 	struct store_caller caller; /* a copy, with `ids` of its own */
 	struct store_fid fid;
 	struct store_owner owner;
+	uint32_t created; /* the date of the volume's contents, which others do not have */
 	struct store_set set;
 	uint64_t offset, length, file_length;
 	uint64_t
@@ -453,12 +454,20 @@ static int check_growth_quota(const struct write_op *op, const struct node *node
 	return space_check(op->base.core, &node->vol->rec, &need);
 }
 
-/* The contents that the volume had at the beginning may have been replaced: the objects are those of other files then. */
-static int check_gathered(const struct store_writer *writer, const struct node *node,
-			  const struct subject *subject)
+/* Whether the volume has the contents of the beginning. Otherwise the objects may be those of other files. */
+static bool has_same_contents(const struct store_writer *writer, const struct volrec *rec)
 {
-	assert(writer->gather);
-	return node->vol->rec.group == writer->owner.group ? rights_write(subject) : -ESTALE;
+	return rec->group == writer->owner.group && rec->created == writer->created;
+}
+
+/* Bytes of older contents do not get into those of a restore. */
+static int check_writer(const struct store_writer *writer, const struct node *node,
+			const struct subject *subject)
+{
+	if (!has_same_contents(writer, &node->vol->rec))
+		return -ESTALE;
+	/* Ranges may come for long: the rights of the beginning need not be those of now. */
+	return writer->gather ? rights_write(subject) : 0;
 }
 
 static int apply_write(struct txn_op *txn, struct work *work)
@@ -478,9 +487,7 @@ static int apply_write(struct txn_op *txn, struct work *work)
 	if (result)
 		return result;
 	subject = change_subject(&op->base, node, dir);
-	/* Ranges may come for long: the rights of the beginning need not be those of now. */
-	if (writer->gather)
-		result = check_gathered(writer, node, &subject);
+	result = check_writer(writer, node, &subject);
 	if (!result)
 		result = rights_set(&subject, &writer->set);
 	op->kept = node->now->v.length < writer->file_length ? node->now->v.length
@@ -671,8 +678,12 @@ static int make_writer(struct store *store, const struct store_caller *caller,
 		       const struct store_fid *fid, struct found *found, struct store_writer **out)
 {
 	struct store_writer *writer;
-	int result = lookup(core_of(store), caller, fid, found);
+	struct volrec volume;
+	/* Before the look-up: contents that come in between are refused. */
+	int result = volumes_get(&core_of(store)->volumes, fid->volume, &volume);
 
+	if (!result)
+		result = lookup(core_of(store), caller, fid, found);
 	if (result)
 		return result;
 	writer = calloc(1, sizeof(*writer));
@@ -684,6 +695,7 @@ static int make_writer(struct store *store, const struct store_caller *caller,
 	writer->core = core_of(store);
 	writer->fid = *fid;
 	writer->owner = (struct store_owner){found->view.group, fid->vnode, fid->unique};
+	writer->created = volume.created;
 	*out = writer;
 	return 0;
 }
@@ -744,12 +756,15 @@ int write_gather(struct store *store, const struct store_caller *caller,
 static int check_range_rights(const struct store_writer *of, const struct store_caller *caller)
 {
 	struct found found;
+	struct volrec volume;
 	int result = lookup(of->core, caller, &of->fid, &found);
 
 	if (result)
 		return result;
-	result = found.view.group == of->owner.group ? check_write_rights(&found, of, caller)
-						     : -ESTALE;
+	result = volumes_get(&of->core->volumes, of->fid.volume, &volume);
+	if (!result)
+		result = has_same_contents(of, &volume) ? check_write_rights(&found, of, caller)
+							: -ESTALE;
 	lookup_end(&found);
 	return result;
 }
