@@ -122,14 +122,16 @@ static void show_quota(const struct rxvol *rxvol)
 	       format_kib(used, tools_count_of(volume, "used_kib")), format_quota(quota, volume));
 }
 
-/* A change is silent, unless it stops all writers. */
+/* A change is silent, unless it stops all writers, or takes the limit away: 0 may have been meant as "nothing". */
 static void show_new_quota(const struct rxvol *rxvol)
 {
 	const json_t *volume = volume_of_result(rxvol);
 	unsigned long long quota = tools_count_of(volume, "quota_kib");
 	char used[32], text[32];
 
-	if (quota && quota < tools_count_of(volume, "used_kib"))
+	if (!quota)
+		tools_error("%s: it has no limit now", tools_text_of(volume, "name"));
+	else if (quota < tools_count_of(volume, "used_kib"))
 		tools_error(
 			"%s: %s are used, more than the new quota of %s: nothing can be stored until "
 			"files are removed",

@@ -224,7 +224,8 @@ everything() {
 		fail "$how: a low quota: $(cat "$work/err")"
 	vol quota "$v:" 1G && says ''
 	vol quota "$v" && says "$v: 2.0 KiB used, quota 1.0 GiB"
-	vol quota "$v" none
+	"$rxvol" -S "$store" quota "$v" 0 > "$work/out" 2> "$work/err" || fail "$how: quota 0 ended with $?"
+	grep -q "^rxvol: $v: it has no limit now$" "$work/err" || fail "$how: quota 0: $(cat "$work/err")"
 	vol quota "$v" && says "$v: 2.0 KiB used, quota no limit"
 
 	# shellcheck disable=SC2086 # none or two words
