@@ -37,6 +37,7 @@ struct fetching {
 	unsigned restarts;
 	int error;	/* errno of the write that failed, or 0 */
 	bool scattered; /* bytes are written that are not the next ones */
+	struct path_watch watch; /* of the present version */
 };
 
 static uint64_t length_of(const struct rxafs_attributes *a)
@@ -120,6 +121,7 @@ static enum copy_result restart_fetch(struct fetching *f, const struct rxafs_att
 {
 	if (++f->restarts > RESTARTS || (f->at > 0 && sink_restart(f->sink) < 0))
 		return report_other_version(f->file);
+	path_uses_drop(f->run, &f->watch);
 	assert(f->begun <= f->at);
 	f->file->attributes = *now;
 	atomic_fetch_sub(&f->run->bytes, f->at - f->begun);
@@ -155,6 +157,13 @@ static bool is_for_paths(const struct fetching *f)
 	       length_of(&f->file->attributes) - f->at >= PATHS_LEAST;
 }
 
+static void see_fetch_paths(void *arg, const struct rxafs_path_use *uses, unsigned count)
+{
+	struct fetching *f = arg;
+
+	path_uses_see(f->run, &f->watch, uses, count);
+}
+
 /* Fetch what is left of the file. After COPY_GOOD the rest may have become more. */
 static enum copy_result fetch_rest(struct fetching *f)
 {
@@ -164,6 +173,7 @@ static enum copy_result fetch_rest(struct fetching *f)
 	struct rxafs_scatter scatter = {.version = file->attributes.version,
 					.take = write_fetched,
 					.arg = f,
+					.see = see_fetch_paths,
 					.paths = is_for_paths(f) ? (unsigned)f->run->set.paths : 1,
 					.missing = {{f->at, length}},
 					.missing_count = 1};
@@ -177,7 +187,7 @@ static enum copy_result fetch_rest(struct fetching *f)
 		if (f->at > from)
 			t.outage = (struct outage){0};
 	} while (attempt_again_unless(&t, result, f->error ? -ECANCELED : -EAGAIN));
-	path_uses_add(f->run, scatter.uses, scatter.use_count);
+	path_uses_add(f->run, &f->watch, scatter.uses, scatter.use_count);
 	if (f->error) {
 		errno = f->error;
 		return write_failed(f->run, file->label, f->sink->dir, f->sink->name);

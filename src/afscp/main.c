@@ -23,6 +23,7 @@
 #include "afscp/commands.h"
 #include "afscp/completion.h"
 #include "afscp/output.h"
+#include "afscp/pathuse.h"
 
 static int exclude_pattern(void *target, const char *value, char *allowed, size_t size)
 {
@@ -566,6 +567,7 @@ static void end_run(struct run *run)
 	json_decref(run->list);
 	json_decref(run->errors);
 	json_decref(run->paths);
+	json_decref(run->path_samples);
 	pthread_mutex_destroy(&run->list_lock);
 	pthread_cond_destroy(&run->wake);
 	pthread_mutex_destroy(&run->linked_lock);
@@ -592,6 +594,8 @@ int main(int argc, char **argv)
 	tools_set_program("afscp");
 	tools_config_init(&run.config);
 	init_run_locks(&run);
+	run.began_ns = monotonic_ns();
+	run.sample_ns = PATH_SAMPLE_NS;
 	run.umask = umask(0);
 	umask(run.umask);
 	prepared = arguments_prepare(options, sizeof(options) / sizeof(options[0]), &argc, argv);

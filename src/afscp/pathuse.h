@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each path to a server has carried, for --stats and --json. Any thread. */
+/* What each path to a server has carried, and when its state has changed, for --stats, --json and --verbose. Any thread. */
 #ifndef AFSCP_PATHUSE_H
 #define AFSCP_PATHUSE_H
 
@@ -7,11 +7,27 @@
 
 #include "afscp/run.h"
 
-/* Add what one file says, if it had several paths. */
-void path_uses_add(struct run *run, const struct rxafs_path_use *uses, unsigned count);
-/* A list for the report, a reference; NULL: no file had several paths. */
-json_t *path_uses_list(struct run *run);
-/* A line for each. */
-void path_uses_print(const json_t *list);
+#define PATH_SAMPLE_NS ((uint64_t)50 * NS_PER_MS) /* between samples, at first */
+
+/* One transfer of a file; zeroed at first. */
+struct path_watch {
+	struct rxafs_path_use seen[RXAFS_PATHS]; /* what was added to the report so far */
+	unsigned count;
+};
+
+/* The transfer has done this so far. The second function is for transfers in progress over several paths: the states count, too. */
+void path_uses_add(struct run *run, struct path_watch *watch, const struct rxafs_path_use *uses,
+		   unsigned count);
+void path_uses_see(struct run *run, struct path_watch *watch, const struct rxafs_path_use *uses,
+		   unsigned count);
+/* What the transfer has brought is dropped, and it begins again. */
+void path_uses_drop(struct run *run, struct path_watch *watch);
+/*
+ * Adds to the report "paths" and, for --json, "path_samples": rows of milliseconds since the program began, and the bytes of each path
+ * until then. Nothing if there is one path, unless paths were named.
+ */
+void path_uses_report(struct run *run, json_t *report);
+/* A line for each path of the report. */
+void path_uses_print(const json_t *report);
 
 #endif

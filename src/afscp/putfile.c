@@ -22,6 +22,7 @@
 #include "program/message.h"
 #include "afscp/contents.h"
 #include "afscp/local.h"
+#include "afscp/pathuse.h"
 #include "afscp/put.h"
 #include "afscp/putlevel.h"
 #include "afscp/scatter.h"
@@ -386,7 +387,10 @@ static enum copy_result judge_store(struct storing *s, struct attempt *t)
 static enum copy_result store_part(struct storing *s, const uint8_t *bytes, uint64_t length,
 				   bool last)
 {
+	struct path_watch watch = {.count = 0};
+	struct rxafs_path_use use;
 	const struct rxafs_store store = {
+		.use = &use,
 		.offset = s->at,
 		.length = length,
 		.size = s->at + length,
@@ -404,6 +408,8 @@ static enum copy_result store_part(struct storing *s, const uint8_t *bytes, uint
 	s->error = 0;
 	s->succeeded = false;
 	result = rxafs_store_stream(s->object, &t.request, &store, give_put_bytes, s, &now);
+	if (result == 0)
+		path_uses_add(s->run, &watch, &use, use.server.ss_family != AF_UNSPEC);
 	if (result == 0)
 		return note_stored_part(s, length, &now);
 	atomic_fetch_sub(&s->run->bytes, s->counted);

@@ -53,15 +53,19 @@ static void note_result(struct run *run, const char *label, const char *result, 
 	pthread_mutex_unlock(&run->list_lock);
 }
 
+bool copy_tells_names(const struct run *run)
+{
+	return run->set.verbose && !run->list &&
+	       !(run->destination && strcmp(run->destination, "-") == 0);
+}
+
 void copy_done(struct run *run, const char *label, uint64_t bytes)
 {
 	char *text;
 
 	atomic_fetch_add(&run->files, 1);
 	note_result(run, label, "copied", bytes);
-	/* The names must not be mixed with a file that is copied to standard output. */
-	if (!run->set.verbose || run->list ||
-	    (run->destination && strcmp(run->destination, "-") == 0))
+	if (!copy_tells_names(run))
 		return;
 	text = strdup(label);
 	if (text)
@@ -105,7 +109,7 @@ json_t *copy_make_report(struct run *run, const struct tools_usage *from,
 {
 	struct counters stats;
 	struct tools_usage usage;
-	json_t *report = json_object(), *paths;
+	json_t *report = json_object();
 
 	tools_usage_now(&usage);
 	usage = tools_usage_between(from, &usage);
@@ -116,19 +120,17 @@ json_t *copy_make_report(struct run *run, const struct tools_usage *from,
 	json_object_set_new(report, "files", json_integer((json_int_t)run->files));
 	json_object_set_new(report, "skipped", json_integer((json_int_t)run->skipped));
 	json_object_set_new(report, "failed", json_integer((json_int_t)run->failed));
-	paths = path_uses_list(run);
-	json_object_set(report, "paths", paths);
+	path_uses_report(run, report);
 	json_object_set_new(report, "effective", tools_effective_json(rxafs_endpoint(run->afs)));
 	json_object_set_new(report, "transport", tools_stats_json(&stats));
 	json_object_set_new(report, "machine", tools_facts_json());
-	json_decref(paths);
 	return report;
 }
 
 void copy_print_report(json_t *report)
 {
 	tools_report_print("copied", report);
-	path_uses_print(json_object_get(report, "paths"));
+	path_uses_print(report);
 	json_decref(report);
 }
 

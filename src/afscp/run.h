@@ -71,7 +71,10 @@ struct run {
 	pthread_mutex_t list_lock; /* covers `list` and `paths` */
 	json_t *list;		   /* files: copied or skipped */
 	json_t *errors;		   /* texts; covered by the lock of messages */
-	json_t *paths;		   /* to servers with several addresses, or NULL */
+	json_t *paths;		   /* pathuse.h, or NULL */
+	json_t *path_samples;	   /* likewise; covered by `list_lock`, too: */
+	uint64_t sample_ns, next_sample;
+	uint64_t began_ns; /* monotonic; constant */
 
 	pthread_mutex_t linked_lock; /* of writing to files that have several names */
 
@@ -152,6 +155,8 @@ json_t *copy_make_report(struct run *run, const struct tools_usage *from,
 			 const struct counters *before);
 void copy_print_report(json_t *report);
 
+/* Whether names may be printed: not among the bytes of a file that goes to standard output, nor in JSON. */
+bool copy_tells_names(const struct run *run);
 /* A file is complete: for --json and --verbose. Any thread. */
 void copy_done(struct run *run, const char *label, uint64_t bytes);
 /* A file existed, with --continue. Any thread. */

@@ -11,6 +11,7 @@
 struct scattering {
 	struct scatter *file;
 	uint64_t counted; /* bytes that the run has counted */
+	struct path_watch watch;
 };
 
 /* Bytes that were sent, some of them again. */
@@ -77,12 +78,20 @@ static bool find_data_spans(const struct scatter *w, struct rxafs_scattered_stor
 	return store->span_count > 0;
 }
 
+static void see_store_paths(void *arg, const struct rxafs_path_use *uses, unsigned count)
+{
+	struct scattering *s = arg;
+
+	path_uses_see(s->file->run, &s->watch, uses, count);
+}
+
 enum copy_result scatter_store(struct scatter *w, struct attempt *t, bool *stored)
 {
 	struct scattering s = {.file = w};
 	struct rxafs_scattered_store store = {.size = w->size,
 					      .set = w->set,
 					      .give = give_scattered_bytes,
+					      .see = see_store_paths,
 					      .arg = &s,
 					      .paths = (unsigned)w->run->set.paths};
 	int result;
@@ -94,7 +103,7 @@ enum copy_result scatter_store(struct scatter *w, struct attempt *t, bool *store
 		forget_scattered_bytes(&s);
 		result = rxafs_store_scattered(w->object, &t->request, &store, &w->now);
 	} while (attempt_again_unless(t, result, w->unread ? -ECANCELED : -EOPNOTSUPP));
-	path_uses_add(w->run, store.uses, store.use_count);
+	path_uses_add(w->run, &s.watch, store.uses, store.use_count);
 	forget_scattered_bytes(&s);
 	*stored = t->value == 0;
 	return *stored || (t->value == -EOPNOTSUPP && !w->unread) ? COPY_GOOD : COPY_FAILED;

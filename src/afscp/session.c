@@ -509,6 +509,8 @@ static void describe_failure(struct attempt *t, int number)
 		t->error.interrupted = true;
 	} else if (number == EKEYEXPIRED && !f->code) {
 		afs_error_code(&t->error, t->label, RXW_RXKAD_EXPIRED, RXW_ORIGIN_PEER);
+	} else if (told && number == EADDRNOTAVAIL) {
+		afs_error_text(&t->error, "%s: no path of --path leads to %s", t->label, f->server);
 	} else if (told && f->origin == RXAFS_FROM_SERVER) {
 		describe_refusal(t, f);
 	} else if (told && f->origin == RXAFS_FROM_LOCATION) {

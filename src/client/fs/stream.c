@@ -74,9 +74,10 @@ int rxafs_fetch_stream(rxafs_object *file, struct rxafs_request *request, uint64
 	return 0;
 }
 
-int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint64_t version,
-			uint64_t offset, uint64_t length, rxafs_take_fn *take, void *arg,
-			struct rxafs_attributes *attributes)
+/* *server: that which was asked last; 0 = unknown. */
+static int fetch_version(rxafs_object *file, struct rxafs_request *request, uint64_t version,
+			 uint64_t offset, uint64_t length, rxafs_take_fn *take, void *arg,
+			 struct rxafs_attributes *attributes, uint32_t *server)
 {
 	struct cl_part part = {.version = version, .offset = offset, .take = take, .arg = arg};
 	uint64_t end = offset + length;
@@ -93,6 +94,7 @@ int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint6
 		fs_begin_call(&call, v->client, request);
 		result = cl_net_fetch_part(v->volume, &call.caller, &part, &call.stamp,
 					   &request->failure);
+		*server = call.stamp.server;
 		if (result == -ESTALE)
 			cl_object_gone(v->object);
 		if (result && !part.differs)
@@ -105,6 +107,16 @@ int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint6
 		 afs_status_version(&part.status) == version);
 	fs_show_status(v->client, &v->fid, &part.status, attributes);
 	return result;
+}
+
+int rxafs_fetch_version(rxafs_object *file, struct rxafs_request *request, uint64_t version,
+			uint64_t offset, uint64_t length, rxafs_take_fn *take, void *arg,
+			struct rxafs_attributes *attributes)
+{
+	uint32_t server;
+
+	return fetch_version(file, request, version, offset, length, take, arg, attributes,
+			     &server);
 }
 
 /* ---- several paths ---- */
@@ -164,15 +176,50 @@ static void add_path_uses(struct rxafs_path_use uses[RXAFS_PATHS], unsigned *cou
 		use->rtt_ns = report->rtt_ns;
 		use->rate = (uint64_t)report->rate;
 		use->losses += report->deaths;
-		use->live = report->live;
+		use->state = (enum rxafs_path_state)report->state;
 	}
+}
+
+/* One who watches a transfer of several calls, of which the earlier ones have done this. */
+struct watching {
+	rxafs_see_paths_fn *see;
+	void *arg;
+	const struct rxafs_path_use *uses;
+	unsigned count;
+};
+
+static void sum_path_reports(void *arg, const struct cl_path_report *reports, unsigned paths)
+{
+	const struct watching *w = arg;
+	struct rxafs_path_use sum[RXAFS_PATHS];
+	unsigned count = w->count;
+
+	memset(sum, 0, sizeof(sum));
+	memcpy(sum, w->uses, count * sizeof(sum[0]));
+	add_path_uses(sum, &count, reports, paths);
+	w->see(w->arg, sum, count);
+}
+
+/* Bytes that went over the path of ordinary calls to the server that was asked last. */
+static void add_usual_use(rxafs_client *client, uint32_t server, uint64_t bytes,
+			  struct rxafs_path_use uses[RXAFS_PATHS], unsigned *count)
+{
+	struct cl_path_report report;
+
+	if (!bytes || !cl_net_usual_path(client->net, server, &report))
+		return;
+	report.bytes = bytes;
+	add_path_uses(uses, count, &report, 1);
 }
 
 /* What one call over all paths brings. */
 static int fetch_wide(struct fs_vnode *v, struct rxafs_request *request,
 		      struct rxafs_scatter *scatter, struct rxafs_attributes *attributes)
 {
+	struct watching watching = {scatter->see, scatter->arg, scatter->uses, scatter->use_count};
 	struct cl_wide wide = {.fid = fs_afs_fid(&v->fid),
+			       .see = scatter->see ? sum_path_reports : NULL,
+			       .see_arg = &watching,
 			       .version = scatter->version,
 			       .take = scatter->take,
 			       .arg = scatter->arg,
@@ -232,8 +279,13 @@ static int fetch_spans(rxafs_object *file, struct rxafs_request *request, struct
 	int result = 0;
 
 	while (result == 0 && scatter->missing_count) {
-		result = rxafs_fetch_version(file, request, scatter->version, first->offset,
-					     first->end - first->offset, take_span, s, attributes);
+		uint64_t before = first->offset;
+		uint32_t server = 0;
+
+		result = fetch_version(file, request, scatter->version, before, first->end - before,
+				       take_span, s, attributes, &server);
+		add_usual_use(file->client, server, first->offset - before, scatter->uses,
+			      &scatter->use_count);
 		if (first->offset < first->end)
 			break;
 		scatter->missing_count--;
@@ -395,6 +447,12 @@ int rxafs_store_stream(rxafs_object *file, struct rxafs_request *request,
 	learn_store(v, &call, result, &answer);
 	if (!result)
 		fs_show_status(v->client, &v->fid, &answer, attributes);
+	if (!result && store->use) {
+		unsigned count = 0;
+
+		memset(store->use, 0, sizeof(*store->use));
+		add_usual_use(v->client, call.stamp.server, store->length, store->use, &count);
+	}
 	return result;
 }
 
@@ -419,7 +477,10 @@ static bool are_spans_usable(const struct rxafs_scattered_store *store)
 static int store_wide(struct fs_vnode *v, struct fs_call *call, struct rxafs_scattered_store *store,
 		      AFSFetchStatus *answer)
 {
+	struct watching watching = {store->see, store->arg, store->uses, store->use_count};
 	struct cl_wide_store wide = {.fid = fs_afs_fid(&v->fid),
+				     .see = store->see ? sum_path_reports : NULL,
+				     .see_arg = &watching,
 				     .how = fs_status_to_set(&store->set),
 				     .length = store->size,
 				     .give = store->give,
@@ -439,6 +500,11 @@ static int store_wide(struct fs_vnode *v, struct fs_call *call, struct rxafs_sca
 	store->session[0] = wide.session.high;
 	store->session[1] = wide.session.low;
 	store->unanswered = wide.unanswered;
+	/* What was dropped has to be sent again. */
+	for (unsigned i = 0; i < wide.path_count && result && !wide.unanswered; i++) {
+		wide.paths[i].repeated += wide.paths[i].bytes;
+		wide.paths[i].bytes = 0;
+	}
 	add_path_uses(store->uses, &store->use_count, wide.paths, wide.path_count);
 	*answer = wide.status;
 	return result;

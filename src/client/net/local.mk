@@ -26,6 +26,7 @@ client_sources += \
 	src/client/net/pathload.h \
 	src/client/net/pathstore.c \
 	src/client/net/pathstore.h \
+	src/client/net/pathwatch.c \
 	src/client/net/pathway.c \
 	src/client/net/pathway.h \
 	src/client/net/probe.c \

@@ -434,6 +434,22 @@ double cl_path_rate(struct cl_path *path)
 	return rate;
 }
 
+bool cl_net_usual_path(struct cl_net *net, uint32_t number, struct cl_path_report *report)
+{
+	struct cl_server *server = cl_server_at(net, number);
+	struct cl_path *list[CL_PATHS];
+	unsigned count = server ? cl_paths_take(server, list) : 0;
+
+	*report = (struct cl_path_report){.state = CL_PATH_LIVE};
+	if (count) {
+		cl_path_describe(list[0], report);
+		report->rtt_ns = cl_path_rtt(list[0]);
+	}
+	for (unsigned i = 0; i < count; i++)
+		cl_path_put(list[i]);
+	return count;
+}
+
 void cl_path_describe(const struct cl_path *path, struct cl_path_report *report)
 {
 	report->remote = path->way.sa;

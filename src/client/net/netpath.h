@@ -38,11 +38,14 @@ struct cl_path {
 struct cl_path_report {
 	struct sockaddr_storage remote, local; /* local: AF_UNSPEC = unknown */
 	char device[IF_NAMESIZE];
-	bool live;			  /* at the end */
+	enum cl_path_state state;
 	uint64_t bytes, repeated, rtt_ns; /* repeated: bytes that were not wanted any more */
 	double rate;			  /* bytes in a second */
 	unsigned deaths;
 };
+
+/* One who watches a transfer: what each path has done so far. On its thread, which waits. */
+typedef void cl_see_paths_fn(void *arg, const struct cl_path_report *reports, unsigned count);
 
 /*
  * The paths that there are now, that in use for ordinary calls first; each with a reference. Their number. Asks the kernel for routes
@@ -88,6 +91,8 @@ void cl_path_note(struct cl_path *path, double rate, uint64_t bytes, uint64_t re
 double cl_path_rate(struct cl_path *path);
 /* Addresses and device. */
 void cl_path_describe(const struct cl_path *path, struct cl_path_report *report);
+/* The path of ordinary calls to a server, by its number. False: it is not known. */
+bool cl_net_usual_path(struct cl_net *net, uint32_t server, struct cl_path_report *report);
 /* For cl_server_free(). */
 void cl_paths_free(struct cl_server *server);
 

@@ -67,7 +67,8 @@ int cl_pair_parse(const char *text, struct cl_pair *pair, char *message, size_t 
 	char near[PART_MOST], remote[PART_MOST], local[PART_MOST], device[PART_MOST];
 
 	memset(pair, 0, sizeof(*pair));
-	if (!*text || !split_at(text, ',', near, remote) || !split_at(near, '%', local, device))
+	if (!split_at(text, ',', near, remote) || !split_at(near, '%', local, device) ||
+	    (!*local && !*device && !*remote))
 		return fail_with(-EINVAL, message, size, "write LOCAL[%%DEVICE][,REMOTE]");
 	if (*local && !parse_address(local, &pair->local))
 		return fail_with(-EINVAL, message, size, "\"%s\" is no address", local);

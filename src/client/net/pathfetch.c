@@ -236,6 +236,7 @@ static bool turn_wide(struct wide *w, const struct cl_caller *caller)
 		return false;
 	abort_whole_flights(w, cl_net_now());
 	end = cl_ways_wait(&w->ways, caller);
+	cl_ways_tell(&w->ways);
 	if (!w->result)
 		w->result = end == -ESTALE ? -ETIMEDOUT : end;
 	return !w->result && !w->refused && !is_wide_complete(w);
@@ -360,7 +361,9 @@ int cl_net_fetch_wide(struct cl_volume *volume, const struct cl_caller *caller,
 	w->ways = (struct cl_pathways){.ops = &fetch_ops,
 				       .arg = w,
 				       .server = cl_server_at(net, stamp->server),
-				       .most = request->most};
+				       .most = request->most,
+				       .see = request->see,
+				       .see_arg = request->see_arg};
 	cl_ways_list(&w->ways);
 	if (w->ways.count > 1 && stamp->identity)
 		w->ways.credential = cl_identity_credential(caller->identity,

@@ -16,6 +16,8 @@ struct cl_wide {
 	cl_take_fn *take; /* gets each byte once */
 	void *arg;
 	unsigned most; /* paths; 0: as many as there are */
+	cl_see_paths_fn *see; /* NULL; its argument is: */
+	void *see_arg;
 	/* What is to be fetched; as a result, what is missing. In order, apart. */
 	struct cl_hole missing[CL_HOLES];
 	unsigned count;

@@ -313,6 +313,7 @@ static bool turn_pouring(struct pouring *p, const struct cl_caller *caller)
 	if (p->result || (cl_spread_complete(&p->ways.spread) && !cl_ways_flying(&p->ways)))
 		return false;
 	end = cl_ways_wait(&p->ways, caller);
+	cl_ways_tell(&p->ways);
 	for (unsigned i = 0; i < CL_RANGES && !p->result; i++)
 		if (p->ways.calls[i])
 			use_pour(p, i, cl_net_now());
@@ -448,7 +449,9 @@ static int pour_over_lanes(struct pouring *p, struct cl_volume *volume,
 	p->ways = (struct cl_pathways){.ops = &store_ops,
 				       .arg = p,
 				       .server = cl_server_at(volume->record->net, stamp->server),
-				       .most = store->most};
+				       .most = store->most,
+				       .see = store->see,
+				       .see_arg = store->see_arg};
 	cl_ways_list(&p->ways);
 	if (stamp->identity)
 		p->ways.credential = cl_identity_credential(caller->identity,

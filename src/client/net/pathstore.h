@@ -13,6 +13,8 @@ struct cl_wide_store {
 	cl_give_fn *give; /* gives bytes of any range, again after a failure */
 	void *arg;
 	unsigned most; /* paths; 0: as many as there are */
+	cl_see_paths_fn *see; /* NULL; its argument is: */
+	void *see_arg;
 	/* The bytes that are sent: in order, apart, in units of CL_STORE_UNIT, but for the end of the file. Others become zeros. */
 	struct cl_hole data[CL_HOLES];
 	unsigned count;

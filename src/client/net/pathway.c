@@ -388,13 +388,13 @@ int cl_ways_start(struct cl_pathways *ways)
 	return 0;
 }
 
-static void report_paths(const struct cl_pathways *ways, struct cl_path_report *reports)
+void cl_ways_report(const struct cl_pathways *ways, struct cl_path_report reports[CL_PATHS])
 {
 	for (unsigned i = 0; i < ways->count; i++) {
 		const struct cl_spread_path *state = &ways->spread.paths[i];
 
 		cl_path_describe(ways->list[i].path, &reports[i]);
-		reports[i].live = state->state != CL_PATH_OUT;
+		reports[i].state = state->state;
 		reports[i].bytes = state->bytes;
 		reports[i].repeated = state->repeated;
 		reports[i].rtt_ns = state->rtt;
@@ -425,7 +425,7 @@ void cl_ways_end(struct cl_pathways *ways, struct cl_path_report *reports, unsig
 	*count = 0;
 	if (ways->queue) {
 		prefer_live_path(ways);
-		report_paths(ways, reports);
+		cl_ways_report(ways, reports);
 		*count = ways->count;
 	}
 	while (ways->count > 0)

@@ -53,6 +53,10 @@ struct cl_pathways {
 	uint64_t packets[CL_RANGES]; /* that have come by these calls */
 	uint64_t seen;		     /* of cl_paths_changed() */
 	uint64_t began, moved;	     /* when it began, and when the last bytes moved */
+	cl_see_paths_fn *see;	     /* NULL: nobody watches */
+	void *see_arg;
+	uint64_t told; /* when it was called last, and with what: */
+	enum cl_path_state told_states[CL_PATHS];
 	uint64_t turned,
 		waited; /* the last turn, and how much of it was a wait that ended in time */
 };
@@ -74,6 +78,9 @@ bool cl_ways_live(const struct cl_pathways *ways);
 void cl_ways_prepare(struct cl_pathways *ways);
 /* Waits until something is to be done, and does it. 0; -EINTR; -ETIMEDOUT: the time of the caller is over; -ESTALE: nothing moves. */
 int cl_ways_wait(struct cl_pathways *ways, const struct cl_caller *caller);
+/* What each path has done so far; and to the watcher, if it is time. */
+void cl_ways_report(const struct cl_pathways *ways, struct cl_path_report reports[CL_PATHS]);
+void cl_ways_tell(struct cl_pathways *ways);
 /*
  * The end, after that of the calls: what each path has done, and the references go. Calls go over a path that lives from now on. Without
  * cl_ways_start() there is nothing to report.

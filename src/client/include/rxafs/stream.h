@@ -56,6 +56,12 @@ struct rxafs_span {
 };
 #define RXAFS_SPANS 64
 #define RXAFS_PATHS 8 /* at most, of one fetch */
+enum rxafs_path_state {
+	RXAFS_PATH_OUT,	    /* it does not answer, or has not yet */
+	RXAFS_PATH_LIVE,    /* it carries data */
+	RXAFS_PATH_SUSPECT, /* it is silent: others may take its part */
+	RXAFS_PATH_PARKED   /* a reserve, since it does not raise the sum of the rates */
+};
 /* What one path to the server has done. */
 struct rxafs_path_use {
 	struct sockaddr_storage server; /* the address of the server */
@@ -67,13 +73,16 @@ struct rxafs_path_use {
 	uint64_t rtt_ns;   /* 0 = unknown */
 	uint64_t rate;	   /* bytes in a second, at the end */
 	unsigned losses;   /* how often it has stopped to answer */
-	bool live;	   /* at the end */
+	enum rxafs_path_state state; /* at the end */
 };
+/* Hears what each path has done so far, as soon as the state of one has changed, and each 50 ms. It must not call functions of this library. */
+typedef void rxafs_see_paths_fn(void *arg, const struct rxafs_path_use *uses, unsigned count);
 struct rxafs_scatter {
 	uint64_t version;
 	rxafs_take_fn *take; /* gets each byte once, in any order */
 	void *arg;
 	unsigned paths; /* at most; 0 = RXAFS_PATHS */
+	rxafs_see_paths_fn *see; /* NULL */
 	/* What to fetch: in order, not touching each other. As a result, what was not fetched. */
 	struct rxafs_span missing[RXAFS_SPANS];
 	unsigned missing_count;
@@ -116,6 +125,7 @@ struct rxafs_store {
 	uint64_t size;		  /* of the file afterwards: what is behind it is cut */
 	struct rxafs_changes set; /* mode and time, in the same call */
 	bool durable;		  /* on the server's disk before the call returns */
+	struct rxafs_path_use *use; /* NULL, or the path that has carried them is stored there */
 };
 /*
  * Store bytes. What the cache has of the file is dropped. -EBUSY: it has changes there that are not stored
@@ -132,6 +142,7 @@ struct rxafs_scattered_store {
 	rxafs_give_fn *give;	  /* gives bytes in any order, some of them again */
 	void *arg;
 	unsigned paths; /* at most; 0 = RXAFS_PATHS */
+	rxafs_see_paths_fn *see; /* NULL */
 	/* What is stored: in order, not touching each other; offsets are multiples of RXAFS_STORE_UNIT. Others become zeros. */
 	struct rxafs_span spans[RXAFS_SPANS];
 	unsigned span_count;
