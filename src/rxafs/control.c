@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <rxafs/admin.h>
+#include <rxafs/stream.h>
 
 #include "afs/rights.h"
 #include "program/address.h"
@@ -138,6 +139,45 @@ static int answer_checkservers(struct asked *a)
 	return 0;
 }
 
+static void put_path(json_t *list, const struct rxafs_server *server,
+		     const struct rxafs_path_use *path)
+{
+	static const char *const states[] = {"down", "up", "silent", "reserve", "not asked yet"};
+	json_t *one = json_object();
+	char text[TOOLS_ADDRESS_TEXT];
+
+	add_json_text(one, "server", tools_address_text(&path->server, text, sizeof text));
+	add_json_text(one, "cell", server->cell);
+	add_json_text(one, "local",
+		      path->local.ss_family
+			      ? tools_address_text(&path->local, text, sizeof text)
+			      : "");
+	add_json_text(one, "device", path->device);
+	add_json_text(one, "state", states[path->state]);
+	add_json_number(one, "roundTripMicroseconds", path->rtt_ns / 1000);
+	add_json_number(one, "bytesPerSecond", path->rate);
+	add_json_number(one, "bytes", path->bytes);
+	add_json_number(one, "losses", path->losses);
+	json_array_append_new(list, one);
+}
+
+static int answer_paths(struct asked *a)
+{
+	rxafs_client *client = a->task->mount->client;
+	struct rxafs_path_use paths[RXAFS_PATHS];
+	json_t *list = json_array();
+	struct rxafs_server server;
+
+	for (uint32_t n = 1; rxafs_server_at(client, n, &server); n++) {
+		unsigned count = rxafs_paths_at(client, n, paths);
+
+		for (unsigned i = 0; i < count; i++)
+			put_path(list, &server, &paths[i]);
+	}
+	json_object_set_new(a->answer, "paths", list);
+	return 0;
+}
+
 static int answer_cells(struct asked *a)
 {
 	const char *name, *home = rxafs_home_cell(a->task->mount->client);
@@ -237,6 +277,7 @@ static const struct {
 	{"rmmount", answer_rmmount}, {"login", answer_login},
 	{"logout", answer_logout},   {"tokens", answer_tokens},
 	{"tickets", answer_tickets}, {"session", answer_session},
+	{"paths", answer_paths},
 };
 
 /* Whoever asks may have left out every NUL. The task has a copy of its own of what he gave. */

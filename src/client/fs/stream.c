@@ -204,12 +204,33 @@ static void sum_path_reports(void *arg, const struct cl_path_report *reports, un
 static void add_usual_use(rxafs_client *client, uint32_t server, uint64_t bytes,
 			  struct rxafs_path_use uses[RXAFS_PATHS], unsigned *count)
 {
-	struct cl_path_report report;
+	struct cl_path_report reports[CL_PATHS], usual;
+	bool untried[CL_PATHS];
 
-	if (!bytes || !cl_net_usual_path(client->net, server, &report))
+	if (!bytes || !cl_net_server_paths(client->net, server, reports, untried))
 		return;
-	report.bytes = bytes;
-	add_path_uses(uses, count, &report, 1);
+	usual = (struct cl_path_report){.remote = reports[0].remote,
+					.local = reports[0].local,
+					.rtt_ns = reports[0].rtt_ns,
+					.state = CL_PATH_LIVE,
+					.bytes = bytes};
+	memcpy(usual.device, reports[0].device, sizeof(usual.device));
+	add_path_uses(uses, count, &usual, 1);
+}
+
+unsigned rxafs_paths_at(rxafs_client *client, uint32_t server,
+			struct rxafs_path_use uses[RXAFS_PATHS])
+{
+	struct cl_path_report reports[CL_PATHS];
+	bool untried[CL_PATHS];
+	unsigned paths = cl_net_server_paths(client->net, server, reports, untried), count = 0;
+
+	memset(uses, 0, RXAFS_PATHS * sizeof(uses[0]));
+	add_path_uses(uses, &count, reports, paths);
+	for (unsigned i = 0; i < count; i++)
+		if (untried[i])
+			uses[i].state = RXAFS_PATH_UNTRIED;
+	return count;
 }
 
 /* What one call over all paths brings. */

@@ -434,19 +434,29 @@ double cl_path_rate(struct cl_path *path)
 	return rate;
 }
 
-bool cl_net_usual_path(struct cl_net *net, uint32_t number, struct cl_path_report *report)
+unsigned cl_net_server_paths(struct cl_net *net, uint32_t number,
+			     struct cl_path_report reports[CL_PATHS], bool untried[CL_PATHS])
 {
 	struct cl_server *server = cl_server_at(net, number);
 	struct cl_path *list[CL_PATHS];
 	unsigned count = server ? cl_paths_take(server, list) : 0;
 
-	*report = (struct cl_path_report){.state = CL_PATH_LIVE};
-	if (count) {
-		cl_path_describe(list[0], report);
-		report->rtt_ns = cl_path_rtt(list[0]);
-	}
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
+		const struct cl_path *path = list[i];
+		struct cl_path_report *report = &reports[i];
+
+		*report = (struct cl_path_report){.rtt_ns = cl_path_rtt(list[i])};
+		cl_path_describe(path, report);
+		pthread_mutex_lock(&server->lock);
+		report->state = path->state;
+		report->rate = path->rate;
+		report->bytes = path->bytes;
+		report->repeated = path->repeated;
+		report->deaths = path->deaths;
+		untried[i] = !path->probed;
+		pthread_mutex_unlock(&server->lock);
 		cl_path_put(list[i]);
+	}
 	return count;
 }
 

@@ -91,8 +91,9 @@ void cl_path_note(struct cl_path *path, double rate, uint64_t bytes, uint64_t re
 double cl_path_rate(struct cl_path *path);
 /* Addresses and device. */
 void cl_path_describe(const struct cl_path *path, struct cl_path_report *report);
-/* The path of ordinary calls to a server, by its number. False: it is not known. */
-bool cl_net_usual_path(struct cl_net *net, uint32_t server, struct cl_path_report *report);
+/* The paths to a server, by its number, that of ordinary calls first: their count. Untried: nobody has asked yet whether it answers. */
+unsigned cl_net_server_paths(struct cl_net *net, uint32_t server,
+			     struct cl_path_report reports[CL_PATHS], bool untried[CL_PATHS]);
 /* For cl_server_free(). */
 void cl_paths_free(struct cl_server *server);
 

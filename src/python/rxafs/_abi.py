@@ -60,6 +60,11 @@ RXAFS_SET_TIME = 16
 RXAFS_SERVER_UP = 0
 RXAFS_SERVER_DOUBT = 1
 RXAFS_SERVER_DOWN = 2
+RXAFS_PATH_OUT = 0
+RXAFS_PATH_LIVE = 1
+RXAFS_PATH_SUSPECT = 2
+RXAFS_PATH_PARKED = 3
+RXAFS_PATH_UNTRIED = 4
 RXAFS_OP_RUN = 1
 RXAFS_OP_LOOKUP = 2
 RXAFS_OP_WALK = 3
@@ -154,6 +159,8 @@ class rxafs_options(C.Structure):
         ("log", handle),
         ("log_arg", handle),
         ("hooks", handle),
+        ("paths", C.c_void_p),
+        ("path_count", C.c_size_t),
     ]
 
 
@@ -307,7 +314,7 @@ class rxafs_path_use(C.Structure):
         ("rtt_ns", C.c_uint64),
         ("rate", C.c_uint64),
         ("losses", C.c_uint),
-        ("live", C.c_bool),
+        ("state", C.c_int),
     ]
 
 
@@ -317,6 +324,7 @@ class rxafs_scatter(C.Structure):
         ("take", handle),
         ("arg", handle),
         ("paths", C.c_uint),
+        ("see", handle),
         ("missing", rxafs_span * RXAFS_SPANS),
         ("missing_count", C.c_uint),
         ("uses", rxafs_path_use * RXAFS_PATHS),
@@ -344,6 +352,7 @@ class rxafs_store(C.Structure):
         ("size", C.c_uint64),
         ("set", rxafs_changes),
         ("durable", C.c_bool),
+        ("use", C.POINTER(rxafs_path_use)),
     ]
 
 
@@ -355,6 +364,7 @@ class rxafs_scattered_store(C.Structure):
         ("give", handle),
         ("arg", handle),
         ("paths", C.c_uint),
+        ("see", handle),
         ("spans", rxafs_span * RXAFS_SPANS),
         ("span_count", C.c_uint),
         ("session", C.c_uint64 * 2),
@@ -528,6 +538,7 @@ FUNCTIONS = {
     "rxafs_find_parent": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_void_p, C.c_char_p)),
     "rxafs_fetch_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, handle, handle, C.POINTER(C.c_uint64), C.POINTER(rxafs_attributes))),
     "rxafs_fetch_version": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, C.c_uint64, handle, handle, C.POINTER(rxafs_attributes))),
+    "rxafs_paths_at": (C.c_uint, (handle, C.c_uint32, rxafs_path_use)),
     "rxafs_fetch_scattered": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_scatter), C.POINTER(rxafs_attributes))),
     "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),

@@ -59,7 +59,7 @@ static const struct tools_program program = {
 		 "rxafsctl quota PATH KIB\n"
 		 "rxafsctl lsmount|rmmount PATH\n"
 		 "rxafsctl mkmount PATH VOLUME\n"
-		 "rxafsctl checkservers|cells\n"
+		 "rxafsctl checkservers|paths|cells\n"
 		 "rxafsctl login|logout|tokens\n"
 		 "rxafsctl session [COMMAND [ARGUMENT]...]\n",
 	.summary =
@@ -234,6 +234,26 @@ static void print_servers(const json_t *list)
 		       text_member(one, "state"));
 }
 
+/* Rates are of paths that have carried large files. */
+static void print_mount_paths(const json_t *list)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		const char *device = text_member(one, "device");
+
+		printf("%s %s from %s%s%s: %s, RTT %.1f ms, %.1f MB/s, %.1f MB, lost %lld times\n",
+		       text_member(one, "server"), text_member(one, "cell"),
+		       text_member(one, "local"), *device ? " by " : "", device,
+		       text_member(one, "state"),
+		       (double)number_member(one, "roundTripMicroseconds") / 1e3,
+		       (double)number_member(one, "bytesPerSecond") / 1e6,
+		       (double)number_member(one, "bytes") / 1e6, number_member(one, "losses"));
+	}
+}
+
 static void print_answer(const char *command, const json_t *a)
 {
 	const json_t *one;
@@ -252,6 +272,7 @@ static void print_answer(const char *command, const json_t *a)
 	}
 	json_array_foreach(json_object_get(a, "cells"), i, one)
 		printf("%s\n", json_string_value(one));
+	print_mount_paths(json_object_get(a, "paths"));
 	if (json_object_get(a, "tokens"))
 		print_tokens(json_object_get(a, "tokens"));
 }
@@ -572,6 +593,7 @@ static const struct command commands[] = {
 	{{"whereis", 1, 1, "PATH"}, run_about_path},
 	{{"flush", 1, 1, "PATH"}, run_about_path},
 	{{"checkservers", 0, 0, ""}, run_plain},
+	{{"paths", 0, 0, ""}, run_plain},
 	{{"cells", 0, 0, ""}, run_plain},
 	{{"tokens", 0, 0, ""}, run_tokens},
 	{{"lsmount", 1, 1, "PATH"}, run_mount_point},

@@ -60,7 +60,8 @@ enum rxafs_path_state {
 	RXAFS_PATH_OUT,	    /* it does not answer, or has not yet */
 	RXAFS_PATH_LIVE,    /* it carries data */
 	RXAFS_PATH_SUSPECT, /* it is silent: others may take its part */
-	RXAFS_PATH_PARKED   /* a reserve, since it does not raise the sum of the rates */
+	RXAFS_PATH_PARKED,  /* a reserve, since it does not raise the sum of the rates */
+	RXAFS_PATH_UNTRIED  /* nobody has asked yet whether it answers: of rxafs_paths_at() only */
 };
 /* What one path to the server has done. */
 struct rxafs_path_use {
@@ -75,6 +76,12 @@ struct rxafs_path_use {
 	unsigned losses;   /* how often it has stopped to answer */
 	enum rxafs_path_state state; /* at the end */
 };
+/*
+ * The paths to a server, by its number (rxafs_server_at()), that of ordinary calls first: their count. 0: there is no such server. Bytes,
+ * repetitions and losses are those of all transfers since the path is known. Asks the kernel for routes, but no server.
+ */
+unsigned rxafs_paths_at(rxafs_client *client, uint32_t server,
+			struct rxafs_path_use uses[RXAFS_PATHS]);
 /* Hears what each path has done so far, as soon as the state of one has changed, and each 50 ms. It must not call functions of this library. */
 typedef void rxafs_see_paths_fn(void *arg, const struct rxafs_path_use *uses, unsigned count);
 struct rxafs_scatter {
