@@ -144,14 +144,15 @@ static void put_path(json_t *list, const struct rxafs_server *server,
 {
 	static const char *const states[] = {"down", "up", "silent", "reserve", "not asked yet"};
 	json_t *one = json_object();
-	char text[TOOLS_ADDRESS_TEXT];
+	char text[TOOLS_ADDRESS_TEXT], local[TOOLS_ADDRESS_TEXT] = "";
 
+	if (path->local.ss_family) {
+		tools_address_text(&path->local, local, sizeof local);
+		*strrchr(local, ':') = '\0'; /* without the port, which is 0 */
+	}
 	add_json_text(one, "server", tools_address_text(&path->server, text, sizeof text));
 	add_json_text(one, "cell", server->cell);
-	add_json_text(one, "local",
-		      path->local.ss_family
-			      ? tools_address_text(&path->local, text, sizeof text)
-			      : "");
+	add_json_text(one, "local", local);
 	add_json_text(one, "device", path->device);
 	add_json_text(one, "state", states[path->state]);
 	add_json_number(one, "roundTripMicroseconds", path->rtt_ns / 1000);
