@@ -5,6 +5,7 @@ import argparse
 import array
 import collections
 import ipaddress
+import json
 import math
 import os
 import re
@@ -22,6 +23,7 @@ POINTS_MOST = 1_000_000    # packets, ACKs and events of the call that is drawn,
 MARKS_MOST = 4000          # retransmissions with a text of their own
 COMMENT_MOST = 512
 TIME_MOST = 1 << 62        # ns
+REPORT_MOST = 8 << 20      # bytes of a report of afscp
 
 SECOND = 1_000_000_000
 DATA, ACK = 1, 2
@@ -888,6 +890,20 @@ def headline(call, summary):
             f"{address(ends[1])}{seen}", ", ".join(parts))
 
 
+def svg(title, facts, body, height, span, since):
+    unit = "s" if span[1] - span[0] >= SECOND else "ms" if span[1] - span[0] >= 1_000_000 else "µs"
+    return "\n".join([
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+        f'viewBox="0 0 {WIDTH} {height}" role="img">',
+        f"<title>{escape(title)}</title><desc>{escape(facts)}</desc>", style(),
+        f'<rect class="back" width="{WIDTH}" height="{height}"/>',
+        f'<text class="head" x="14" y="26">{escape(title)}</text>',
+        f'<text class="small" x="14" y="48">{escape(facts)}</text>', *body,
+        f'<text x="{(LEFT + WIDTH - RIGHT) // 2}" y="{height - 10}" text-anchor="middle">'
+        f"time since {since}, {unit}</text>", "</svg>", ""])
+
+
 def drawing(call, summary, limits):
     """The text of the SVG file."""
     times = (call.sent_at, call.acks["at"], call.window["at"])
@@ -906,17 +922,68 @@ def drawing(call, summary, limits):
         last = tops[2]
         rtt_panel(body, call, *last, span)
     height = sum(last) + 46
-    unit = "s" if span[1] - span[0] >= SECOND else "ms" if span[1] - span[0] >= 1_000_000 else "µs"
-    return "\n".join([
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" role="img">',
-        f"<title>{escape(title)}</title><desc>{escape(facts)}</desc>", style(),
-        f'<rect class="back" width="{WIDTH}" height="{height}"/>',
-        f'<text class="head" x="14" y="26">{escape(title)}</text>',
-        f'<text class="small" x="14" y="48">{escape(facts)}</text>', *body,
-        f'<text x="{(LEFT + WIDTH - RIGHT) // 2}" y="{height - 10}" text-anchor="middle">'
-        f"time since the first packet, {unit}</text>", "</svg>", ""])
+    return svg(title, facts, body, height, span, "the first packet")
+
+
+# ---- a transfer over several paths: the report of afscp --json ----
+
+COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948", "#9c755f", "#bab0ac")
+
+
+def path_report(file):
+    """Names, rows of [ns, bytes of each path], and (ns, path, change); or None if the file is no report."""
+    if file.read(1) != b"{":
+        file.seek(0)
+        return None
+    file.seek(0)
+    try:
+        report = json.loads(file.read(REPORT_MOST))
+        paths, rows = report.get("paths", []), report.get("path_samples", [])
+        if not 1 <= len(paths) <= len(COLOURS) or len(rows) < 2:
+            raise Damaged("the report has no samples of paths: the copy had one path only")
+        names = [f"{p['server']} by {p['device'] or p['local']}" for p in paths]
+        rows = [[round(row[0] * 1e6), *(float(v) for v in row[1:]), *[0.0] * (1 + len(paths) - len(row))] for row in rows]
+        changes = [(round(c["ms"] * 1e6), i, str(c["state"])) for i, p in enumerate(paths) for c in p["changes"]]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError):
+        raise Damaged("it is no report of afscp --json") from None
+    if any(len(row) != 1 + len(paths) for row in rows) or not all(a[0] < b[0] < TIME_MOST for a, b in zip(rows, rows[1:])):
+        raise Damaged("its samples are in no order")
+    return names, rows, changes
+
+
+def path_drawing(names, rows, changes, limits):
+    """Rates over time, one upon the other; deaths are marked."""
+    begin, end = rows[0][0], rows[-1][0]
+    Panel.zero = begin
+    span = (begin if limits[0] is None else begin + round(limits[0] * SECOND),
+            end if limits[1] is None else begin + round(limits[1] * SECOND))
+    span = (span[0], max(span[1], span[0] + 1000))
+    # What is dropped makes numbers smaller: that is no rate.
+    rates = [(a[0], b[0], [max(0.0, y - x) * 1000 / (b[0] - a[0]) for x, y in zip(a[1:], b[1:])]) for a, b in zip(rows, rows[1:])
+             if b[0] > span[0] and a[0] < span[1]]
+    body, top, height = [], 96, 420
+    panel = Panel(body, top, height, span, 1.05 * max((sum(r) for _, _, r in rates), default=1), "MB/s")
+    clip = lambda time: short(panel.x(min(max(time, span[0]), span[1])))
+    for i, name in enumerate(names):
+        low, high = [], []
+        for start, stop, r in rates:
+            for points, value in ((low, sum(r[:i])), (high, sum(r[:i + 1]))):
+                points += [f"{clip(start)} {short(panel.y(value))}", f"{clip(stop)} {short(panel.y(value))}"]
+        if high:
+            body.append(f'<path style="stroke:none;fill:{COLOURS[i]};fill-opacity:.75" d="M{"L".join(high + low[::-1])}Z">'
+                        f'<title>{escape(name)}</title></path>')
+        x = LEFT + 8 + i * (WIDTH - LEFT - RIGHT) // len(names)
+        body.append(f'<rect style="fill:{COLOURS[i]}" x="{x}" y="{top - 16}" width="18" height="12"/><text x="{x + 24}" '
+                    f'y="{top - 9}" dy=".35em">{escape(name)}</text>')
+    for at, i, change in changes[:MARKS_MOST]:
+        if span[0] <= at <= span[1] and change in ("dead", "back", "joined", "parked"):
+            x, y = short(panel.x(at)), top + 14 + 14 * i
+            dashes = "none" if change == "dead" else "2 4"
+            body.append(f'<path style="stroke:{COLOURS[i]};stroke-width:1.5;stroke-dasharray:{dashes}" d="M{x} {top}V{top + height}"/>'
+                        f'<text class="small" x="{x}" y="{y}" dx="3">{escape(change)}</text>')
+    total = sum(rows[-1][1:])
+    facts = ", ".join(f"{name} {100 * v / (total or 1):.0f} %" for name, v in zip(names, rows[-1][1:]))
+    return svg("Bytes of a transfer by path", f"{total / 1e6:,.1f} MB: {facts}", body, top + height + 46, span, "the first sample")
 
 
 # ---- the command ----
@@ -925,7 +992,7 @@ def arguments():
     p = argparse.ArgumentParser(
         prog="rxwplot", description="Draw a call of a packet trace as SVG: sequence numbers, windows, "
         "losses and round-trip times.")
-    p.add_argument("trace", metavar="TRACE", help="a pcapng or pcap file")
+    p.add_argument("trace", metavar="TRACE", help="a pcapng or pcap file, or a report of afscp --json")
     p.add_argument("-l", "--list", action="store_true", help="list the calls of the trace")
     p.add_argument("-c", "--call", metavar="CALL",
                    help="EPOCH/CID/CALL, or a number of the list (the call with the most packets)")
@@ -959,6 +1026,10 @@ def run(a, note):
     with open(a.trace, "rb") as file:
         if not file.seekable():
             raise Damaged("it is read twice, so it must be a file and not a pipe")
+        report = path_report(file)
+        if report:
+            write(path_drawing(*report, (a.begin, a.end)), a.output)
+            return
         calls = summaries(file, note)
         if a.list:
             print_list(calls)

@@ -6,6 +6,7 @@ import glob
 import importlib.machinery
 import importlib.util
 import io
+import json
 import os
 import random
 import re
@@ -349,7 +350,33 @@ def check_damage(good, path):
     check("impossible size" in run(path)[2], "a huge block")
 
 
+def check_paths(path):
+    """The report of a copy over two paths, of which one dies; and reports that are none."""
+    report = {"paths": [{"server": "10.0.0.1:7000", "device": "a<b", "local": "", "changes": [{"ms": 100, "state": "joined"}]},
+                        {"server": "10.0.1.1:7000", "device": "b", "local": "", "changes": [{"ms": 150.5, "state": "dead"}]}],
+              "path_samples": [[100, 0], [150, 50000, 0], [200, 250000, 100000], [250, 260000, 90000]]}
+
+    def plot(content):
+        with open(path, "w", encoding="ascii") as out:
+            out.write(content)
+        return run(path)
+    status, svg, messages = plot(json.dumps(report))
+    check(status == 0 and not messages, f"a report: {status}, {messages}")
+    root = tree.fromstring(svg)
+    texts = [e.text for e in root.iter() if e.text]
+    check("10.0.0.1:7000 by a<b" in texts and "dead" in texts and "joined" in texts, f"texts of a report: {texts}")
+    check(sum("fill-opacity" in e.get("style", "") for e in root.iter()) == 2, "a report has an area for each path")
+    check(any("0.3 MB" in x and "74 %" in x for x in texts), f"facts of a report: {texts}")
+    for bad, why in (({}, "one path only"), ({**report, "path_samples": [[2, 0], [1, 0]]}, "in no order"),
+                     ({**report, "path_samples": [["x", 0], [1, 0]]}, "no report"), ({**report, "paths": [7]}, "no report")):
+        status, _, messages = plot(json.dumps(bad))
+        check(status == 1 and why in messages, f"{bad}: {messages}")
+    status, _, messages = plot("{")
+    check(status == 1 and "no report" in messages, f"half a report: {messages}")
+
+
 hand = os.path.join(work, "hand.pcap")
+check_paths(os.path.join(work, "report.json"))
 check_acks()
 hand_made(hand)
 check_jumbogram(hand)
