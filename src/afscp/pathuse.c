@@ -97,10 +97,12 @@ static void note_path_state(struct run *run, json_t *entry, enum rxafs_path_stat
 	if (json_array_size(changes) < CHANGES_MOST)
 		json_array_append_new(changes,
 				      json_pack("{s:f, s:s}", "ms", ms, "state", change));
-	if (copy_tells_names(run))
-		printf("%.3f s: path %s by %s: %s\n", ms / 1000,
-		       json_string_value(json_object_get(entry, "server")),
-		       json_string_value(json_object_get(entry, "device")), change);
+	if (!copy_tells_names(run))
+		return;
+	printf("%.3f s: path %s by %s: %s\n", ms / 1000,
+	       json_string_value(json_object_get(entry, "server")),
+	       json_string_value(json_object_get(entry, "device")), change);
+	fflush(stdout); /* who waits for it sees it in time */
 }
 
 /* ---- bytes ---- */

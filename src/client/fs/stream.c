@@ -218,8 +218,7 @@ static void add_usual_use(rxafs_client *client, uint32_t server, uint64_t bytes,
 	add_path_uses(uses, count, &usual, 1);
 }
 
-unsigned rxafs_paths_at(rxafs_client *client, uint32_t server,
-			struct rxafs_path_use uses[RXAFS_PATHS])
+unsigned rxafs_paths_at(rxafs_client *client, uint32_t server, struct rxafs_path_use *uses)
 {
 	struct cl_path_report reports[CL_PATHS];
 	bool untried[CL_PATHS];

@@ -538,7 +538,7 @@ FUNCTIONS = {
     "rxafs_find_parent": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_char_p, C.c_void_p, C.c_char_p)),
     "rxafs_fetch_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, handle, handle, C.POINTER(C.c_uint64), C.POINTER(rxafs_attributes))),
     "rxafs_fetch_version": (C.c_int, (handle, C.POINTER(rxafs_request), C.c_uint64, C.c_uint64, C.c_uint64, handle, handle, C.POINTER(rxafs_attributes))),
-    "rxafs_paths_at": (C.c_uint, (handle, C.c_uint32, rxafs_path_use)),
+    "rxafs_paths_at": (C.c_uint, (handle, C.c_uint32, C.POINTER(rxafs_path_use))),
     "rxafs_fetch_scattered": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_scatter), C.POINTER(rxafs_attributes))),
     "rxafs_fetch_small": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_small), C.c_uint, handle, handle)),
     "rxafs_store_stream": (C.c_int, (handle, C.POINTER(rxafs_request), C.POINTER(rxafs_store), handle, handle, C.POINTER(rxafs_attributes))),

@@ -78,10 +78,10 @@ struct rxafs_path_use {
 };
 /*
  * The paths to a server, by its number (rxafs_server_at()), that of ordinary calls first: their count. 0: there is no such server. Bytes,
- * repetitions and losses are those of all transfers since the path is known. Asks the kernel for routes, but no server.
+ * repetitions and losses are those of all transfers since the path is known. Stores at most RXAFS_PATHS of them. Asks the kernel for routes, but no server.
  */
 unsigned rxafs_paths_at(rxafs_client *client, uint32_t server,
-			struct rxafs_path_use uses[RXAFS_PATHS]);
+			struct rxafs_path_use *uses);
 /* Hears what each path has done so far, as soon as the state of one has changed, and each 50 ms. It must not call functions of this library. */
 typedef void rxafs_see_paths_fn(void *arg, const struct rxafs_path_use *uses, unsigned count);
 struct rxafs_scatter {
