@@ -27,15 +27,12 @@ cp_well() {
 # ends_within SECONDS PID: its status; 137 if it had to be killed.
 ends_within() {
 	(
-		trap 'kill $!; exit 0' TERM
-		sleep "$1" > /dev/null &
-		wait $!
-		kill -KILL "$2"
-	) 2> /dev/null &
+		timeout "$1" tail -s 0.1 --pid="$2" -f /dev/null
+		[ $? -ne 124 ] || kill -KILL "$2"
+	) > /dev/null 2>&1 &
 	watch=$!
 	wait "$2"
 	status=$?
-	kill $watch
 	wait $watch
 	return $status
 }
