@@ -2,21 +2,12 @@
 # afscp get of a large file from a server with one address, by a client with two interfaces that have a route to it: both carry
 # it, one goes and comes back meanwhile, and one never answers. No other interface is used beside a tunnel.
 
-if [ -z "${RXW_NEAR4_2:-}" ]; then
-	link='none,rate=60Mbit,delay=5ms'
-	RXW_LAB_IPV4=1 RXW_LAB_ROUTED=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
-fi
-. "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/rxvol/rxvol
-[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
-cd "$work" || exit 99
+link='none,rate=60Mbit,delay=5ms'
+export RXW_LAB_ROUTED=1
+. "$top_srcdir/src/tests/tools/twolinks.sh"
 
-"$rxvol" -S store create home --acl 'system:anyuser all' > made || { cat made; exit 99; }
-$RXW_FAR "$rxfsd" --store store --require none --allow-anonymous-writes --listen 0.0.0.0 --advertise "$RXW_FAR4" \
-	--port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2> rxfsd.err &
-server=$!
-servers=$server
-wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+make_volume home
+start_far_server --store store --allow-anonymous-writes --advertise "$RXW_FAR4"
 
 cp_() { "$afscp" -q -s "$RXW_FAR4:7003:7000" "$@" 2> err < /dev/null; }
 # received LINK: bytes that a link has brought so far.

@@ -129,4 +129,4 @@ check_scripts += src/tests/tools/rxpt.sh
 check_scripts += src/tests/tools/rxvol.sh
 check_scripts += src/tests/tools/rxwstat.sh
 check_scripts += src/tests/rxwplot/rxwplot.sh
-EXTRA_DIST += src/tests/rxwplot/plot.py src/tests/tools/lib.sh src/tests/tools/pathreads.py src/tests/tools/rules.test.yml
+EXTRA_DIST += src/tests/rxwplot/plot.py src/tests/tools/lib.sh src/tests/tools/twolinks.sh src/tests/tools/pathreads.py src/tests/tools/rules.test.yml

@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rxafsctl paths: the paths of a mount to a server with two addresses, before and after a large file.
 
-if [ -z "${RXW_NEAR4_2:-}" ]; then
-	link='none,rate=200Mbit,delay=5ms'
-	RXW_LAB_IPV4=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
-fi
-. "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/rxvol/rxvol rxafs=$top_builddir/src/rxafs/rxafs ctl=$top_builddir/src/rxafs/rxafsctl
-[ -x "$rxvol" ] && [ -x "$rxfsd" ] && [ -x "$ctl" ] || { echo "SKIP: rxvol, rxfsd or rxafsctl is not built"; exit 77; }
+link='none,rate=200Mbit,delay=5ms'
+. "$top_srcdir/src/tests/tools/twolinks.sh"
+rxafs=$top_builddir/src/rxafs/rxafs ctl=$top_builddir/src/rxafs/rxafsctl
+[ -x "$rxafs" ] && [ -x "$ctl" ] || { echo "SKIP: rxafs or rxafsctl is not built"; exit 77; }
 [ -w /dev/fuse ] || { echo "SKIP: no /dev/fuse"; exit 77; }
-cd "$work" || exit 99
 
-"$rxvol" -S store create root.cell --acl 'system:anyuser all' > made || { cat made; exit 99; }
-$RXW_FAR "$rxfsd" --store store --require none --allow-anonymous-writes --listen 0.0.0.0 --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2" \
-	--port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2> rxfsd.err &
-server=$!
-servers=$server
-wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+make_volume root.cell
+start_far_server --store store --allow-anonymous-writes --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2"
 head -c 16777216 /dev/urandom > big
 $RXW_FAR "$afscp" -q -s 127.0.0.1:7003:7000 put big root.cell:/big || fail "put"
 mkdir afs

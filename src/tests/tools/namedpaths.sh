@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # afscp --path: a copy goes only over the paths that are named, and says so if there is none.
 
-if [ -z "${RXW_NEAR4_2:-}" ]; then
-	link='none,rate=200Mbit,delay=5ms'
-	RXW_LAB_IPV4=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
-fi
-. "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/rxvol/rxvol
-[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
-cd "$work" || exit 99
+link='none,rate=200Mbit,delay=5ms'
+. "$top_srcdir/src/tests/tools/twolinks.sh"
 
-"$rxvol" -S store create home --acl 'system:anyuser all' > made || { cat made; exit 99; }
-$RXW_FAR "$rxfsd" --store store --require none --allow-anonymous-writes --listen 0.0.0.0 --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2" \
-	--port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2> rxfsd.err &
-server=$!
-servers=$server
-wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+make_volume home
+start_far_server --store store --allow-anonymous-writes --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2"
 cp_() { "$afscp" -q -s "$RXW_FAR4_2:7003:7000" "$@" > out 2> err < /dev/null; }
 # used REPORT: "LOCAL>SERVER BYTES" of each path that has carried bytes.
 used() {

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Each command of doc/paths.md, over two emulated links to a server with two addresses.
 
-if [ -z "${RXW_NEAR4_2:-}" ]; then
-	link='none,rate=100Mbit,delay=2ms'
-	RXW_LAB_IPV4=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
-fi
-. "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/rxvol/rxvol
-[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
+link='none,rate=100Mbit,delay=2ms'
+. "$top_srcdir/src/tests/tools/twolinks.sh"
 guide=$(readlink -f "$top_srcdir/doc/paths.md")
-cd "$work" || exit 99
 
-"$rxvol" -S store create home --acl 'system:anyuser all' > made || { cat made; exit 99; }
+make_volume home
 head -c 9000000 /dev/urandom > big
 sed -n 's/^    //p' "$guide" > commands
 # The server comes first, since the other commands need it.

@@ -2,26 +2,18 @@
 # Reads through librxafs from a server with two addresses, over two emulated links: both carry the file, and either of them
 # dies in the middle.
 
-if [ -z "${RXW_NEAR4_2:-}" ]; then
-	link='none,rate=60Mbit,delay=5ms'
-	RXW_LAB_IPV4=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
-fi
-. "$top_srcdir/src/tests/tools/lib.sh"
+link='none,rate=60Mbit,delay=5ms'
+. "$top_srcdir/src/tests/tools/twolinks.sh"
 LIBRXAFS=$top_builddir/src/client/.libs/librxafs.so.0
 LD_LIBRARY_PATH=$top_builddir/src/rx/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 PYTHONPATH=$top_srcdir/src/python${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1
 export LIBRXAFS LD_LIBRARY_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE
-[ -e "$LIBRXAFS" ] && [ -x "$rxfsd" ] || { echo 'SKIP: there is no shared library, or rxfsd is not built'; exit 77; }
+[ -e "$LIBRXAFS" ] || { echo 'SKIP: there is no shared library'; exit 77; }
 command -v python3 > /dev/null || { echo 'SKIP: there is no python3'; exit 77; }
 reader=$(readlink -f "$top_srcdir/src/tests/tools/pathreads.py")
-cd "$work" || exit 99
 
 mkdir files && head -c 16000000 /dev/urandom > files/big
-$RXW_FAR "$rxfsd" --export files --require none --listen 0.0.0.0 --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2" \
-	--port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2> rxfsd.err &
-server=$!
-servers=$server
-wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+start_far_server --export files --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2"
 
 received() { awk -v d="$1:" '$1 == d { print $2 }' /proc/net/dev; }
 # read_big NAME ARGUMENT...: leaves the bytes that came by the links in $first and $second.

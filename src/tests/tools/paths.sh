@@ -2,30 +2,14 @@
 # afscp get of a large file from a server with two addresses, over two emulated links: both carry it, one dies, never
 # answers or has a long round trip, and the file changes meanwhile.
 
-if [ -z "${RXW_NEAR4_2:-}" ]; then
-	link='none,rate=60Mbit,delay=5ms'
-	RXW_LAB_IPV4=1 RXW_LAB_SECOND=$link exec bash "$top_srcdir/src/tests/link/lab" "$top_builddir" $link sh "$0"
-fi
-. "$top_srcdir/src/tests/tools/lib.sh"
-rxvol=$top_builddir/src/rxvol/rxvol
-[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
-cd "$work" || exit 99
+link='none,rate=60Mbit,delay=5ms'
+. "$top_srcdir/src/tests/tools/twolinks.sh"
 
-"$rxvol" -S store create home --acl 'system:anyuser all' > made || { cat made; exit 99; }
-$RXW_FAR "$rxfsd" --store store --require none --allow-anonymous-writes --listen 0.0.0.0 --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2" \
-	--port 7000 --vl-port 7003 --vol-port 0 > rxfsd.out 2> rxfsd.err &
-server=$!
-servers=$server
-wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+make_volume home
+start_far_server --store store --allow-anonymous-writes --advertise "$RXW_FAR4" --advertise "$RXW_FAR4_2"
 
 cp_() { "$afscp" -q -s "$RXW_FAR4:7003:7000" "$@" 2> err < /dev/null; }
 here() { $RXW_FAR "$afscp" -q -s "127.0.0.1:7003:7000" "$@" > put.out 2>&1 || fail "afscp $*: $(head -n 3 put.out)"; }
-# uses REPORT NAME: the numbers of that name for both addresses.
-uses() {
-	python3 -c 'import json, sys
-paths = {p["server"]: p for p in json.load(open(sys.argv[1])).get("paths", [])}
-print(*(paths.get(f"{a}:7000", {}).get(sys.argv[2], "none") for a in sys.argv[3:]))' "$1" "$2" "$RXW_FAR4" "$RXW_FAR4_2"
-}
 # get REPORT: the copy is whole.
 get() {
 	cp_ get --json home:/big copy > "$1" || fail "get ended with $?: $(head -n 3 err)"
