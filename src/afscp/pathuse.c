@@ -64,7 +64,7 @@ static double ms_of_run(const struct run *run, uint64_t now)
 
 /* ---- changes of states ---- */
 
-/* What a change is called; NULL: it is none. */
+/* The name of a change of state, or NULL if there is none. */
 static const char *name_change(enum rxafs_path_state before, enum rxafs_path_state now, bool known)
 {
 	if (before == now)
@@ -102,7 +102,7 @@ static void note_path_state(struct run *run, json_t *entry, enum rxafs_path_stat
 	printf("%.3f s: path %s by %s: %s\n", ms / 1000,
 	       json_string_value(json_object_get(entry, "server")),
 	       json_string_value(json_object_get(entry, "device")), change);
-	fflush(stdout); /* who waits for it sees it in time */
+	fflush(stdout); /* another program may wait for the line */
 }
 
 /* ---- bytes ---- */
@@ -138,7 +138,7 @@ static void add_difference(json_t *entry, const char *name, uint64_t before, uin
 {
 	uint64_t sum = tools_count_of(entry, name) + (now - before);
 
-	/* Another one: rows of samples keep the former. */
+	/* A new number, since rows of samples refer to the former one. */
 	json_object_set_new(entry, name, json_integer((json_int_t)sum));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each path to a server has carried, and when its state has changed, for --stats, --json and --verbose. Any thread. */
+/* Bytes of each path to a server and changes of its state, for --stats, --json and --verbose. Any thread. */
 #ifndef AFSCP_PATHUSE_H
 #define AFSCP_PATHUSE_H
 
@@ -20,7 +20,7 @@ void path_uses_add(struct run *run, struct path_watch *watch, const struct rxafs
 		   unsigned count);
 void path_uses_see(struct run *run, struct path_watch *watch, const struct rxafs_path_use *uses,
 		   unsigned count);
-/* What the transfer has brought is dropped, and it begins again. */
+/* The transfer begins again: its bytes so far count as repeated. */
 void path_uses_drop(struct run *run, struct path_watch *watch);
 /*
  * Adds to the report "paths" and, for --json, "path_samples": rows of milliseconds since the program began, and the bytes of each path

@@ -429,7 +429,7 @@ static uint64_t next_part(struct storing *s)
 
 /* ---- over several paths ---- */
 
-/* Whether the file may go over several paths. What was stored before stays, to be continued. */
+/* Whether the file may go over several paths. With --continue it may not: what an earlier run has stored is kept. */
 static bool is_for_several_paths(const struct storing *s)
 {
 	return s->plain && s->at == 0 && s->size >= SCATTER_LEAST && s->run->set.paths != 1 &&

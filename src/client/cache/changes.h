@@ -39,8 +39,8 @@ struct cl_effect {
 	uint64_t now;		    /* CL_UNKNOWN: the time */
 	bool acl;		    /* the access list was changed */
 	/*
-	 * Of a directory; NULL: its names stay. CL_UNKNOWN: what the call asks for, if it fails at the server once the name is so; NULL: the
-	 * directory does not show that.
+	 * Of a directory; NULL: its names stay. CL_UNKNOWN: what the call asks for, if the server refuses it once the name is so; NULL: the
+	 * directory does not show whether it was carried out.
 	 */
 	const struct cl_edit *edit;
 };

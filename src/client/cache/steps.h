@@ -57,8 +57,8 @@ void cache_settle_foreign(struct cl_object *object);
 void cache_bound_names(struct cl_cache *cache, const struct cl_object *keep);
 
 /*
- * doubts.c: under the shard's lock. An own change got no answer; `edit` is the one of the directory of which alone it depends whether the
- * change can still be done, or NULL.
+ * doubts.c: under the shard's lock. An own change got no answer. `edit`: that of the directory, if this directory alone decides whether
+ * the change can still be carried out; or NULL.
  */
 void cache_doubt_object(struct cl_object *object, const struct cl_edit *edit, uint64_t now);
 /* Whether such a change may still come after a reply with this version, to a request that was sent at that time. */

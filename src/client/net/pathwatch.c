@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One who watches a transfer over several paths hears of changes of their states, and now and then of their bytes. */
+/* Tells a watcher of a transfer over several paths about changes of their states, and from time to time about their bytes. */
 #include "client/net/pathway.h"
 
 #include "common/clock.h"
